@@ -6,29 +6,45 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import say
+from heedful.cli.options import Threads, say
 from heedful.cli.paper_figures import echo_table
-from heedful.cli.paper_table2 import Json
+from heedful.cli.paper_table2 import Budget, Data, Json, SourceLanguage, Vocabulary
 
 
 def claims(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Claims to decide; all if none.")
     ] = None,
+    data: Data = None,
+    source_language: SourceLanguage = "en",
+    vocabulary: Vocabulary = 4000,
+    budget: Budget = "30m",
     out: Annotated[
         Path, typer.Option(help="Output folder; what it holds is not measured again.")
     ] = Path("claims"),
+    threads: Threads = 0,
     as_json: Json = False,
 ) -> None:
     """
     Decide what is said of the paper's parts by measurements.
 
-    Claims: convolution, shift, batch-norm, gradients, dot-product, parallel. Each gets a verdict
-    with its numbers, a picture, and its place on a page; nothing is trained.
+    Claims: convolution, shift, batch-norm, gradients, dot-product, parallel, mask, attention, long,
+    encoders, scores, heads, cost. Each gets a verdict with its numbers, a picture, and its place on
+    a page. Small models are trained for the last seven, within the budget and for equally many
+    steps; the others take a minute and no data.
     """
     from heedful.paper.claims.check import CLAIMS, check_claims, to_dict
+    from heedful.paper.systems.corpus import choose_corpus
+    from heedful.paper.systems.plan import parse_budget
 
-    found = check_claims(names or [], out, say)
+    found = check_claims(
+        names or [],
+        out,
+        lambda: choose_corpus(data, source_language, vocabulary, out / "text"),
+        parse_budget(budget),
+        threads=threads,
+        say=say,
+    )
     if as_json:
         typer.echo(json.dumps(to_dict(found), indent=2, ensure_ascii=False))
         return
@@ -36,6 +52,7 @@ def claims(
         verdict = "holds" if checked.holds else "does not hold here"
         typer.echo(f"{CLAIMS[name].said} ({CLAIMS[name].source}): {verdict}")
         typer.echo(checked.sentence)
-        echo_table(checked.rows)
-        typer.echo()
+        for table in checked.tables:
+            echo_table(table)
+            typer.echo()
     typer.echo(out)

@@ -1,9 +1,9 @@
-"""Numbers against a size, on logarithmic axes, panels side by side."""
+"""Numbers against a size, on logarithmic or linear axes, panels side by side."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from heedful.visualise.curves import system_style
 from heedful.visualise.figure_files import INK, draw_grid, drawing, printable
@@ -35,6 +35,8 @@ class SizePanel:
     curves: tuple[SizeCurve, ...]
     label: str
     """What the values are."""
+    logarithmic: Literal["both", "x", "y", "none"] = "both"
+    """The axes whose steps multiply."""
 
 
 def draw_size_curves(panels: Sequence[SizePanel], out: Path, sheet: ReportPage) -> None:
@@ -78,13 +80,15 @@ def _draw_panel(axes: "Axes", panel: SizePanel) -> None:
     """Draw the curves; an error bar smaller than its point is hidden by it."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
+    if panel.logarithmic in ("both", "x"):
+        axes.set_xscale("log", base=2)
+    if panel.logarithmic in ("both", "y"):
+        axes.set_yscale("log")
+        axes.yaxis.set_minor_formatter(NullFormatter())
     axes.xaxis.set_major_locator(FixedLocator(list(panel.sizes)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:,.0f}"))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
     draw_grid(axes)
     axes.set_xlabel(printable(panel.axis), color=INK)
     axes.set_ylabel(printable(panel.label), color=INK)

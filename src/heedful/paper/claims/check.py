@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,35 @@ from heedful.paper.claims.layers import (
     check_gradients,
     check_parallel,
 )
-from heedful.paper.claims.statement import Checked, Statement
+from heedful.paper.claims.statement import Checked, Statement, TrainedStatement
+from heedful.paper.claims.trained import (
+    ATTENTION,
+    COST,
+    ENCODERS,
+    HEADS,
+    LONG,
+    MASK,
+    SCORES,
+    check_attention,
+    check_cost,
+    check_encoders,
+    check_heads,
+    check_long,
+    check_mask,
+    check_scores,
+)
+from heedful.paper.claims.trainings import COMMON, RECIPE, Trainings
+from heedful.paper.systems.corpus import TableCorpus
+from heedful.paper.systems.training import train_all
 from heedful.paper.tables import markdown, write_table
 from heedful.visualise.report_page import ReportPage
 from heedful.visualise.size_curves import draw_size_curves
 
+_LEARNED = 20  # BLEU
 _NOTES = "often said of the paper"
+_Claim = Statement | TrainedStatement
 
-CLAIMS = {
+CLAIMS: dict[str, _Claim] = {
     claim.name: claim
     for claim in (
         Statement(
@@ -60,15 +82,73 @@ CLAIMS = {
             "section 1",
             check_parallel,
         ),
+        TrainedStatement(
+            "mask",
+            "A decoder without its mask learns nothing that is of use in translation.",
+            _NOTES,
+            MASK,
+            check_mask,
+        ),
+        TrainedStatement(
+            "attention",
+            "A recurrent translator needs attention, above all for long sentences.",
+            _NOTES,
+            ATTENTION,
+            check_attention,
+        ),
+        TrainedStatement(
+            "long",
+            "Recurrence and convolution lose what is far away, and self-attention does not.",
+            "section 4",
+            LONG,
+            check_long,
+        ),
+        TrainedStatement(
+            "encoders",
+            "Self-attention encodes better than recurrence, convolution, an average or a sum.",
+            _NOTES,
+            ENCODERS,
+            check_encoders,
+        ),
+        TrainedStatement(
+            "scores",
+            "For large d_k additive attention is ahead of dot products without the scale.",
+            "section 3.2.1",
+            SCORES,
+            check_scores,
+        ),
+        TrainedStatement(
+            "heads",
+            "Heads learn to attend to different things.",
+            "section 4",
+            HEADS,
+            check_heads,
+        ),
+        TrainedStatement(
+            "cost",
+            "The Transformer is as good after a fraction of the training.",
+            "abstract and section 6.1",
+            COST,
+            check_cost,
+        ),
     )
 }
 
 
 def check_claims(
-    names: Sequence[str], out: Path, say: Callable[[str], object] = lambda _: None
+    names: Sequence[str],
+    out: Path,
+    corpus: Callable[[], TableCorpus],
+    budget: float,
+    *,
+    threads: int = 0,
+    say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Checked]:
     """
     Decide claims, all if none is named; what `out` has is not measured again.
+
+    `corpus`: finds the text that models are trained on, where any are. `budget`: seconds for these,
+    shared by their number.
 
     Raises `SettingError` for an unknown name.
     """
@@ -77,19 +157,52 @@ def check_claims(
             f"NAME must be one of {', '.join(CLAIMS)}, but is {unknown[0]!r}; choose some."
         )
     out.mkdir(parents=True, exist_ok=True)  # what cannot be written is said before the work
+    chosen = {name: CLAIMS[name] for name in names or CLAIMS}
+    models = sum(_models(claim) for claim in chosen.values())
     found = {}
-    for name in names or CLAIMS:
+    for name, claim in chosen.items():
         kept = out / f"{name}.json"
         if kept.exists():
             found[name] = _read(kept)
             continue
-        say(CLAIMS[name].said)
-        found[name] = CLAIMS[name].check()
-        _draw(CLAIMS[name], found[name], out / f"{name}.png")
+        say(claim.said)
+        if isinstance(claim, Statement):
+            found[name] = claim.check()
+        else:
+            share = budget * _models(claim) / models
+            found[name] = _train_and_check(claim, corpus(), out / name, share, threads, say)
+        _draw(claim, found[name], out / f"{name}.png")
         with replacing_file(kept) as stream:
             stream.write(json.dumps(found[name].to_dict(), indent=1) + "\n")
     write_table(out, "claims", to_markdown(found), to_dict(found))
     return found
+
+
+def _models(claim: _Claim) -> int:
+    """Count the models that a claim needs."""
+    return len(claim.systems) if isinstance(claim, TrainedStatement) else 0
+
+
+def _train_and_check(
+    claim: TrainedStatement,
+    corpus: TableCorpus,
+    out: Path,
+    budget: float,
+    threads: int,
+    say: Callable[[str], None],
+) -> Checked:
+    """Train a claim's models for equally many steps, and compare them."""
+    corpus = corpus._replace(narrow=1)  # the models are small already
+    common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")
+    measured = train_all(
+        *(RECIPE, common, claim.systems, corpus, out, budget, "steps"), threads=threads, say=say
+    )
+    checked = claim.check(Trainings({one.name: one for one in measured}, corpus, out))
+    best = max(one.bleu for one in measured)
+    if best >= _LEARNED:
+        return checked
+    doubt = f"The best model has only {best:.1f} BLEU: conclude nothing before a longer training."
+    return replace(checked, sentence=f"{checked.sentence} {doubt}")
 
 
 def to_markdown(found: dict[str, Checked]) -> str:
@@ -101,7 +214,7 @@ def to_markdown(found: dict[str, Checked]) -> str:
         parts += [
             f"## {claim.said}",
             f"({claim.source}) {verdict} {checked.sentence}",
-            markdown(checked.rows),
+            *map(markdown, checked.tables),
             f"![{claim.said}]({name}.png)",
         ]
     return "\n\n".join(parts) + "\n"
@@ -115,11 +228,11 @@ def to_dict(found: dict[str, Checked]) -> dict[str, Any]:
     }
 
 
-def _draw(claim: Statement, checked: Checked, out: Path) -> None:
+def _draw(claim: _Claim, checked: Checked, out: Path) -> None:
     """Draw the numbers."""
-    rows = checked.rows
+    rows = checked.tables[0]
     sheet = ReportPage(claim.said, checked.sentence, rows[0], tuple(rows[1:]))
-    draw_size_curves([checked.panel], out, sheet)
+    draw_size_curves(checked.panels, out, sheet)
 
 
 def _read(kept: Path) -> Checked:

@@ -31,7 +31,7 @@ def check_convolution() -> Checked:
     return Checked(
         max(errors) < _EXACT,
         f"Summing one map for each relative position gives the convolution to {max(errors):.0e}.",
-        panel,
+        (panel,),
     )
 
 
@@ -55,5 +55,5 @@ def check_shift() -> Checked:
         max(errors) < 1e-5,  # the table is in single precision
         "One rotation for each distance, the same at all 512 positions, gives the encoding of the "
         f"later position to {max(errors):.0e}, the precision of the table.",
-        panel,
+        (panel,),
     )

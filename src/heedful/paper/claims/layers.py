@@ -43,7 +43,7 @@ def check_batch_norm() -> Checked:
         "Beside other sentences a sentence's states change by up to "
         f"{max(differences['batch norm']):.2f} with batch norm, and by at most "
         f"{max(differences['layer norm']):.0e} with layer norm.",
-        SizePanel("other sentences", others, _curves(differences), "largest difference"),
+        (SizePanel("other sentences", others, _curves(differences), "largest difference"),),
     )
 
 
@@ -72,7 +72,7 @@ def check_gradients() -> Checked:
         f"From 1 to {depths[-1]} layers the gradient at the input changes by a factor of "
         + ", ".join(f"{factor:.1e} with {name}" for name, factor in kept.items())
         + " (weights before training).",
-        SizePanel("layers", depths, _curves(norms), "norm of the gradient"),
+        (SizePanel("layers", depths, _curves(norms), "norm of the gradient"),),
     )
 
 
@@ -97,7 +97,7 @@ def check_additive_cost() -> Checked:
         min(slower) > 1,
         f"Additive scores take {min(slower):.1f} to {max(slower):.1f} times as long; both keep "
         f"queries x keys weights, and additive ones need {_D_MODEL} sums for each besides.",
-        SizePanel("positions", lengths, _curves(seconds), "milliseconds"),
+        (SizePanel("positions", lengths, _curves(seconds), "milliseconds"),),
     )
 
 
@@ -125,8 +125,13 @@ def check_parallel() -> Checked:
         f"{positions:,} positions then take "
         + ", ".join(f"{factor:.1f} times as long by {name}" for name, factor in slower.items())
         + " (this machine, the fastest of five).",
-        SizePanel(
-            "positions of a sequence", lengths, _curves(chains), "products that wait for each other"
+        (
+            SizePanel(
+                "positions of a sequence",
+                lengths,
+                _curves(chains),
+                "products that wait for each other",
+            ),
         ),
     )
 

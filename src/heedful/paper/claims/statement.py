@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from heedful.paper.claims.trainings import Trainings
+from heedful.paper.systems.system import TableSystem
 from heedful.paper.tables import Rows
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
@@ -15,36 +17,42 @@ class Checked:
     holds: bool
     sentence: str
     """What decided, with its numbers."""
-    panel: SizePanel
+    panels: tuple[SizePanel, ...]
     """The numbers."""
 
     @property
-    def rows(self) -> Rows:
-        """The numbers as a table: a row for each size."""
-        head = (self.panel.axis, *(curve.name for curve in self.panel.curves))
-        rows: Rows = [head]
-        for index, size in enumerate(self.panel.sizes):
-            values = (curve.values[index] for curve in self.panel.curves)
-            rows.append((f"{size:,}", *(f"{value:.3g}" for value in values)))
-        return rows
+    def tables(self) -> list[Rows]:
+        """The numbers of each panel: a row for each size."""
+        return [_rows(panel) for panel in self.panels]
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values."""
-        return {
-            "holds": self.holds,
-            "sentence": self.sentence,
-            "axis": self.panel.axis,
-            "sizes": list(self.panel.sizes),
-            "label": self.panel.label,
-            "curves": {curve.name: list(curve.values) for curve in self.panel.curves},
-        }
+        panels = [
+            {
+                "axis": panel.axis,
+                "sizes": list(panel.sizes),
+                "label": panel.label,
+                "logarithmic": panel.logarithmic,
+                "curves": {curve.name: list(curve.values) for curve in panel.curves},
+            }
+            for panel in self.panels
+        ]
+        return {"holds": self.holds, "sentence": self.sentence, "panels": panels}
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "Checked":
         """Read it from JSON's values."""
-        curves = tuple(SizeCurve(name, tuple(values)) for name, values in plain["curves"].items())
-        panel = SizePanel(plain["axis"], tuple(plain["sizes"]), curves, plain["label"])
-        return cls(plain["holds"], plain["sentence"], panel)
+        panels = tuple(
+            SizePanel(
+                panel["axis"],
+                tuple(panel["sizes"]),
+                tuple(SizeCurve(name, tuple(one)) for name, one in panel["curves"].items()),
+                panel["label"],
+                panel["logarithmic"],
+            )
+            for panel in plain["panels"]
+        )
+        return cls(plain["holds"], plain["sentence"], panels)
 
 
 class Statement(NamedTuple):
@@ -55,3 +63,23 @@ class Statement(NamedTuple):
     source: str
     """Who says so."""
     check: Callable[[], Checked]
+
+
+class TrainedStatement(NamedTuple):
+    """A statement that models are trained for."""
+
+    name: str
+    said: str
+    source: str
+    """Who says so."""
+    systems: tuple[TableSystem, ...]
+    check: Callable[[Trainings], Checked]
+
+
+def _rows(panel: SizePanel) -> Rows:
+    """Lay a panel out."""
+    rows: Rows = [(panel.axis, *(f"{panel.label}: {curve.name}" for curve in panel.curves))]
+    for index, size in enumerate(panel.sizes):
+        values = (curve.values[index] for curve in panel.curves)
+        rows.append((f"{size:,}", *(f"{value:.3g}" for value in values)))
+    return rows

@@ -158,7 +158,7 @@ def difference(
     references = [corpus.lines(part, corpus.target)]
     metric = text_metrics(references, language=corpus.target)["bleu"]
     ours, theirs = (
-        measure(metric, _output(name, part, out).read_text(encoding="utf-8").split("\n")[:-1])
+        measure(metric, output_file(name, part, out).read_text(encoding="utf-8").split("\n")[:-1])
         for name in (better, worse)
     )
     (tested,) = compare([ours], [theirs])
@@ -235,7 +235,7 @@ def _score(
         replace_unknown=system.replace_unknown,
     )
     texts = [one.text for one in found]
-    file = _output(system.name, part, out)
+    file = output_file(system.name, part, out)
     file.parent.mkdir(exist_ok=True)
     with replacing_file(file) as stream:
         stream.write("".join(f"{text}\n" for text in texts))
@@ -247,5 +247,6 @@ def _log(run: Path) -> Path:
     return run / "log.jsonl"
 
 
-def _output(name: str, part: str, out: Path) -> Path:
+def output_file(name: str, part: str, out: Path) -> Path:
+    """Name the file of a system's translations."""
     return out / "output" / f"{name}.{part}.txt"

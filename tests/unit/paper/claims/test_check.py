@@ -6,9 +6,13 @@ from heedful.errors import RunFolderError, SettingError
 from heedful.paper.claims.check import CLAIMS, check_claims, to_dict, to_markdown
 
 
+def no_corpus():
+    raise AssertionError("nothing is trained")
+
+
 def test_claims_are_decided_drawn_and_kept(tmp_path):
     said = []
-    found = check_claims(["shift", "convolution"], tmp_path, said.append)
+    found = check_claims(["shift", "convolution"], tmp_path, no_corpus, 1.0, say=said.append)
     assert [*found] == ["shift", "convolution"]
     assert said == [CLAIMS["shift"].said, CLAIMS["convolution"].said]
     for name in found:
@@ -16,13 +20,29 @@ def test_claims_are_decided_drawn_and_kept(tmp_path):
     assert (tmp_path / "claims.md").read_text("utf-8") == to_markdown(found)
     assert json.loads((tmp_path / "claims.json").read_text("utf-8")) == to_dict(found)
     said.clear()
-    assert check_claims(["shift", "convolution"], tmp_path, said.append) == found
+    assert (
+        check_claims(["shift", "convolution"], tmp_path, no_corpus, 1.0, say=said.append) == found
+    )
     assert not said  # nothing is measured again
 
 
 def test_unknown_claims_and_damaged_files_are_refused(tmp_path):
     with pytest.raises(SettingError, match=r"NAME must be one of convolution.*but is 'none'"):
-        check_claims(["none"], tmp_path)
+        check_claims(["none"], tmp_path, no_corpus, 1.0)
     (tmp_path / "shift.json").write_text("[]", encoding="utf-8")
     with pytest.raises(RunFolderError, match="must hold a measured claim"):
-        check_claims(["shift"], tmp_path)
+        check_claims(["shift"], tmp_path, no_corpus, 1.0)
+
+
+def test_models_are_trained_within_the_budget_and_doubted_where_they_learned_too_little(
+    corpus, tmp_path
+):
+    found = check_claims(["mask"], tmp_path, lambda: corpus, 20.0, threads=1)
+    assert "conclude nothing before a longer training" in found["mask"].sentence
+    assert len(found["mask"].panels[0].sizes) >= 2
+    plan = json.loads((tmp_path / "mask" / "plan.json").read_text("utf-8"))
+    assert plan["budget"] == 20
+    assert len({system["steps"] for system in plan["systems"]}) == 1
+    kept = (tmp_path / "mask.json").read_bytes()
+    assert check_claims(["mask"], tmp_path, no_corpus, 20.0) == found
+    assert (tmp_path / "mask.json").read_bytes() == kept

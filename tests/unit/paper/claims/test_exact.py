@@ -9,8 +9,8 @@ from heedful.paper.claims.exact import check_convolution, check_shift
 def test_a_convolution_is_one_map_for_each_relative_position():
     checked = check_convolution()
     assert checked.holds
-    assert checked.panel.sizes == (1, 3, 5, 9)
-    assert max(checked.panel.curves[0].values) < 1e-12
+    assert checked.panels[0].sizes == (1, 3, 5, 9)
+    assert max(checked.panels[0].curves[0].values) < 1e-12
 
 
 def test_a_convolution_that_also_squares_would_not_be(monkeypatch):

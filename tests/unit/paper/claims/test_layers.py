@@ -10,7 +10,7 @@ from heedful.paper.claims.layers import (
 
 
 def curves(checked):
-    return {curve.name: curve.values for curve in checked.panel.curves}
+    return {curve.name: curve.values for curve in checked.panels[0].curves}
 
 
 def test_only_batch_norm_depends_on_other_sentences(monkeypatch):
@@ -27,7 +27,7 @@ def test_gradients_vanish_without_residuals_and_norms():
     found = curves(checked)
     assert found["residuals and norms"][-1] > 0.01 * found["residuals and norms"][0]
     assert found["neither"][-1] < 1e-6 * found["neither"][0]
-    assert len(found["norms alone"]) == len(checked.panel.sizes) == 6
+    assert len(found["norms alone"]) == len(checked.panels[0].sizes) == 6
 
 
 def test_additive_scores_take_longer():

@@ -1,0 +1,70 @@
+"""The small models that a claim is decided by, trained within a budget."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from heedful.evaluation.bleu import text_metrics
+from heedful.evaluation.significance import compare
+from heedful.evaluation.sufficient_statistics import SufficientStatistics, measure
+from heedful.paper.systems.corpus import TableCorpus
+from heedful.paper.systems.measured import MeasuredSystem, output_file
+from heedful.paper.tables import ScoreDifference
+from heedful.translation.translator import Translator
+
+RECIPE = "multi30k"
+COMMON = (
+    *("model.d_model=128", "model.dropout=0.1"),
+    *("train.batch_tokens=1024", "train.schedule=cosine", "train.learning_rate=1.5e-3"),
+    "train.clip_norm=1",
+)
+_PARTS = 4
+
+
+class Trainings(NamedTuple):
+    """The models of one claim, trained and scored."""
+
+    systems: dict[str, MeasuredSystem]
+    """By name."""
+    corpus: TableCorpus
+    folder: Path
+
+    def translator(self, name: str) -> Translator:
+        """Load a model."""
+        return Translator.load(self.folder / "runs" / name, precision="fp32", device="cpu")
+
+    @property
+    def parts(self) -> dict[int, np.ndarray]:
+        """Numbers of the test's lines in four parts, by the words of the longest source."""
+        words = [len(line.split()) for line in self.corpus.lines("test", self.corpus.source)]
+        parts = np.array_split(np.argsort(words, kind="stable"), _PARTS)
+        # where many lines have equally many words two parts may end alike; the later one keeps it
+        return {words[int(part[-1])]: part for part in parts}
+
+    def bleu_by_length(self, name: str) -> tuple[float, ...]:
+        """BLEU of every part."""
+        scored = self._scored(name)
+        return tuple(
+            float(scored.scores(scored.counts[lines].sum(axis=0, keepdims=True))[0])
+            for lines in self.parts.values()
+        )
+
+    def difference(self, ours: str, theirs: str, longest: bool = False) -> ScoreDifference:
+        """Compare the BLEU of two models on the same sentences, or on those of the last part."""
+        lines = [*self.parts.values()][-1] if longest else slice(None)
+        scored = [self._scored(name) for name in (ours, theirs)]
+        first, second = (SufficientStatistics(one.metric, one.counts[lines]) for one in scored)
+        (tested,) = compare([first], [second])
+        first_title, second_title = (self.systems[name].title for name in (ours, theirs))
+        return ScoreDifference(
+            first_title, second_title, tested.difference, tested.interval, "BLEU"
+        )
+
+    def _scored(self, name: str) -> SufficientStatistics:
+        """Count the test's n-grams, line by line."""
+        metric = text_metrics(
+            [self.corpus.lines("test", self.corpus.target)], language=self.corpus.target
+        )["bleu"]
+        text = output_file(name, "test", self.folder).read_text(encoding="utf-8")
+        return measure(metric, text.split("\n")[:-1])
