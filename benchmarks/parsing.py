@@ -33,6 +33,11 @@ WIDE = (
     *("train.steps=7500", "train.validate_steps=2500", "model.dropout=0.1"),
     *("model.d_model=256", "model.d_ff=1024", "train.learning_rate=1.5e-3"),
 )
+LSTM = (
+    *("train.steps=3000", "train.batch_tokens=4096", "train.validate_steps=1000"),
+    *("model.dropout=0.1", "model.d_model=192"),
+    *("model.recurrent.encoder_hidden_size=192", "model.recurrent.decoder_hidden_size=320"),
+)
 CRAFT = ("train.steps=10000", "train.validate_steps=2000", "model.dropout=0.1")
 
 _HEAD = f"""\
@@ -95,6 +100,9 @@ SYSTEMS = {
     "wsj-numbers": ParserTraining("with numbered words instead of the next word", settings=NUMBERS),
     "wsj-counting": ParserTraining("with neither: attention has to count", settings=COUNTING),
     "wsj-lstm": ParserTraining("`parsing-small-lstm`", recipe="parsing-small-lstm"),
+    "wsj-lstm-2": ParserTraining(
+        "`parsing-small-lstm`, seed 2", recipe="parsing-small-lstm", settings=("train.seed=2",)
+    ),
     "wsj-agreed": ParserTraining("and news on which two parsers agree", agreed=100),
     "wsj-agreed-90": ParserTraining("and news on which two parsers agree nearly", agreed=90),
     "craft-1": ParserTraining(
@@ -109,10 +117,10 @@ SYSTEMS = {
         "twice as wide, 7,500 steps, dropout 0.1", "craft", settings=WIDE, threads=2
     ),
     "craft-lstm": ParserTraining(
-        "`parsing-small-lstm`, 3,600 steps of 4,096 tokens, dropout 0.1",
+        "`parsing-small-lstm`, half as wide again, 3,000 steps of 4,096 tokens, dropout 0.1",
         "craft",
         "parsing-small-lstm",
-        ("train.steps=3600", "train.batch_tokens=4096", "model.dropout=0.1"),
+        LSTM,
     ),
 }
 ENSEMBLES = {
