@@ -1,6 +1,23 @@
-"""Random trees, and trees like others with some phrases changed."""
+"""Random trees, trees like others with some phrases changed, and two trees of a sentence."""
 
+from heedful.trees.read import parse_line
 from heedful.trees.tree import Tree
+
+
+def read_tree(text):
+    """Read the tree of a text."""
+    tree = parse_line(text, "text")
+    assert tree is not None
+    return tree
+
+
+GOLD = read_tree(
+    "(S (NP (PRP she)) (VP (VBD saw) (NP (NP (DT the) (NN dog)) (PP (IN with) (NP (PRP us))))) "
+    "(. .))"
+)
+FLAT = read_tree(
+    "(S (NP (PRP she)) (VP (VBD saw) (NP (DT the) (NN dog)) (PP (IN with) (NP (PRP us)))) (. .))"
+)
 
 
 def random_tree(source, words, labels=("S", "NP", "VP", "PP", "ADVP", "PRT", "TOP")):

@@ -5,22 +5,10 @@ import random
 import pytest
 
 from heedful.trees.differences import differing_phrases
-from heedful.trees.read import parse_line
 from heedful.trees.score import score_sentence
-from tests.support.random_trees import changed_tree, random_tree
+from tests.support.random_trees import GOLD, changed_tree, random_tree, read_tree
 
-
-def read(text):
-    tree = parse_line(text, "text")
-    assert tree is not None
-    return tree
-
-
-GOLD = read(
-    "(S (NP (PRP she)) (VP (VBD saw) (NP (NP (DT the) (NN dog)) (PP (IN with) (NP (PRP us))))) "
-    "(. .))"
-)
-FLAT = read(
+RELABELLED = read_tree(
     "(S (NP (PRP she)) (VP (VBD saw) (NP (DT the) (NN dog)) (PP (IN with) (ADVP (PRP us)))) (. .))"
 )
 
@@ -30,9 +18,9 @@ def named(tree, places):
 
 
 def test_phrases_that_the_other_lacks_are_found():
-    found = differing_phrases(GOLD, FLAT)
+    found = differing_phrases(GOLD, RELABELLED)
     assert named(GOLD, found.missed) == {("NP", 2, 6), ("NP", 5, 6)}
-    assert named(FLAT, found.wrong) == {("ADVP", 5, 6)}
+    assert named(RELABELLED, found.wrong) == {("ADVP", 5, 6)}
     assert found.headings(" (-)", " (+)") == (
         "gold: 2 of 7 phrases missed (-)",
         "predicted: 1 of 6 phrases wrong (+)",
@@ -42,8 +30,8 @@ def test_phrases_that_the_other_lacks_are_found():
 
 
 def test_what_the_score_does_not_count_is_no_difference():
-    gold = read("(TOP (S (NP (NNS dogs)) (ADVP (RB too)) (. .)))")
-    other = read("(S (S (NP (NNS dogs)) (PRT (RB too))) (. .))")
+    gold = read_tree("(TOP (S (NP (NNS dogs)) (ADVP (RB too)) (. .)))")
+    other = read_tree("(S (S (NP (NNS dogs)) (PRT (RB too))) (. .))")
     assert named(other, differing_phrases(gold, other).wrong) == {("S", 0, 2)}
     found = differing_phrases(gold, other.children[0].__class__("S", gold.children[0].children))
     assert not found.differs
@@ -51,7 +39,7 @@ def test_what_the_score_does_not_count_is_no_difference():
 
 
 def test_of_equal_phrases_over_each_other_as_many_differ_as_are_too_many():
-    gold, other = read("(NP (NP (NP (NN dog))))"), read("(NP (NN dog))")
+    gold, other = read_tree("(NP (NP (NP (NN dog))))"), read_tree("(NP (NN dog))")
     found = differing_phrases(gold, other)
     assert (len(found.missed), len(found.wrong)) == (2, 0)
 
@@ -60,13 +48,13 @@ def test_without_a_tree_of_these_words_all_differ():
     nothing = differing_phrases(GOLD, None)
     assert nothing.headings() == ("gold: 7 of 7 phrases missed", "predicted: no tree")
     assert (len(nothing.missed), nothing.wrong, nothing.f1) == (7, frozenset(), 0)
-    other = differing_phrases(GOLD, read("(S (NP (NN dog)))"))
+    other = differing_phrases(GOLD, read_tree("(S (NP (NN dog)))"))
     assert (len(other.missed), len(other.wrong), other.f1) == (7, 2, 0)
     assert other.headings(wrong=" (+)")[1] == "predicted: other words, so all wrong (+)"
 
 
 def test_a_tree_of_punctuation_has_no_phrase_that_counts():
-    found = differing_phrases(read("(X (. .))"), read("(Y (. .))"))
+    found = differing_phrases(read_tree("(X (. .))"), read_tree("(Y (. .))"))
     assert not found.differs
     assert found.headings()[0] == "gold: no phrase that counts"
 

@@ -6,24 +6,8 @@ import pytest
 
 from heedful.trees.differences import differing_phrases
 from heedful.trees.draw_text import columns, cut, draw_pair, draw_tree, shown
-from heedful.trees.read import parse_line
 from heedful.trees.tree import Tree
-from tests.support.random_trees import changed_tree, random_tree
-
-
-def read(text):
-    tree = parse_line(text, "text")
-    assert tree is not None
-    return tree
-
-
-GOLD = read(
-    "(S (NP (PRP she)) (VP (VBD saw) (NP (NP (DT the) (NN dog)) (PP (IN with) (NP (PRP us))))) "
-    "(. .))"
-)
-FLAT = read(
-    "(S (NP (PRP she)) (VP (VBD saw) (NP (DT the) (NN dog)) (PP (IN with) (NP (PRP us)))) (. .))"
-)
+from tests.support.random_trees import FLAT, GOLD, changed_tree, random_tree, read_tree
 
 
 def drawn_pair(gold, predicted, width=80, **settings):
@@ -60,8 +44,8 @@ S
 │       └ PRP us
 └ . ."""
     )
-    assert draw_tree(read("(NP (NN Donaudampfschiff))"), 10) == ["NP", "└NN Donau…"]
-    deep = read("(X " * 150 + "(Y z)" + ")" * 150)
+    assert draw_tree(read_tree("(NP (NN Donaudampfschiff))"), 10) == ["NP", "└NN Donau…"]
+    deep = read_tree("(X " * 150 + "(Y z)" + ")" * 150)
     assert all(columns(line) <= 40 for line in draw_tree(deep, 40))
 
 
@@ -100,12 +84,12 @@ def test_without_a_predicted_tree_the_gold_one_is_drawn():
 
 def test_colours_only_repeat_the_signs():
     lines = drawn_pair(
-        GOLD, read("(S (X (PRP she)) (VBD saw) (DT the) (NN dog) (IN with) (PRP us) (. .))")
+        GOLD, read_tree("(S (X (PRP she)) (VBD saw) (DT the) (NN dog) (IN with) (PRP us) (. .))")
     )
     assert not any("\x1b" in line for line in lines)
     coloured = drawn_pair(
         GOLD,
-        read("(S (X (PRP she)) (VBD saw) (DT the) (NN dog) (IN with) (PRP us) (. .))"),
+        read_tree("(S (X (PRP she)) (VBD saw) (DT the) (NN dog) (IN with) (PRP us) (. .))"),
         60,
         colour=True,
     )
@@ -115,7 +99,7 @@ def test_colours_only_repeat_the_signs():
 
 
 def test_hostile_text_reaches_no_terminal():
-    tree = read("(S\x1b[31m (NN a\x07b) (-LRB- -LRB-) (NN \u202edog) (NN می\u200cخواهم))")
+    tree = read_tree("(S\x1b[31m (NN a\x07b) (-LRB- -LRB-) (NN \u202edog) (NN می\u200cخواهم))")
     (line,) = draw_tree(tree)
     assert line == "S\\x1b[31m  NN a\\x07b  -LRB- (  NN \\u202edog  NN می\u200cخواهم"
     assert shown("\n\ud800") == "\\n\\ud800"
