@@ -4,7 +4,8 @@ The rule by which a search writes only trees of the words given.
 ::
 
     word    while there are words left, inside a phrase
-    (X      while there are words left, and not too many in a row; one bracket holds all
+    (X      while there are words left, and not too many in a row, nor inside each other; one
+            bracket holds all
     )X      closes the innermost phrase if it is an X and holds something; the outermost one
             only after the last word
     end     when all is closed and all words are written
@@ -20,6 +21,8 @@ from dataclasses import dataclass
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+
+from heedful.trees.read import DEEPEST
 
 OTHER, WORD, OPEN, CLOSE = range(4)
 
@@ -87,7 +90,9 @@ class WellFormedTrees:
         # what is open and what is left must still fit, and one more phrase
         fits = length + left + depth + 2 <= self.limits[sentences]
         may_write = more & (inside | alone)
-        may_open = more & (inside | first) & (chain < self.longest_chain) & fits
+        # what is nested deeper could not be read again
+        may_nest = (chain < self.longest_chain) & (depth < DEEPEST)
+        may_open = more & (inside | first) & may_nest & fits
         may_close = inside & (chain == 0) & ~((depth == 1) & more)
         may_end = ~inside & ~more
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from heedful.errors import TextError
 from heedful.trees.grammar import TreebankRules
 from heedful.trees.lexicon import TagLexicon
+from heedful.trees.read import DEEPEST
 from heedful.trees.tree import Tree, flat_tree
 
 
@@ -47,8 +48,9 @@ class TreeFloors:
         end = len(words)
         while end and not any(map(str.isalnum, words[end - 1])):
             end -= 1
-        inner: tuple[Tree, ...] = leaves[max(0, end - 1) : end]
-        for place in reversed(range(1, end - 1)):
+        last = min(end - 1, DEEPEST)  # where it is too deep, one phrase holds the rest
+        inner: tuple[Tree, ...] = leaves[max(0, last) : end]
+        for place in reversed(range(1, last)):
             inner = (Tree(self._label(words[place]), (leaves[place], *inner)),)
         first = leaves[: min(1, end - 1)] if end else ()
         return Tree(self._root, (*first, *inner, *leaves[end:]))

@@ -16,6 +16,7 @@ from itertools import count as count_from
 from typing import Literal
 
 from heedful.errors import TextError
+from heedful.trees.read import DEEPEST
 from heedful.trees.tree import Tree
 
 Linearisation = Literal["vinyals", "t2t"]
@@ -61,6 +62,8 @@ def delinearise(
     """
     Read a tree of given words from symbols; None if they are no tree of these words.
 
+    Nor is one whose phrases are nested deeper than `read_trees` allows.
+
     `tags`: parts of speech of the words, instead of those that t2t's form has, or of XX. `labels`:
     those of a whole vocabulary; else a symbol opens a phrase if one of these closes it.
     """
@@ -71,6 +74,8 @@ def delinearise(
     read = 0
     for symbol in symbols:
         if symbol in labels.opens:
+            if len(stack) > DEEPEST:
+                return None
             stack.append((labels.opens[symbol], []))
         elif symbol in labels.closes:
             label, children = stack[-1]

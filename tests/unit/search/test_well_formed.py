@@ -22,6 +22,7 @@ from heedful.search.well_formed import (
     fewest_symbols,
 )
 from heedful.trees.linearise import delinearise
+from heedful.trees.read import DEEPEST
 from tests.support.exhaustive_search import PENALTIES, RULES, is_close, tiny
 from tests.support.models import FAMILIES
 
@@ -89,6 +90,11 @@ def test_the_smallest_trees_fit_their_limit():
     for words in (1, 2, 4):
         limit = fewest_symbols(words)
         assert {len(written) for written in all_outputs(words, limit, 2)} == {limit}
+
+
+def test_nothing_is_nested_deeper_than_a_tree_is_read():
+    assert allowed_after([5] * (DEEPEST - 1), 1, 1000, 300) == [4, 5, 7]
+    assert allowed_after([5] * DEEPEST, 1, 1000, 300) == [4]
 
 
 def test_rows_have_stacks_of_their_own():

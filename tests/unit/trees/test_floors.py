@@ -35,6 +35,12 @@ def test_right_branching_trees_guess_labels_by_the_first_word(sentence, tree):
     assert str(TreeFloors(read(*TREES)).right_branching(sentence.split())) == tree
 
 
+def test_right_branching_trees_of_long_sentences_can_be_read_again():
+    tree = TreeFloors(read(*TREES)).right_branching(["the"] * 2000 + ["dog", "."])
+    assert len(tree.words) == 2002
+    assert read(str(tree)) == [tree]
+
+
 def test_without_inner_phrases_the_label_of_the_root_is_guessed():
     floors = TreeFloors(read(*["(S (D the) (N dog) (V saw))"] * 2))
     found = floors.right_branching(["the", "dog", "saw"])

@@ -4,7 +4,7 @@ import pytest
 
 from heedful.errors import TextError
 from heedful.trees.linearise import SymbolLabels, check_labels, delinearise, linearise, symbols_f1
-from heedful.trees.read import parse_trees
+from heedful.trees.read import DEEPEST, parse_trees
 
 DOG = "(S (NP (NNP John)) (VP (VBZ has) (NP (DT a) (NN dog))) (. .))"
 WORDS = ("John", "has", "a", "dog", ".")
@@ -51,6 +51,15 @@ def test_words_without_tags_are_marked():
 )
 def test_what_is_no_tree_of_the_words_is_none(symbols):
     assert delinearise(symbols.split(), ("a", "b"), "vinyals") is None
+
+
+def test_what_is_nested_too_deeply_to_be_read_again_is_no_tree():
+    def nested(depth):
+        symbols = ["(X"] * depth + ["XX"] + [")X"] * depth
+        return delinearise(symbols, ("a",), "vinyals")
+
+    assert read(str(nested(DEEPEST))) == nested(DEEPEST)
+    assert nested(DEEPEST + 1) is None
 
 
 def test_labels_of_a_vocabulary_tell_phrases_from_tags():
