@@ -144,17 +144,23 @@ def _phrases(line: str, form: Linearisation) -> tuple[Counter[tuple[str, int, in
 
 def check_labels(trees: Iterable[Tree], form: Linearisation) -> None:
     """Refuse trees that the form cannot write so that they can be read again."""
-    if form == "vinyals":
-        return
     phrases: set[str] = set()
     tags: set[str] = set()
     for tree in trees:
         phrases.update(label for label, _, _ in tree.phrases())
         tags.update(tree.tags)
-    wrong = sorted(phrases & tags) + sorted(label for label in phrases | tags if label[:1] == "/")
+    written = phrases if form == "vinyals" else phrases | tags
+    if spaced := sorted(label for label in written if len(label.split()) > 1):
+        raise TextError(
+            "symbols are split at white space, so no label may hold any, but the trees have "
+            f"{spaced[0]!a}; rename it."
+        )
+    if form == "vinyals":
+        return
+    wrong = sorted(phrases & tags) + sorted(label for label in written if label[:1] in ("", "/"))
     if wrong:
         raise TextError(
             "parsing.linearisation = t2t writes phrases and words by their labels alone, so no "
-            "part of speech may be called like a phrase and no label may begin with “/”, but the "
-            f"trees have “{wrong[0]}”; set parsing.linearisation=vinyals."
+            "part of speech may be called like a phrase, and no label may be empty or begin with "
+            f"“/”, but the trees have “{wrong[0]}”; set parsing.linearisation=vinyals."
         )

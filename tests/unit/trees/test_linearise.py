@@ -79,6 +79,16 @@ def test_a_tag_called_like_a_phrase_is_refused_in_the_form_without_brackets():
         check_labels([read("(S (/NP (NN a)) (NP (NN b)))")], "t2t")
 
 
+def test_labels_that_are_lost_between_spaces_are_refused():
+    unlabelled = [read("(S ((NN a)) (VB b))")]
+    check_labels(unlabelled, "vinyals")
+    with pytest.raises(TextError, match="have “”; set"):
+        check_labels(unlabelled, "t2t")
+    for form in ("vinyals", "t2t"):
+        with pytest.raises(TextError, match=r"trees have 'N\\u2009P'; rename it"):
+            check_labels([read("(S (N\u2009P (NN a)))")], form)
+
+
 def test_f1_of_symbols_counts_phrases():
     # P = R = 3/4, as by hand
     gold = "(S (NP XX )NP (VP XX (NP XX XX )NP )VP )S"
