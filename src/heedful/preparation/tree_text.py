@@ -9,13 +9,14 @@ Trees as training text: words on one side, symbols on the other.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b, file_digest
+from itertools import count
 from pathlib import Path
 
 from heedful.config.parsing import ParsingConfig
 from heedful.config.schema import RunConfig
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.errors import TextError
-from heedful.files import write_synced
+from heedful.files import write_whole
 from heedful.preparation.corpora_file import CorpusPart
 from heedful.preparation.raw_text import RawText
 from heedful.preparation.training_data import Files, Say, Sizes, as_list, file_records
@@ -94,9 +95,11 @@ class TreeText:
         trees = read_clean(self.files, report)
         pairs = tree_pairs(trees, config.parsing)
         self._notes.append(report.summary())
+        left_out = set(report.empty)
+        numbers = (number for number in count(1) if number not in left_out)
         too_long = [
             (number, len(symbols.split(" ")))
-            for number, (_, symbols) in enumerate(pairs, start=1)
+            for number, (_, symbols) in zip(numbers, pairs, strict=False)
             if symbols.count(" ") >= config.data.max_length
         ]
         if too_long:
@@ -107,7 +110,7 @@ class TreeText:
             )
         sides[0].parent.mkdir(exist_ok=True)
         for side, lines in zip(sides, zip(*pairs, strict=True), strict=True):
-            write_synced(side, "".join(f"{line}\n" for line in lines).encode())
+            write_whole(side, "".join(f"{line}\n" for line in lines).encode())
 
 
 def find_trees(files: Files, tokenizer: str | Path | None = None) -> TreeText:

@@ -38,6 +38,33 @@ def test_words_and_symbols_are_written_and_what_is_left_out_is_named(file, tmp_p
     assert text.describe() == cleaned
 
 
+def test_too_long_trees_are_numbered_as_in_the_file(file, tmp_path):
+    file.write_text(f"(S (-NONE- *))\n{TREES}", encoding="utf-8")
+    text, run = find_trees(file), RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    text.prepare(run, CONFIG, 1, print)
+    assert any("number 3 with 11" in note for note in text.report((), None))
+
+
+def test_text_that_could_not_be_written_is_written_again(file, tmp_path, monkeypatch):
+    run = RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    synced = []
+
+    def fail_at_second(descriptor):
+        synced.append(descriptor)
+        if len(synced) == 2:
+            raise OSError("no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("heedful.files.os.fsync", fail_at_second)
+        with pytest.raises(OSError, match="no space left"):
+            find_trees(file).prepare(run, CONFIG, 1, print)
+    find_trees(file).prepare(run, CONFIG, 1, print)
+    written = (run.path / "trees" / "train.symbols").read_text(encoding="utf-8")
+    assert len(written.splitlines()) == 2
+
+
 def test_held_out_trees_are_pairs_with_a_digest(file):
     (sources, symbols), sizes = held_out_trees(file, CONFIG.parsing)
     assert sources[0] == "a b c"
