@@ -85,7 +85,7 @@ def quickstart_parsing(
     picture = out / "tree.svg"
     picture.write_text(draw_svg(parse.tree), encoding="utf-8")
     page = out / "attention.html"
-    shown = attend(parser.translator, parser.source_line(SENTENCE))
+    shown = attend(parser.translator, SENTENCE)
     write_explorer(ExplorerRecord(SENTENCE, (shown,)), page)
     say(f"trees        {text}")
     say(f"run folder   {run}")

@@ -13,7 +13,7 @@ ELSEWHERE = {
         __main__ cli.*
     """,
     "the work of one command: tests/cli run that command on a trained run": """
-        analysis.attend analysis.attention_files analysis.compare analysis.info analysis.plot
+        analysis.attention_files analysis.compare analysis.info analysis.plot
         engines preparation.show quickstart quickstart_parsing translation.score
     """,
     "an argument of `heedful bench`, measured in a process of its own: tests/cli/test_bench.py": """

@@ -30,6 +30,7 @@ from heedful.search.rules import DecodingRule, Renormalization
 from heedful.search.scoring import best_candidates
 from heedful.search.settings import SearchSettings
 from heedful.search.trace import Trace
+from heedful.translation.parser import Parser
 from heedful.translation.translator import Translator
 from heedful.visualise.record import ExplorerRecord, ModelRecord, Node, Step
 
@@ -112,6 +113,9 @@ def attend(
     subwords, and `SettingError` for a model that has no attention, or for several at once.
     """
     check_shows_attention(translator)
+    _check_line(sentence, "the sentence")
+    if translator.run.config.parsing.linearisation is not None:
+        sentence = Parser(translator).source_line(sentence)
     source = _ids(translator, sentence, "the sentence")
     unknown = input_warning([sentence], [source], translator.tokenizer)
     if warn is not None and unknown:
@@ -163,13 +167,18 @@ def _named(checkpoint: Path) -> str:
     return f"{kind} {int(step):,}" if step else kind
 
 
-def _ids(translator: Translator, text: str, label: str, side: str = "source") -> list[int]:
-    """Tokenize one sentence; refuse an empty one, several lines, and too long ones."""
+def _check_line(text: str, label: str) -> None:
+    """Refuse an empty text and several lines."""
     if not text.strip():
         raise TextError(f"{label} must have words, but is empty; write one.")
     if len(text.strip().splitlines()) > 1:
         lines = len(text.strip().splitlines())
         raise TextError(f"{label} must be one line, but has {lines:,}; give one at a time.")
+
+
+def _ids(translator: Translator, text: str, label: str, side: str = "source") -> list[int]:
+    """Tokenize one sentence; refuse an empty one, several lines, and too long ones."""
+    _check_line(text, label)
     encode = translator.tokenizer.encode_source if side == "source" else None
     ids = (encode or translator.tokenizer.encode_target)([text])[0]
     limit = min(LONGEST, translator.run.config.search.max_source_length)

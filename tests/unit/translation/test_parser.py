@@ -2,6 +2,7 @@
 
 import pytest
 
+from heedful.analysis.attend import attend
 from heedful.errors import ArgumentError, SettingError, TextError
 from heedful.search.options import SearchOptions
 from heedful.training.train import train
@@ -103,6 +104,12 @@ def test_an_ensemble_writes_trees(run):
     parse = load([run, run]).parse("the cat sleeps")
     assert parse.is_tree
     assert parse.symbols == load(run).parse("the cat sleeps").symbols
+
+
+def test_attention_is_shown_of_the_text_that_a_parser_reads(run):
+    parser = load(run)
+    shown = attend(parser.translator, "the ( dog")
+    assert shown.text == parser.parse("the ( dog").symbols
 
 
 def test_a_limit_without_room_and_a_line_without_words_are_refused(run):
