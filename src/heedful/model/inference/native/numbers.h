@@ -8,6 +8,9 @@ as 1, zero as levels + 1, and beside each row `largest`, the absolute value that
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 static inline float from_bfloat16(uint16_t x) {
     uint32_t bits = (uint32_t)x << 16;
@@ -94,9 +97,19 @@ static inline Floats sixteen(const float *x) {
 }
 
 static inline Floats sixteen_wide(const uint16_t *x) {
+#if defined(__AVX512F__) /* GCC would widen two halves and join them */
+    __m256i halves = _mm256_loadu_si256((const __m256i *)x);
+    return (Floats)_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16);
+#else
     Halves halves;
     memcpy(&halves, x, sizeof halves);
     return (Floats)(__builtin_convertvector(halves, Words) << 16);
+#endif
+}
+
+/* Ask for a row of `width` numbers that will be read soon. */
+static inline void fetch_row(const uint16_t *row, int width) {
+    for (int i = 0; i < width; i += 32) __builtin_prefetch(row + i);
 }
 
 /* The product of a query and a key. */

@@ -6,8 +6,8 @@ side, as the dot instructions of x86 read them:
 
     panel 0: [output 0: inputs 0-3][output 1: inputs 0-3]...[output 0: inputs 4-7]...
 
-A tile of 8 rows and 2 panels keeps its sums in registers while a pair of panels stays in the first
-cache; few rows take 4 panels at once, so that more of the matrix is on its way from memory.
+A tile of many rows and 2 panels keeps its sums in registers while a pair of panels stays in the
+first cache; few rows take 4 panels at once, so that more of the matrix is on its way from memory.
 */
 
 #include <stddef.h>
@@ -17,7 +17,8 @@ cache; few rows take 4 panels at once, so that more of the matrix is on its way 
 #if defined(__AVX512VNNI__)
 #include <immintrin.h>
 #define CAN_MULTIPLY 1
-enum { LANES = 16, MOST_LEVELS = 127 };
+enum { LANES = 16, MOST_LEVELS = 127, TALL = 8 };
+#define TALL_TILE tile_8_2
 typedef __m512i Ints;
 static inline Ints no_ints(void) { return _mm512_setzero_si512(); }
 static inline Ints four_inputs(const uint8_t *x) {
@@ -32,6 +33,8 @@ static inline void store_ints(int32_t *to, Ints sum) { _mm512_storeu_si512(to, s
 #include <immintrin.h>
 #define CAN_MULTIPLY 1
 typedef __m256i Ints;
+enum { LANES = 8, TALL = 6 }; /* of 16 registers 12 hold sums */
+#define TALL_TILE tile_6_2
 static inline Ints no_ints(void) { return _mm256_setzero_si256(); }
 static inline Ints four_inputs(const uint8_t *x) {
     int32_t four;
@@ -41,11 +44,11 @@ static inline Ints four_inputs(const uint8_t *x) {
 static inline Ints some_weights(const int8_t *w) { return _mm256_loadu_si256((const Ints *)w); }
 static inline void store_ints(int32_t *to, Ints sum) { _mm256_storeu_si256((Ints *)to, sum); }
 #if defined(__AVXVNNI__)
-enum { LANES = 8, MOST_LEVELS = 127 };
+enum { MOST_LEVELS = 127 };
 static inline Ints add_dots(Ints sum, Ints x, Ints w) { return _mm256_dpbusd_avx_epi32(sum, x, w); }
 #else
 /* Two products are added in 16 bits here, which larger numbers would overflow. */
-enum { LANES = 8, MOST_LEVELS = 63 };
+enum { MOST_LEVELS = 63 };
 static inline Ints add_dots(Ints sum, Ints x, Ints w) {
     Ints pairs = _mm256_maddubs_epi16(x, w);
     return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
@@ -68,6 +71,8 @@ typedef struct {
 } Product;
 
 #if CAN_MULTIPLY
+/* Sums stay in registers only if every loop over them is unrolled: else GCC copies them at each step. */
+#define UNROLL _Pragma("GCC unroll 8")
 #define TILE(ROWS, PANELS)                                                                        \
     static void tile_##ROWS##_##PANELS(const Product *by, int panel, const uint8_t *x,            \
                                        const float *largest, float *out) {                        \
@@ -75,23 +80,27 @@ typedef struct {
         size_t apart = (size_t)inner * LANES;                                                     \
         const int8_t *weights = by->weights + (size_t)panel * apart;                              \
         Ints sum[ROWS][PANELS];                                                                   \
-        for (int r = 0; r < ROWS; r++)                                                            \
-            for (int p = 0; p < PANELS; p++) sum[r][p] = no_ints();                               \
+        UNROLL for (int r = 0; r < ROWS; r++)                                                     \
+            UNROLL for (int p = 0; p < PANELS; p++) sum[r][p] = no_ints();                        \
         for (int k = 0; k < inner; k += 4) {                                                      \
             Ints w[PANELS];                                                                       \
-            _Pragma("GCC unroll 4") for (int p = 0; p < PANELS; p++)                              \
+            UNROLL for (int p = 0; p < PANELS; p++)                                               \
                 w[p] = some_weights(weights + p * apart + (size_t)k * LANES);                     \
-            _Pragma("GCC unroll 8") for (int r = 0; r < ROWS; r++) {                              \
+            UNROLL for (int r = 0; r < ROWS; r++) {                                               \
                 Ints in = four_inputs(x + (size_t)r * inner + k);                                 \
-                _Pragma("GCC unroll 4") for (int p = 0; p < PANELS; p++)                          \
+                UNROLL for (int p = 0; p < PANELS; p++)                                           \
                     sum[r][p] = add_dots(sum[r][p], in, w[p]);                                    \
             }                                                                                     \
         }                                                                                         \
         int32_t whole[PANELS * LANES];                                                            \
         int columns = by->outer - first < PANELS * LANES ? by->outer - first : PANELS * LANES;    \
-        for (int r = 0; r < ROWS; r++) {                                                          \
-            for (int p = 0; p < PANELS; p++) store_ints(whole + p * LANES, sum[r][p]);            \
-            finish(by, whole, largest[r], first, columns, out + (size_t)r * by->outer + first);   \
+        UNROLL for (int r = 0; r < ROWS; r++) {                                                   \
+            float *to = out + (size_t)r * by->outer + first;                                      \
+            UNROLL for (int p = 0; p < PANELS; p++) store_ints(whole + p * LANES, sum[r][p]);     \
+            if (columns == PANELS * LANES) /* the compiler knows how many, and needs no loop */   \
+                finish(by, whole, largest[r], first, PANELS * LANES, to);                         \
+            else                                                                                  \
+                finish(by, whole, largest[r], first, columns, to);                                \
         }                                                                                         \
     }
 
@@ -103,8 +112,12 @@ static inline void finish(const Product *by, const int32_t *whole, float largest
         out[i] = (float)(whole[i] - sums[i]) * (scales[i] * largest) + bias[i];
 }
 
+#if defined(__AVX512VNNI__)
 TILE(8, 2)
 TILE(4, 4)
+#else
+TILE(6, 2)
+#endif
 TILE(2, 4)
 TILE(1, 4)
 
@@ -123,17 +136,20 @@ static void multiply(const Product *by, const uint8_t *x, const float *largest, 
     int groups = (by->outer + GROUP * LANES - 1) / (GROUP * LANES);
     size_t in = (size_t)by->inner, wide = (size_t)by->outer, pair_bytes = 2 * in * LANES;
     for (int group = groups * me / team; group < groups * (me + 1) / team; group++) {
-        int panel = group * GROUP, row = 0, whole = rows - rows % 8;
+        int panel = group * GROUP, row = 0, whole = rows - rows % TALL;
         for (int pair = panel; pair < panel + GROUP; pair += 2) {
             if (pair * LANES >= by->outer) break;
             const int8_t *next = by->weights + (size_t)(pair + 2) / 2 * pair_bytes;
-            for (row = 0; row < whole; row += 8) {
-                if (pair + 2 < groups * GROUP) fetch(next, pair_bytes, row / 8, whole / 8);
-                tile_8_2(by, pair, x + row * in, largest + row, out + row * wide);
+            for (row = 0; row < whole; row += TALL) {
+                if (pair + 2 < groups * GROUP) fetch(next, pair_bytes, row / TALL, whole / TALL);
+                TALL_TILE(by, pair, x + row * in, largest + row, out + row * wide);
             }
         }
-        for (row = whole; row + 4 <= rows; row += 4)
+        row = whole;
+#if defined(__AVX512VNNI__)
+        for (; row + 4 <= rows; row += 4)
             tile_4_4(by, panel, x + row * in, largest + row, out + row * wide);
+#endif
         for (; row + 2 <= rows; row += 2)
             tile_2_4(by, panel, x + row * in, largest + row, out + row * wide);
         for (; row < rows; row++)

@@ -111,6 +111,8 @@ static void fill_list(const Attended *view, int first_row, int from, int to, Lis
     }
 }
 
+enum { AHEAD = 8 }; /* keys asked for before they are read; a search's are rarely in a near cache */
+
 /*
 Attention of `width` positions of one sentence with one head. The slots of a sentence hold the
 tokens of all its hypotheses, so only the listed slots are read. Rows of `product` begin with
@@ -140,6 +142,8 @@ static void attend(const Stack *stack, const Attended *view, List list, int row,
         const int *which = list.which + (size_t)line * (size_t)filled;
         float best = -1e30f, sum = 0.0f;
         for (int n = 0; n < count; n++) {
+            if (n + AHEAD < count) fetch_row(keys + (size_t)which[n + AHEAD] * d_k, d_k);
+            fetch_row(values + (size_t)which[n] * d_v, d_v);
             score[n] = dot(query, keys + (size_t)which[n] * d_k, d_k);
             best = score[n] > best ? score[n] : best;
         }
