@@ -93,7 +93,7 @@ def replacing_file(path: Path) -> Iterator[TextIO]:
     """
     Replace a text file atomically when the block ends without an error.
 
-    Devices, pipes and other special files are written directly.
+    Devices, pipes and other special files are written directly. An `OSError` names `path`.
     """
     ordinary = path.is_file() or not path.exists()
     if not ordinary or path.absolute().parts[1:2] in (("dev",), ("proc",)):
@@ -111,8 +111,24 @@ def replacing_file(path: Path) -> Iterator[TextIO]:
         if place.exists():
             beside.chmod(place.stat().st_mode & 0o777)
         beside.replace(place)
+    except OSError as error:
+        if error.filename == str(beside):
+            error.filename = str(path)
+        raise
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):  # a folder may be gone, or be none
+            beside.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, unless it is there; `StorageError` if it cannot be made or is a file."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"{folder} must be a folder, new or old, but the system says "
+            f"“{error.strerror or error}”; name another, or mend the permissions."
+        ) from error
 
 
 def sync(path: Path) -> None:

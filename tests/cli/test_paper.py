@@ -296,6 +296,16 @@ def test_table_4_is_printed_and_kept(heedful_cli, tmp_path):
     assert (tmp_path / "out" / "table4.md").read_text(encoding="utf-8").startswith("# Table 4")
 
 
+def test_a_table_that_cannot_be_written_is_refused_before_the_work(heedful_cli, tmp_path):
+    trees = tmp_path / "gold.mrg"
+    trees.write_text("(S (NN a))\n", encoding="utf-8")
+    for arguments in (("table4", "--trees", trees), ("table1",), ("claims", "shift"), ("table2",)):
+        done = heedful_cli("paper", *arguments, "--out", trees)
+        assert done.returncode != 0
+        assert done.stderr.startswith(f"heedful: {trees} must be a folder, new or old, but"), done
+        assert done.stderr.count("\n") == 1
+
+
 def test_table_4_of_what_is_no_parser_is_refused(heedful_cli, tmp_path):
     trees = tmp_path / "gold.mrg"
     trees.write_text("(S (NP (DT the) (NN dog)) (VP (VBZ sleeps)))\n", encoding="utf-8")

@@ -31,7 +31,8 @@ def trained(heedful_cli, tmp_path_factory):
 
 def test_words_go_in_and_trees_come_out(heedful_cli, trained):
     done = heedful_cli(
-        *("parse", "predict", trained / "run", "--beam", 2, "--scores"), stdin="the cat (\n\nshe\n"
+        *("parse", "predict", trained / "run", "--beam", 2, "--scores", "--input", "-"),
+        stdin="the cat (\n\u2009 \nshe\n",
     )
     assert done.returncode == 0, done.stderr
     first, empty, last = done.stdout.splitlines()
@@ -85,6 +86,8 @@ def test_another_parser_is_compared_and_evalbs_table_is_its_own(heedful_cli, cor
         (("train", "tiny", "--trees", "bad"), "--out: is needed"),
         (("train", "tiny", "--trees", "bad", "--out", "x"), "bad, line 2, column 1: every bracket"),
         (("predict", "run", "--trees", "bad"), "bad, line 2, column 1"),
+        (("predict", "run", "--trees", "trees", "--output", "trees"), "other file than --trees"),
+        (("predict", "run", "--input", "two", "--output", "none/x"), "none does not exist"),
         (("predict", "run", "--trees", "bad", "--input", "bad"), "both name sentences; give one"),
         (("evaluate", "--gold", "trees", "--predicted", "two"), "have a line for each of the 3"),
         (("evaluate", "--gold", "trees", "--predicted", "none"), "none must be a text file"),

@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -74,6 +75,24 @@ def check_tag(target_language: str, tags: Sequence[str]) -> None:
             f"{target_language}.",
             param_hint="--target-language",
         )
+
+
+def check_output(output: Path | None, read: Mapping[str, Path | None]) -> None:
+    """Refuse to overwrite a file that is read, or to write where none can be; exits with code 2."""
+    if output is not None and output.is_dir():
+        raise typer.BadParameter(
+            f"must be a file, but {output} is a folder.", param_hint="--output"
+        )
+    if output is not None and not output.parent.is_dir():
+        raise typer.BadParameter(
+            f"must be in an existing folder, but {output.parent} does not exist.",
+            param_hint="--output",
+        )
+    if output is None or not output.exists():
+        return
+    for option, path in read.items():
+        if path is not None and path.exists() and output.samefile(path):
+            raise typer.BadParameter(f"must be another file than {option}.", param_hint="--output")
 
 
 def warn(text: str) -> None:

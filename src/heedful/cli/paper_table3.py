@@ -36,11 +36,13 @@ def table3(
     the budget trains, and is turned into steps before the start. Interrupted, the same command goes
     on.
     """
+    from heedful.files import make_folder
     from heedful.paper.systems.corpus import choose_corpus
     from heedful.paper.systems.plan import parse_budget
     from heedful.paper.systems.table3 import make_table3
 
     seconds = parse_budget(budget)
+    make_folder(out)  # what cannot be written is said before the work
     corpus = choose_corpus(data, source_language, vocabulary, out / "text")
     table = make_table3(corpus, out, seconds, plan=plan, threads=threads, say=say)
     if as_json:

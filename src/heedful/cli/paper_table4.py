@@ -39,9 +39,12 @@ def table4(
     Without RUN and --trees only the paper's rows. Yours get 95 % intervals, and a sentence says
     which difference the sentences show. `heedful parse train` trains a parser.
     """
+    from heedful.files import make_folder
     from heedful.paper.table4 import make_table4
     from heedful.paper.tables import write_table
 
+    if out is not None:  # what cannot be written is said before the work
+        make_folder(out)
     table = make_table4(
         runs or [], trees, train_trees or [], device=device, threads=threads, say=say
     )

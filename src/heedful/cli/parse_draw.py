@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from heedful.cli.options import say
-from heedful.cli.standard_input import standard_input
+from heedful.cli.options import check_output, say
+from heedful.cli.standard_input import STDIN, standard_input
 
 if TYPE_CHECKING:
     from heedful.trees.differences import TreeDifference
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Columns of a file; a terminal has its own.
 _WIDTH = 100
-_STDIN = Path("-")
+_PICTURES = (".png", ".pdf", ".jpg", ".jpeg", ".gif", ".html", ".eps", ".ps")
 # For terminals whose encoding has no lines.
 _ASCII = str.maketrans({"├": "|", "─": "-", "│": "|", "└": "`", "…": "~"})
 
@@ -80,6 +80,13 @@ def draw(
         raise typer.BadParameter(
             "draws trees as they are written, but predicted ones have no traces; leave it out.",
             param_hint="--traces",
+        )
+    check_output(output, {"FILE": trees, "--predicted": predicted})
+    if output is not None and output.suffix.lower() in _PICTURES:
+        raise typer.BadParameter(
+            f"pictures of trees are SVG, but {output} ends otherwise; name a file that ends in "
+            ".svg, or in .txt for text.",
+            param_hint="--output",
         )
     from heedful.files import replacing_file
     from heedful.trees.draw_svg import draw_pair, draw_tree
@@ -174,8 +181,9 @@ def _read_pairs(gold: Path, predicted: Path) -> list[_Drawing]:
     from heedful.trees.differences import differing_phrases
     from heedful.trees.evaluate import read_predicted
 
-    golds = [clean_tree(tree) for tree in _trees(gold) if tree is not None]
-    right = [tree for tree in golds if tree is not None]
+    golds = _trees(gold)
+    cleaned = (tree and clean_tree(tree) for tree in golds)
+    right = [tree for tree in cleaned if tree is not None]
     found = read_predicted(predicted, gold, golds)
     return _filled(
         gold,
@@ -198,19 +206,15 @@ def _filled(file: Path, drawings: list[_Drawing]) -> list[_Drawing]:
 
 
 def _trees(file: Path) -> list["Tree | None"]:
-    """Read the trees of a file: one for each line, None if it is empty, unless they are spread."""
-    from heedful.errors import TextError
+    """Read the trees of a file or stdin; None for an empty line."""
     from heedful.text.lines import decode_lines, plain_lines
-    from heedful.trees.read import parse_line, parse_trees
+    from heedful.trees.read import parse_lines_or_text
 
     name = _name(file)
-    lines = list(decode_lines(standard_input(), name) if file == _STDIN else plain_lines(file))
-    try:
-        return [parse_line(line, name, number) for number, line in enumerate(lines, 1)]
-    except TextError:
-        return list(parse_trees(lines, name))
+    lines = decode_lines(standard_input(), name) if file == STDIN else plain_lines(file)
+    return list(parse_lines_or_text(list(lines), name))
 
 
 def _name(file: Path) -> str:
     """Name a file in messages."""
-    return "the input" if file == _STDIN else str(file)
+    return "the input" if file == STDIN else str(file)

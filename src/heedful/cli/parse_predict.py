@@ -16,10 +16,11 @@ from heedful.cli.options import (
     Threads,
     Weights,
     check_choice,
+    check_output,
     say,
     warn,
 )
-from heedful.cli.standard_input import standard_input
+from heedful.cli.standard_input import STDIN, standard_input
 
 # Sentences sorted by length together.
 _WINDOW = 512
@@ -32,12 +33,13 @@ def predict(
     ],
     input: Annotated[
         Path | None,
-        typer.Option(help="Sentences, their words separated by spaces; by default stdin."),
+        typer.Option(help="Sentences, their words separated by spaces; stdin by default or as -."),
     ] = None,
     trees: Annotated[
         Path | None,
         typer.Option(
-            help="Take the sentences and the parts of speech that are written from these trees."
+            help="Take the sentences and the parts of speech that are written from these trees; - "
+            "reads stdin."
         ),
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Output file; by default stdout.")] = None,
@@ -71,6 +73,7 @@ def predict(
     check_choice("--precision", precision, SEARCH_PRECISIONS)
     if input is not None and trees is not None:
         raise typer.BadParameter("and --trees both name sentences; give one.", param_hint="--input")
+    check_output(output, {"--input": input, "--trees": trees})
     from heedful.files import replacing_file
     from heedful.search.options import SearchOptions
     from heedful.translation.parser import Parser
@@ -118,18 +121,24 @@ def predict(
 
 def _sentences(input: Path | None, trees: Path | None) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Read the sentences, and the tags of their words if there are any."""
-    from heedful.text.lines import decode_lines, plain_lines
     from heedful.trees.sentence import split_words
 
     if trees is not None:
         from heedful.trees.clean import clean_tree
-        from heedful.trees.read import read_trees
+        from heedful.trees.read import parse_trees
 
-        for tree in read_trees(trees):
+        for tree in parse_trees(*_lines(trees)):
             clean = clean_tree(tree)
             yield ("", ()) if clean is None else (" ".join(clean.words), clean.tags)
         return
-    lines: Iterable[str]
-    lines = plain_lines(input) if input else decode_lines(standard_input(), "the input")
-    for line in lines:
+    for line in _lines(input)[0]:
         yield " ".join(split_words(line)), ()
+
+
+def _lines(file: Path | None) -> tuple[Iterable[str], str]:
+    """Read a file or stdin; returns its name for messages too."""
+    from heedful.text.lines import decode_lines, plain_lines
+
+    if file is None or file == STDIN:
+        return decode_lines(standard_input(), "the input"), "the input"
+    return plain_lines(file), str(file)

@@ -2,8 +2,12 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 from heedful.errors import TextError
+
+STDIN = Path("-")
+"""How stdin is named where a file is expected."""
 
 
 def standard_input() -> Iterator[bytes]:

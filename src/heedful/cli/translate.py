@@ -17,6 +17,7 @@ from heedful.cli.options import (
     Threads,
     Weights,
     check_choice,
+    check_output,
     check_stop,
     check_tag,
     warn,
@@ -210,7 +211,7 @@ def translate(
         "avoid_phrases": avoid_phrases,
     }
     text = None if input is None else one_file(input)
-    _check_output(
+    check_output(
         output,
         {
             "--input": text.path if text else None,
@@ -267,21 +268,3 @@ def _sampling(wanted: bool, details: dict[str, Any]) -> "Sampling | None":
         option = "--" + name.replace("_", "-")
         raise typer.BadParameter("is an option of sampling and needs --sample.", param_hint=option)
     return None
-
-
-def _check_output(output: Path | None, read: dict[str, Path | None]) -> None:
-    """Refuse to overwrite the input, or to write where no file can be."""
-    if output is not None and output.is_dir():
-        raise typer.BadParameter(
-            f"must be a file, but {output} is a folder.", param_hint="--output"
-        )
-    if output is not None and not output.parent.is_dir():
-        raise typer.BadParameter(
-            f"must be in an existing folder, but {output.parent} does not exist.",
-            param_hint="--output",
-        )
-    if output is None or not output.exists():
-        return
-    for option, path in read.items():
-        if path is not None and path.exists() and output.samefile(path):
-            raise typer.BadParameter(f"must be another file than {option}.", param_hint="--output")

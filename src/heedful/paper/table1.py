@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heedful.files import make_folder
 from heedful.machine.devices import describe_machine
 from heedful.paper.dependent_products import CountedProducts, count_products
 from heedful.paper.layer_kinds import GATES, KINDS, LayerSizes
@@ -172,7 +173,7 @@ def make_table1(
     say: Callable[[str], object] = lambda _: None,
 ) -> Table1:
     """Count, find paths, and time all layers, or go on with what `out` has; `budget`: seconds."""
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     products = {name: count_products(name, COUNTED) for name in KINDS}
     paths = {
         name: (find_longest_path(name, PATHS, False), find_longest_path(name, PATHS, True))

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from heedful.errors import ArgumentError
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
 from heedful.paper.tables import Rows, ScoreDifference, markdown
+from heedful.preparation.tree_text import read_clean
 from heedful.search.options import SearchOptions
+from heedful.text.corpus import expand
 from heedful.translation.parser import Parser
-from heedful.trees.clean import clean_trees
 from heedful.trees.floors import TreeFloors
 from heedful.trees.pcfg import Pcfg
-from heedful.trees.read import read_trees
 from heedful.trees.score import TreeScore, score_trees
 from heedful.trees.tree import Tree
 
@@ -142,8 +142,11 @@ def make_table4(
         return Table4((), (), 0)
     # what cannot be opened is said before the work
     parsers = {run: Parser.load(run, threads=threads, device=device) for run in runs}
-    gold = clean_trees(read_trees(trees))
-    learned = clean_trees(tree for file in train_trees for tree in read_trees(file))
+    gold = read_clean(expand([trees]))
+    files = expand(train_trees) if train_trees else []
+    learned = [tree for file in files for tree in read_clean([file])]
+    if any(file.path.samefile(trees) for file in files):
+        say(f"warning: the grammar has seen the trees that it is scored on, {trees}")
     found = [_scored(name, gold, parsed, True) for name, parsed in _baselines(gold, learned, say)]
     lines, tags = [" ".join(tree.words) for tree in gold], [tree.tags for tree in gold]
     for run, parser in parsers.items():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.files import replacing_file
+from heedful.files import make_folder, replacing_file
 
 Rows = list[tuple[str, ...]]
 
@@ -44,7 +44,7 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
 
 def write_table(out: Path, name: str, page: str, plain: Mapping[str, Any]) -> None:
     """Write a table as Markdown and as JSON; makes the folder."""
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     written = json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
     for ending, text in (("md", page), ("json", written)):
         with replacing_file(out / f"{name}.{ending}") as stream:

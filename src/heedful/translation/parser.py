@@ -49,6 +49,7 @@ class Parser:
     Raises `SettingError` if the run is no parser.
     """
 
+    @checked
     def __init__(self, translator: Translator) -> None:
         form = translator.run.config.parsing.linearisation
         if form is None:
@@ -146,6 +147,7 @@ class Parser:
         parses = [self._parse(*each) for each in zip(written, words, given, strict=True)]
         return parses[0] if one else parses
 
+    @checked
     def source_line(self, sentence: str) -> str:
         """Write a sentence as the model reads it, for `Translator.attend` and `score`."""
         parsing = self.translator.run.config.parsing

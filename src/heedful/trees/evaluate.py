@@ -15,10 +15,10 @@ from heedful.evaluation.significance import (
 )
 from heedful.text.lines import plain_lines
 from heedful.trees.brackets import BracketedSentence
-from heedful.trees.clean import TreeCleaning, clean_tree
+from heedful.trees.clean import TreeCleaning, clean_tree, clean_trees
 from heedful.trees.evalb import ERROR, SKIP, EvalbResult, evalb, read_line
 from heedful.trees.evalb_parameters import COLLINS, EvalbParameters, read_parameters
-from heedful.trees.read import read_tree_lines, read_trees
+from heedful.trees.read import parse_lines_or_text, read_tree_lines
 from heedful.trees.score import TreeScore, same_words, score_trees
 from heedful.trees.tree import Tree
 
@@ -96,9 +96,9 @@ def evaluate_trees(
     words of its gold tree.
     """
     rules = COLLINS if parameters is None else read_parameters(parameters)
-    golds = [clean_tree(tree) for tree in read_trees(gold)]
-    right = [tree for tree in golds if tree is not None]
-    report = TreeCleaning(empty=[n for n, tree in enumerate(golds, 1) if tree is None])
+    golds = parse_lines_or_text(list(plain_lines(gold)), str(gold))
+    report = TreeCleaning()
+    right = clean_trees((tree for tree in golds if tree is not None), report)
     if not right:
         raise TextError(f"{gold} must hold trees with words, but has none; give another file.")
     warnings: list[str] = []
@@ -238,17 +238,23 @@ def _has_bare_bracket(line: str) -> bool:
 def read_predicted(
     file: Path, gold_file: Path, gold: Sequence[Tree | None]
 ) -> list[tuple[int, Tree | None]]:
-    """Read the predicted tree of each gold tree that has words, with the number of its line."""
-    # Lines for the gold trees without words may be there, or not.
+    """
+    Read the predicted tree of each gold tree that has words, with the number of its line.
+
+    `gold`: as read; None for an empty line.
+    """
     found = list(enumerate((tree and clean_tree(tree) for tree in read_tree_lines(file)), 1))
-    if len(found) == len(gold):
-        return [line for line, right in zip(found, gold, strict=True) if right is not None]
-    if len(found) != sum(tree is not None for tree in gold):
-        raise TextError(
-            f"{file} must have a line for each of the {len(gold):,} trees of {gold_file}, but has "
-            f"{len(found):,}; an empty line stands for a sentence without a tree."
-        )
-    return found
+    trees = [tree for tree in gold if tree is not None]
+    with_words = [tree for tree in trees if clean_tree(tree) is not None]
+    # Lines for empty ones and for the gold trees without words may be there, or not.
+    for some in (gold, trees, with_words):
+        if len(found) == len(some):
+            lines = zip(found, some, strict=True)
+            return [line for line, tree in lines if tree is not None and clean_tree(tree)]
+    raise TextError(
+        f"{file} must have a line for each of the {len(trees):,} trees of {gold_file}, but has "
+        f"{len(found):,}; an empty line stands for a sentence without a tree."
+    )
 
 
 def _differing(

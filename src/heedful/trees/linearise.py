@@ -83,7 +83,7 @@ def delinearise(
                 return None
             stack.pop()
             stack[-1][1].append(Tree(label, tuple(children)))
-        elif read == len(words) or symbol.startswith(_BRACKETS[form]):
+        elif read == len(words) or not symbol or symbol.startswith(_BRACKETS[form]):
             return None
         else:
             tag = symbol if word_number(symbol) < 0 else symbol.rpartition("#")[0]
@@ -163,4 +163,9 @@ def check_labels(trees: Iterable[Tree], form: Linearisation) -> None:
             "parsing.linearisation = t2t writes phrases and words by their labels alone, so no "
             "part of speech may be called like a phrase, and no label may be empty or begin with "
             f"“/”, but the trees have “{wrong[0]}”; set parsing.linearisation=vinyals."
+        )
+    if numbered := sorted(tag for tag in tags if word_number(tag) >= 0):
+        raise TextError(
+            "parsing.linearisation = t2t may number words as in NN#3, so no part of speech may end "
+            f"so, but the trees have “{numbered[0]}”; set parsing.linearisation=vinyals."
         )

@@ -5,7 +5,7 @@ Nesting is bounded, so that a hostile file cannot exhaust the stack.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -15,8 +15,8 @@ from heedful.trees.tree import Tree
 
 DEEPEST = 200
 """Most phrases around a word; those of the Penn Treebank have at most some forty."""
-# Words may hold other white space, such as thin spaces.
-_TOKEN = re.compile(r"[()]|[^ \t\r\n()]+")
+# Words may hold other white space, such as thin spaces, but not be of it alone.
+_TOKEN = re.compile(r"[()]|(?=[^\S \t\r\n]*[^\s()])[^ \t\r\n()]+")
 
 
 def read_trees(path: Path) -> Iterator[Tree]:
@@ -34,6 +34,14 @@ def read_trees(path: Path) -> Iterator[Tree]:
 def read_tree_lines(path: Path) -> list[Tree | None]:
     """Read a file that has one tree in each line; None for an empty line."""
     return [parse_line(line, str(path), n) for n, line in enumerate(plain_lines(Path(path)), 1)]
+
+
+def parse_lines_or_text(lines: Sequence[str], name: str) -> list[Tree | None]:
+    """Read the trees of lines: one for each, None if it is empty, unless they are spread."""
+    try:
+        return [parse_line(line, name, number) for number, line in enumerate(lines, 1)]
+    except TextError:
+        return list(parse_trees(lines, name))
 
 
 def parse_line(line: str, name: str, number: int = 1) -> Tree | None:
@@ -64,6 +72,7 @@ def parse_trees(
                 open_nodes.append(_Node(place))
             elif not open_nodes:
                 what = "a closing bracket" if token == ")" else f"“{token[:40]}”"
+                what += _SCORE if _NUMBER.fullmatch(token) else ""
                 raise place.error("a tree must begin with an opening bracket", what)
             elif token == ")":
                 tree = open_nodes.pop().tree()
@@ -127,4 +136,6 @@ class _Node:
         return Tree(self.label or "", tuple(self.children), self.word)
 
 
+_NUMBER = re.compile(r"-?\d+\.\d+")
+_SCORE = " (a score, as `heedful parse predict --scores` writes it?)"
 _OWN_TAG = "a word must stand alone in a bracket with its part of speech, as in (NN dog)"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from heedful.trees.tree import escape_brackets
 
 _FIRST = 0xE000
-# Other white space, such as thin spaces, may be part of a word.
+# Other white space, such as thin spaces, may be part of a word, but is none by itself.
 _SPACE = re.compile(r"[ \t\r\n]+")
 
 
@@ -17,7 +17,7 @@ def split_words(line: str) -> list[str]:
     >>> split_words("f ( x )")
     ['f', '-LRB-', 'x', '-RRB-']
     """
-    return [escape_brackets(word) for word in _SPACE.split(line) if word]
+    return [escape_brackets(word) for word in _SPACE.split(line) if word.strip()]
 
 
 def join_words(words: Iterable[str], lower_case: bool = False, numbers: int | None = None) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.errors import ArgumentError
+from heedful.errors import ArgumentError, TextError
 from heedful.paper.table4 import PUBLISHED, make_table4
 from heedful.training.train import train
 from heedful.trees.floors import TreeFloors
@@ -27,6 +27,20 @@ def trees(tmp_path_factory):
     file = tmp_path_factory.mktemp("trees") / "gold.mrg"
     file.write_text(TREES, encoding="utf-8")
     return file
+
+
+def test_trees_without_words_are_named(trees, tmp_path):
+    empty = tmp_path / "empty.mrg"
+    empty.write_text("( (S (-NONE- *)) )\n", encoding="utf-8")
+    for gold, train_trees in ((empty, []), (trees, [trees, empty])):
+        with pytest.raises(TextError, match=r"empty\.mrg must hold trees with words"):
+            make_table4([], gold, train_trees)
+
+
+def test_a_grammar_of_the_scored_trees_is_told(trees):
+    said = []
+    make_table4([], trees, [trees], say=said.append)
+    assert f"warning: the grammar has seen the trees that it is scored on, {trees}" in said
 
 
 def test_published_rows_are_the_papers():

@@ -119,6 +119,13 @@ def test_a_limit_without_room_and_a_line_without_words_are_refused(run):
         load(run).parse(["she", " "], first_line=7)
 
 
+def test_arguments_of_other_types_are_refused(run):
+    with pytest.raises(ArgumentError, match="`translator` of Parser must be"):
+        Parser(3)
+    with pytest.raises(ArgumentError, match=r"`sentence` of Parser\.source_line must be"):
+        load(run).source_line(3)
+
+
 def test_a_translator_is_no_parser(tmp_path):
     from heedful.bench.random_run import make_random_run
     from heedful.config.schema import RunConfig

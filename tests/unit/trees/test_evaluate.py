@@ -98,6 +98,18 @@ def test_gold_trees_without_words_need_no_line(files, lines):
     assert found.warnings == (f"{gold}: {left_out} (number 2).",)
 
 
+@pytest.mark.parametrize("lines", ["{0}\n\n{1}\n", "{0}\n\n\n{1}\n", "{0}\n{1}\n"])
+def test_empty_lines_between_gold_trees_may_be_kept_or_not(files, lines):
+    first, second = SAME.splitlines()
+    gold = files("gold", f"{first}\n\n{second}\n")
+    predicted = files("predicted", lines.format(first, second))
+    if lines.count("\n") == 4:
+        with pytest.raises(TextError, match=r"each of the 2 trees .* but has 4"):
+            evaluate_trees(gold, predicted)
+    else:
+        assert evaluate_trees(gold, predicted).score.exact_match == 100
+
+
 def test_the_number_of_the_line_is_that_in_the_file(files):
     gold = files("more", "(S (-NONE- *))\n" + GOLD)
     some = files("some", "\n" + SAME.replace("cats", "mice"))

@@ -5,6 +5,7 @@ import pytest
 from heedful.errors import TextError
 from heedful.trees.linearise import SymbolLabels, check_labels, delinearise, linearise, symbols_f1
 from heedful.trees.read import DEEPEST, parse_trees
+from heedful.trees.tree import Tree
 
 DOG = "(S (NP (NNP John)) (VP (VBZ has) (NP (DT a) (NN dog))) (. .))"
 WORDS = ("John", "has", "a", "dog", ".")
@@ -77,6 +78,13 @@ def test_a_tag_called_like_a_phrase_is_refused_in_the_form_without_brackets():
     # “/NP” would open this phrase, and close an NP
     with pytest.raises(TextError, match="have “/NP”; set"):
         check_labels([read("(S (/NP (NN a)) (NP (NN b)))")], "t2t")
+
+
+def test_a_tag_that_ends_like_a_number_is_refused_in_the_form_of_tags():
+    trees = [Tree("S", (Tree("NN#1", word="a"), Tree("#", word="#")))]
+    check_labels(trees, "vinyals")
+    with pytest.raises(TextError, match="“NN#1”"):
+        check_labels(trees, "t2t")
 
 
 def test_labels_that_are_lost_between_spaces_are_refused():

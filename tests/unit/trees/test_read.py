@@ -25,7 +25,8 @@ def test_an_empty_line_has_no_tree(tmp_path):
 
 
 def test_words_may_hold_thin_spaces():
-    assert [tree.words for tree in parse_trees(["(S (NN a\u2009b))"], "x")] == [("a\u2009b",)]
+    lines = ["(S (NN a\u2009b))", "(S (NN \u2009 \xa0c))"]
+    assert [tree.words for tree in parse_trees(lines, "x")] == [("a\u2009b",), ("\xa0c",)]
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,8 @@ def test_words_may_hold_thin_spaces():
         ("(S (NN a b))", "line 1, column 10", "“b”"),
         ("(S a (NN b))", "line 1, column 11", "“a” beside"),
         ("(S (NN a) b)", "line 1, column 11", "“b”"),
+        ("(S (NN \u2009 ))", "line 1, column 4", "must hold a word"),
+        ("-3.25\t(S (NN a))", "line 1, column 1", "--scores"),
         ("(" * (DEEPEST + 2), f"line 1, column {DEEPEST + 2}", "brackets inside each other"),
     ],
 )

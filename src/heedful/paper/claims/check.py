@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import RunFolderError, SettingError
-from heedful.files import replacing_file
+from heedful.files import make_folder, replacing_file
 from heedful.paper.claims.exact import check_convolution, check_shift
 from heedful.paper.claims.layers import (
     check_additive_cost,
@@ -156,7 +156,7 @@ def check_claims(
         raise SettingError(
             f"NAME must be one of {', '.join(CLAIMS)}, but is {unknown[0]!r}; choose some."
         )
-    out.mkdir(parents=True, exist_ok=True)  # what cannot be written is said before the work
+    make_folder(out)  # what cannot be written is said before the work
     chosen = {name: CLAIMS[name] for name in names or CLAIMS}
     models = sum(_models(claim) for claim in chosen.values())
     found = {}

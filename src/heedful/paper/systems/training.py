@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from heedful.errors import RunFolderError
+from heedful.files import make_folder
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.measured import MeasuredSystem, train_and_measure
 from heedful.paper.systems.plan import Equal, Plan, describe, make_plan
@@ -36,7 +37,7 @@ def train_all(
         planned = Plan.read(kept)
         _check(planned, systems, corpus, budget, equal, out)
     else:
-        out.mkdir(parents=True, exist_ok=True)
+        make_folder(out)
         planned = make_plan(recipe, common, systems, corpus, out, budget, equal, threads, say, plan)
         planned.write(kept)
     by_name = {one.name: one for one in planned.systems}
