@@ -49,8 +49,7 @@ def claims(
         typer.echo(json.dumps(to_dict(found), indent=2, ensure_ascii=False))
         return
     for name, checked in found.items():
-        verdict = "holds" if checked.holds else "does not hold here"
-        typer.echo(f"{CLAIMS[name].said} ({CLAIMS[name].source}): {verdict}")
+        typer.echo(f"{CLAIMS[name].said} ({CLAIMS[name].source}) {checked.verdict}")
         typer.echo(checked.sentence)
         for table in checked.tables:
             echo_table(table)

@@ -25,7 +25,11 @@ Budget = Annotated[str, typer.Option(metavar="TIME", help="Such as 30m or 2h, of
 TableFolder = Annotated[Path, typer.Option(help="Output folder; goes on with what it holds.")]
 EarlierPlan = Annotated[
     Path | None,
-    typer.Option("--plan", metavar="FILE", help="plan.json of another run, to take its rates."),
+    typer.Option(
+        "--plan",
+        metavar="FILE",
+        help="plan.json of another run, to make that one again: its steps, budget and threads.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

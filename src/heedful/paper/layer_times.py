@@ -53,19 +53,22 @@ class LayerTimes:
         ]
         return Estimate.of(slopes)
 
-    def crossover(self, first: str, second: str) -> float | None:
-        """Find from which n on the first layer is slower; None if the times do not cross."""
-        times = [
-            np.mean([self._seconds(each, name, "n") for each in self.rounds], axis=0)
+    def ratios(self, first: str, second: str, axis: Axis) -> np.ndarray:
+        """Divide the mean times of two layers at all sizes of an axis."""
+        means = [
+            np.mean([self._seconds(each, name, axis) for each in self.rounds], axis=0)
             for name in (first, second)
         ]
-        ratio = np.log(times[0] / times[1])  # rises through zero
-        for index in range(len(LENGTHS) - 1):
-            low, high = float(ratio[index]), float(ratio[index + 1])
-            if low < 0 <= high:
-                part = -low / (high - low)
-                return float(LENGTHS[index] * (LENGTHS[index + 1] / LENGTHS[index]) ** part)
-        return None
+        return means[0] / means[1]
+
+    def crossings(self, first: str, second: str, axis: Axis) -> list[float]:
+        """Find the sizes at which another layer becomes the faster one, between the measured."""
+        logs, sizes = np.log(self.ratios(first, second, axis)), np.log(_sizes(axis))
+        return [
+            float(np.exp(sizes[i] - logs[i] * (sizes[i + 1] - sizes[i]) / (logs[i + 1] - logs[i])))
+            for i in range(len(sizes) - 1)
+            if (logs[i] < 0) != (logs[i + 1] < 0)
+        ]
 
     @staticmethod
     def _seconds(each: Mapping[str, float], name: str, axis: Axis) -> np.ndarray:

@@ -83,22 +83,14 @@ class Table1:
     @property
     def conclusions(self) -> list[str]:
         """What may be concluded, and what not."""
-        middle = WIDTHS[len(WIDTHS) // 2]
-        by_products = (GATES["lstm"] - 2) * middle
-        measured = self.times.crossover("self-attention", "recurrent")
-        where = (
-            f"their times cross at n = {measured:.0f}"
-            if measured
-            else f"self-attention is faster at every length up to {LENGTHS[-1]:,}"
-            if self.times.estimate("self-attention", "n", LENGTHS[-1]).value
-            < self.times.estimate("recurrent", "n", LENGTHS[-1]).value
-            else "their times do not cross in this range"
-        )
+        n, d = LENGTHS[len(LENGTHS) // 2], WIDTHS[len(WIDTHS) // 2]
+        more = GATES["lstm"] - 2  # an LSTM's products less attention's projections, in d² a word
         return [
             "By the published costs a self-attention layer is cheaper than a recurrent one while n "
             "is below d. With the projections, and an LSTM's four gates, it multiplies less while "
-            f"n is below 2 d. Measured at d = {middle}, where those are n = {middle} and "
-            f"n = {by_products}, {where}.",
+            f"n is below 2 d. Measured against n at d = {d}, where those are n = {d} and "
+            f"n = {more * d}: {self._faster('n')}. Measured against d at n = {n}, where those are "
+            f"d = {n} and d = {n // more}: {self._faster('d')}.",
             "A recurrent layer's products wait for each other, so its time is not that of its "
             "multiply-adds. The powers are fitted to the three largest sizes; they are those of "
             "this machine's kernels, one sequence at a time, and lie below the published orders "
@@ -106,6 +98,18 @@ class Table1:
             f"Paths were found in stacks with n = {PATHS.n}, k = {PATHS.k} and r = {PATHS.r}, "
             "where both sides are read / where only earlier positions are.",
         ]
+
+    def _faster(self, axis: Axis) -> str:
+        """Say where self-attention is faster than recurrence."""
+        sizes = LENGTHS if axis == "n" else WIDTHS
+        ratios = self.times.ratios("self-attention", "recurrent", axis)
+        crossings = self.times.crossings("self-attention", "recurrent", axis)
+        if not crossings:
+            faster = "self-attention" if ratios[0] < 1 else "recurrence"
+            return f"{faster} is faster at every {axis} from {sizes[0]:,} to {sizes[-1]:,}"
+        where = " and ".join(f"{axis} = {crossing:,.0f}" for crossing in crossings)
+        first = "self-attention" if ratios[0] < 1 else "recurrence"
+        return f"their times cross at {where}, and {first} is faster below the first"
 
     def to_markdown(self) -> str:
         """Lay it out as a page."""

@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 
 from heedful.errors import RunFolderError
@@ -23,8 +24,10 @@ def test_powers_and_crossovers_are_those_of_the_times():
     assert found.exponent("self-attention", "n").value == pytest.approx(2)
     assert found.exponent("recurrent", "n").value == pytest.approx(1)
     assert found.exponent("recurrent", "d").value == pytest.approx(1)
-    assert found.crossover("self-attention", "recurrent") == pytest.approx(700)
-    assert found.crossover("recurrent", "self-attention") is None
+    assert found.crossings("self-attention", "recurrent", "n") == [pytest.approx(700)]
+    assert found.crossings("recurrent", "self-attention", "n") == [pytest.approx(700)]
+    assert found.crossings("self-attention", "recurrent", "d") == []
+    np.testing.assert_allclose(found.ratios("recurrent", "self-attention", "d"), 1)
     assert found.estimate("recurrent", "n", LENGTHS[0]).margin == pytest.approx(0)
 
 

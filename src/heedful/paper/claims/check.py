@@ -34,6 +34,7 @@ from heedful.paper.claims.trained import (
 )
 from heedful.paper.claims.trainings import COMMON, RECIPE, Trainings
 from heedful.paper.systems.corpus import TableCorpus
+from heedful.paper.systems.plan import describe
 from heedful.paper.systems.training import train_all
 from heedful.paper.tables import markdown, write_table
 from heedful.visualise.report_page import ReportPage
@@ -148,9 +149,10 @@ def check_claims(
     Decide claims, all if none is named; what `out` has is not measured again.
 
     `corpus`: finds the text that models are trained on, where any are. `budget`: seconds for these,
-    shared by their number.
+    shared by their number. The page has all claims of `out`.
 
-    Raises `SettingError` for an unknown name.
+    Raises `SettingError` for an unknown name, `RunFolderError` if `out` has a claim's models of
+    another text.
     """
     if unknown := sorted({*names} - {*CLAIMS}):
         raise SettingError(
@@ -162,19 +164,27 @@ def check_claims(
     found = {}
     for name, claim in chosen.items():
         kept = out / f"{name}.json"
+        text = None if isinstance(claim, Statement) else corpus()
         if kept.exists():
-            found[name] = _read(kept)
+            found[name] = _read(kept, text)
             continue
         say(claim.said)
+        plain = {}
         if isinstance(claim, Statement):
             found[name] = claim.check()
-        else:
+        elif text is not None:
             share = budget * _models(claim) / models
-            found[name] = _train_and_check(claim, corpus(), out / name, share, threads, say)
+            found[name] = _train_and_check(claim, text, out / name, share, threads, say)
+            plain["text"] = describe(text)
         _draw(claim, found[name], out / f"{name}.png")
         with replacing_file(kept) as stream:
-            stream.write(json.dumps(found[name].to_dict(), indent=1) + "\n")
-    write_table(out, "claims", to_markdown(found), to_dict(found))
+            stream.write(json.dumps(found[name].to_dict() | plain, indent=1) + "\n")
+    page = {
+        name: found[name] if name in found else _read(out / f"{name}.json")
+        for name in CLAIMS
+        if name in found or (out / f"{name}.json").exists()
+    }
+    write_table(out, "claims", to_markdown(page), to_dict(page))
     return found
 
 
@@ -198,11 +208,17 @@ def _train_and_check(
         *(RECIPE, common, claim.systems, corpus, out, budget, "steps"), threads=threads, say=say
     )
     checked = claim.check(Trainings({one.name: one for one in measured}, corpus, out))
+    lines = len(corpus.lines("train", corpus.source))
+    trained = (
+        f"Each model took {measured[0].steps:,} steps on {lines:,} pairs of lines "
+        f"({corpus.source}-{corpus.target})."
+    )
+    checked = replace(checked, sentence=f"{checked.sentence} {trained}")
     best = max(one.bleu for one in measured)
     if best >= _LEARNED:
         return checked
     doubt = f"The best model has only {best:.1f} BLEU: conclude nothing before a longer training."
-    return replace(checked, sentence=f"{checked.sentence} {doubt}")
+    return replace(checked, holds=None, sentence=f"{checked.sentence} {doubt}")
 
 
 def to_markdown(found: dict[str, Checked]) -> str:
@@ -210,10 +226,9 @@ def to_markdown(found: dict[str, Checked]) -> str:
     parts = ["# Claims"]
     for name, checked in found.items():
         claim = CLAIMS[name]
-        verdict = "It holds." if checked.holds else "It does not hold here."
         parts += [
             f"## {claim.said}",
-            f"({claim.source}) {verdict} {checked.sentence}",
+            f"({claim.source}) {checked.verdict} {checked.sentence}",
             *map(markdown, checked.tables),
             f"![{claim.said}]({name}.png)",
         ]
@@ -235,11 +250,18 @@ def _draw(claim: _Claim, checked: Checked, out: Path) -> None:
     draw_size_curves(checked.panels, out, sheet)
 
 
-def _read(kept: Path) -> Checked:
-    """Read what was measured before."""
+def _read(kept: Path, corpus: TableCorpus | None = None) -> Checked:
+    """Read what was measured before; refuse it if it is of another text."""
     try:
-        return Checked.of(json.loads(kept.read_text(encoding="utf-8")))
+        plain = json.loads(kept.read_text(encoding="utf-8"))
+        checked, text = Checked.of(plain), plain.get("text")
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise RunFolderError(
             f"{kept} must hold a measured claim, but cannot be read ({error}); delete it."
         ) from error
+    if corpus is not None and text != describe(corpus):
+        raise RunFolderError(
+            f"--out must be a new folder or one of the same text, but {kept} was measured on other "
+            "text; name another folder, or delete the file."
+        )
+    return checked

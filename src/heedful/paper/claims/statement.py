@@ -14,7 +14,8 @@ from heedful.visualise.size_curves import SizeCurve, SizePanel
 class Checked:
     """What was measured."""
 
-    holds: bool
+    holds: bool | None
+    """None if the measurement cannot decide."""
     sentence: str
     """What decided, with its numbers."""
     panels: tuple[SizePanel, ...]
@@ -38,6 +39,13 @@ class Checked:
             for panel in self.panels
         ]
         return {"holds": self.holds, "sentence": self.sentence, "panels": panels}
+
+    @property
+    def verdict(self) -> str:
+        """Say what was decided."""
+        if self.holds is None:
+            return "Not decided."
+        return "It holds." if self.holds else "It does not hold here."
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "Checked":

@@ -108,10 +108,11 @@ def check_attention(trained: Trainings) -> Checked:
     """Take the attention of a recurrent translator away."""
     apart = trained.difference("attending", "blind")
     longest = trained.difference("attending", "blind", longest=True)
+    growth = trained.growth("attending", "blind")
     return Checked(
-        longest.interval[0] > 0 and longest.difference > apart.difference,
+        longest.interval[0] > 0 and growth.interval[0] > 0,
         f"{_said(apart)} In the quarter of the longest sentences the difference is "
-        f"{longest.difference:+.1f} ({_interval(longest)}).",
+        f"{longest.difference:+.1f} ({_interval(longest)}). {_grown(growth)}",
         (_by_length(trained, ATTENTION),),
     )
 
@@ -119,11 +120,12 @@ def check_attention(trained: Trainings) -> Checked:
 def check_long(trained: Trainings) -> Checked:
     """Follow quality and gradients into long sentences."""
     apart = [trained.difference("transformer", one.name, longest=True) for one in LONG[1:]]
+    grown = [trained.growth("transformer", one.name) for one in LONG[1:]]
     shares = [_first_word_shares(trained, one.name) for one in LONG]
     return Checked(
-        all(one.interval[0] > 0 for one in apart),
+        all(one.interval[0] > 0 for one in (*apart, *grown)),
         "In the quarter of the longest sentences: "
-        + " ".join(_said(one) for one in apart)
+        + " ".join(f"{_said(one)} {_grown(more)}" for one, more in zip(apart, grown, strict=True))
         + " Where the other panel has 1, the last word depends on the source's first as on any "
         "other.",
         (
@@ -211,6 +213,11 @@ def check_cost(trained: Trainings) -> Checked:
     """Read off what each model has spent where it first reaches a quality."""
     ours, theirs = (trained.systems[one.name].curve for one in COST)
     top = min(max(point.bleu for point in curve) for curve in (ours, theirs))
+    if top < 1:
+        steps = tuple(point.step for point in ours)
+        bleus = [[point.bleu for point in curve] for curve in (ours, theirs)]
+        panel = SizePanel("steps", steps, _named(COST, bleus), "BLEU, validation", "none")
+        return Checked(None, "The models do not both reach 1 BLEU in validation.", (panel,))
     levels = tuple(sorted({max(1, int(top * part)) for part in (0.25, 0.5, 0.75, 0.9)}))
     curves = {
         kind: [[_cost_of(curve, kind, level) for level in levels] for curve in (ours, theirs)]
@@ -221,7 +228,7 @@ def check_cost(trained: Trainings) -> Checked:
         min(times.values()) > 1,
         f"For {levels[-1]} BLEU the recurrent model takes {times['flops']:.1f} times as many "
         f"operations as the Transformer, and {times['seconds']:.1f} times as long on this machine "
-        "(one training each).",
+        "(one training each, so there is no interval).",
         (
             SizePanel("BLEU, validation", levels, _named(COST, curves["flops"]), "operations", "y"),
             SizePanel("BLEU, validation", levels, _named(COST, curves["seconds"]), "seconds", "y"),
@@ -293,6 +300,13 @@ def _named(
 def _said(apart: ScoreDifference) -> str:
     """Say how far one system is from another."""
     return f"{apart.better} minus {apart.worse}: {apart.difference:+.1f} BLEU ({_interval(apart)})."
+
+
+def _grown(growth: ScoreDifference) -> str:
+    """Say how much further apart two systems are in the longest sentences."""
+    return (
+        f"That is {growth.difference:+.1f} beside the other three quarters ({_interval(growth)})."
+    )
 
 
 def _interval(apart: ScoreDifference) -> str:

@@ -1,12 +1,13 @@
 """The small models that a claim is decided by, trained within a budget."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from heedful.evaluation.bleu import text_metrics
-from heedful.evaluation.significance import compare
+from heedful.evaluation.significance import Resampling, compare
 from heedful.evaluation.sufficient_statistics import SufficientStatistics, measure
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.measured import MeasuredSystem, output_file
@@ -20,6 +21,7 @@ COMMON = (
     "train.clip_norm=1",
 )
 _PARTS = 4
+_RESAMPLING = Resampling(trials=2_000)
 
 
 class Trainings(NamedTuple):
@@ -61,6 +63,16 @@ class Trainings(NamedTuple):
             first_title, second_title, tested.difference, tested.interval, "BLEU"
         )
 
+    def growth(self, ours: str, theirs: str) -> ScoreDifference:
+        """Compare how much further apart two models are in the last part than in the others."""
+        *others, longest = self.parts.values()
+        scored = [self._scored(name) for name in (ours, theirs)]
+        drawn = [_drawn(scored, lines) for lines in (longest, np.concatenate(others))]
+        point, *samples = drawn[0] - drawn[1]
+        low, high = np.quantile(samples, (0.025, 0.975)).tolist()
+        first, second = (self.systems[name].title for name in (ours, theirs))
+        return ScoreDifference(first, second, float(point), (low, high), "BLEU")
+
     def _scored(self, name: str) -> SufficientStatistics:
         """Count the test's n-grams, line by line."""
         metric = text_metrics(
@@ -68,3 +80,11 @@ class Trainings(NamedTuple):
         )["bleu"]
         text = output_file(name, "test", self.folder).read_text(encoding="utf-8")
         return measure(metric, text.split("\n")[:-1])
+
+
+def _drawn(scored: Sequence[SufficientStatistics], lines: np.ndarray) -> np.ndarray:
+    """Compute the difference of two systems on some lines, then on bootstrap samples of them."""
+    counts = np.hstack([one.counts[lines] for one in scored])
+    sums = np.vstack([counts.sum(axis=0), *(s @ counts for s in _RESAMPLING.samples(len(lines)))])
+    ours, theirs = np.split(sums, [scored[0].counts.shape[1]], axis=1)
+    return scored[0].scores(ours) - scored[1].scores(theirs)

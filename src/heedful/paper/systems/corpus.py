@@ -6,6 +6,7 @@ from typing import NamedTuple
 from heedful.data.text_parts import PARTS
 from heedful.data.toy_grammar.corpus import write_grammar_text
 from heedful.errors import TextError
+from heedful.text.lines import plain_lines
 
 _GRAMMAR_SIZES = (20_000, 300, 300)
 _GRAMMAR_VOCABULARY = 1000
@@ -30,7 +31,7 @@ class TableCorpus(NamedTuple):
 
     def lines(self, part: str, language: str) -> list[str]:
         """Read a file."""
-        return self.file(part, language).read_text(encoding="utf-8").split("\n")[:-1]
+        return list(plain_lines(self.file(part, language)))
 
     def word_vocabulary(self) -> int:
         """Choose a number of words at which some stay unknown, as in every real text."""
@@ -49,7 +50,12 @@ def grammar_corpus(folder: Path) -> TableCorpus:
 
 
 def find_corpus(folder: Path, source: str = "en", vocabulary: int = 4000) -> TableCorpus:
-    """Find the files of a folder; raises `TextError` if any of the six is missing."""
+    """Find the six files of a folder; `TextError` if one is missing, or lines are unequal."""
+    if not folder.is_dir():
+        raise TextError(
+            f"the data must be a folder with train, valid and test in two languages, but {folder} "
+            "is no folder; correct its name."
+        )
     targets = sorted({path.suffix[1:] for path in folder.glob("train.*")} - {source})
     if len(targets) != 1:
         found = ", ".join(path.name for path in sorted(folder.glob("train.*"))) or "none"
@@ -66,6 +72,14 @@ def find_corpus(folder: Path, source: str = "en", vocabulary: int = 4000) -> Tab
                     f"{folder} must have train, valid and test in {source} and {targets[0]}, but "
                     f"{part}.{language} is missing; add it."
                 )
+        pair = [corpus.file(part, language) for language in (source, targets[0])]
+        counts = [sum(1 for _ in plain_lines(file)) for file in pair]
+        if counts[0] != counts[1] or not counts[0]:
+            raise TextError(
+                f"{pair[0]} and {pair[1]} must have as many lines as each other, at least one, but "
+                f"have {counts[0]:,} and {counts[1]:,}; give files whose lines are translations of "
+                "each other."
+            )
     return corpus
 
 

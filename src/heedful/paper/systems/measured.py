@@ -103,7 +103,7 @@ def train_and_measure(
         _train(system, planned[0], plan, corpus, out)
     curves = [_curve(run, one) for run, one in zip(runs, planned, strict=True)]
     if system.after:
-        curves = [_after(_read(out, system.after).curve[-1], curve) for curve in curves]
+        curves = [_after(_read(out, system.after).curve, curve) for curve in curves]
     translator = Translator.load(runs, threads=plan.threads)
     began = time.perf_counter()
     test = _score(translator, system, "test", corpus, out)
@@ -143,11 +143,20 @@ def _read(out: Path, name: str) -> MeasuredSystem:
     return MeasuredSystem.of(json.loads(kept.read_text(encoding="utf-8")))
 
 
-def _after(spent: CurvePoint, curve: Sequence[CurvePoint]) -> tuple[CurvePoint, ...]:
-    """Add what the weights had cost that a training went on from."""
-    return tuple(
-        replace(point, seconds=point.seconds + spent.seconds, flops=point.flops + spent.flops)
-        for point in curve
+def _after(earlier: Sequence[CurvePoint], curve: Sequence[CurvePoint]) -> tuple[CurvePoint, ...]:
+    """Put the curve of the training before it that a training went on from, and add its costs."""
+    spent = earlier[-1]
+    return (
+        *earlier,
+        *(
+            replace(
+                point,
+                step=point.step + spent.step,
+                seconds=point.seconds + spent.seconds,
+                flops=point.flops + spent.flops,
+            )
+            for point in curve
+        ),
     )
 
 

@@ -32,14 +32,18 @@ class Noise(NamedTuple):
         return abs(value - self.mean) > self.margin
 
 
-def rank_correlation(first: ArrayLike, second: ArrayLike) -> float:
+def rank_correlation(first: ArrayLike, second: ArrayLike) -> float | None:
     """
-    Compute Spearman's rank correlation; equal numbers share their mean rank.
+    Compute Spearman's rank correlation; None if all numbers of a side are equal.
+
+    Equal numbers share their mean rank.
 
     >>> rank_correlation([1, 2, 3], [10, 30, 20])
     0.5
     """
     ours, theirs = (_ranks(np.asarray(values, dtype=float)) for values in (first, second))
+    if not ours.std() or not theirs.std():
+        return None
     return round(float(np.corrcoef(ours, theirs)[0, 1]), 12)
 
 

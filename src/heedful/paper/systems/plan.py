@@ -3,7 +3,7 @@ How many steps each system takes: a budget of time, turned into steps before the
 
 The rate of each system is measured once, by the training step of `heedful bench train` at the
 lengths of the text. The plan is written down, so that the same run can be made again anywhere,
-beside any other work.
+beside any other work: then its steps and threads are taken, whatever the machine's own rates are.
 """
 
 import json
@@ -34,6 +34,8 @@ TRAINING_SHARE = 0.7
 """Of the budget; the rest is for preparing, measuring, validating and scoring."""
 VALIDATIONS = 8
 _FEWEST = 10
+_MEASURING = 4
+"""Seconds that measuring the rate of a system takes at least."""
 _RATES = "rates.json"
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
@@ -125,19 +127,19 @@ def make_plan(
     equal: Equal,
     threads: int,
     say: Say,
-    earlier: Path | None = None,
 ) -> Plan:
-    """
-    Measure the rate of every system and share the budget; encodes the text on the way.
-
-    `earlier`: the plan of another run, whose rates are taken instead.
-    """
+    """Measure the rate of every system and share the budget; encodes the text on the way."""
     began = time.monotonic()
     trained = [system for system in systems if not system.members]
-    chosen = {system.name: (*common, *system.settings) for system in trained}
-    configs = {name: load_config(recipe, settings) for name, settings in chosen.items()}
-    folders = _encode_all(recipe, chosen, configs, corpus, out)
-    rates = _known_rates(out / _RATES, earlier)
+    rates = _known_rates(out / _RATES)
+    unknown = [system for system in trained if system.name not in rates and not system.after]
+    if budget < _MEASURING * len(unknown):
+        raise SettingError(
+            f"--budget must be enough to measure the rates of {len(unknown)} systems and to train "
+            f"them, but is {budget / 60:.1f} minutes; give at least "
+            f"{2 * _MEASURING * len(unknown) / 60 + 1:.0f}m."
+        )
+    chosen, configs, folders = encode_all(recipe, common, systems, corpus, out)
     for system in trained:
         if system.after:
             rates[system.name] = rates[system.after] / system.slowdown
@@ -199,14 +201,21 @@ def _share(
     return steps
 
 
-def _encode_all(
+def encode_all(
     recipe: str,
-    settings: Mapping[str, tuple[str, ...]],
-    configs: Mapping[str, RunConfig],
+    common: Sequence[str],
+    systems: Sequence[TableSystem],
     corpus: TableCorpus,
     out: Path,
-) -> dict[str, Path]:
-    """Learn subwords and encode the training text, once for all systems that read it alike."""
+) -> tuple[dict[str, tuple[str, ...]], dict[str, RunConfig], dict[str, Path]]:
+    """
+    Learn subwords and encode the training text, once for all systems that read it alike.
+
+    Returns the settings, the configuration and the folder in `out` of each system by its name.
+    """
+    trained = [system for system in systems if not system.members]
+    settings = {system.name: (*common, *system.settings) for system in trained}
+    configs = {name: load_config(recipe, chosen) for name, chosen in settings.items()}
     folders: dict[str, Path] = {}
     found = {}
     for name, config in configs.items():
@@ -221,13 +230,11 @@ def _encode_all(
                 settings=settings[name],
             )
         found[name] = folders[key]
-    return found
+    return settings, configs, found
 
 
-def _known_rates(kept: Path, earlier: Path | None) -> dict[str, float]:
-    """Read the rates of another run's plan, or those that were measured before."""
-    if earlier is not None:
-        return {one.name: one.tokens_per_second for one in Plan.read(earlier).systems}
+def _known_rates(kept: Path) -> dict[str, float]:
+    """Read the rates that were measured before."""
     if not kept.exists():
         return {}
     return {name: float(rate) for name, rate in json.loads(kept.read_text("utf-8")).items()}

@@ -313,7 +313,8 @@ def make_table2(
     """
     Train and score every system, or go on with what `out` has.
 
-    `budget`: in seconds. `plan`: the plan of another run, to make that one again.
+    `budget`: in seconds. `plan`: the plan of another run, to make that one again; then its budget
+    and threads are taken.
     """
     systems = (*SYSTEMS, *ENSEMBLES) if ensembles else SYSTEMS
     common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")

@@ -1,9 +1,10 @@
 """
 Table 3 again: every row scaled down by one rule, on one text, with equal numbers of steps.
 
-The rule: all widths are a quarter of the paper's, all numbers of layers a half; heads, dropout and
-label smoothing are the paper's own. The big model takes three times as many steps, as there. Two
-more seeds of the base row show how much two trainings of one model differ.
+The rule: all widths are a quarter of the paper's (an eighth on the embedded grammar), all numbers
+of layers a half; heads, dropout and label smoothing are the paper's own. The big model takes three
+times as many steps, as there. Two more seeds of the base row show how much two trainings of one
+model differ.
 """
 
 from collections.abc import Callable
@@ -31,6 +32,7 @@ COMMON = (
     "train.clip_norm=1",
 )
 _WIDTH, _LAYERS = 4, 2
+_PARTS = {4: "a quarter", 8: "an eighth"}
 _SEEDS = (2, 3)
 _BIG_TIMES = 3  # 300,000 steps instead of 100,000
 
@@ -114,6 +116,8 @@ class Table3:
     systems: tuple[MeasuredSystem, ...]
     """Those of `SYSTEMS`, none of them an ensemble."""
     text: str
+    narrow: int = 1
+    """By how much models are narrower than by the rule."""
 
     @property
     def seeds(self) -> list[MeasuredSystem]:
@@ -158,8 +162,8 @@ class Table3:
         return rows
 
     @property
-    def correlations(self) -> tuple[float, float]:
-        """Spearman's rank correlation of perplexity and of BLEU with the published ones."""
+    def correlations(self) -> tuple[float | None, float | None]:
+        """Rank perplexity and BLEU against the published ones (Spearman); None if all are equal."""
         rows, ours = zip(*self.pairs, strict=True)
         return (
             rank_correlation([row.perplexity for row in rows], [_perplexity(one) for one in ours]),
@@ -179,13 +183,14 @@ class Table3:
             f"{len(self.seeds)} trainings of the base row have perplexity {perplexity.mean:.2f} "
             f"with a standard deviation of {perplexity.deviation:.3f}, and BLEU {bleu.mean:.2f} "
             f"with one of {bleu.deviation:.2f}. So a row is marked (*) where it differs by more "
-            f"than {perplexity.margin:.2f} or {bleu.margin:.2f} from their mean.",
+            f"than {perplexity.margin:.2f} or {bleu.margin:.2f} from their mean. That happens to "
+            f"one number of twenty by chance, and the table has {2 * len(self.pairs)}.",
             f"Beyond that noise: {', '.join(apart) or 'no row'}.",
-            f"Rank correlation with the published rows: {self.correlations[0]:+.2f} for "
-            f"perplexity, {self.correlations[1]:+.2f} for BLEU.",
-            "Ours are a quarter as wide and half as deep, on a small text, one training a row: "
-            "they show which choices matter at this size, not that the paper's rows would differ "
-            "so.",
+            f"Rank correlation with the published rows: {_signed(self.correlations[0])} for "
+            f"perplexity, {_signed(self.correlations[1])} for BLEU.",
+            f"Ours are {_PARTS[_WIDTH * self.narrow]} as wide and half as deep, on a small text, "
+            "one training a row: they show which choices matter at this size, not that the "
+            "paper's rows would differ so.",
         ]
 
     def to_markdown(self) -> str:
@@ -235,6 +240,10 @@ class Table3:
         return list(zip(self.noises, (_perplexity(one), one.valid_bleu), strict=True))
 
 
+def _signed(correlation: float | None) -> str:
+    return "none, since all are equal," if correlation is None else f"{correlation:+.2f}"
+
+
 def _perplexity(one: MeasuredSystem) -> float:
     """Perplexity of a single model."""
     assert one.perplexity is not None
@@ -253,13 +262,14 @@ def make_table3(
     """
     Train and score every row, or go on with what `out` has.
 
-    `budget`: in seconds. `plan`: the plan of another run, to make that one again.
+    `budget`: in seconds. `plan`: the plan of another run, to make that one again; then its budget
+    and threads are taken.
     """
     common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")
     measured = train_all(
         RECIPE, common, SYSTEMS, corpus, out, budget, "steps", plan=plan, threads=threads, say=say
     )
-    table = Table3(tuple(measured), describe(corpus))
+    table = Table3(tuple(measured), describe(corpus), corpus.narrow)
     write_table(out, "table3", table.to_markdown(), table.to_dict())
     table.draw(out / "table3.png")
     return table

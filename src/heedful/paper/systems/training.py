@@ -7,8 +7,9 @@ from heedful.errors import RunFolderError
 from heedful.files import make_folder
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.measured import MeasuredSystem, train_and_measure
-from heedful.paper.systems.plan import Equal, Plan, describe, make_plan
+from heedful.paper.systems.plan import Equal, Plan, describe, encode_all, make_plan
 from heedful.paper.systems.system import TableSystem, narrow
+from heedful.runs.lock import only_writer
 
 _PLAN = "plan.json"
 
@@ -29,54 +30,94 @@ def train_all(
     """
     Share the budget, then train and measure one system after the other.
 
-    Raises `RunFolderError` where `out` was begun with other text, systems or another budget.
+    `plan`: of another run of the same table and text, to make that one again. Its steps, budget and
+    threads are taken, and `budget` and `threads` are not used.
+
+    Raises `RunFolderError` where `out` was begun with other text, systems or another budget, where
+    `plan` is of something else, or where another process writes into `out`.
     """
     systems = [one._replace(settings=narrow(one.settings, corpus.narrow)) for one in systems]
-    kept = out / _PLAN
-    if kept.exists():
-        planned = Plan.read(kept)
-        _check(planned, systems, corpus, budget, equal, out)
-    else:
-        make_folder(out)
-        planned = make_plan(recipe, common, systems, corpus, out, budget, equal, threads, say, plan)
-        planned.write(kept)
-    by_name = {one.name: one for one in planned.systems}
+    make_folder(out)
+    with only_writer(out, "heedful paper"):
+        given = None if plan is None else Plan.read(plan)
+        if given is not None:
+            budget, threads = given.budget, given.threads
+            if differs := _differences(given, recipe, common, systems, corpus, equal):
+                raise RunFolderError(
+                    f"--plan must be a plan of this table and text, but {plan} is of something "
+                    f"else ({', '.join(differs)}); leave it out, or name another."
+                )
+        kept = out / _PLAN
+        if kept.exists():
+            planned = Plan.read(kept)
+            differs = _differences(planned, recipe, common, systems, corpus, equal)
+            differs += ["--budget"] * (planned.budget != budget)
+            differs += ["--threads"] * (planned.threads != threads)
+            differs += ["--plan"] * (given is not None and planned != given)
+            if differs:
+                raise RunFolderError(
+                    f"--out must be a new folder or one that the same command began, but {out} was "
+                    f"begun with something else ({', '.join(differs)}); name another folder, or "
+                    "delete it."
+                )
+        else:
+            if given is None:
+                planned = make_plan(
+                    recipe, common, systems, corpus, out, budget, equal, threads, say
+                )
+            else:
+                planned = given
+                encode_all(recipe, common, systems, corpus, out)
+            planned.write(kept)
+        return _train_planned(planned, systems, corpus, out, say)
+
+
+def _train_planned(
+    plan: Plan,
+    systems: Sequence[TableSystem],
+    corpus: TableCorpus,
+    out: Path,
+    say: Callable[[str], None],
+) -> list[MeasuredSystem]:
+    """Train and measure what a plan has steps for."""
+    by_name = {one.name: one for one in plan.systems}
     for system in systems:
-        if system.name in planned.left_out:
+        if system.name in plan.left_out:
             say(f"{system.title} is left out: the budget has no step for it")
-    systems = [system for system in systems if system.name not in planned.left_out]
+    systems = [system for system in systems if system.name not in plan.left_out]
     found = []
     for number, system in enumerate(systems, start=1):
         members = [by_name[name] for name in system.members or (system.name,)]
         steps = f", {members[0].steps:,} steps in about {members[0].seconds / 60:.1f} minutes"
         say(f"{number} of {len(systems)}: {system.title}{'' if system.members else steps}")
-        found.append(train_and_measure(system, members, planned, corpus, out))
+        found.append(train_and_measure(system, members, plan, corpus, out))
         say(f"   BLEU {found[-1].bleu:.1f}")
     return found
 
 
-def _check(
+def _differences(
     plan: Plan,
+    recipe: str,
+    common: Sequence[str],
     systems: Sequence[TableSystem],
     corpus: TableCorpus,
-    budget: float,
     equal: Equal,
-    out: Path,
-) -> None:
-    """Refuse to go on with something else."""
-    trained = [system.name for system in systems if not system.members]
-    differs = [
+) -> list[str]:
+    """Name what a plan was made for and these are not."""
+    wanted = {one.name: (*common, *one.settings) for one in systems if not one.members}
+    planned = {one.name: one.settings for one in plan.systems}
+    same_models = plan.recipe == recipe and all(
+        planned[name][: len(settings)] == settings
+        for name, settings in wanted.items()
+        if name in planned
+    )
+    return [
         what
         for what, same in (
             ("the text", plan.corpus == describe(corpus)),
-            ("--budget", plan.budget == budget),
-            ("the systems", {one.name for one in plan.systems} | {*plan.left_out} == {*trained}),
+            ("the systems", {*planned, *plan.left_out} == {*wanted}),
+            ("--vocabulary or the models", same_models),
             ("the table", plan.equal == equal),
         )
         if not same
     ]
-    if differs:
-        raise RunFolderError(
-            f"--out must be a new folder or one that the same command began, but {out} was begun "
-            f"with something else ({', '.join(differs)}); name another folder, or delete it."
-        )

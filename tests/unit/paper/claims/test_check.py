@@ -12,16 +12,16 @@ def no_corpus():
 
 def test_claims_are_decided_drawn_and_kept(tmp_path):
     said = []
-    found = check_claims(["shift", "convolution"], tmp_path, no_corpus, 1.0, say=said.append)
-    assert [*found] == ["shift", "convolution"]
-    assert said == [CLAIMS["shift"].said, CLAIMS["convolution"].said]
+    found = check_claims(["convolution", "shift"], tmp_path, no_corpus, 1.0, say=said.append)
+    assert [*found] == ["convolution", "shift"]
+    assert said == [CLAIMS["convolution"].said, CLAIMS["shift"].said]
     for name in found:
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "claims.md").read_text("utf-8") == to_markdown(found)
     assert json.loads((tmp_path / "claims.json").read_text("utf-8")) == to_dict(found)
     said.clear()
     assert (
-        check_claims(["shift", "convolution"], tmp_path, no_corpus, 1.0, say=said.append) == found
+        check_claims(["convolution", "shift"], tmp_path, no_corpus, 1.0, say=said.append) == found
     )
     assert not said  # nothing is measured again
 
@@ -37,12 +37,24 @@ def test_unknown_claims_and_damaged_files_are_refused(tmp_path):
 def test_models_are_trained_within_the_budget_and_doubted_where_they_learned_too_little(
     corpus, tmp_path
 ):
+    (tmp_path / "mask").mkdir()
+    rates = json.dumps({"transformer": 3_000.0, "no-mask": 3_000.0})
+    (tmp_path / "mask" / "rates.json").write_text(rates, "utf-8")
     found = check_claims(["mask"], tmp_path, lambda: corpus, 20.0, threads=1)
     assert "conclude nothing before a longer training" in found["mask"].sentence
+    assert found["mask"].holds is None
+    assert "Not decided. Without mask" in (tmp_path / "claims.md").read_text("utf-8")
     assert len(found["mask"].panels[0].sizes) >= 2
     plan = json.loads((tmp_path / "mask" / "plan.json").read_text("utf-8"))
     assert plan["budget"] == 20
     assert len({system["steps"] for system in plan["systems"]}) == 1
     kept = (tmp_path / "mask.json").read_bytes()
-    assert check_claims(["mask"], tmp_path, no_corpus, 20.0) == found
+    assert check_claims(["mask"], tmp_path, lambda: corpus, 20.0) == found
     assert (tmp_path / "mask.json").read_bytes() == kept
+    # what was decided before stays on the page
+    check_claims(["shift"], tmp_path, no_corpus, 1.0)
+    page = json.loads((tmp_path / "claims.json").read_text("utf-8"))
+    assert [*page] == ["shift", "mask"]
+    other = corpus._replace(source=corpus.target, target=corpus.source)
+    with pytest.raises(RunFolderError, match=r"mask\.json was measured on other text"):
+        check_claims(["mask"], tmp_path, lambda: other, 20.0)

@@ -105,6 +105,17 @@ def test_cost_is_read_where_a_quality_is_first_reached(trainings):
     assert values(checked, 1)["recurrent with attention"] == pytest.approx((1.5, 3.0, 4.5, 5.4))
 
 
+def test_models_that_learned_nothing_decide_nothing(trainings):
+    found = trainings(
+        {"transformer": 0, "recurrent": 0},
+        transformer={"curve": curve(5.0, (0.0, 0.4))},
+        recurrent={"curve": curve(5.0, (0.0, 0.0))},
+    )
+    checked = check_cost(found)
+    assert checked.holds is None
+    assert checked.panels[0].sizes == (10, 20)
+
+
 @pytest.fixture
 def lines_of_words(trainings):
     """Trainings of random weights, whose test is made of their words."""

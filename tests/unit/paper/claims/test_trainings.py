@@ -29,3 +29,7 @@ def test_differences_are_of_the_same_sentences(trainings):
     assert longest.difference == pytest.approx(expected)
     low, high = longest.interval
     assert low <= longest.difference <= high
+    growth = trained.growth("good", "half")  # equal but in the last part
+    assert growth.difference == pytest.approx(longest.difference)
+    assert growth.interval[0] <= growth.difference <= growth.interval[1]
+    assert trained.growth("good", "good").interval == (0, 0)

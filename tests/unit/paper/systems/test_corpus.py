@@ -17,6 +17,18 @@ def test_a_corpus_is_found_by_its_files(corpus):
     assert find_corpus(corpus.folder, "fr").target == "en"
 
 
+def test_lines_without_a_partner_are_refused(tmp_path):
+    for part in ("train", "valid", "test"):
+        (tmp_path / f"{part}.en").write_text("a\nb", encoding="utf-8")
+        (tmp_path / f"{part}.de").write_text("a\nb\n", encoding="utf-8")
+    assert find_corpus(tmp_path).lines("test", "en") == ["a", "b"]
+    (tmp_path / "valid.de").write_text("a\n", encoding="utf-8")
+    with pytest.raises(TextError, match=r"valid\.en and .*valid\.de must have .* have 2 and 1"):
+        find_corpus(tmp_path)
+    with pytest.raises(TextError, match=r"must be a folder .*nowhere is no folder"):
+        find_corpus(tmp_path / "nowhere")
+
+
 def test_what_is_missing_is_named(tmp_path):
     with pytest.raises(TextError, match=r"train.en and train.XX.*are: none"):
         find_corpus(tmp_path)

@@ -13,6 +13,10 @@ def test_another_training_lies_within_the_margin_in_95_of_100_cases():
     assert abs(inside / 4_000 - 0.95) < 0.015
 
 
+def test_equal_numbers_have_no_ranks():
+    assert rank_correlation([1, 2, 3], [5, 5, 5]) is None
+
+
 def test_mean_and_deviation():
     noise = Noise.of([1.0, 2.0, 3.0])
     assert (noise.mean, noise.deviation) == (2.0, 1.0)

@@ -1,7 +1,9 @@
+import json
+
 import pytest
 
 from heedful.errors import RunFolderError, SettingError
-from heedful.paper.systems.plan import Plan, PlannedSystem, make_plan, parse_budget
+from heedful.paper.systems.plan import Plan, make_plan, parse_budget
 from heedful.paper.systems.system import TableSystem
 
 COMMON = ("data.vocabulary_size=300", "model.d_model=16", "model.d_ff=16", "model.heads=2")
@@ -24,15 +26,9 @@ def test_what_is_no_budget_is_refused(text):
         parse_budget(text)
 
 
-def earlier(folder, **rates):
-    systems = [PlannedSystem(name, (), "", 1, rate, 1, 1) for name, rate in rates.items()]
-    Plan("tiny", "", 1.0, "time", 1, tuple(systems)).write(folder / "earlier.json")
-    return folder / "earlier.json"
-
-
-def planned(corpus, out, equal, budget=1_000.0, **rates):
-    rates = earlier(out, **rates) if rates else None
-    return make_plan("tiny", COMMON, SYSTEMS, corpus, out, budget, equal, 1, lambda _: None, rates)
+def planned(corpus, out, equal, budget=1_000.0, systems=SYSTEMS, **rates):
+    (out / "rates.json").write_text(json.dumps(rates), encoding="utf-8")
+    return make_plan("tiny", COMMON, systems, corpus, out, budget, equal, 1, lambda _: None)
 
 
 def test_equal_time_gives_each_system_its_share(corpus, tmp_path):
@@ -72,9 +68,8 @@ def test_too_small_a_budget_is_refused_with_one_that_does(corpus, tmp_path):
 
 def test_what_goes_on_from_another_is_left_out_without_a_step(corpus, tmp_path):
     slower = tuple(one._replace(slowdown=1e4) if one.after else one for one in SYSTEMS)
-    rates = earlier(tmp_path, slow=1_000.0, fast=2_000.0)
-    plan = make_plan(
-        "tiny", COMMON, slower, corpus, tmp_path, 500.0, "time", 1, lambda _: None, rates
+    plan = planned(
+        *(corpus, tmp_path, "time"), budget=500.0, systems=slower, slow=1_000.0, fast=2_000.0
     )
     assert plan.left_out == ("more",)
 
@@ -88,3 +83,9 @@ def test_rates_are_measured_once(corpus, tmp_path):
         assert plan.systems[0].tokens_per_second > 100
         assert plan.systems[0].parameters > 1_000
     assert said[0] == said[1]
+
+
+def test_a_budget_too_small_to_measure_is_refused_before_the_work(corpus, tmp_path):
+    with pytest.raises(SettingError, match=r"the rates of 2 systems .* 0\.0 minutes; give"):
+        planned(corpus, tmp_path, "time", budget=1.0)
+    assert not (tmp_path / "text").exists()

@@ -1,9 +1,13 @@
+import json
+from dataclasses import replace
+
 import pytest
 
 from heedful.errors import RunFolderError
-from heedful.paper.systems.plan import Plan, PlannedSystem
+from heedful.paper.systems.plan import Plan
 from heedful.paper.systems.system import TableSystem
 from heedful.paper.systems.training import train_all
+from heedful.runs.lock import only_writer
 
 COMMON = (
     *("data.vocabulary_size=300", "model.d_model=32", "model.d_ff=32", "model.heads=2"),
@@ -23,14 +27,13 @@ def trained(corpus, tmp_path_factory):
     return out, run(corpus, out)
 
 
-def run(corpus, out, budget=16.0, systems=SYSTEMS):
-    rates = [PlannedSystem(name, (), "", 1, 2_000.0, 1, 1) for name in ("one", "two")]
-    Plan("tiny", "", 1.0, "time", 1, tuple(rates)).write(out / "earlier.json")
+def run(corpus, out, budget=16.0, systems=SYSTEMS, common=COMMON, **options):
+    out.mkdir(exist_ok=True)
+    if not (out / "rates.json").exists():
+        (out / "rates.json").write_text(json.dumps({"one": 2_000.0, "two": 2_000.0}), "utf-8")
+    options = {"threads": 1} | options
     return train_all(
-        *("tiny", COMMON, systems, corpus, out, budget, "time"),
-        plan=out / "earlier.json",
-        threads=1,
-        say=lambda _: None,
+        *("tiny", common, systems, corpus, out, budget, "time"), say=lambda _: None, **options
     )
 
 
@@ -51,7 +54,6 @@ def test_every_system_is_trained_and_scored(trained):
 def test_what_is_there_is_not_made_again(corpus, trained):
     out, first = trained
     kept = {path: path.stat().st_mtime_ns for path in out.rglob("*.json")}
-    kept.pop(out / "earlier.json")
     assert run(corpus, out) == first
     assert kept == {path: path.stat().st_mtime_ns for path in kept}
 
@@ -73,3 +75,27 @@ def test_a_folder_of_something_else_is_refused(corpus, trained):
         run(corpus, out, budget=17.0)
     with pytest.raises(RunFolderError, match=r"something else \(the systems\)"):
         run(corpus, out, systems=SYSTEMS[:1])
+    with pytest.raises(RunFolderError, match=r"something else \(--threads\)"):
+        run(corpus, out, threads=2)
+    with pytest.raises(RunFolderError, match=r"something else \(--vocabulary or the models\)"):
+        run(corpus, out, common=(*COMMON, "model.dropout=0.3"))
+
+
+def test_a_plan_makes_the_same_run_again(corpus, trained, tmp_path):
+    out, first = trained
+    only = SYSTEMS[:1]
+    plan = Plan.read(out / "plan.json")
+    plan = replace(plan, systems=plan.systems[:1], left_out=())
+    plan.write(tmp_path / "plan.json")
+    again = run(corpus, tmp_path / "out", 1.0, only, plan=tmp_path / "plan.json", threads=0)
+    assert (again[0].steps, again[0].curve, again[0].bleu) == (
+        *(first[0].steps, first[0].curve, first[0].bleu),
+    )
+    with pytest.raises(RunFolderError, match=r"--plan must be a plan of this .*\(the systems\)"):
+        run(corpus, tmp_path / "out", plan=tmp_path / "plan.json")
+
+
+def test_only_one_process_writes_into_a_folder(corpus, trained):
+    out, _ = trained
+    with only_writer(out, "test"), pytest.raises(RunFolderError, match="one writer at a time"):
+        run(corpus, out)
