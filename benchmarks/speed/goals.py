@@ -169,15 +169,16 @@ def _memory(found: Found) -> list[Goal]:
 def _translate(found: Found, what: str) -> list[Goal]:
     """Sentences a second, and BLEU, everybody at their best."""
     measurements = found["measurements"]
-    workers = [one for one in measurements if one["who"].endswith("workers")]
-    alone = [one for one in measurements if one not in workers]
+    several = [one for one in measurements if one["who"].endswith("workers")]
+    alone = [one for one in measurements if one not in several]
+    workers = fastest(several, "ctranslate2")
     ours, peer = fastest(alone, "heedful"), fastest(alone, "ctranslate2")
     if ours is None or peer is None:
         return []
     work = f"translating, beam {found['what']['beam']}, {what}, {ours['precision']}"
     # a sentence that waits for the one before occupies one worker
     note = " (one of them at work)" if found["what"]["batch"] == 1 else ""
-    against = [(f"{work}, beside {WORKERS}{note}", workers[0], 1.0)] if workers else []
+    against = [(f"{work}, beside {WORKERS}{note}", workers, 1.0)] if workers else []
     rows = [
         Goal(
             name,

@@ -18,8 +18,10 @@ VARIANTS = {
     "translate": [
         {"name": "int8", "precision": "int8"},
         {"name": "float32", "precision": "fp32"},
-        {"name": "int8 AVX512", "precision": "int8"},
         # as many batches at once as there are threads, instead of threads that share one
+        {"name": "int8 workers", "precision": "int8"},
+        {"name": "float32 workers", "precision": "fp32"},
+        {"name": "int8 AVX512", "precision": "int8"},
         {"name": "int8 AVX512 workers", "precision": "int8"},
         {"name": "float32 AVX512", "precision": "fp32"},
     ]
@@ -30,7 +32,7 @@ def translate(request: protocol.Request) -> protocol.Answer:
     """Convert the weights and translate."""
     compute, *ways = request["variant"].split()
     workers = ways[-1:] == ["workers"]
-    if ways:
+    if ways and ways[0] != "workers":
         os.environ["CT2_FORCE_CPU_ISA"] = ways[0]  # read when the library is loaded
     import ctranslate2
 

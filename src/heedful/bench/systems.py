@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from heedful.bench.process import run_process
+from heedful.bench.product_rates import measure_product_rates
 from heedful.errors import MeasurementFailed
-from heedful.machine.benchmark import measured_rates
 from heedful.machine.devices import resolve_device
 
 OURS = "heedful"
@@ -150,7 +150,8 @@ def run_in_turns(
     answers: dict[System, dict[str, Any]] = {}
     notes: dict[System, str] = {}
     device = resolve_device(request["device"])
-    rates = measured_rates(device, _RATE_SECONDS)
+    with_int8 = any(system.precision == "int8" for system in systems.systems)
+    rates = measure_product_rates(device, _RATE_SECONDS, with_int8)
     for number in range(rounds):
         for system in systems.systems:
             if system in notes:
@@ -170,7 +171,7 @@ def run_in_turns(
             answers[system] = answer
             if keep is not None:
                 keep(system)
-        again = measured_rates(device, _RATE_SECONDS)
+        again = measure_product_rates(device, _RATE_SECONDS, with_int8)
         rates = {precision: max(rate, again[precision]) for precision, rate in rates.items()}
     done = tuple((one, answer) for one, answer in answers.items() if one not in notes)
     return RoundRobin(done, rates, tuple(notes.values()))

@@ -1,0 +1,37 @@
+"""Rates of large matrix products, in 8 bits too, measured between the rounds of a comparison."""
+
+import time
+
+import torch
+
+from heedful.machine.benchmark import measured_rates
+from heedful.model.inference.native.product import NativeLinear, native_products
+
+# As for the other precisions, `heedful.machine.benchmark`.
+_ROWS, _IN, _OUT = 2048, 512, 2048
+
+
+def measure_product_rates(
+    device: torch.device, seconds: float, with_int8: bool = False
+) -> dict[str, float]:
+    """
+    Measure matrix products in GFLOP/s by precision.
+
+    `seconds`: for each precision. `with_int8`: add the rate of the compiled functions, if there are
+    any; the rounding of the inputs is part of it.
+    """
+    rates = measured_rates(device, seconds)
+    if with_int8 and device.type == "cpu" and native_products() is not None:
+        rates["int8"] = _int8_rate(seconds)
+    return rates
+
+
+def _int8_rate(seconds: float) -> float:
+    """Time the compiled product: the best of several runs."""
+    product, x = NativeLinear(torch.ones(_OUT, _IN), None), torch.ones(_ROWS, _IN)
+    best, begin = float("inf"), time.perf_counter()
+    while best == float("inf") or time.perf_counter() < begin + seconds:
+        started = time.perf_counter()
+        product(x)
+        best = min(best, time.perf_counter() - started)
+    return 2e-9 * _ROWS * _IN * _OUT / best
