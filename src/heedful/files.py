@@ -97,27 +97,37 @@ def replacing_file(path: Path) -> Iterator[TextIO]:
     """
     ordinary = path.is_file() or not path.exists()
     if not ordinary or path.absolute().parts[1:2] in (("dev",), ("proc",)):
-        with path.open("w", encoding="utf-8", newline="\n") as stream:
+        with _naming(path), path.open("w", encoding="utf-8", newline="\n") as stream:
             yield stream
         return
     place = path.resolve()  # a link stays a link
     # Drawn, because in a container every process may have the number of one that was killed.
     beside = place.with_name(f".{place.name}.{os.urandom(4).hex()}.tmp")
     try:
-        with beside.open("x", encoding="utf-8", newline="\n") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        if place.exists():
-            beside.chmod(place.stat().st_mode & 0o777)
-        beside.replace(place)
-    except OSError as error:
-        if error.filename == str(beside):
-            error.filename = str(path)
-        raise
+        with _naming(path, beside):
+            with beside.open("x", encoding="utf-8", newline="\n") as stream:
+                yield stream
+                stream.flush()
+                os.fsync(stream.fileno())
+            if place.exists():
+                beside.chmod(place.stat().st_mode & 0o777)
+            beside.replace(place)
     finally:
         with suppress(OSError):  # a folder may be gone, or be none
             beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _naming(path: Path, beside: Path | None = None) -> Iterator[None]:
+    """Name a file in errors that name none, as of a full disk, or its temporary one."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.filename in (None, str(beside)):
+            error.filename = str(path)
+        raise
 
 
 def make_folder(folder: Path) -> None:

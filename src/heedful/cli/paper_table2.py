@@ -40,8 +40,17 @@ def table2(
     vocabulary: Vocabulary = 4000,
     budget: Budget = "30m",
     out: TableFolder = Path("table2"),
+    system: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="bytenet, deep-att, gnmt, gnmt-rl, convs2s, moe, base or big; may be repeated. "
+            "All if none is named.",
+        ),
+    ] = None,
     ensembles: Annotated[
-        bool, typer.Option("--ensembles", help="Train three seeds of three systems, too.")
+        bool,
+        typer.Option("--ensembles", help="Train more seeds of deep-att, gnmt, convs2s."),
     ] = False,
     plan: EarlierPlan = None,
     threads: Threads = 0,
@@ -64,7 +73,14 @@ def table2(
     make_folder(out)  # what cannot be written is said before the work
     corpus = choose_corpus(data, source_language, vocabulary, out / "text")
     table = make_table2(
-        corpus, out, seconds, ensembles=ensembles, plan=plan, threads=threads, say=say
+        corpus,
+        out,
+        seconds,
+        names=system or (),
+        ensembles=ensembles,
+        plan=plan,
+        threads=threads,
+        say=say,
     )
     if as_json:
         typer.echo(json.dumps(table.to_dict(), indent=2, ensure_ascii=False))

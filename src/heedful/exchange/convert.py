@@ -148,7 +148,12 @@ def export_model(
     model = ModelBundle(run.config, tensors, run.tokenizer)
     with replacing(goal) as beside:
         written = writer.write(model, beside, options)
-        alike = replace(run, config=run.config.model_copy(update={"search": written.search}))
+        config = run.config.model_copy(update={"search": written.search})
+        notes = written.notes
+        if config.parsing.linearisation is not None and config.parsing.constrained:
+            config = config.with_settings({"parsing.constrained": False})
+            notes = (*notes, _FREE)
+        alike = replace(run, config=config)
         fitting = _fitting(alike, sentences)
         _refuse_endless(alike, run.folder.path, fitting)
         parity = compare(
@@ -159,7 +164,13 @@ def export_model(
             None if sentences else _PATIENCE,
         )
         parity.check()
-    return parity, written.notes
+    return parity, notes
+
+
+_FREE = (
+    "this model is a parser: what is exported writes trees by a free search, without the rule that "
+    "keeps them well-formed, and reads words as `Parser.source_line` writes them."
+)
 
 
 def read_sentences(path: Path | None) -> list[str]:

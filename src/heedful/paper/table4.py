@@ -24,6 +24,8 @@ from heedful.trees.pcfg import Pcfg
 from heedful.trees.score import TreeScore, score_trees
 from heedful.trees.tree import Tree
 
+_FEW = 30
+"""Fewer sentences show nothing."""
 _WSJ, _SEMI = "WSJ only, discriminative", "semi-supervised"
 
 
@@ -93,10 +95,15 @@ class Table4:
         """What may be concluded, and what not."""
         found = [comparison.sentence for comparison in self.comparisons]
         if self.parsers:
+            if self.sentences < _FEW:
+                found.append(
+                    f"Fewer than {_FEW} sentences are too few to show anything, whatever the "
+                    "intervals."
+                )
+            sentences = f"{self.sentences:,} sentence" + "s" * (self.sentences != 1)
             found.append(
-                f"Ours were scored on {self.sentences:,} sentences, the published ones on "
-                "section 23 after training on about 40,000 trees; so the two tables must not be "
-                "compared."
+                f"Ours were scored on {sentences}, the published ones on section 23 after training "
+                "on about 40,000 trees; so the two tables must not be compared."
             )
         return found
 

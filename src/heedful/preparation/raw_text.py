@@ -38,6 +38,8 @@ class RawText:
     """Texts whose lines training must not see, such as test sets."""
     tokenizer: str | Path | None = None
     """A tokenizer for `tokenizer_from_files` to use instead of training one."""
+    keep_target: bool = False
+    """Whether the tokenizer's symbols of the target are kept, because weights come with them."""
 
     def configure(self, config: RunConfig) -> RunConfig:
         """Infer unset languages from the files' names."""
@@ -113,7 +115,9 @@ class RawText:
                 pass
         sources = [text for part in self.parts for text in part.corpus.source]
         targets = [text for part in self.parts for text in part.corpus.target]
-        tokenizer = make_tokenizer(config, Corpus(sources, targets), self.tokenizer)
+        tokenizer = make_tokenizer(
+            config, Corpus(sources, targets), self.tokenizer, self.keep_target
+        )
         give_memory_back()
         return tokenizer
 

@@ -10,12 +10,16 @@ from heedful.tokenization.tokenizer import SAMPLED_KINDS, Tokenizer
 
 
 def make_tokenizer(
-    config: RunConfig, corpus: Corpus, tokenizer_path: str | Path | None
+    config: RunConfig,
+    corpus: Corpus,
+    tokenizer_path: str | Path | None,
+    keep_target: bool = False,
 ) -> Tokenizer:
     """
     Train a tokenizer, or load the given one.
 
-    `tokenizer_path`: what `tokenizer_from_files` reads; None to learn.
+    `tokenizer_path`: what `tokenizer_from_files` reads; None to learn. `keep_target`: whether its
+    symbols of the target are kept instead of listing those of the text.
 
     With a given tokenizer, `data.subwords` has no effect.
 
@@ -48,7 +52,7 @@ def make_tokenizer(
         complete=data.subword_sampling > 0,
     )
     _check_sampling(data.subword_sampling, tokenizer.kind)
-    if data.target_subwords == "symbols":
+    if data.target_subwords == "symbols" and not keep_target:
         return tokenizer.with_symbols(corpus.target)
     return tokenizer
 

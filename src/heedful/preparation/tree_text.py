@@ -14,6 +14,7 @@ from pathlib import Path
 
 from heedful.config.parsing import ParsingConfig
 from heedful.config.schema import RunConfig
+from heedful.data.coverage import unknown_warning
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.errors import TextError
 from heedful.files import write_whole
@@ -41,8 +42,12 @@ class TreeText:
     files: tuple[TextSource, ...]
     tokenizer: str | Path | None = None
     """A tokenizer whose source side is used instead of training one."""
+    keep_symbols: bool = False
+    """Whether the tokenizer's symbols are kept, because weights come with them."""
     _notes: list[str] = field(default_factory=list)
     """What the report says besides the pairs, found while the text was made."""
+    _written: list[Corpus] = field(default_factory=list)
+    """The text that was written."""
 
     def configure(self, config: RunConfig) -> RunConfig:
         """Name the sides, unless they have names."""
@@ -68,11 +73,13 @@ class TreeText:
 
     def report(self, pairs: Sequence[EncodedPairs], tokenizer: Tokenizer) -> Iterator[str]:
         """Describe what was kept and dropped."""
-        del tokenizer
         yield from self._notes
         for encoded in pairs:
             yield encoded.report.summary()
             yield from encoded.report.notes
+            for corpus in self._written:
+                if warning := unknown_warning(encoded, tokenizer, corpus):
+                    yield f"warning: {warning}"
 
     def prepare(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
         """Write the trees as text, unless done, and encode it."""
@@ -81,9 +88,9 @@ class TreeText:
         if not sides[-1].exists():
             self._write(config, sides)
         corpus = Corpus([TextSource(sides[0])], [TextSource(sides[1])])
-        RawText((CorpusPart("", corpus),), (), self.tokenizer).prepare(
-            folder, config, processes, say
-        )
+        self._written[:] = [corpus]
+        text = RawText((CorpusPart("", corpus),), (), self.tokenizer, self.keep_symbols)
+        text.prepare(folder, config, processes, say)
 
     def ids(self, folder: RunFolder) -> list[Path]:
         """Return the folder of a run's ids."""
@@ -93,7 +100,12 @@ class TreeText:
         """Write the two sides of the text."""
         report = TreeCleaning()
         trees = read_clean(self.files, report)
-        pairs = tree_pairs(trees, config.parsing)
+        if not any(tree.children for tree in trees):
+            raise TextError(
+                f"{_names(self.files)} must hold trees with phrases, but every tree is a word "
+                "alone; give other trees."
+            )
+        pairs = tree_pairs(trees, config.parsing, _names(self.files))
         self._notes.append(report.summary())
         left_out = set(report.empty)
         numbers = (number for number in count(1) if number not in left_out)
@@ -122,15 +134,22 @@ def read_clean(files: Sequence[TextSource], report: TreeCleaning | None = None) 
     """Read and clean all trees of some files; `TextError` if there are none."""
     trees = clean_trees((tree for file in files for tree in read_trees(file.path)), report)
     if not trees:
-        names = ", ".join(str(file) for file in files)
+        names = _names(files)
         raise TextError(f"{names} must hold trees with words, but has none; give another file.")
     return trees
 
 
-def tree_pairs(trees: Sequence[Tree], parsing: ParsingConfig) -> list[tuple[str, str]]:
-    """Write trees as lines of words and lines of symbols."""
+def _names(files: Sequence[TextSource]) -> str:
+    """Name files in a message."""
+    return ", ".join(str(file) for file in files)
+
+
+def tree_pairs(
+    trees: Sequence[Tree], parsing: ParsingConfig, name: str = "the file"
+) -> list[tuple[str, str]]:
+    """Write trees as lines of words and lines of symbols. `name`: of their file, for messages."""
     form = parsing.linearisation or "vinyals"
-    check_labels(trees, form)
+    check_labels(trees, form, name)
     return [
         (
             join_words(tree.words, parsing.lower_case, parsing.word_numbers),
@@ -147,7 +166,7 @@ def held_out_trees(
     if files is None:
         return None, {}
     found = expand(as_list(files))
-    sources, symbols = zip(*tree_pairs(read_clean(found), parsing), strict=True)
+    sources, symbols = zip(*tree_pairs(read_clean(found), parsing, _names(found)), strict=True)
     records = [
         {**record, "digest": _digest(text.path)}
         for record, text in zip(file_records(found), found, strict=True)

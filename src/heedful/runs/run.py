@@ -41,7 +41,7 @@ from heedful.search.well_formed import (
 from heedful.tokenization.special_symbols import SPECIAL_IDS
 from heedful.tokenization.tokenizer import END, PAD, START, Tokenizer
 from heedful.trees.linearise import SymbolLabels, word_number
-from heedful.trees.sentence import split_words
+from heedful.trees.sentence import is_numbered, split_words
 
 _FORMAT = 1
 
@@ -118,7 +118,8 @@ class Run:
         """
         Collect the rules that its searches of some source lines keep, whatever their settings.
 
-        Raises `TextError` if a limit has no room for a tree of the words.
+        Raises `TextError` if a limit has no room for a tree of the words, or the words have no
+        numbers where the model reads them.
         """
         parsing = self.config.parsing
         if parsing.linearisation is None or not parsing.constrained:
@@ -127,6 +128,11 @@ class Run:
         each = 1 if parsing.word_numbers is None else 2
         words = [len(split_words(line)) // each for line in lines]
         for line, count, limit in zip(lines, words, limits, strict=True):
+            if each == 2 and not is_numbered(line):
+                raise TextError(
+                    f"{self.folder.path} is a parser that reads numbered words, but “{line[:60]}” "
+                    "came; use `heedful parse predict`, which numbers them."
+                )
             if fewest_symbols(count) > limit:
                 raise TextError(
                     f"a tree of {count:,} words has at least {fewest_symbols(count):,} symbols, "
@@ -136,6 +142,14 @@ class Run:
             self.tree_symbols, words, limits, END, parsing.longest_chain, device
         )
         return [self.allowed, trees]
+
+    def has_room(self, line: str, limit: int) -> bool:
+        """Decide whether a limit of the output has room for what the rules demand."""
+        parsing = self.config.parsing
+        if parsing.linearisation is None or not parsing.constrained:
+            return True
+        each = 1 if parsing.word_numbers is None else 2
+        return fewest_symbols(len(split_words(line)) // each) <= limit
 
     @property
     def tree_symbols(self) -> TreeSymbols:

@@ -3,7 +3,8 @@ The rule by which a search writes only trees of the words given.
 
 ::
 
-    word    while there are words left, inside a phrase
+    word    while there are words left, inside a phrase; with numbers only the next one, or any
+            where no symbol has the next one
     (X      while there are words left, and not too many in a row, nor inside each other; one
             bracket holds all
     )X      closes the innermost phrase if it is an X and holds something; the outermost one
@@ -62,6 +63,11 @@ class WellFormedTrees:
         self.limits = torch.tensor(list(limits), device=device)  # (sentences,)
         self.end_token, self.longest_chain = end_token, longest_chain
         self.numbers = symbols.numbers
+        listed = torch.zeros(max(symbols.numbers or 1, 1), dtype=torch.bool)
+        for kind, label in zip(symbols.kinds, symbols.labels, strict=True):
+            if kind == WORD and 0 <= label < len(listed):
+                listed[label] = True
+        self.listed = listed.to(device=device)  # (numbers,)
 
     def __call__(
         self,
@@ -102,7 +108,8 @@ class WellFormedTrees:
         allowed &= ~closes | (self.labels == label.unsqueeze(1))
         if self.numbers is not None:
             number = (done % self.numbers).unsqueeze(1)  # (rows, 1)
-            allowed &= (self.kinds != WORD) | (self.labels == number)
+            # training may have had no sentence of so many words
+            allowed &= (self.kinds != WORD) | (self.labels == number) | ~self.listed[number]
         allowed[:, self.end_token] = may_end
         scores[:, len(self.kinds) :] = float("-inf")  # padding of the output matrix
         known = scores[:, : len(self.kinds)]

@@ -107,8 +107,6 @@ class Tokenizer:
 
     def with_symbols(self, target_files: Sequence[TextSource | Path]) -> "Tokenizer":
         """Return one that splits the target at spaces, into all symbols of some text."""
-        if self.target_kind == "word-list":
-            return self
         return Tokenizer(
             self._source,
             learn_symbols(target_files),

@@ -28,7 +28,7 @@ from heedful.machine.devices import (
 )
 from heedful.preparation.find_training_data import find_training_data
 from heedful.preparation.training_data import Files, Say, Sizes, TrainingData, without_keys
-from heedful.preparation.tree_text import held_out_trees
+from heedful.preparation.tree_text import TreeText, held_out_trees
 from heedful.runs.folder import RunFolder
 from heedful.runs.lock import LOCK
 from heedful.runs.run import (
@@ -45,7 +45,9 @@ from heedful.training.finetune import (
     PretrainedRun,
     check_objective,
     check_same_optimizer,
+    check_same_trees,
     check_shape,
+    check_writes_trees,
     find_pretrained,
     inherited_settings,
     subwords_of,
@@ -144,10 +146,14 @@ class TrainingSetup:
                 "--keep-state and --reset say what to take over from --finetune-from, but that is "
                 "missing."
             )
-        inherited = inherited_settings(pretrained) if pretrained else None
+        if pretrained is not None and trees:
+            check_writes_trees(pretrained)
+        inherited = inherited_settings(pretrained, bool(trees)) if pretrained else None
         config = (load_parser_config if trees else load_config)(recipe, settings, inherited)
         check_objective(pretrained, config.train.objective)
         if pretrained is not None:
+            if trees:
+                check_same_trees(pretrained, config.parsing)
             check_shape(pretrained, config.model)
             check_same_optimizer(pretrained, config.train)
             tokenizer = subwords_of(pretrained, tokenizer)
@@ -156,6 +162,9 @@ class TrainingSetup:
         training_data = find_training_data(
             source, target, exclude, data, settings, corpora, tokenizer, trees
         )
+        if isinstance(training_data, TreeText) and pretrained is not None:
+            kept = "tokenizer" not in pretrained.reset
+            training_data = replace(training_data, keep_symbols=kept)
         config = training_data.configure(config)
         files = training_data.fingerprint()
         if valid_trees:
@@ -197,6 +206,11 @@ def check_folder(folder: RunFolder, setup: TrainingSetup) -> None:
     """
     if not setup.resume:
         if folder.path.exists() and (not folder.path.is_dir() or _is_filled(folder.path)):
+            if not folder.path.is_dir():
+                raise RunFolderError(
+                    f"--out must be a new or empty folder, but {folder.path} is no folder; name "
+                    "another."
+                )
             raise RunFolderError(
                 f"--out must be a new or empty folder, but {folder.path} is not; add --resume to "
                 "continue the run in it, or name another folder."

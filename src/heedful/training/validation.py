@@ -178,8 +178,13 @@ def _translate(
     settings = SearchSettings.of(run.config.search)
     translations = [""] * len(sources)
     for rows in by_length([len(ids) for ids in sources], _BATCH_TOKENS):
+        # a tree for which there is no room counts as none
+        room = {i: settings.limit.tokens(len(sources[i])) for i in rows}
+        rows = [i for i in rows if run.has_room(lines[i], room[i])]
+        if not rows:
+            continue
         source = collator.source([sources[i] for i in rows]).to(model.device)  # (rows, source)
-        limits = [settings.limit.tokens(len(sources[i])) for i in rows]
+        limits = [room[i] for i in rows]
         rules = run.rules([lines[i] for i in rows], limits, source.device)
         found = greedy_search(model, source, limits, settings, rules)
         for i, hypothesis in zip(rows, found, strict=True):

@@ -7,11 +7,19 @@ from heedful.runs.run import Run
 
 
 def check_members(runs: Sequence[Run]) -> None:
-    """Check that the members of an ensemble share their tokens."""
+    """Check that the members of an ensemble share their tokens, and read words alike."""
     if not runs:
         raise RunFolderError("a translator needs at least one run folder, but none was named.")
     first, *others = runs
     for other in others:
+        for name in ("linearisation", "lower_case", "word_numbers"):
+            before, now = (getattr(run.config.parsing, name) for run in (first, other))
+            if before != now:
+                raise RunFolderError(
+                    f"parsers that work together must have the same parsing.{name}, but it is "
+                    f"{before} in {first.folder.path} and {now} in {other.folder.path}; use one "
+                    "alone."
+                )
         same_tokens = other.tokenizer.fingerprint == first.tokenizer.fingerprint
         if not same_tokens or other.config.model.source_end != first.config.model.source_end:
             what = "model.source_end" if same_tokens else "subwords"

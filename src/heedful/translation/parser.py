@@ -17,6 +17,7 @@ from typing import overload
 from heedful.arguments import checked, read_texts
 from heedful.errors import ArgumentError, SettingError, TextError
 from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchSettings
 from heedful.translation.result import Translation
 from heedful.translation.translator import Translator, Warn
 from heedful.trees.linearise import SymbolLabels, delinearise
@@ -119,6 +120,9 @@ class Parser:
         the trees then show; the model does not read them. `first_line`: number of the first
         sentence, for messages.
 
+        Where the limit of the output has no room for a tree, one flat phrase is written, and
+        `warn` told.
+
         Raises `TextError` if a sentence has no words.
         """
         lines, one = read_texts("sentences", sentences), isinstance(sentences, str)
@@ -137,15 +141,35 @@ class Parser:
                     "`tags` must be parts of speech without brackets and spaces, but "
                     f"{shorten(tag)} came; no tree could be written with it."
                 )
+        given = [None] * len(words) if tags is None else list(map(tuple, tags))
+        sources = [self.source_line(" ".join(some)) for some in words]
+        options = options or SearchOptions()
+        roomy = self._roomy(sources, options)
         written = self.translator.translate(
-            [self.source_line(" ".join(some)) for some in words],
-            options or SearchOptions(),
+            ["" if line not in roomy else source for line, source in enumerate(sources)],
+            options,
             first_line=first_line,
             warn=warn,
         )
-        given = [None] * len(words) if tags is None else list(map(tuple, tags))
-        parses = [self._parse(*each) for each in zip(written, words, given, strict=True)]
+        parses = []
+        for line, each in enumerate(zip(written, words, given, strict=True)):
+            if line not in roomy and warn is not None:
+                warn(
+                    f"line {first_line + line} has {len(words[line]):,} words, for whose tree "
+                    "search.max_length has no room; one flat phrase is written."
+                )
+            parses.append(self._parse(*each))
         return parses[0] if one else parses
+
+    def _roomy(self, sources: Sequence[str], options: SearchOptions) -> set[int]:
+        """Find the sentences for whose smallest tree the limit of the output has room."""
+        run = self.translator.run
+        limit = SearchSettings.of(run.config.search, options).limit
+        most = run.config.search.max_source_length
+        ids = run.tokenizer.encode_source(sources)
+        limits = [limit.tokens(min(len(some), most)) for some in ids]
+        pairs = zip(sources, limits, strict=True)
+        return {line for line, pair in enumerate(pairs) if run.has_room(*pair)}
 
     @checked
     def source_line(self, sentence: str) -> str:

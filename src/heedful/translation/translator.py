@@ -284,6 +284,9 @@ class Translator:
         results = [Translation("", 0.0, (), 0.0)] * len(lines)
         written: list[list[tuple[int, ...]]] = [[()] for _ in lines]
 
+        is_parser = self.run.config.parsing.linearisation is not None
+        restricted = is_parser or settings.min_length or target_prefix or force_phrases
+
         # 3. batches of similar length, bounded by what a step of the search holds at once
         filled = [index for index, row in enumerate(ids) if row]
         each_row = settings.beam * self.run.vocabularies[1] * len(self.models)
@@ -309,7 +312,15 @@ class Translator:
 
             # 4. ids to text
             for row, line, hypotheses in zip(rows, numbers, found, strict=True):
-                if not hypotheses or not math.isfinite(hypotheses[0].score):
+                score = hypotheses[0].score if hypotheses else -math.inf
+                if score == -math.inf and restricted:
+                    raise HeedfulError(
+                        f"nothing can be written for line {line} that keeps all rules and options "
+                        "of this search, such as the rules of trees, min_length, target_prefix or "
+                        "force_phrases; change these. Without any, these weights have diverged: "
+                        "use earlier ones with --weights, or train again."
+                    )
+                if not math.isfinite(score):
                     raise HeedfulError(
                         f"the model must give numbers, but for line {line} it gives none: these "
                         "weights have diverged. Use earlier ones with --weights, or train again."

@@ -142,8 +142,12 @@ def _phrases(line: str, form: Linearisation) -> tuple[Counter[tuple[str, int, in
     return (Counter(), -1) if tree is None else (Counter(tree.phrases()), words)
 
 
-def check_labels(trees: Iterable[Tree], form: Linearisation) -> None:
-    """Refuse trees that the form cannot write so that they can be read again."""
+def check_labels(trees: Iterable[Tree], form: Linearisation, name: str = "the file") -> None:
+    """
+    Refuse trees that the form cannot write so that they can be read again.
+
+    `name`: of their file, for messages.
+    """
     phrases: set[str] = set()
     tags: set[str] = set()
     for tree in trees:
@@ -152,7 +156,7 @@ def check_labels(trees: Iterable[Tree], form: Linearisation) -> None:
     written = phrases if form == "vinyals" else phrases | tags
     if spaced := sorted(label for label in written if len(label.split()) > 1):
         raise TextError(
-            "symbols are split at white space, so no label may hold any, but the trees have "
+            f"symbols are split at white space, so no label may hold any, but {name} has "
             f"{spaced[0]!a}; rename it."
         )
     if form == "vinyals":
@@ -162,10 +166,10 @@ def check_labels(trees: Iterable[Tree], form: Linearisation) -> None:
         raise TextError(
             "parsing.linearisation = t2t writes phrases and words by their labels alone, so no "
             "part of speech may be called like a phrase, and no label may be empty or begin with "
-            f"“/”, but the trees have “{wrong[0]}”; set parsing.linearisation=vinyals."
+            f"“/”, but {name} has “{wrong[0]}”; set parsing.linearisation=vinyals."
         )
     if numbered := sorted(tag for tag in tags if word_number(tag) >= 0):
         raise TextError(
             "parsing.linearisation = t2t may number words as in NN#3, so no part of speech may end "
-            f"so, but the trees have “{numbered[0]}”; set parsing.linearisation=vinyals."
+            f"so, but {name} has “{numbered[0]}”; set parsing.linearisation=vinyals."
         )

@@ -20,6 +20,16 @@ def split_words(line: str) -> list[str]:
     return [escape_brackets(word) for word in _SPACE.split(line) if word.strip()]
 
 
+def is_numbered(line: str) -> bool:
+    """
+    Decide whether a line is one that `join_words` has numbered.
+
+    >>> is_numbered(join_words(["a", "b"], numbers=8)), is_numbered("a b")
+    (True, False)
+    """
+    return "\ue000" <= line[:1] <= "\uf8ff" and line[1:2] == " "
+
+
 def join_words(words: Iterable[str], lower_case: bool = False, numbers: int | None = None) -> str:
     """
     Write words as the source text of a parser.

@@ -57,6 +57,15 @@ def all_outputs(words, limit, chain):
     return set(found)
 
 
+def test_a_number_that_no_symbol_has_may_be_any():
+    symbols = TreeSymbols(SYMBOLS.kinds, (*SYMBOLS.labels[:4], 0, *SYMBOLS.labels[5:]), numbers=3)
+    rule = WellFormedTrees(symbols, [3], [20], END, 3)
+    for written, allowed in (([5], True), ([5, 4], True)):
+        rows = torch.tensor([written])
+        scores = rule(torch.zeros(1, len(PIECES)), rows, torch.tensor([0]))
+        assert (scores[0, 4] == 0).item() is allowed
+
+
 def is_wanted(written, words, chain):
     """Whether these ids are a tree of the words, checked by the reader of trees."""
     pieces = [PIECES[token] for token in written]

@@ -3,7 +3,7 @@
 import pytest
 
 from heedful.analysis.attend import attend
-from heedful.errors import ArgumentError, SettingError, TextError
+from heedful.errors import ArgumentError, HeedfulError, RunFolderError, SettingError, TextError
 from heedful.search.options import SearchOptions
 from heedful.training.train import train
 from heedful.translation.parser import Parser
@@ -112,9 +112,34 @@ def test_attention_is_shown_of_the_text_that_a_parser_reads(run):
     assert shown.text == parser.parse("the ( dog").symbols
 
 
-def test_a_limit_without_room_and_a_line_without_words_are_refused(run):
-    with pytest.raises(TextError, match=r"4 words has at least 6 symbols, but .* allows 5"):
-        load(run).parse("she reads a book", SearchOptions(max_length=5))
+def test_a_sentence_without_room_gets_a_flat_tree_and_a_warning(run):
+    told = []
+    sentences = ["she", "she reads a book"]
+    one, other = load(run).parse(
+        sentences, SearchOptions(max_length=5), first_line=3, warn=told.append
+    )
+    assert one.is_tree
+    assert not other.is_tree
+    assert str(other.tree) == "(S (XX she) (XX reads) (XX a) (XX book))"
+    assert len(told) == 1
+    assert told[0].startswith("line 4 has 4 words, for whose tree")
+
+
+def test_a_translator_of_numbered_words_refuses_others(run):
+    parser = load(run)
+    if parser.translator.run.config.parsing.word_numbers is None:
+        assert parser.translator.translate("she reads").text
+        return
+    with pytest.raises(TextError, match="reads numbered words, but “she reads” came"):
+        parser.translator.translate("she reads")
+
+
+def test_options_that_leave_no_tree_are_named(run):
+    with pytest.raises(HeedfulError, match="written for line 1 that keeps all rules"):
+        load(run).parse("she", SearchOptions(min_length=40))
+
+
+def test_a_line_without_words_is_refused(run):
     with pytest.raises(TextError, match="line 8 is empty"):
         load(run).parse(["she", " "], first_line=7)
 
@@ -134,3 +159,62 @@ def test_a_translator_is_no_parser(tmp_path):
     make_random_run(tmp_path, RunConfig().with_settings(shape), 50)
     with pytest.raises(SettingError, match="must be a parser"):
         load(tmp_path)
+
+
+@pytest.fixture
+def treebank(tmp_path):
+    file = tmp_path / "trees"
+    file.write_text(TREES, encoding="utf-8")
+    return file
+
+
+def quietly(treebank, name, settings=(), **options):
+    done = train(
+        "tiny",
+        trees=options.pop("trees", treebank),
+        out=treebank.parent / name,
+        settings={**SETTINGS, **dict(settings)},
+        quiet=True,
+        **options,
+    )
+    return done.run
+
+
+def test_sentences_longer_than_all_in_training_are_parsed_with_numbers(treebank):
+    run = quietly(treebank, "run", {"parsing.word_numbers": 32})
+    words = " ".join("abcdefghijklmnop")
+    found = load(run).parse([words, "she"], SearchOptions(beam=2))
+    assert [parse.is_tree for parse in found] == [True, True]
+
+
+def test_a_given_tokenizer_gets_the_symbols_of_the_trees_and_weights_keep_theirs(treebank):
+    first = quietly(treebank, "first", {"parsing.word_numbers": 4})
+    more = treebank.with_name("more")
+    more.write_text("(FRAG (NP (DT the) (NN dog)) (ADVP (RB well)))\n" * 3, encoding="utf-8")
+    given = quietly(treebank, "given", {"parsing.word_numbers": 4}, trees=more, tokenizer=first)
+    assert "(FRAG" in Parser.load(given).translator.tokenizer.pieces_target(range(20))
+    kept = quietly(treebank, "kept", trees=more, finetune_from=first)
+    parser, before = Parser.load(kept), Parser.load(first)
+    assert parser.translator.run.config.parsing.word_numbers == 4
+    assert parser.translator.tokenizer.fingerprint == before.translator.tokenizer.fingerprint
+    with pytest.raises(SettingError, match=r"linearisation is vinyals in that run and t2t"):
+        quietly(treebank, "other", {"parsing.linearisation": "t2t"}, finetune_from=first)
+    with pytest.raises(RunFolderError, match=r"the same parsing\.word_numbers, but it is 4"):
+        load([first, quietly(treebank, "plain", tokenizer=first)])
+
+
+def test_a_parser_does_not_go_on_from_a_translator(treebank):
+    from heedful.bench.random_run import make_random_run
+    from heedful.config.schema import RunConfig
+
+    folder = treebank.parent / "translator"
+    folder.mkdir()
+    make_random_run(folder, RunConfig().with_settings({"model.d_model": 16, "model.heads": 2}), 50)
+    with pytest.raises(SettingError, match="must be a parser, but it translates"):
+        quietly(treebank, "run", finetune_from=folder)
+
+
+def test_trees_without_a_phrase_are_refused(treebank):
+    treebank.write_text("(NN dog)\n", encoding="utf-8")
+    with pytest.raises(TextError, match="must hold trees with phrases"):
+        quietly(treebank, "run")

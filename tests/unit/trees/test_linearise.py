@@ -73,10 +73,10 @@ def test_labels_of_a_vocabulary_tell_phrases_from_tags():
 def test_a_tag_called_like_a_phrase_is_refused_in_the_form_without_brackets():
     trees = [read("(S (S a))")]
     check_labels(trees, "vinyals")
-    with pytest.raises(TextError, match="have “S”; set"):
+    with pytest.raises(TextError, match="has “S”; set"):
         check_labels(trees, "t2t")
     # “/NP” would open this phrase, and close an NP
-    with pytest.raises(TextError, match="have “/NP”; set"):
+    with pytest.raises(TextError, match="has “/NP”; set"):
         check_labels([read("(S (/NP (NN a)) (NP (NN b)))")], "t2t")
 
 
@@ -90,10 +90,10 @@ def test_a_tag_that_ends_like_a_number_is_refused_in_the_form_of_tags():
 def test_labels_that_are_lost_between_spaces_are_refused():
     unlabelled = [read("(S ((NN a)) (VB b))")]
     check_labels(unlabelled, "vinyals")
-    with pytest.raises(TextError, match="have “”; set"):
+    with pytest.raises(TextError, match="has “”; set"):
         check_labels(unlabelled, "t2t")
     for form in ("vinyals", "t2t"):
-        with pytest.raises(TextError, match=r"trees have 'N\\u2009P'; rename it"):
+        with pytest.raises(TextError, match=r"has 'N\\u2009P'; rename it"):
             check_labels([read("(S (N\u2009P (NN a)))")], form)
 
 

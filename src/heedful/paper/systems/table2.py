@@ -7,11 +7,12 @@ system is its own: layers, connections, attention, experts. Deep-Att reads words
 that it does not know.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from heedful.errors import SettingError
 from heedful.evaluation.cost import SUSTAINED_TFLOPS, paper_flops
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.measured import MeasuredSystem
@@ -300,23 +301,42 @@ class Table2:
         draw_cost_curves(curves, "operations of the training", "validation BLEU", out, sheet)
 
 
+def _choose(names: Sequence[str]) -> tuple[TableSystem, ...]:
+    """Choose systems by name; raises `SettingError` for one that is unknown or lacks its start."""
+    known = [one.name for one in SYSTEMS]
+    for name in names:
+        if name not in known:
+            raise SettingError(f"--system must be one of {', '.join(known)}, but is {name!r}.")
+    chosen = tuple(one for one in SYSTEMS if not names or one.name in names)
+    for one in chosen:
+        if one.after and names and one.after not in names:
+            raise SettingError(
+                f"--system {one.name} goes on from {one.after}; give --system {one.after} too."
+            )
+    return chosen
+
+
 def make_table2(
     corpus: TableCorpus,
     out: Path,
     budget: float,
     *,
+    names: Sequence[str] = (),
     ensembles: bool = False,
     plan: Path | None = None,
     threads: int = 0,
     say: Callable[[str], None] = lambda _: None,
 ) -> Table2:
     """
-    Train and score every system, or go on with what `out` has.
+    Train and score systems, or go on with what `out` has.
 
-    `budget`: in seconds. `plan`: the plan of another run, to make that one again; then its budget
-    and threads are taken.
+    `names`: those of `SYSTEMS` that take part; all if none is named. `budget`: in seconds. `plan`:
+    the plan of another run, to make that one again; then its budget and threads are taken.
     """
-    systems = (*SYSTEMS, *ENSEMBLES) if ensembles else SYSTEMS
+    systems = _choose(names)
+    if ensembles:
+        chosen = {one.name for one in systems}
+        systems += tuple(one for one in ENSEMBLES if one.name.rpartition("-")[0] in chosen)
     common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")
     words = (*_WORDS, f"data.vocabulary_size={corpus.word_vocabulary()}")
     systems = tuple(

@@ -1,6 +1,17 @@
+import pytest
+
 from heedful.config.load import load_config
+from heedful.errors import SettingError
 from heedful.paper.systems.system import count_parameters
-from heedful.paper.systems.table2 import COMMON, ENSEMBLES, PUBLISHED, RECIPE, SYSTEMS, Table2
+from heedful.paper.systems.table2 import (
+    COMMON,
+    ENSEMBLES,
+    PUBLISHED,
+    RECIPE,
+    SYSTEMS,
+    Table2,
+    _choose,
+)
 
 
 def test_published_costs_follow_from_the_papers_formula():
@@ -43,3 +54,12 @@ def test_the_page_has_published_and_own_rows_and_a_picture(make, tmp_path):
     assert len(table.published_rows) == 11
     table.draw(tmp_path / "table2.svg")
     assert "first, 30.0" in (tmp_path / "table2.svg").read_text("utf-8")
+
+
+def test_systems_are_chosen_by_name():
+    assert [one.name for one in _choose(("base", "gnmt"))] == ["gnmt", "base"]
+    assert _choose(()) == SYSTEMS
+    with pytest.raises(SettingError, match=r"--system must be one of bytenet, .* but is 'none'"):
+        _choose(("none",))
+    with pytest.raises(SettingError, match="give --system gnmt too"):
+        _choose(("gnmt-rl",))
