@@ -42,7 +42,7 @@ class TreeText:
     files: tuple[TextSource, ...]
     tokenizer: str | Path | None = None
     """A tokenizer whose source side is used instead of training one."""
-    keep_symbols: bool = False
+    keep_target: bool = False
     """Whether the tokenizer's symbols are kept, because weights come with them."""
     _notes: list[str] = field(default_factory=list)
     """What the report says besides the pairs, found while the text was made."""
@@ -89,7 +89,7 @@ class TreeText:
             self._write(config, sides)
         corpus = Corpus([TextSource(sides[0])], [TextSource(sides[1])])
         self._written[:] = [corpus]
-        text = RawText((CorpusPart("", corpus),), (), self.tokenizer, self.keep_symbols)
+        text = RawText((CorpusPart("", corpus),), (), self.tokenizer, self.keep_target)
         text.prepare(folder, config, processes, say)
 
     def ids(self, folder: RunFolder) -> list[Path]:

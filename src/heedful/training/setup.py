@@ -27,6 +27,7 @@ from heedful.machine.devices import (
     resolve_threads,
 )
 from heedful.preparation.find_training_data import find_training_data
+from heedful.preparation.raw_text import RawText
 from heedful.preparation.training_data import Files, Say, Sizes, TrainingData, without_keys
 from heedful.preparation.tree_text import TreeText, held_out_trees
 from heedful.runs.folder import RunFolder
@@ -162,9 +163,9 @@ class TrainingSetup:
         training_data = find_training_data(
             source, target, exclude, data, settings, corpora, tokenizer, trees
         )
-        if isinstance(training_data, TreeText) and pretrained is not None:
+        if isinstance(training_data, RawText | TreeText) and pretrained is not None:
             kept = "tokenizer" not in pretrained.reset
-            training_data = replace(training_data, keep_symbols=kept)
+            training_data = replace(training_data, keep_target=kept)
         config = training_data.configure(config)
         files = training_data.fingerprint()
         if valid_trees:

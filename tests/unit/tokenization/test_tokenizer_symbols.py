@@ -53,7 +53,11 @@ def test_it_is_saved_and_read_again(tokenizer: Tokenizer, tmp_path: Path) -> Non
 
 
 def test_subwords_of_a_run_meet_new_symbols(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    assert tokenizer.with_symbols([tmp_path / "words"]) is tokenizer
+    again = tokenizer.with_symbols([tmp_path / "words"])  # those of this text alone
+    assert again.models[0] is tokenizer.models[0]
+    assert again.pieces_target(range(again.target_size)) != tokenizer.pieces_target(
+        range(tokenizer.target_size)
+    )
     plain = Tokenizer(
         tokenizer.models[0], tokenizer.models[0], source_language="a", target_language="b"
     )
