@@ -21,7 +21,7 @@ PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,search/%.py,beam length settings stopping))
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing figures peers docs screenshots wheel reading-path clean
+.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-tables figures peers docs screenshots wheel reading-path clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -91,6 +91,12 @@ bench-families: $(VENV)/.for-use ## train convolutional-small, time every family
 
 bench-reward: $(VENV)/.for-use ## fine-tune by reward and by risk, write docs/results/reward.md (35 minutes)
 	$(PYTHON) -m benchmarks.reward
+
+bench-tables: $(VENV)/.for-use ## make the paper's tables and claims again, write docs/results/tables.md (twelve hours)
+	$(PYTHON) -m benchmarks.tables table1
+	$(PYTHON) -m benchmarks.tables table2
+	$(PYTHON) -m benchmarks.tables table3
+	$(PYTHON) -m benchmarks.tables claims
 
 bench-experts: $(VENV)/.for-use ## train moe-small, time it beside dense models, write docs/results/experts.md (90 minutes)
 	$(PYTHON) -m benchmarks.experts quality

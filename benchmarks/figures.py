@@ -19,7 +19,11 @@ _MARK = re.compile(r"<!--([a-z0-9.-]+)-->([^\n]*?)<!--/-->")
 
 def rewrite() -> list[Path]:
     """Rewrite figures that differ from the JSON; return the changed files."""
-    changed = {path: text for path, text in texts().items() if path.read_text("utf-8") != text}
+    changed = {
+        path: text
+        for path, text in texts().items()
+        if not path.exists() or path.read_text("utf-8") != text
+    }
     for path, text in changed.items():
         path.write_text(text, encoding="utf-8")
     return [*changed]
@@ -62,6 +66,7 @@ def results() -> dict[str, str]:
         quickstart,
         recurrent,
         reward,
+        tables,
         window,
     )
     from benchmarks.serving import page as serving
@@ -85,6 +90,7 @@ def results() -> dict[str, str]:
         found[name] = page(title, body(record["found"]), record)
     found["families"] = f"# Families beside the Transformer\n\n{families.body()}\n"
     found["experts"] = f"# Mixtures of experts\n\n{experts.body()}\n"
+    found["tables"] = f"# The paper's tables, made again\n\n{tables.body()}\n"
     found["recurrent"] = f"# Recurrent models\n\n{recurrent.body()}\n"
     return found | {"speed": page_text(RESULTS / "speed")}
 

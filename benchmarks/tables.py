@@ -1,0 +1,217 @@
+"""
+The paper's tables again, and the claims: what `heedful paper` made for the pages of results.
+
+    python -m benchmarks.tables table1 | table2 | table3 | claims [--runs FOLDER]
+
+Writes `docs/results/NAME.json`, the pictures and the page from them. Table 2 and Table 3 are
+trained on Multi30k English-German, raw; the claims on the embedded grammar. A run whose JSON is
+there is made again by the plan in it, step by step; what a folder holds is not made again.
+"""
+
+import argparse
+import gzip
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures import rewrite
+from benchmarks.report import RESULTS, ROOT, commit, keep, read
+from heedful.paper.claims.check import CLAIMS, check_claims, to_dict
+from heedful.paper.claims.statement import Checked
+from heedful.paper.systems.corpus import TableCorpus, find_corpus, grammar_corpus
+from heedful.paper.systems.measured import MeasuredSystem
+from heedful.paper.systems.report import cost_rows, equal_cost_rows
+from heedful.paper.systems.table2 import SYSTEMS, Table2, make_table2
+from heedful.paper.systems.table3 import Table3, make_table3
+from heedful.paper.table1 import make_table1
+from heedful.paper.tables import markdown
+
+# In seconds.
+_BUDGETS = {"table1": 180.0, "table2": 7_500.0, "table3": 14_400.0, "claims": 2_400.0}
+_SYSTEMS = ("gnmt", "convs2s", "moe", "base", "big")
+_THREADS = 1
+_VOCABULARY = 4000
+_PARTS = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
+
+
+def main() -> None:
+    """Make one table, or go on with it, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=_MAKERS)
+    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "tables")
+    options = parser.parse_args()
+    measured = commit()
+    found = _MAKERS[options.what](options.runs / options.what)
+    keep(options.what, found, measured)
+    rewrite()
+
+
+def _table1(out: Path) -> dict[str, Any]:
+    """Count and time layers."""
+    table = make_table1(out, _BUDGETS["table1"], say=print)
+    table.draw(RESULTS / "table1.svg")
+    return {
+        "counts": table.count_rows,
+        "times": table.time_rows,
+        "rounds": len(table.times.rounds),
+        "conclusions": table.conclusions,
+    }
+
+
+def _table2(out: Path) -> dict[str, Any]:
+    """Train the siblings of Table 2's systems."""
+    table = make_table2(
+        multi30k(out.parent),
+        out,
+        _BUDGETS["table2"],
+        names=_SYSTEMS,
+        plan=_plan(out),
+        threads=_THREADS,
+        say=print,
+    )
+    table.draw(RESULTS / "table2.svg")
+    return table.to_dict() | {"plan": _written_plan(out)}
+
+
+def _table3(out: Path) -> dict[str, Any]:
+    """Train the rows of Table 3."""
+    table = make_table3(
+        multi30k(out.parent), out, _BUDGETS["table3"], plan=_plan(out), threads=_THREADS, say=print
+    )
+    table.draw(RESULTS / "table3.svg")
+    return table.to_dict() | {"plan": _written_plan(out)}
+
+
+def _claims(out: Path) -> dict[str, Any]:
+    """Decide the claims, trained ones on the embedded grammar."""
+    found = check_claims(
+        [*CLAIMS],
+        out,
+        lambda: grammar_corpus(out / "text"),
+        _BUDGETS["claims"],
+        threads=_THREADS,
+        say=print,
+    )
+    return {"claims": to_dict(found)}
+
+
+_MAKERS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "table1": _table1,
+    "table2": _table2,
+    "table3": _table3,
+    "claims": _claims,
+}
+
+
+def multi30k(folder: Path) -> TableCorpus:
+    """Unpack Multi30k's raw English and German as `heedful paper` reads them."""
+    raw, text = Path(os.environ["HEEDFUL_DATA"]) / "multi30k" / "raw", folder / "multi30k"
+    text.mkdir(parents=True, exist_ok=True)
+    for name, packed in _PARTS.items():
+        for language in ("en", "de"):
+            content = gzip.decompress((raw / f"{packed}.{language}.gz").read_bytes())
+            (text / f"{name}.{language}").write_bytes(content)
+    return find_corpus(text, "en", _VOCABULARY)
+
+
+def _plan(out: Path) -> Path | None:
+    """Write the plan of the run that the page has, to make that one again."""
+    if not (RESULTS / f"{out.name}.json").exists():
+        return None
+    out.mkdir(parents=True, exist_ok=True)
+    file = out / "earlier.json"
+    file.write_text(json.dumps(read(out.name)["found"]["plan"]), encoding="utf-8")
+    return file
+
+
+def _written_plan(out: Path) -> dict[str, Any]:
+    plan: dict[str, Any] = json.loads((out / "plan.json").read_text(encoding="utf-8"))
+    return plan
+
+
+def body() -> str:
+    """Lay the page out: a section for each table that was made."""
+    parts = [
+        "What `heedful paper` makes of the paper's tables and claims: [how it is done, and what "
+        "may be concluded](../howto/tables.md). Table 4 has [a page of its own](parsing.md). A "
+        "table that is not here was not made."
+    ]
+    for name, (title, lay_out) in _SECTIONS.items():
+        if (RESULTS / f"{name}.json").exists():
+            record = read(name)
+            parts += [
+                f"## {title}",
+                lay_out(record["found"]),
+                f"```sh\npython -m benchmarks.tables {name}\n```",
+                f"Machine: {record['machine']}. Commit {record['commit']}, {record['date']}.",
+            ]
+    return "\n\n".join(parts)
+
+
+def _layers(found: dict[str, Any]) -> str:
+    return "\n\n".join(
+        [
+            markdown(found["counts"]),
+            f"Times of one sequence, {found['rounds']} rounds, 95 % intervals:",
+            markdown(found["times"]),
+            "![Time of a layer against length and width](table1.svg)",
+            *found["conclusions"],
+        ]
+    )
+
+
+def _siblings(found: dict[str, Any]) -> str:
+    systems = tuple(map(MeasuredSystem.of, found["here"]))
+    trained = {one.name for one in systems}
+    published = Table2(systems, (), found["text"]).published_rows
+    minutes = found["plan"]["budget"] / 60
+    return "\n\n".join(
+        [
+            f"Multi30k English-German, raw (29,000 pairs), {_VOCABULARY:,} subwords; BLEU, cased, "
+            "on test_2016_flickr, beam 4, the average of the last checkpoints. `--budget "
+            f"{minutes:.0f}m --threads {found['plan']['threads']}`: each system has "
+            f"{systems[0].seconds / 60:.1f} minutes of one thread. Not trained: "
+            f"{', '.join(one.title for one in SYSTEMS if one.name not in trained)}, and the "
+            "ensembles. Trainings ran two at a time; the speed of search is what was left then.",
+            markdown(cost_rows(systems)),
+            "On the same validation curves, at equal cost:",
+            markdown(equal_cost_rows(systems)),
+            "![Validation BLEU against operations](table2.svg)",
+            *found["conclusions"],
+            "Published (BLEU on newstest2014, and the cost of training as printed and by the "
+            "paper's formula):",
+            markdown(published),
+        ]
+    )
+
+
+def _variations(found: dict[str, Any]) -> str:
+    table = Table3(tuple(map(MeasuredSystem.of, found["here"])), found["text"])
+    picture = "![Published and measured perplexity and BLEU](table3.svg)"
+    return "\n\n".join([markdown(table.rows), picture, *found["conclusions"]])
+
+
+def _decided(found: dict[str, Any]) -> str:
+    parts = []
+    for claim in found["claims"].values():
+        checked = Checked.of(claim)
+        parts += [
+            f"### {claim['said']}",
+            f"({claim['source']}) {checked.verdict} {checked.sentence}",
+            *map(markdown, checked.tables),
+        ]
+    return "\n\n".join(parts)
+
+
+_SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
+    "table1": ("Table 1: what a layer costs", _layers),
+    "table2": ("Table 2: the systems that the paper is compared with", _siblings),
+    "table3": ("Table 3: variations of the Transformer", _variations),
+    "claims": ("Claims", _decided),
+}
+
+
+if __name__ == "__main__":
+    main()
