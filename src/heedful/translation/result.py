@@ -5,6 +5,7 @@ No torch here, so that translations can be held where there is none.
 """
 
 import html
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
@@ -14,7 +15,7 @@ from jaxtyping import Float
 
 from heedful.alignment.links import write_links
 from heedful.arguments import checked
-from heedful.errors import MissingExtra, SettingError
+from heedful.errors import HeedfulError, MissingExtra, SettingError
 from heedful.search.hypothesis import Hypothesis
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.visualise.heatmap import AttentionPlot
@@ -166,6 +167,29 @@ class Translation:
             for one in (self, *self.alternatives)
         )
         return f"<table><tr><th>score</th><th>translation</th></tr>{rows}</table>"
+
+
+def check_found(hypotheses: Sequence[Hypothesis], line: int, restricted: bool) -> None:
+    """
+    Refuse what is no translation.
+
+    `restricted`: whether rules or options may leave none.
+
+    Raises `HeedfulError` if there is none, or its score is no number.
+    """
+    score = hypotheses[0].score if hypotheses else -math.inf
+    if score == -math.inf and restricted:
+        raise HeedfulError(
+            f"nothing can be written for line {line} that keeps all rules and options of this "
+            "search, such as the rules of trees, min_length, target_prefix or force_phrases; "
+            "change these. Without any, these weights have diverged: use earlier ones with "
+            "--weights, or train again."
+        )
+    if not math.isfinite(score):
+        raise HeedfulError(
+            f"the model must give numbers, but for line {line} it gives none: these weights have "
+            "diverged. Use earlier ones with --weights, or train again."
+        )
 
 
 def as_translation(

@@ -7,7 +7,6 @@ A trained run that translates, scores and shows its attention.
     translator.translate("A dog runs.").text
 """
 
-import math
 import platform
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +17,7 @@ import torch
 
 from heedful.arguments import check_counts, checked, read_pairs, read_texts
 from heedful.data.length_batches import by_length
-from heedful.errors import ArgumentError, DeviceError, HeedfulError
+from heedful.errors import ArgumentError, DeviceError
 from heedful.machine.benchmark import resolve_precision
 from heedful.machine.devices import has_int8, resolve_device, resolve_threads
 from heedful.model.encoder_decoder import EncoderDecoder
@@ -39,6 +38,7 @@ from heedful.translation.result import (
     Translation,
     WordAlignment,
     as_translation,
+    check_found,
     with_notes,
 )
 from heedful.translation.sources import check_ids, source_ids
@@ -312,19 +312,7 @@ class Translator:
 
             # 4. ids to text
             for row, line, hypotheses in zip(rows, numbers, found, strict=True):
-                score = hypotheses[0].score if hypotheses else -math.inf
-                if score == -math.inf and restricted:
-                    raise HeedfulError(
-                        f"nothing can be written for line {line} that keeps all rules and options "
-                        "of this search, such as the rules of trees, min_length, target_prefix or "
-                        "force_phrases; change these. Without any, these weights have diverged: "
-                        "use earlier ones with --weights, or train again."
-                    )
-                if not math.isfinite(score):
-                    raise HeedfulError(
-                        f"the model must give numbers, but for line {line} it gives none: these "
-                        "weights have diverged. Use earlier ones with --weights, or train again."
-                    )
+                check_found(hypotheses, line, bool(restricted))
                 if warn is not None:
                     warn_missing(self.tokenizer, line_constraints[row], hypotheses[0], line, warn)
                 weights = self.attention_of(ids[row], hypotheses[0].tokens) if attention else None
