@@ -24,6 +24,7 @@ VARIANTS = {
         {"name": "int8 AVX512", "precision": "int8"},
         {"name": "int8 AVX512 workers", "precision": "int8"},
         {"name": "float32 AVX512", "precision": "fp32"},
+        {"name": "float32 AVX512 workers", "precision": "fp32"},
     ]
 }
 

@@ -124,11 +124,9 @@ class Run:
         parsing = self.config.parsing
         if parsing.linearisation is None or not parsing.constrained:
             return [self.allowed]
-        # with numbers, each word has one before it
-        each = 1 if parsing.word_numbers is None else 2
-        words = [len(split_words(line)) // each for line in lines]
+        words = [self._count_words(line) for line in lines]
         for line, count, limit in zip(lines, words, limits, strict=True):
-            if each == 2 and not is_numbered(line):
+            if parsing.word_numbers is not None and not is_numbered(line):
                 raise TextError(
                     f"{self.folder.path} is a parser that reads numbered words, but “{line[:60]}” "
                     "came; use `heedful parse predict`, which numbers them."
@@ -148,8 +146,12 @@ class Run:
         parsing = self.config.parsing
         if parsing.linearisation is None or not parsing.constrained:
             return True
-        each = 1 if parsing.word_numbers is None else 2
-        return fewest_symbols(len(split_words(line)) // each) <= limit
+        return fewest_symbols(self._count_words(line)) <= limit
+
+    def _count_words(self, line: str) -> int:
+        """Count the words of a parser's source line; with numbers, each has one before it."""
+        each = 1 if self.config.parsing.word_numbers is None else 2
+        return len(split_words(line)) // each
 
     @property
     def tree_symbols(self) -> TreeSymbols:
