@@ -563,4 +563,4 @@ def test_eight_bits_without_compiled_functions_are_warned_of_once(heedful_cli, t
     reason = said.partition("are missing: ")[2].removesuffix(".")
     assert ("CC must be a command" if "CC" in wrong else "no home folder") in reason
     shown = heedful_cli("-c", program, "info").stdout
-    assert f"compiled: nothing, so --precision int8 is slower: {reason}\n" in shown
+    assert f"compiled: nothing, so --precision fp32 and int8 are slower: {reason}\n" in shown

@@ -14,11 +14,11 @@ from heedful.model.inference.native.variants import VARIANTS
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import torch
-from heedful.model.inference.native.product import NativeLinear, native_products
+from heedful.model.inference.native.product import NativeInt8Linear, native_products
 from heedful.model.inference.quantized import Int8Linear
 print(native_products()._name)
 weight, x = torch.randn(64, 32), torch.randn(5, 32)
-native = NativeLinear(weight, None)
+native = NativeInt8Linear(weight, None)
 plain = Int8Linear(weight, None, levels=native.levels)
 assert (native(x) - plain(x)).norm() < 1e-2 * plain(x).norm()
 """

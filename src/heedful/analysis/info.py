@@ -57,14 +57,14 @@ def describe_installation() -> dict[str, Any]:
 
 
 def _compiled() -> str:
-    """Describe whether 8-bit translation has its compiled functions."""
+    """Describe whether translation has its compiled functions."""
     library = native_products()
     if library is not None:
         path = Path(library._name)
         here = path.parent == Path(native.__file__).parent
         origin = f"of the wheel, {path.stem.partition('-')[2]}" if here else "compiled here"
-        return f"functions of --precision int8, {origin}"
-    return f"nothing, so --precision int8 is slower: {why_not_native()}"
+        return f"functions of --precision fp32 and int8, {origin}"
+    return f"nothing, so --precision fp32 and int8 are slower: {why_not_native()}"
 
 
 def describe_run(path: str | Path) -> dict[str, Any]:

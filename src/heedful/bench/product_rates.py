@@ -5,7 +5,7 @@ import time
 import torch
 
 from heedful.machine.benchmark import measured_rates
-from heedful.model.inference.native.product import NativeLinear, native_products
+from heedful.model.inference.native.product import NativeInt8Linear, native_products
 
 # As for the other precisions, `heedful.machine.benchmark`.
 _ROWS, _IN, _OUT = 2048, 512, 2048
@@ -28,7 +28,7 @@ def measure_product_rates(
 
 def _int8_rate(seconds: float) -> float:
     """Time the compiled product: the best of several runs."""
-    product, x = NativeLinear(torch.ones(_OUT, _IN), None), torch.ones(_ROWS, _IN)
+    product, x = NativeInt8Linear(torch.ones(_OUT, _IN), None), torch.ones(_ROWS, _IN)
     best, begin = float("inf"), time.perf_counter()
     while best == float("inf") or time.perf_counter() < begin + seconds:
         started = time.perf_counter()

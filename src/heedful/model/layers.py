@@ -419,9 +419,10 @@ class Decoder(nn.Module, TargetDecoder):
     def start(self, memory: Memory) -> DecoderState:
         dtype = self._cache_dtype(len(memory.states), memory.states.dtype)
         kv = (layer.cross_attention.project_kv(memory.states) for layer in self.layers)
-        # laid out head by head, as every step reads them
+        # laid out head by head, as every step reads them; `to` alone leaves the same type as it is
+        layout = torch.contiguous_format
         projected = tuple(
-            KeyValue(*(part.to(dtype, memory_format=torch.contiguous_format) for part in both))
+            KeyValue(*(part.to(dtype, memory_format=layout).contiguous() for part in both))
             for both in kv
         )
         mask_bias = mask_to_bias(memory.mask, projected[0].keys.dtype)

@@ -2,8 +2,8 @@
 A trained model optimised for inference, with prepacked weights.
 
 Loading a run to translate calls it (`heedful.runs.run`). Modules are replaced by others with the
-same interface (`heedful.model.inference.quantized` and `heedful.model.inference.int8`), and nothing
-else changes. The tests compare the result with the model before.
+same interface (`heedful.model.inference.quantized` and `heedful.model.inference.compiled`), and
+nothing else changes. The tests compare the result with the model before.
 """
 
 import torch
@@ -12,23 +12,31 @@ from heedful.model.attention import MultiHeadAttention
 from heedful.model.convolutional.convolution import Convolution
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.feed_forward import ACTIVATIONS, FeedForward
-from heedful.model.inference.int8 import (
-    Int8Decoder,
-    Int8Encoder,
-    Int8Output,
+from heedful.model.inference.compiled import (
+    CompiledDecoder,
+    CompiledEncoder,
+    CompiledOutput,
     ShortCacheDecoder,
     can_compile,
 )
-from heedful.model.inference.native.product import NativeLinear, can_multiply
+from heedful.model.inference.native.product import (
+    NativeFp32Linear,
+    NativeInt8Linear,
+    can_multiply,
+)
 from heedful.model.inference.quantized import (
     LINEAR_FACTORIES,
     Int8Linear,
     LinearFactory,
     PrepackedAttention,
     PrepackedCrossAttention,
-    PrepackedOutput,
 )
 from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
+
+_NATIVE_FACTORIES: dict[str, LinearFactory] = {
+    "packed": NativeFp32Linear,
+    "int8": NativeInt8Linear,
+}
 
 
 def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True) -> EncoderDecoder:
@@ -36,15 +44,18 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
     Prepack all weights of a model that will not change any more.
 
     `kind`: ``packed``, the same numbers in another order, or ``int8``, rounded to 8 bits (the model
-    must be fp32). Returns the same object, in evaluation mode.
+    must be fp32). `native`: whether compiled functions are used where there are some. Returns the
+    same object, in evaluation mode.
 
     The embedding tables stay as they are: their rows are looked up, not multiplied. So do recurrent
     layers and convolutions, whose weight normalisation is folded into the weights: of such models
     only the output matrix is prepacked or rounded.
     """
     make_linear = LINEAR_FACTORIES[kind]
-    if kind == "int8" and native and all(map(can_multiply, _inner_widths(model))):
-        make_linear = NativeLinear
+    native = native and all(map(can_multiply, _inner_widths(model)))
+    # oneDNN multiplies bf16 with instructions of its own
+    if native and model.output.weight.dtype == torch.float32:
+        make_linear = _NATIVE_FACTORIES[kind]
     with torch.no_grad():
         for layer in list(model.modules()):
             if isinstance(layer, Convolution):
@@ -58,14 +69,14 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
                     cross = PrepackedCrossAttention(layer.cross_attention, make_linear)
                     layer.cross_attention = cross
         # the largest matrix last: the layers have freed their plain weights by then
-        output = Int8Output if make_linear is NativeLinear else PrepackedOutput
-        model.output = output(model.output, make_linear)
-    if kind == "int8":
-        if isinstance(model.decoder, Decoder):
-            compiled = can_compile(model.decoder)
-            model.decoder = (Int8Decoder if compiled else ShortCacheDecoder)(model.decoder)
-        if isinstance(model.encoder, Encoder) and can_compile(model.encoder):
-            model.encoder = Int8Encoder(model.encoder)
+        model.output = CompiledOutput(model.output, make_linear)
+    if isinstance(model.decoder, Decoder):
+        if can_compile(model.decoder):
+            model.decoder = CompiledDecoder(model.decoder)
+        elif kind == "int8":
+            model.decoder = ShortCacheDecoder(model.decoder)
+    if isinstance(model.encoder, Encoder) and can_compile(model.encoder):
+        model.encoder = CompiledEncoder(model.encoder)
     return model.eval()
 
 
@@ -85,7 +96,7 @@ def _pack_network(network: FeedForward, make_linear: LinearFactory) -> None:
     for name in ("linear1", "linear2"):
         linear = getattr(network, name)
         after_relu = name == "linear2" and network.activation is ACTIVATIONS["relu"]
-        if after_relu and (make_linear is Int8Linear or make_linear is NativeLinear):
+        if after_relu and (make_linear is Int8Linear or make_linear is NativeInt8Linear):
             network.add_module(name, make_linear(linear.weight, linear.bias, nonnegative=True))
         else:
             network.add_module(name, make_linear(linear.weight, linear.bias))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.machine.processor import int8_levels
-from heedful.model.inference.int8 import Int8Decoder, Int8Encoder
+from heedful.model.inference.compiled import CompiledDecoder, CompiledEncoder
 from heedful.model.inference.optimize import optimize_for_inference
 from heedful.model.inference.quantized import Int8Linear, PrepackedLinear, can_prepack
 from tests.support.models import SETTINGS, batch, small
@@ -36,11 +36,12 @@ def outputs(model):
     return [*found, *weights.encoder, *weights.decoder, *weights.cross]
 
 
+@pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("dtype", PACKED)
 @pytest.mark.parametrize("changes", SETTINGS)
-def test_a_packed_model_computes_the_same(changes, dtype):
+def test_a_packed_model_computes_the_same(changes, dtype, native):
     plain = small(**changes).to(dtype)
-    packed = optimize_for_inference(copy.deepcopy(plain), "packed")
+    packed = optimize_for_inference(copy.deepcopy(plain), "packed", native)
     bound = 1e-5 if dtype == torch.float32 else 0.05
     for one, other in zip(outputs(packed), outputs(plain), strict=True):
         torch.testing.assert_close(one, other, atol=bound, rtol=bound)
@@ -91,23 +92,46 @@ def test_packed_products_are_products(rows):
     torch.testing.assert_close(found, torch.nn.functional.linear(x, weight, bias))
 
 
+# In 8 bits keys and values are bf16 in one and fp32 in the other, and a rounded number may fall
+# either way, by a step that is twice as large without VNNI.
+@pytest.mark.parametrize(
+    ("kind", "bound"), [("packed", 1e-5), ("int8", 0.015 * 127 / int8_levels())]
+)
 @pytest.mark.parametrize("changes", [{}, {"norm": "pre"}, {"encoder_norm": "pre"}])
 @pytest.mark.usefixtures("compiled")
-def test_compiled_functions_compute_what_the_plain_modules_do(changes):
+def test_compiled_functions_compute_what_the_plain_modules_do(changes, kind, bound):
+    # heads of 32 numbers, which fill vectors
     plain, quick = (
-        optimize_for_inference(small(**changes, d_model=64, d_ff=128), "int8", native=native)
+        optimize_for_inference(small(**changes, d_model=64, d_ff=128), kind, native=native)
         for native in (False, True)
     )
-    assert isinstance(quick.decoder, Int8Decoder)
-    assert isinstance(quick.encoder, Int8Encoder)
+    assert isinstance(quick.decoder, CompiledDecoder)
+    assert isinstance(quick.encoder, CompiledEncoder)
     for one, other in zip(outputs(quick), outputs(plain), strict=True):
-        # keys and values are bf16 here and fp32 there, and a rounded number may fall either way,
-        # by a step that is twice as large without VNNI
-        assert (one - other).norm() < 0.015 * 127 / int8_levels() * other.norm()
+        assert (one - other).norm() < bound * other.norm()
 
 
-def test_the_number_of_threads_changes_nothing():
-    model = optimize_for_inference(small(d_model=64, d_ff=128), "int8")
+@pytest.mark.parametrize("kind", ["packed", "int8"])
+@pytest.mark.usefixtures("compiled")
+def test_hypotheses_of_a_beam_are_computed_as_one_alone(kind):
+    """Queries of a sentence are taken four at a time where there are four."""
+    model = optimize_for_inference(small(d_model=64, d_ff=128), kind)
+    source, target = batch()
+    with torch.inference_mode():
+        for width in (1, 3, 4, 6):
+            state = model.start(model.encode(source))
+            rows = torch.arange(len(source)).repeat_interleave(width)
+            state = model.step(state, target[:, 0])[1].select(rows)
+            together, _ = model.step(state, target[rows, 1])
+            alone = model.start(model.encode(source))
+            _, alone = model.step(alone, target[:, 0])
+            expected, _ = model.step(alone, target[:, 1])
+            torch.testing.assert_close(together, expected[rows], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["packed", "int8"])
+def test_the_number_of_threads_changes_nothing(kind):
+    model = optimize_for_inference(small(d_model=64, d_ff=128), kind)
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(1)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import BFloat16, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.model.inference.native.product import NativeLinear, Product, native_products
@@ -84,11 +84,15 @@ class AttendedStates:
 
     layers: Sequence[
         tuple[
-            BFloat16[Tensor, "sentences heads slots d_k"],
-            BFloat16[Tensor, "sentences heads slots d_v"],
+            Float[Tensor, "sentences heads slots d_k"],
+            Float[Tensor, "sentences heads slots d_v"],
         ]
     ]
-    """Keys (sentences, heads, slots, d_k) and values (sentences, heads, slots, d_v), in bf16."""
+    """
+    Keys (sentences, heads, slots, d_k) and values (sentences, heads, slots, d_v).
+
+    In fp32 if products are, in bf16 if they are in 8 bits.
+    """
     mask_bias: Float[Tensor, "sentences seen slots"]
     """Negative where attention is forbidden."""
     filled: int
@@ -111,7 +115,7 @@ class NativeLayers:
     The layers of a stack, run by compiled functions.
 
     Uses as many threads as torch does at the time of the call. Several threads may call the same
-    object.
+    object. `dtype` is that of keys and values.
     """
 
     def __init__(
@@ -127,6 +131,7 @@ class NativeLayers:
         if library is None:
             raise RuntimeError("steps.c could not be compiled here")
         self.library, self.pre = library, first is not None
+        self.dtype = torch.bfloat16 if products[0][0].levels else torch.float32
         self.kept_alive = [*products, *norms, first]
         each = len(norms) // len(products)
         self.layers = (_Layer * len(products))()
@@ -199,8 +204,7 @@ def log_probabilities(
     """Multiply states by the output matrix and take the log-softmax."""
     states = states.contiguous()
     out = torch.empty(len(states), by.outer)
-    rounded = torch.empty(states.shape, dtype=torch.uint8)
-    largest = torch.empty(len(states))
+    rounded, largest = by.room(len(states))
     by.library.log_probabilities(
         ctypes.byref(by.product),
         states.data_ptr(),

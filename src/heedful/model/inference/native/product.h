@@ -1,13 +1,15 @@
 /*
-Rows of unsigned bytes times a matrix of signed bytes, summed in 32 bits.
+Rows times a matrix: floats, or unsigned bytes times signed bytes, summed in 32 bits.
 
-The matrix is stored in panels of LANES outputs. In a panel, four inputs of each output are side by
-side, as the dot instructions of x86 read them:
+The matrix is stored in panels of LANES outputs. In a panel of bytes, four inputs of each output are
+side by side, as the dot instructions of x86 read them; in a panel of floats one:
 
     panel 0: [output 0: inputs 0-3][output 1: inputs 0-3]...[output 0: inputs 4-7]...
 
 A tile of many rows and 2 panels keeps its sums in registers while a pair of panels stays in the
-first cache; few rows take 4 panels at once, so that more of the matrix is on its way from memory.
+nearest caches; few rows take 4 panels at once, so that more of the matrix is on its way from memory.
+Every tile adds the inputs of an output in the same order, so a row's result does not depend on which
+rows are beside it.
 */
 
 #include <stddef.h>
@@ -18,7 +20,6 @@ first cache; few rows take 4 panels at once, so that more of the matrix is on it
 #include <immintrin.h>
 #define CAN_MULTIPLY 1
 enum { LANES = 16, MOST_LEVELS = 127, TALL = 8 };
-#define TALL_TILE tile_8_2
 typedef __m512i Ints;
 static inline Ints no_ints(void) { return _mm512_setzero_si512(); }
 static inline Ints four_inputs(const uint8_t *x) {
@@ -29,12 +30,17 @@ static inline Ints four_inputs(const uint8_t *x) {
 static inline Ints some_weights(const int8_t *w) { return _mm512_loadu_si512(w); }
 static inline Ints add_dots(Ints sum, Ints x, Ints w) { return _mm512_dpbusd_epi32(sum, x, w); }
 static inline void store_ints(int32_t *to, Ints sum) { _mm512_storeu_si512(to, sum); }
+typedef __m512 Reals;
+static inline Reals no_reals(void) { return _mm512_setzero_ps(); }
+static inline Reals one_input(const float *x) { return _mm512_set1_ps(*x); }
+static inline Reals some_reals(const float *w) { return _mm512_loadu_ps(w); }
+static inline Reals add_products(Reals sum, Reals x, Reals w) { return _mm512_fmadd_ps(x, w, sum); }
+static inline void store_reals(float *to, Reals sum) { _mm512_storeu_ps(to, sum); }
 #elif defined(__AVX2__)
 #include <immintrin.h>
 #define CAN_MULTIPLY 1
 typedef __m256i Ints;
 enum { LANES = 8, TALL = 6 }; /* of 16 registers 12 hold sums */
-#define TALL_TILE tile_6_2
 static inline Ints no_ints(void) { return _mm256_setzero_si256(); }
 static inline Ints four_inputs(const uint8_t *x) {
     int32_t four;
@@ -43,6 +49,12 @@ static inline Ints four_inputs(const uint8_t *x) {
 }
 static inline Ints some_weights(const int8_t *w) { return _mm256_loadu_si256((const Ints *)w); }
 static inline void store_ints(int32_t *to, Ints sum) { _mm256_storeu_si256((Ints *)to, sum); }
+typedef __m256 Reals;
+static inline Reals no_reals(void) { return _mm256_setzero_ps(); }
+static inline Reals one_input(const float *x) { return _mm256_broadcast_ss(x); }
+static inline Reals some_reals(const float *w) { return _mm256_loadu_ps(w); }
+static inline Reals add_products(Reals sum, Reals x, Reals w) { return _mm256_fmadd_ps(x, w, sum); }
+static inline void store_reals(float *to, Reals sum) { _mm256_storeu_ps(to, sum); }
 #if defined(__AVXVNNI__)
 enum { MOST_LEVELS = 127 };
 static inline Ints add_dots(Ints sum, Ints x, Ints w) { return _mm256_dpbusd_avx_epi32(sum, x, w); }
@@ -61,9 +73,9 @@ enum { LANES = 0, MOST_LEVELS = 0 };
 
 enum { GROUP = 4 }; /* panels; a matrix is filled up with zeros to whole groups */
 
-/* A matrix laid out, and what its sums are multiplied by and added to. */
+/* A matrix laid out. One of bytes has sums and scales; one of floats has neither. */
 typedef struct {
-    const int8_t *weights;
+    const void *weights;
     const int32_t *sums;  /* of each output's weights, times what stands for zero */
     const float *scales;  /* of each output, divided by the levels of the input */
     const float *bias;
@@ -73,12 +85,13 @@ typedef struct {
 #if CAN_MULTIPLY
 /* Sums stay in registers only if every loop over them is unrolled: else GCC copies them at each step. */
 #define UNROLL _Pragma("GCC unroll 8")
-#define TILE(ROWS, PANELS)                                                                        \
-    static void tile_##ROWS##_##PANELS(const Product *by, int panel, const uint8_t *x,            \
-                                       const float *largest, float *out) {                        \
+#define INT8_TILE(ROWS, PANELS)                                                                   \
+    static void int8_tile_##ROWS##_##PANELS(const Product *by, int panel, const void *rows,       \
+                                            const float *largest, float *out) {                   \
         int inner = by->inner, first = panel * LANES;                                             \
         size_t apart = (size_t)inner * LANES;                                                     \
-        const int8_t *weights = by->weights + (size_t)panel * apart;                              \
+        const uint8_t *x = rows;                                                                  \
+        const int8_t *weights = (const int8_t *)by->weights + (size_t)panel * apart;              \
         Ints sum[ROWS][PANELS];                                                                   \
         UNROLL for (int r = 0; r < ROWS; r++)                                                     \
             UNROLL for (int p = 0; p < PANELS; p++) sum[r][p] = no_ints();                        \
@@ -112,17 +125,78 @@ static inline void finish(const Product *by, const int32_t *whole, float largest
         out[i] = (float)(whole[i] - sums[i]) * (scales[i] * largest) + bias[i];
 }
 
+#define FP32_TILE(ROWS, PANELS)                                                                   \
+    static void fp32_tile_##ROWS##_##PANELS(const Product *by, int panel, const void *rows,       \
+                                            const float *unused, float *out) {                    \
+        int inner = by->inner, first = panel * LANES;                                             \
+        size_t apart = (size_t)inner * LANES;                                                     \
+        const float *x = rows, *weights = (const float *)by->weights + (size_t)panel * apart;     \
+        Reals sum[ROWS][PANELS];                                                                  \
+        (void)unused;                                                                             \
+        UNROLL for (int r = 0; r < ROWS; r++)                                                     \
+            UNROLL for (int p = 0; p < PANELS; p++) sum[r][p] = no_reals();                       \
+        for (int k = 0; k < inner; k++) {                                                         \
+            Reals w[PANELS];                                                                      \
+            UNROLL for (int p = 0; p < PANELS; p++)                                               \
+                w[p] = some_reals(weights + p * apart + (size_t)k * LANES);                       \
+            UNROLL for (int r = 0; r < ROWS; r++) {                                               \
+                Reals in = one_input(x + (size_t)r * inner + k);                                  \
+                UNROLL for (int p = 0; p < PANELS; p++)                                           \
+                    sum[r][p] = add_products(sum[r][p], in, w[p]);                                \
+            }                                                                                     \
+        }                                                                                         \
+        float whole[PANELS * LANES];                                                              \
+        int columns = by->outer - first < PANELS * LANES ? by->outer - first : PANELS * LANES;    \
+        UNROLL for (int r = 0; r < ROWS; r++) {                                                   \
+            float *to = out + (size_t)r * by->outer + first;                                      \
+            UNROLL for (int p = 0; p < PANELS; p++) store_reals(whole + p * LANES, sum[r][p]);    \
+            for (int i = 0; i < columns; i++) to[i] = whole[i] + by->bias[first + i];             \
+        }                                                                                         \
+    }
+
+typedef void Tile(const Product *by, int panel, const void *rows, const float *largest, float *out);
+
+/* Tiles of fewer and fewer rows, down to one. */
+typedef struct {
+    int rows;
+    Tile *tile;
+} SmallTile;
+
+/* The tiles of one kind of numbers: a tall one of 2 panels, and small ones of 4. */
+typedef struct {
+    size_t bytes; /* of an input */
+    Tile *tall;
+    const SmallTile *small;
+} Kernel;
+
 #if defined(__AVX512VNNI__)
-TILE(8, 2)
-TILE(4, 4)
+INT8_TILE(8, 2)
+INT8_TILE(4, 4)
+FP32_TILE(8, 2)
+FP32_TILE(4, 4)
 #else
-TILE(6, 2)
+INT8_TILE(6, 2)
+FP32_TILE(6, 2)
 #endif
-TILE(2, 4)
-TILE(1, 4)
+INT8_TILE(2, 4)
+INT8_TILE(1, 4)
+FP32_TILE(2, 4)
+FP32_TILE(1, 4)
+
+#if defined(__AVX512VNNI__)
+static const SmallTile int8_small[] = {{4, int8_tile_4_4}, {2, int8_tile_2_4}, {1, int8_tile_1_4}};
+static const SmallTile fp32_small[] = {{4, fp32_tile_4_4}, {2, fp32_tile_2_4}, {1, fp32_tile_1_4}};
+static const Kernel int8_kernel = {1, int8_tile_8_2, int8_small};
+static const Kernel fp32_kernel = {4, fp32_tile_8_2, fp32_small};
+#else
+static const SmallTile int8_small[] = {{2, int8_tile_2_4}, {1, int8_tile_1_4}};
+static const SmallTile fp32_small[] = {{2, fp32_tile_2_4}, {1, fp32_tile_1_4}};
+static const Kernel int8_kernel = {1, int8_tile_6_2, int8_small};
+static const Kernel fp32_kernel = {4, fp32_tile_6_2, fp32_small};
+#endif
 
 /* Ask for the next part of the matrix while this one is used: one slice with every tile. */
-static inline void fetch(const int8_t *weights, size_t bytes, int slice, int slices) {
+static inline void fetch(const char *weights, size_t bytes, int slice, int slices) {
     size_t first = bytes * (size_t)slice / (size_t)slices, last = bytes * (size_t)(slice + 1) / (size_t)slices;
     for (size_t at = first; at < last; at += 64) __builtin_prefetch(weights + at, 0, 2);
 }
@@ -131,29 +205,26 @@ static inline void fetch(const int8_t *weights, size_t bytes, int slice, int sli
 out = x W^T + b for the part of the outputs that is the share of one thread, `me` of `team`. The
 bytes of a row stand for `largest` of it.
 */
-static void multiply(const Product *by, const uint8_t *x, const float *largest, int rows, int me,
+static void multiply(const Product *by, const void *x, const float *largest, int rows, int me,
                      int team, float *out) {
-    int groups = (by->outer + GROUP * LANES - 1) / (GROUP * LANES);
-    size_t in = (size_t)by->inner, wide = (size_t)by->outer, pair_bytes = 2 * in * LANES;
+    const Kernel *kernel = by->sums ? &int8_kernel : &fp32_kernel;
+    int groups = (by->outer + GROUP * LANES - 1) / (GROUP * LANES), whole = rows - rows % TALL;
+    size_t in = (size_t)by->inner * kernel->bytes, wide = (size_t)by->outer, pair_bytes = 2 * in * LANES;
+    const char *from = x, *weights = by->weights;
     for (int group = groups * me / team; group < groups * (me + 1) / team; group++) {
-        int panel = group * GROUP, row = 0, whole = rows - rows % TALL;
+        int panel = group * GROUP, row;
         for (int pair = panel; pair < panel + GROUP; pair += 2) {
             if (pair * LANES >= by->outer) break;
-            const int8_t *next = by->weights + (size_t)(pair + 2) / 2 * pair_bytes;
+            const char *next = weights + (size_t)(pair + 2) / 2 * pair_bytes;
             for (row = 0; row < whole; row += TALL) {
                 if (pair + 2 < groups * GROUP) fetch(next, pair_bytes, row / TALL, whole / TALL);
-                TALL_TILE(by, pair, x + row * in, largest + row, out + row * wide);
+                kernel->tall(by, pair, from + row * in, largest + row, out + row * wide);
             }
         }
         row = whole;
-#if defined(__AVX512VNNI__)
-        for (; row + 4 <= rows; row += 4)
-            tile_4_4(by, panel, x + row * in, largest + row, out + row * wide);
-#endif
-        for (; row + 2 <= rows; row += 2)
-            tile_2_4(by, panel, x + row * in, largest + row, out + row * wide);
-        for (; row < rows; row++)
-            tile_1_4(by, panel, x + row * in, largest + row, out + row * wide);
+        for (const SmallTile *small = kernel->small; row < rows; small++)
+            for (; row + small->rows <= rows; row += small->rows)
+                small->tile(by, panel, from + row * in, largest + row, out + row * wide);
     }
 }
 #endif

@@ -1,7 +1,8 @@
 """
-8-bit integer matrix products in the layout of ``product.h``.
+Matrix products in fp32 and of 8-bit integers, in the layout of ``product.h``.
 
-The plain twin is `heedful.model.inference.quantized.Int8Linear`, by torch and oneDNN.
+The plain twins are `heedful.model.inference.quantized.PrepackedLinear` and `Int8Linear`, by torch
+and oneDNN.
 """
 
 import ctypes
@@ -79,61 +80,57 @@ def can_multiply(inner: int) -> bool:
 
 class NativeLinear(nn.Module):
     """
-    A linear layer in 8 bits, by compiled functions.
+    A linear layer by compiled functions; no gradients.
 
     `weight`: the matrix; `d_in` must be a multiple of four. `library`: where the functions are;
     what was compiled for this machine if None.
 
-    Each row of inputs is quantized with a scale of its own; weights once, with one scale per
-    output. No gradients.
+    What a row gives does not depend on the rows beside it.
 
     Raises `RuntimeError` if there are no such functions here.
     """
 
+    levels = 0
+    """Largest absolute value of a rounded input; 0 where inputs are fp32."""
+    nonnegative = False
+    weights: Tensor
+    sums: Tensor | None = None
+    scales: Tensor | None = None
+
     def __init__(
-        self,
-        weight: Tensor,
-        bias: Tensor | None,
-        nonnegative: bool = False,
-        library: ctypes.CDLL | None = None,
+        self, weight: Tensor, bias: Tensor | None, library: ctypes.CDLL | None = None
     ) -> None:
         super().__init__()
         library = library or native_products()
         if library is None or weight.size(1) % _FOUR:
             raise RuntimeError("steps.c has no product for this matrix on this machine")
-        self.library, self.nonnegative = library, nonnegative
-        self.levels: int = library.most_levels()
+        self.library = library
         self.outer, self.inner = weight.shape
-        steps, zero = (2 * self.levels + 1, 0) if nonnegative else (self.levels, self.levels + 1)
-        weight = weight.detach().float()
-        scales = weight.abs().amax(dim=1).clamp_(min=1e-12) / 127
-        rounded = (weight / scales.unsqueeze(1)).round_().to(torch.int8)
-        lanes: int = library.lanes()
-        rows = -(-self.outer // (lanes * _GROUP)) * lanes * _GROUP
-        filled = torch.zeros(rows, self.inner, dtype=torch.int8)
-        filled[: self.outer] = rounded
-        panels = filled.view(rows // lanes, lanes, self.inner // _FOUR, _FOUR)
-        self.weights = panels.transpose(1, 2).contiguous()
-        self.sums = filled.sum(dim=1, dtype=torch.int32) * zero
-        self.scales, self.bias = torch.zeros(2, rows)
-        self.scales[: self.outer] = scales / steps
+        self.lanes: int = library.lanes()
+        self.filled = -(-self.outer // (self.lanes * _GROUP)) * self.lanes * _GROUP
+        self.bias = torch.zeros(self.filled)
         if bias is not None:
             self.bias[: self.outer] = bias.detach()
+
+    def _panels(self, filled: Tensor, together: int) -> Tensor:
+        """Lay a matrix out in panels with some inputs of each output side by side."""
+        shape = (self.filled // self.lanes, self.lanes, self.inner // together, together)
+        return filled.view(shape).transpose(1, 2).contiguous()
 
     @property
     def product(self) -> Product:
         """The C struct of this layer; valid as long as this module lives."""
         parts = (self.weights, self.sums, self.scales, self.bias)
-        return Product(*(part.data_ptr() for part in parts), self.inner, self.outer)
+        pointers = (None if part is None else part.data_ptr() for part in parts)
+        return Product(*pointers, self.inner, self.outer)
 
     def forward(
         self, x: Float[Tensor, "*batch d_in"], relu: bool = False
     ) -> Float[Tensor, "*batch d_out"]:
-        """Quantize the rows, multiply, and scale back."""
+        """Multiply rows; in 8 bits they are quantized before, and scaled back after."""
         rows = x.float().reshape(-1, self.inner).contiguous()
-        rounded = torch.empty(len(rows), self.inner, dtype=torch.uint8)
-        largest = torch.empty(len(rows))
         out = torch.empty(len(rows), self.outer)
+        rounded, largest = self.room(len(rows))
         self.library.product_rows(
             ctypes.byref(self.product),
             rows.data_ptr(),
@@ -146,3 +143,52 @@ class NativeLinear(nn.Module):
             out.data_ptr(),
         )
         return (out.relu_() if relu else out).view(*x.shape[:-1], self.outer)
+
+    def room(self, rows: int) -> tuple[Tensor, Tensor]:
+        """Make room for quantized rows and what stands for their largest value; none in fp32."""
+        rows = rows if self.levels else 0
+        return torch.empty(rows, self.inner, dtype=torch.uint8), torch.empty(rows)
+
+
+class NativeFp32Linear(NativeLinear):
+    """A linear layer in fp32, by compiled functions."""
+
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None, library: ctypes.CDLL | None = None
+    ) -> None:
+        super().__init__(weight, bias, library)
+        filled = torch.zeros(self.filled, self.inner)
+        filled[: self.outer] = weight.detach()
+        self.weights = self._panels(filled, 1)
+
+
+class NativeInt8Linear(NativeLinear):
+    """
+    A linear layer in 8 bits, by compiled functions.
+
+    `nonnegative`: whether inputs come from a ReLU.
+
+    Each row of inputs is quantized with a scale of its own; weights once, with one scale per
+    output.
+    """
+
+    def __init__(
+        self,
+        weight: Tensor,
+        bias: Tensor | None,
+        nonnegative: bool = False,
+        library: ctypes.CDLL | None = None,
+    ) -> None:
+        super().__init__(weight, bias, library)
+        self.nonnegative = nonnegative
+        self.levels: int = self.library.most_levels()
+        steps = 2 * self.levels + 1 if nonnegative else self.levels
+        zero = 0 if nonnegative else self.levels + 1
+        weight = weight.detach().float()
+        scales = weight.abs().amax(dim=1).clamp_(min=1e-12) / 127
+        filled = torch.zeros(self.filled, self.inner, dtype=torch.int8)
+        filled[: self.outer] = (weight / scales.unsqueeze(1)).round_()
+        self.weights = self._panels(filled, _FOUR)
+        self.sums = filled.sum(dim=1, dtype=torch.int32) * zero
+        self.scales = torch.zeros(self.filled)
+        self.scales[: self.outer] = scales / steps

@@ -1,5 +1,5 @@
 /*
-The layers of a Transformer, in 8 bits, from the first to the last in one call.
+The layers of a Transformer, in fp32 or 8 bits, from the first to the last in one call.
 
 With enough sentences each thread takes some of them and never waits. With few, all threads share
 the rows, split every product by its outputs, and wait after each stage. Every row is computed
@@ -16,6 +16,8 @@ int lanes(void) { return LANES; }
 int most_levels(void) { return MOST_LEVELS; }
 
 #if CAN_MULTIPLY
+#include "attention.h"
+
 /*
 Names as in heedful.model.attention. In an encoder `query_proj` and `cross_out_proj` have no weights.
 In a pre-norm stack norms[i] is the norm before the next sub-layer.
@@ -28,12 +30,13 @@ typedef struct {
 typedef struct {
     const Layer *layers;
     const Norm *first; /* of a pre-norm stack; NULL for post-norm, as in the paper */
-    int count, d_model, heads, d_k, d_v, levels;
+    int count, d_model, heads, d_k, d_v;
+    int levels; /* of a rounded input; 0 in fp32 */
 } Stack;
 
-/* Keys and values of one layer: (sentences, heads, slots, width of a head). */
+/* Keys and values of one layer: (sentences, heads, slots, width of a head), in fp32 or bfloat16. */
 typedef struct {
-    uint16_t *keys, *values;
+    void *keys, *values;
 } KeyValue;
 
 /*
@@ -56,8 +59,11 @@ typedef struct {
 /* Results between two stages, for some rows. */
 typedef struct {
     float *product, *context, *largest;
-    uint8_t *bytes;
+    char *input; /* as products read it */
 } Room;
+
+/* Bytes of a number that a product reads. */
+static size_t input_bytes(const Stack *stack) { return stack->levels ? 1 : sizeof(float); }
 
 static int widest_product(const Stack *stack) {
     const Layer *layer = stack->layers;
@@ -71,7 +77,7 @@ static int widest_product(const Stack *stack) {
 static size_t room_for(const Stack *stack, int rows) {
     int widest = widest_product(stack), context = stack->heads * stack->d_v;
     int input = context > widest ? context : widest;
-    return (size_t)rows * (4 * ((size_t)widest + (size_t)context + 1) + (size_t)input);
+    return (size_t)rows * (4 * ((size_t)widest + (size_t)context + 1) + input_bytes(stack) * (size_t)input);
 }
 
 static Room room_at(const Stack *stack, char *memory, int rows) {
@@ -79,8 +85,14 @@ static Room room_at(const Stack *stack, char *memory, int rows) {
     room.product = (float *)memory;
     room.context = room.product + (size_t)rows * (size_t)widest_product(stack);
     room.largest = room.context + (size_t)rows * (size_t)(stack->heads * stack->d_v);
-    room.bytes = (uint8_t *)(room.largest + rows);
+    room.input = (char *)(room.largest + rows);
     return room;
+}
+
+/* Write a row where the next product reads it. */
+static void put_row(const Stack *stack, const Room *room, int row, const float *x, int width, int positive) {
+    char *to = room->input + (size_t)row * (size_t)width * input_bytes(stack);
+    room->largest[row] = write_row(x, width, stack->levels, positive, to);
 }
 
 /* For each row of a mask the number of slots that it may attend to, and which. */
@@ -119,41 +131,53 @@ tokens of all its hypotheses, so only the listed slots are read. Rows of `produc
 queries; with `newest` keys and values follow, which are written to the last slots first. `row` is
 the sentence's first row in the list.
 */
-static void attend(const Stack *stack, const Attended *view, List list, int row, const float *product,
-                   int in_width, int newest, int layer, int sentence, int head, int width,
-                   float *scratch, float *context) {
+static inline __attribute__((always_inline)) void attend(
+    const Stack *stack, const Attended *view, List list, int row, const float *product, int in_width,
+    int newest, int layer, int sentence, int head, int width, int is_fp32, float *scratch, float *context) {
     int heads = stack->heads, d_k = stack->d_k, d_v = stack->d_v, filled = view->filled;
-    size_t place = (size_t)(sentence * heads + head) * (size_t)view->slots;
-    uint16_t *keys = view->layers[layer].keys + place * (size_t)d_k;
-    uint16_t *values = view->layers[layer].values + place * (size_t)d_v;
+    size_t place = (size_t)(sentence * heads + head) * (size_t)view->slots * (is_fp32 ? 4 : 2);
+    void *keys = (char *)view->layers[layer].keys + place * (size_t)d_k;
+    void *values = (char *)view->layers[layer].values + place * (size_t)d_v;
     float root = 1.0f / sqrtf((float)d_k);
-    float *query = scratch, *score = query + d_k;
+    float *query = scratch, *score = query + FOUR * d_k;
     for (int w = 0; w < width && newest; w++) {
         size_t at = (size_t)(filled - width + w);
         const float *in = product + (size_t)w * in_width + heads * d_k + head * d_k;
-        for (int i = 0; i < d_k; i++) keys[at * d_k + i] = to_bfloat16(in[i]);
+        keep_row(in, d_k, at, is_fp32, keys);
         in = product + (size_t)w * in_width + 2 * heads * d_k + head * d_v;
-        for (int i = 0; i < d_v; i++) values[at * d_v + i] = to_bfloat16(in[i]);
+        keep_row(in, d_v, at, is_fp32, values);
     }
-    for (int w = 0; w < width; w++) {
-        const float *in = product + (size_t)w * in_width + head * d_k;
-        for (int i = 0; i < d_k; i++) query[i] = in[i] * root;
+    for (int w = 0, together; w < width; w += together) {
+        together = view->same && w + FOUR <= width ? FOUR : 1;
+        for (int q = 0; q < together; q++) {
+            const float *in = product + (size_t)(w + q) * in_width + head * d_k;
+            for (int i = 0; i < d_k; i++) query[q * d_k + i] = in[i] * root;
+        }
         int line = row + (view->same ? 0 : w), count = list.counts[line];
         const int *which = list.which + (size_t)line * (size_t)filled;
-        float best = -1e30f, sum = 0.0f;
-        for (int n = 0; n < count; n++) {
-            if (n + AHEAD < count) fetch_row(keys + (size_t)which[n + AHEAD] * d_k, d_k);
-            fetch_row(values + (size_t)which[n] * d_v, d_v);
-            score[n] = dot(query, keys + (size_t)which[n] * d_k, d_k);
-            best = score[n] > best ? score[n] : best;
+        float *out = context + (size_t)w * heads * d_v + head * d_v, found[FOUR];
+        for (int n = 0; n < count; n += together == FOUR ? 1 : FOUR) {
+            if (together == FOUR) {
+                if (n + AHEAD < count) fetch_row(keys, (size_t)which[n + AHEAD], d_k, is_fp32);
+                fetch_row(values, (size_t)which[n], d_v, is_fp32);
+                four_queries(query, d_k, keys, (size_t)which[n], d_k, is_fp32, found);
+                for (int q = 0; q < FOUR; q++) score[q * filled + n] = found[q];
+                continue;
+            }
+            size_t places[FOUR];
+            for (int k = 0; k < FOUR; k++) { /* the last key again where fewer are left */
+                places[k] = (size_t)which[n + k < count ? n + k : count - 1];
+                if (n + k + AHEAD < count) fetch_row(keys, (size_t)which[n + k + AHEAD], d_k, is_fp32);
+                fetch_row(values, places[k], d_v, is_fp32);
+            }
+            four_keys(query, keys, places, d_k, is_fp32, found);
+            for (int k = 0; k < FOUR && n + k < count; k++) score[n + k] = found[k];
         }
-        for (int n = 0; n < count; n++) {
-            score[n] = power_of_e(score[n] - best);
-            sum += score[n];
-        }
-        float share = 1.0f / sum;
-        for (int n = 0; n < count; n++) score[n] *= share;
-        weigh(score, which, count, values, d_v, context + (size_t)w * heads * d_v + head * d_v);
+        for (int q = 0; q < together; q++) softmax_row(score + (size_t)q * filled, count);
+        if (together == FOUR)
+            weigh_for_four(score, filled, which, count, values, d_v, is_fp32, out, heads * d_v);
+        else
+            weigh(score, which, count, values, d_v, is_fp32, out);
     }
 }
 
@@ -178,23 +202,29 @@ static void project_and_attend(const Stack *stack, const Work *work, const Produ
     int me = part->me, team = part->team, width = work->width, wide = stack->heads * stack->d_v;
     const Room *room = &part->room;
     int rows = (part->last - part->first) * width, units = (part->last - part->first) * stack->heads;
-    multiply(by, room->bytes, room->largest, rows, me, team, room->product);
+    multiply(by, room->input, room->largest, rows, me, team, room->product);
     WAIT
     for (int unit = units * me / team; unit < units * (me + 1) / team; unit++) {
         int local = unit / stack->heads, row = local * width;
-        attend(stack, view, list, view->same ? local : row, room->product + (size_t)row * by->outer,
-               by->outer, newest, layer, part->first + local, unit % stack->heads, width,
-               part->scratch, room->context + (size_t)row * wide);
+        const float *in = room->product + (size_t)row * by->outer;
+        float *out = room->context + (size_t)row * wide;
+        int line = view->same ? local : row, sentence = part->first + local, head = unit % stack->heads;
+        if (stack->levels)
+            attend(stack, view, list, line, in, by->outer, newest, layer, sentence, head, width, 0,
+                   part->scratch, out);
+        else
+            attend(stack, view, list, line, in, by->outer, newest, layer, sentence, head, width, 1,
+                   part->scratch, out);
     }
     WAIT
     for (int row = part->from; row < part->to; row++)
-        room->largest[row] = round_row(room->context + (size_t)row * wide, wide, stack->levels,
-                                       room->bytes + (size_t)row * wide);
+        put_row(stack, room, row, room->context + (size_t)row * wide, wide, 0);
     WAIT
 }
 
 /*
-Multiply by the last matrix of a sub-layer, add the result to the states, normalise and round.
+Multiply by the last matrix of a sub-layer, add the result to the states, normalise and put it where
+the next product reads it.
 Post-norm (the paper): the states become the normalised sum. Pre-norm: the states are the sum, and
 the normalised sum goes to the next sub-layer.
 */
@@ -203,7 +233,7 @@ static void add_norm(const Stack *stack, const Work *work, const Product *by, co
     int me = part->me, team = part->team, wide = stack->d_model, pre = stack->first != NULL;
     const Room *room = &part->room;
     int rows = (part->last - part->first) * work->width;
-    multiply(by, room->bytes, room->largest, rows, me, team, room->product);
+    multiply(by, room->input, room->largest, rows, me, team, room->product);
     WAIT
     for (int row = part->from; row < part->to; row++) {
         size_t at = (size_t)(part->first * work->width + row) * (size_t)wide;
@@ -212,7 +242,7 @@ static void add_norm(const Stack *stack, const Work *work, const Product *by, co
         norm_row(norm, state, wide, found);
         if (!pre) memcpy(state, found, (size_t)wide * sizeof(float));
         if (pre && is_last) memcpy(work->normal + at, found, (size_t)wide * sizeof(float));
-        room->largest[row] = round_row(found, wide, stack->levels, room->bytes + (size_t)row * wide);
+        put_row(stack, room, row, found, wide, 0);
     }
     WAIT
 }
@@ -240,8 +270,7 @@ static void all_layers(const Stack *stack, const Work *work, const Part *part) {
         const float *state = work->states + (size_t)(part->first * work->width + row) * wide;
         float *line = room->product + (size_t)row * wide;
         if (stack->first) norm_row(stack->first, state, wide, line);
-        room->largest[row] = round_row(stack->first ? line : state, wide, stack->levels,
-                                       room->bytes + (size_t)row * wide);
+        put_row(stack, room, row, stack->first ? line : state, wide, 0);
     }
     WAIT
     for (int l = 0; l < stack->count; l++) {
@@ -253,12 +282,11 @@ static void all_layers(const Stack *stack, const Work *work, const Part *part) {
             project_and_attend(stack, work, &layer->query_proj, 0, l, part);
             add_norm(stack, work, &layer->cross_out_proj, norm++, 0, part);
         }
-        multiply(&layer->linear1, room->bytes, room->largest, rows, me, team, room->product);
+        multiply(&layer->linear1, room->input, room->largest, rows, me, team, room->product);
         WAIT
         int inner = layer->linear1.outer;
         for (int row = part->from; row < part->to; row++)
-            room->largest[row] = round_positive_row(room->product + (size_t)row * inner, inner,
-                                                    stack->levels, room->bytes + (size_t)row * inner);
+            put_row(stack, room, row, room->product + (size_t)row * inner, inner, 1);
         WAIT
         add_norm(stack, work, &layer->linear2, norm, l + 1 == stack->count, part);
     }
@@ -266,10 +294,10 @@ static void all_layers(const Stack *stack, const Work *work, const Part *part) {
 
 static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-/* Bytes of scratch memory of `attend`: a query and the scores of one position. */
+/* Bytes of scratch memory of `attend`: four queries and their scores. */
 static size_t scratch_for(const Stack *stack, const Work *work) {
     int filled = work->own.filled > work->source.filled ? work->own.filled : work->source.filled;
-    return rounded((size_t)(stack->d_k + filled) * sizeof(float));
+    return rounded(FOUR * (size_t)(stack->d_k + filled) * sizeof(float));
 }
 
 /* Bytes that every thread needs: scratch, lists, and room for this many sentences. */
@@ -331,26 +359,38 @@ static void log_softmax_row(float *line, int width) {
     for (int i = 0; i < width; i++) line[i] -= normaliser;
 }
 
-/* Turn states into log-probabilities; `bytes` and `largest` have room for all rows. */
+/*
+Write rows as a product reads them: floats are read where they are; `bytes` and `largest` have room
+for all rows. All threads of a team call it.
+*/
+static const void *put_rows(const Product *by, const float *x, int rows, int levels, int positive,
+                            uint8_t *bytes, float *largest) {
+    int inner = by->inner;
+    if (!levels) return x;
+#pragma omp for
+    for (int row = 0; row < rows; row++)
+        largest[row] = write_row(x + (size_t)row * inner, inner, levels, positive, bytes + (size_t)row * inner);
+    return bytes;
+}
+
+/* Turn states into log-probabilities. */
 void log_probabilities(const Product *by, const float *states, int rows, int levels, int threads,
                        uint8_t *bytes, float *largest, float *out) {
-    int inner = by->inner, outer = by->outer, block = 32;
+    int outer = by->outer, block = 32;
+    size_t in = (size_t)by->inner * (levels ? 1 : sizeof(float));
     int blocks = (rows + block - 1) / block, apart = threads == 1 || blocks >= threads;
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         int me = omp_get_thread_num(), team = apart ? 1 : omp_get_num_threads();
-#pragma omp for
-        for (int row = 0; row < rows; row++)
-            largest[row] = round_row(states + (size_t)row * inner, inner, levels,
-                                     bytes + (size_t)row * inner);
-        if (!apart) multiply(by, bytes, largest, rows, me, team, out);
+        const char *x = put_rows(by, states, rows, levels, 0, bytes, largest);
+        if (!apart) multiply(by, x, largest, rows, me, team, out);
 #pragma omp barrier
 #pragma omp for schedule(dynamic)
         for (int b = 0; b < (apart ? blocks : rows); b++) {
             int first = apart ? b * block : b;
             int last = apart ? (first + block < rows ? first + block : rows) : b + 1;
             if (apart)
-                multiply(by, bytes + (size_t)first * inner, largest + first, last - first, 0, 1,
+                multiply(by, x + first * in, largest + first, last - first, 0, 1,
                          out + (size_t)first * outer);
             for (int row = first; row < last; row++) log_softmax_row(out + (size_t)row * outer, outer);
         }
@@ -360,18 +400,10 @@ void log_probabilities(const Product *by, const float *states, int rows, int lev
 /* out = x W^T + b for rows of floats. */
 void product_rows(const Product *by, const float *x, int rows, int levels, int positive, int threads,
                   uint8_t *bytes, float *largest, float *out) {
-    int inner = by->inner;
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         int me = omp_get_thread_num(), team = omp_get_num_threads();
-#pragma omp for
-        for (int row = 0; row < rows; row++) {
-            const float *in = x + (size_t)row * inner;
-            uint8_t *to = bytes + (size_t)row * inner;
-            largest[row] = positive ? round_positive_row(in, inner, levels, to)
-                                    : round_row(in, inner, levels, to);
-        }
-        multiply(by, bytes, largest, rows, me, team, out);
+        multiply(by, put_rows(by, x, rows, levels, positive, bytes, largest), largest, rows, me, team, out);
     }
 }
 #endif

@@ -8,7 +8,7 @@ import torch
 
 from heedful.model.inference.native import compile
 from heedful.model.inference.native.compile import NoLibrary, native_library
-from heedful.model.inference.native.product import NativeLinear, load_products
+from heedful.model.inference.native.product import NativeInt8Linear, load_products
 from heedful.model.inference.native.variants import VARIANTS
 
 
@@ -140,7 +140,7 @@ def test_it_can_be_turned_off(monkeypatch):
 
 def test_the_library_leaves_the_smallest_numbers_alone(compiled):
     del compiled
-    NativeLinear(torch.ones(2, 4), None)(torch.ones(2, 4))
+    NativeInt8Linear(torch.ones(2, 4), None)(torch.ones(2, 4))
     assert torch.tensor(1e-40) * 1.0 > 0
 
 

@@ -2,18 +2,19 @@ import pytest
 import torch
 
 from heedful.model.inference.native.layers import log_probabilities
-from heedful.model.inference.native.product import NativeLinear
+from heedful.model.inference.native.product import NativeFp32Linear, NativeInt8Linear
 
 
 @pytest.mark.parametrize("rows", [1, 3, 40, 200])
 @pytest.mark.parametrize("vocabulary", [1, 9, 1000])
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_log_probabilities_are_those_of_torch(compiled, vocabulary, rows, threads):
+@pytest.mark.parametrize("kind", [NativeFp32Linear, NativeInt8Linear])
+def test_log_probabilities_are_those_of_torch(compiled, vocabulary, rows, threads, kind):
     del compiled
     generator = torch.Generator().manual_seed(vocabulary)
     weight = torch.randn(vocabulary, 32, generator=generator)
     for bias in (None, torch.randn(vocabulary, generator=generator)):
-        linear = NativeLinear(weight, bias)
+        linear = kind(weight, bias)
         states = torch.randn(rows, 32, generator=generator) * 3
         expected = torch.log_softmax(linear(states), dim=1)
         before = torch.get_num_threads()

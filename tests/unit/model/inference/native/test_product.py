@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 from heedful.model.inference.native import compile
 from heedful.model.inference.native.compile import processor_flags
-from heedful.model.inference.native.product import NativeLinear, can_multiply, load_products
+from heedful.model.inference.native.product import (
+    NativeFp32Linear,
+    NativeInt8Linear,
+    can_multiply,
+    load_products,
+)
 from heedful.model.inference.native.variants import LIBRARIES, OPTIONS, VARIANTS
 from heedful.model.inference.quantized import Int8Linear
 
@@ -47,27 +52,31 @@ def test_products_are_those_of_torch(products, rows, inner, outer):
     bias = torch.randn(outer, generator=generator)
     x = torch.randn(rows, inner, generator=generator) * torch.logspace(-2, 2, rows).unsqueeze(1)
     for some, rows_in, nonnegative in ((bias, x, 0), (None, x, 0), (bias, x.relu(), 1)):
-        native = NativeLinear(weight, some, bool(nonnegative), products)
+        native = NativeInt8Linear(weight, some, bool(nonnegative), products)
         plain = Int8Linear(weight, some, bool(nonnegative), levels=native.levels)
         expected = plain(rows_in)
         # a number in the middle between two steps may be rounded either way
         step = rows_in.abs().amax(1, keepdim=True) / plain.levels * weight.abs().max()
         assert ((native(rows_in) - expected).abs() <= 2 * step + 1e-5).all()
         assert (native(rows_in) - expected).norm() <= 1e-3 * expected.norm() + 1e-6
+        floats = NativeFp32Linear(weight, some, products)
+        exact = rows_in.double() @ weight.t().double() + (0.0 if some is None else some)
+        assert (floats(rows_in) - exact).norm() <= 2e-6 * exact.norm() + 1e-6
 
 
 def test_a_row_of_zeros_gives_the_bias(compiled):
     del compiled
     bias = torch.randn(24)
     for nonnegative in (False, True):
-        found = NativeLinear(torch.randn(24, 16), bias, nonnegative)(torch.zeros(3, 16))
+        found = NativeInt8Linear(torch.randn(24, 16), bias, nonnegative)(torch.zeros(3, 16))
         torch.testing.assert_close(found, bias.expand(3, -1))
 
 
-@given(st.integers(1, 20), st.integers(0, 100))
-def test_a_row_does_not_depend_on_its_neighbours(rows, seed):
+@pytest.mark.parametrize("kind", [NativeFp32Linear, NativeInt8Linear])
+@given(rows=st.integers(1, 20), seed=st.integers(0, 100))
+def test_a_row_does_not_depend_on_its_neighbours(kind, rows, seed):
     generator = torch.Generator().manual_seed(seed)
-    linear = NativeLinear(torch.randn(24, 32, generator=generator), None)
+    linear = kind(torch.randn(24, 32, generator=generator), None)
     x = torch.randn(rows, 32, generator=generator) * torch.logspace(-3, 3, rows).unsqueeze(1)
     alone = torch.cat([linear(row.unsqueeze(0)) for row in x])
     torch.testing.assert_close(linear(x), alone, rtol=0, atol=0)
@@ -76,4 +85,4 @@ def test_a_row_does_not_depend_on_its_neighbours(rows, seed):
 def test_a_width_that_the_instructions_cannot_take_is_refused():
     assert not can_multiply(6)
     with pytest.raises(RuntimeError, match="no product"):
-        NativeLinear(torch.randn(8, 6), None)
+        NativeInt8Linear(torch.randn(8, 6), None)

@@ -1,11 +1,11 @@
 """
-Encoder and decoder in 8 bits, all layers in one call of compiled functions.
+Encoder and decoder in fp32 or 8 bits, all layers in one call of compiled functions.
 
-In the plain modules a product of 8-bit integers is followed by a dozen short passes over memory:
-scale, add the bias, add the residual, normalise, find the largest number of each row, round. Here
-they follow each other while the numbers are in the cache (`heedful.model.inference.native`), and
-attention reads keys and values in place. The result is that of the plain modules up to rounding;
-the tests hold the two together.
+In the plain modules a product is followed by several short passes over memory, in 8 bits by a
+dozen: scale, add the bias, add the residual, normalise, find the largest number of each row, round.
+Here they follow each other while the numbers are in the cache (`heedful.model.inference.native`),
+and attention reads keys and values in place. The result is that of the plain modules up to
+rounding; the tests hold the two together.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ def can_compile(stack: Encoder | Decoder) -> bool:
     )
 
 
-class Int8Decoder(Decoder):
+class CompiledDecoder(Decoder):
     """A `Decoder` whose step is one call of compiled functions."""
 
     def __init__(self, plain: Decoder) -> None:
@@ -58,7 +58,7 @@ class Int8Decoder(Decoder):
         self.native = _compiled(plain)
 
     def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
-        return torch.bfloat16
+        return self.native.dtype
 
     def _step_layers(
         self,
@@ -90,7 +90,7 @@ class ShortCacheDecoder(Decoder):
         return torch.bfloat16 if sentences > _FEW_SENTENCES else dtype
 
 
-class Int8Encoder(Encoder):
+class CompiledEncoder(Encoder):
     """
     An `Encoder` that is one call of compiled functions.
 
@@ -114,15 +114,17 @@ class Int8Encoder(Encoder):
         if weights is not None or time > _LONG or is_masked:
             return super().encode(x, mask, weights)
         stack = self.native.stack
-        keys = torch.empty(batch, stack.heads, time, stack.d_k, dtype=torch.bfloat16)
-        values = torch.empty(batch, stack.heads, time, stack.d_v, dtype=torch.bfloat16)
+        keys, values = (
+            torch.empty(batch, stack.heads, time, width, dtype=self.native.dtype)
+            for width in (stack.d_k, stack.d_v)
+        )
         # every layer writes them anew
         layers = [(keys, values)] * len(self.layers)
         attended = AttendedStates(layers, _rows_of_mask_bias(mask), time)
         return Memory(self.native.run(x, attended), mask)
 
 
-class Int8Output(PrepackedOutput):
+class CompiledOutput(PrepackedOutput):
     """`PrepackedOutput` whose log-softmax is compiled: two passes over the vocabulary."""
 
     def log_probabilities(
