@@ -35,6 +35,7 @@ from heedful.paper.tables import markdown
 _BUDGETS = {"table1": 180.0, "table2": 12_000.0, "table3": 14_400.0, "claims": 2_400.0}
 _THREADS = 1
 _VOCABULARY = 4000
+_LEARNT = 1  # BLEU
 _PARTS = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
 
 
@@ -75,19 +76,23 @@ def _table2(out: Path, names: Sequence[str] = ()) -> dict[str, Any]:
     )
     found = table.to_dict() | {"plan": _written_plan(out)}
     if names:
-        found = _beside(found, read("table2")["found"], names)
+        found = _beside(found, read("table2"), names)
     systems = tuple(map(MeasuredSystem.of, found["here"]))
     Table2(systems, (), found["text"]).draw(RESULTS / "table2.svg")
     return found
 
 
-def _beside(found: dict[str, Any], earlier: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+def _beside(found: dict[str, Any], record: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """Put the systems `names` beside the others of an earlier record."""
-    here = [*found["here"], *(one for one in earlier["here"] if one["name"] not in names)]
+    earlier = record["found"]
+    others = [one for one in earlier["here"] if one["name"] not in names]
+    here = [*found["here"], *others]
+    commits = earlier.get("commits", {}) | {record["commit"]: [one["title"] for one in others]}
     order = [one.name for one in SYSTEMS]
     *differences, last = found["conclusions"]
     return earlier | {
         "here": sorted(here, key=lambda one: order.index(one["name"])),
+        "commits": commits,
         "conclusions": list(dict.fromkeys([*earlier["conclusions"][:-1], *differences, last])),
     }
 
@@ -187,6 +192,8 @@ def _siblings(found: dict[str, Any]) -> str:
     systems = tuple(map(MeasuredSystem.of, found["here"]))
     trained = {one.name for one in systems}
     published = Table2(systems, (), found["text"]).published_rows
+    failed = [one.title for one in systems if one.bleu < _LEARNT]
+    before = [f"{', '.join(titles)}: {commit}" for commit, titles in found["commits"].items()]
     return "\n\n".join(
         [
             f"Multi30k English-German, raw (29,000 pairs), {_VOCABULARY:,} subwords; BLEU, cased, "
@@ -200,11 +207,13 @@ def _siblings(found: dict[str, Any]) -> str:
             markdown(cost_rows(systems)),
             "On the same validation curves, at equal cost:",
             markdown(equal_cost_rows(systems)),
+            *(f"{title} has learnt nothing of use in its steps." for title in failed),
             "![Validation BLEU against operations](table2.svg)",
             *found["conclusions"],
             "Published (BLEU on newstest2014, and the cost of training as printed and by the "
             "paper's formula):",
             markdown(published),
+            f"Trained at an earlier commit: {'; '.join(before)}.",
         ]
     )
 
