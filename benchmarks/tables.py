@@ -48,6 +48,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.system and options.what != "table2":
         parser.error("--system is for table2")
+    if options.system and not (RESULTS / "table2.json").exists():
+        parser.error("--system needs the JSON of the other systems; make the whole table first")
     measured = commit()
     out = options.runs / options.what
     chosen = {"names": options.system} if options.system else {}
@@ -87,7 +89,8 @@ def _beside(found: dict[str, Any], record: dict[str, Any], names: Sequence[str])
     earlier = record["found"]
     others = [one for one in earlier["here"] if one["name"] not in names]
     here = [*found["here"], *others]
-    commits = earlier.get("commits", {}) | {record["commit"]: [one["title"] for one in others]}
+    known = earlier.get("commits", {})
+    commits = {one["title"]: known.get(one["title"], record["commit"]) for one in others}
     order = [one.name for one in SYSTEMS]
     *differences, last = found["conclusions"]
     return earlier | {
@@ -193,7 +196,7 @@ def _siblings(found: dict[str, Any]) -> str:
     trained = {one.name for one in systems}
     published = Table2(systems, (), found["text"]).published_rows
     failed = [one.title for one in systems if one.bleu < _LEARNT]
-    before = [f"{', '.join(titles)}: {commit}" for commit, titles in found["commits"].items()]
+    before = [f"{title}: {commit}" for title, commit in found.get("commits", {}).items()]
     return "\n\n".join(
         [
             f"Multi30k English-German, raw (29,000 pairs), {_VOCABULARY:,} subwords; BLEU, cased, "
@@ -213,7 +216,7 @@ def _siblings(found: dict[str, Any]) -> str:
             "Published (BLEU on newstest2014, and the cost of training as printed and by the "
             "paper's formula):",
             markdown(published),
-            f"Trained at an earlier commit: {'; '.join(before)}.",
+            *([f"Trained at an earlier commit: {', '.join(before)}."] if before else []),
         ]
     )
 

@@ -82,6 +82,8 @@ class TrainedStatement(NamedTuple):
     """Who says so."""
     systems: tuple[TableSystem, ...]
     check: Callable[[Trainings], Checked]
+    all_must_learn: bool = False
+    """Whether one model that has not learnt to translate leaves it open; else the best one must."""
 
 
 def _rows(panel: SizePanel) -> Rows:

@@ -126,7 +126,7 @@ def test_hypotheses_of_a_beam_are_computed_as_one_alone(kind):
             alone = model.start(model.encode(source))
             _, alone = model.step(alone, target[:, 0])
             expected, _ = model.step(alone, target[:, 1])
-            torch.testing.assert_close(together, expected[rows], rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(together, expected[rows], rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("kind", ["packed", "int8"])

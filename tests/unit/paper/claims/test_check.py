@@ -3,7 +3,8 @@ import json
 import pytest
 
 from heedful.errors import RunFolderError, SettingError
-from heedful.paper.claims.check import CLAIMS, check_claims, to_dict, to_markdown
+from heedful.paper.claims.check import CLAIMS, check_claims, leave_open, to_dict, to_markdown
+from heedful.paper.claims.statement import Checked
 
 
 def no_corpus():
@@ -24,6 +25,21 @@ def test_claims_are_decided_drawn_and_kept(tmp_path):
         check_claims(["convolution", "shift"], tmp_path, no_corpus, 1.0, say=said.append) == found
     )
     assert not said  # nothing is measured again
+
+
+@pytest.mark.parametrize(
+    ("name", "bleu", "open_because"),
+    [
+        ("long", [96.0, 0.5, 80.0], "The weakest model has only 0.5 BLEU"),
+        ("long", [96.0, 25.0, 80.0], ""),
+        ("mask", [96.0, 0.1], ""),
+        ("mask", [3.0, 0.1], "The best model has only 3.0 BLEU"),
+    ],
+)
+def test_models_that_did_not_learn_decide_nothing(name, bleu, open_because):
+    checked = leave_open(CLAIMS[name], Checked(False, "Found.", ()), bleu)
+    assert checked.holds is (None if open_because else False)
+    assert open_because in checked.sentence
 
 
 def test_unknown_claims_and_damaged_files_are_refused(tmp_path):

@@ -67,19 +67,19 @@ static inline void four_sums(const Floats *sixteens, float *out) {
     _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps(halves, 1)));
 }
 
-/* Products of four queries, `apart` numbers from each other, and one key. */
-static inline void four_queries(const float *queries, int apart, const void *keys, size_t place, int width,
+/* Products of four queries, rows of `width`, and one key. */
+static inline void four_queries(const float *queries, const void *keys, size_t place, int width,
                                 int is_fp32, float *out) {
     Floats sums[FOUR] = {{0.0f}};
     size_t first = place * (size_t)width;
     int i = 0;
     for (; i + 16 <= width; i += 16) {
         Floats key = sixteen_of(keys, first + i, is_fp32);
-        for (int q = 0; q < FOUR; q++) sums[q] += sixteen(queries + q * apart + i) * key;
+        for (int q = 0; q < FOUR; q++) sums[q] += sixteen(queries + q * width + i) * key;
     }
     four_sums(sums, out);
     for (; i < width; i++)
-        for (int q = 0; q < FOUR; q++) out[q] += queries[q * apart + i] * one_of(keys, first + i, is_fp32);
+        for (int q = 0; q < FOUR; q++) out[q] += queries[q * width + i] * one_of(keys, first + i, is_fp32);
 }
 
 /* Products of a query and four keys. */
@@ -96,6 +96,38 @@ static inline void four_keys(const float *query, const void *keys, const size_t 
     for (; i < width; i++)
         for (int k = 0; k < FOUR; k++)
             out[k] += query[i] * one_of(keys, places[k] * (size_t)width + i, is_fp32);
+}
+
+enum { AHEAD = 8 }; /* keys asked for before they are read; a search's are rarely in a near cache */
+
+/*
+Scores of one query, or of four (`queries`, rows of `width`, scores `apart` numbers from each other),
+for the listed keys. On the way it asks for the values, which are read next.
+*/
+static inline void score_for_one(const float *query, const int *which, int count, const void *keys, int width,
+                                 const void *values, int value_width, int is_fp32, float *scores) {
+    for (int n = 0; n < count; n += FOUR) {
+        size_t places[FOUR];
+        float found[FOUR];
+        for (int k = 0; k < FOUR; k++) { /* the last key again where fewer are left */
+            places[k] = (size_t)which[n + k < count ? n + k : count - 1];
+            if (n + k + AHEAD < count) fetch_row(keys, (size_t)which[n + k + AHEAD], width, is_fp32);
+            fetch_row(values, places[k], value_width, is_fp32);
+        }
+        four_keys(query, keys, places, width, is_fp32, found);
+        for (int k = 0; k < FOUR && n + k < count; k++) scores[n + k] = found[k];
+    }
+}
+
+static inline void score_for_four(const float *queries, const int *which, int count, const void *keys, int width,
+                                  const void *values, int value_width, int is_fp32, float *scores, int apart) {
+    for (int n = 0; n < count; n++) {
+        float found[FOUR];
+        if (n + AHEAD < count) fetch_row(keys, (size_t)which[n + AHEAD], width, is_fp32);
+        fetch_row(values, (size_t)which[n], value_width, is_fp32);
+        four_queries(queries, keys, (size_t)which[n], width, is_fp32, found);
+        for (int q = 0; q < FOUR; q++) scores[q * apart + n] = found[q];
+    }
 }
 
 /* Turn scores into weights that sum to one. */

@@ -123,8 +123,6 @@ static void fill_list(const Attended *view, int first_row, int from, int to, Lis
     }
 }
 
-enum { AHEAD = 8 }; /* keys asked for before they are read; a search's are rarely in a near cache */
-
 /*
 Attention of `width` positions of one sentence with one head. The slots of a sentence hold the
 tokens of all its hypotheses, so only the listed slots are read. Rows of `product` begin with
@@ -155,24 +153,11 @@ static inline __attribute__((always_inline)) void attend(
         }
         int line = row + (view->same ? 0 : w), count = list.counts[line];
         const int *which = list.which + (size_t)line * (size_t)filled;
-        float *out = context + (size_t)w * heads * d_v + head * d_v, found[FOUR];
-        for (int n = 0; n < count; n += together == FOUR ? 1 : FOUR) {
-            if (together == FOUR) {
-                if (n + AHEAD < count) fetch_row(keys, (size_t)which[n + AHEAD], d_k, is_fp32);
-                fetch_row(values, (size_t)which[n], d_v, is_fp32);
-                four_queries(query, d_k, keys, (size_t)which[n], d_k, is_fp32, found);
-                for (int q = 0; q < FOUR; q++) score[q * filled + n] = found[q];
-                continue;
-            }
-            size_t places[FOUR];
-            for (int k = 0; k < FOUR; k++) { /* the last key again where fewer are left */
-                places[k] = (size_t)which[n + k < count ? n + k : count - 1];
-                if (n + k + AHEAD < count) fetch_row(keys, (size_t)which[n + k + AHEAD], d_k, is_fp32);
-                fetch_row(values, places[k], d_v, is_fp32);
-            }
-            four_keys(query, keys, places, d_k, is_fp32, found);
-            for (int k = 0; k < FOUR && n + k < count; k++) score[n + k] = found[k];
-        }
+        float *out = context + (size_t)w * heads * d_v + head * d_v;
+        if (together == FOUR)
+            score_for_four(query, which, count, keys, d_k, values, d_v, is_fp32, score, filled);
+        else
+            score_for_one(query, which, count, keys, d_k, values, d_v, is_fp32, score);
         for (int q = 0; q < together; q++) softmax_row(score + (size_t)q * filled, count);
         if (together == FOUR)
             weigh_for_four(score, filled, which, count, values, d_v, is_fp32, out, heads * d_v);
