@@ -207,8 +207,8 @@ def test_the_beam_can_be_followed_and_gone_through_again(visit):
     page.get_by_label("Text to translate").fill(SENTENCE)
     page.locator("#follow").wait_for()
     page.get_by_text("Follow the beam").click()
-    done(page)
     page.locator("#follow-list li").first.wait_for()
+    done(page)
     slider = page.get_by_label("Step of the search")
     last = int(slider.get_attribute("max"))
     assert last > 1

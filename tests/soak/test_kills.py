@@ -12,7 +12,7 @@ import pytest
 from heedful.data.toy_grammar.corpus import split_pairs
 from tests.support.commands import train_arguments, write_text
 
-LAST = "step-00000120"
+LAST = "step-00000080"
 
 
 @pytest.mark.timeout(900)
@@ -22,7 +22,7 @@ def test_twelve_kills_leave_no_trace(tmp_path, precision, average):
     write_text(tmp_path, pairs, "train")
     write_text(tmp_path, held_out, "valid")
     settings = (
-        "train.steps=120",
+        "train.steps=80",
         "train.checkpoint_steps=2",
         "train.validate_steps=9",
         f"train.precision={precision}",
