@@ -6,33 +6,9 @@ are taken four at a time, so that each key and value is read and widened once fo
 queries take their keys four at a time. Sums are added in one order in both.
 */
 
-#include <immintrin.h>
-
-/* Sixteen numbers at once, in whatever registers there are. */
-typedef float Floats __attribute__((vector_size(64), aligned(4)));
-typedef uint32_t Words __attribute__((vector_size(64), aligned(4)));
-typedef uint16_t Halves __attribute__((vector_size(32), aligned(2)));
-
-static inline Floats sixteen(const float *x) {
-    Floats out;
-    memcpy(&out, x, sizeof out);
-    return out;
-}
-
-static inline Floats sixteen_wide(const uint16_t *x) {
-#if defined(__AVX512F__) /* GCC would widen two halves and join them */
-    __m256i halves = _mm256_loadu_si256((const __m256i *)x);
-    return (Floats)_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16);
-#else
-    Halves halves;
-    memcpy(&halves, x, sizeof halves);
-    return (Floats)(__builtin_convertvector(halves, Words) << 16);
-#endif
-}
-
-/* Sixteen numbers of a row of keys or values, from the i-th on. */
-static inline Floats sixteen_of(const void *row, size_t i, int is_fp32) {
-    return is_fp32 ? sixteen((const float *)row + i) : sixteen_wide((const uint16_t *)row + i);
+/* LANES numbers of a row of keys or values, from the i-th on. */
+static inline Reals numbers_of(const void *row, size_t i, int is_fp32) {
+    return is_fp32 ? some_reals((const float *)row + i) : some_halves((const uint16_t *)row + i);
 }
 
 static inline float one_of(const void *row, size_t i, int is_fp32) {
@@ -53,29 +29,16 @@ static inline void fetch_row(const void *rows, size_t place, int width, int is_f
     for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
 }
 
-enum { FOUR = 4 };
-
-/* The sums of four times sixteen numbers. */
-static inline void four_sums(const Floats *sixteens, float *out) {
-    __m256 eight[FOUR];
-    for (int i = 0; i < FOUR; i++) {
-        const float *x = (const float *)(sixteens + i);
-        eight[i] = _mm256_add_ps(_mm256_loadu_ps(x), _mm256_loadu_ps(x + 8));
-    }
-    __m256 pairs = _mm256_hadd_ps(eight[0], eight[1]), more = _mm256_hadd_ps(eight[2], eight[3]);
-    __m256 halves = _mm256_hadd_ps(pairs, more);
-    _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps(halves, 1)));
-}
-
 /* Products of four queries, rows of `width`, and one key. */
 static inline void four_queries(const float *queries, const void *keys, size_t place, int width,
                                 int is_fp32, float *out) {
-    Floats sums[FOUR] = {{0.0f}};
+    Reals sums[FOUR] = {no_reals(), no_reals(), no_reals(), no_reals()};
     size_t first = place * (size_t)width;
     int i = 0;
-    for (; i + 16 <= width; i += 16) {
-        Floats key = sixteen_of(keys, first + i, is_fp32);
-        for (int q = 0; q < FOUR; q++) sums[q] += sixteen(queries + q * width + i) * key;
+    for (; i + LANES <= width; i += LANES) {
+        Reals key = numbers_of(keys, first + i, is_fp32);
+        UNROLL for (int q = 0; q < FOUR; q++)
+            sums[q] = add_products(sums[q], some_reals(queries + q * width + i), key);
     }
     four_sums(sums, out);
     for (; i < width; i++)
@@ -85,12 +48,12 @@ static inline void four_queries(const float *queries, const void *keys, size_t p
 /* Products of a query and four keys. */
 static inline void four_keys(const float *query, const void *keys, const size_t *places, int width,
                              int is_fp32, float *out) {
-    Floats sums[FOUR] = {{0.0f}};
+    Reals sums[FOUR] = {no_reals(), no_reals(), no_reals(), no_reals()};
     int i = 0;
-    for (; i + 16 <= width; i += 16) {
-        Floats part = sixteen(query + i);
-        for (int k = 0; k < FOUR; k++)
-            sums[k] += part * sixteen_of(keys, places[k] * (size_t)width + i, is_fp32);
+    for (; i + LANES <= width; i += LANES) {
+        Reals part = some_reals(query + i);
+        UNROLL for (int k = 0; k < FOUR; k++)
+            sums[k] = add_products(sums[k], part, numbers_of(keys, places[k] * (size_t)width + i, is_fp32));
     }
     four_sums(sums, out);
     for (; i < width; i++)
@@ -130,40 +93,43 @@ static inline void score_for_four(const float *queries, const int *which, int co
     }
 }
 
-/* Turn scores into weights that sum to one. */
+/* `count` made up to whole registers. */
+static inline int whole_registers(int count) { return (count + LANES - 1) / LANES * LANES; }
+
+/* Turn scores into weights that sum to one. There is room for whole registers. */
 static inline void softmax_row(float *score, int count) {
     float best = -1e30f, sum = 0.0f;
+    int whole = whole_registers(count);
+    for (int n = count; n < whole; n++) score[n] = -1e30f; /* of no weight */
 #pragma omp simd reduction(max : best)
-    for (int n = 0; n < count; n++) best = score[n] > best ? score[n] : best;
-    for (int n = 0; n < count; n++) {
-        score[n] = power_of_e(score[n] - best);
-        sum += score[n];
-    }
+    for (int n = 0; n < whole; n++) best = score[n] > best ? score[n] : best;
+#pragma omp simd reduction(+ : sum)
+    for (int n = 0; n < whole; n++) sum += score[n] = power_of_e(score[n] - best);
     float share = 1.0f / sum;
-    for (int n = 0; n < count; n++) score[n] *= share;
+    for (int n = 0; n < whole; n++) score[n] *= share;
 }
 
 /* out = the sum of some values, each with its weight; `which` says which. */
 static inline void weigh(const float *weights, const int *which, int count, const void *values, int width,
                          int is_fp32, float *out) {
     int first = 0;
-    for (; first + 64 <= width; first += 64) {
-        Floats a = {0.0f}, b = {0.0f}, c = {0.0f}, d = {0.0f};
+    for (; first + FOUR * LANES <= width; first += FOUR * LANES) {
+        Reals sums[FOUR] = {no_reals(), no_reals(), no_reals(), no_reals()};
         for (int n = 0; n < count; n++) {
             size_t at = (size_t)which[n] * (size_t)width + first;
-            a += weights[n] * sixteen_of(values, at, is_fp32);
-            b += weights[n] * sixteen_of(values, at + 16, is_fp32);
-            c += weights[n] * sixteen_of(values, at + 32, is_fp32);
-            d += weights[n] * sixteen_of(values, at + 48, is_fp32);
+            Reals weight = one_input(weights + n);
+            UNROLL for (int i = 0; i < FOUR; i++)
+                sums[i] = add_products(sums[i], weight, numbers_of(values, at + i * LANES, is_fp32));
         }
-        Floats all[4] = {a, b, c, d};
-        memcpy(out + first, all, sizeof all);
+        UNROLL for (int i = 0; i < FOUR; i++) store_reals(out + first + i * LANES, sums[i]);
     }
-    for (; first + 16 <= width; first += 16) {
-        Floats sum = {0.0f};
-        for (int n = 0; n < count; n++)
-            sum += weights[n] * sixteen_of(values, (size_t)which[n] * (size_t)width + first, is_fp32);
-        memcpy(out + first, &sum, sizeof sum);
+    for (; first + LANES <= width; first += LANES) {
+        Reals sum = no_reals();
+        for (int n = 0; n < count; n++) {
+            size_t at = (size_t)which[n] * (size_t)width + first;
+            sum = add_products(sum, one_input(weights + n), numbers_of(values, at, is_fp32));
+        }
+        store_reals(out + first, sum);
     }
     for (; first < width; first++) {
         float sum = 0.0f;
@@ -177,13 +143,14 @@ static inline void weigh(const float *weights, const int *which, int count, cons
 static inline void weigh_for_four(const float *weights, int weights_apart, const int *which, int count,
                                   const void *values, int width, int is_fp32, float *out, int out_apart) {
     int first = 0;
-    for (; first + 16 <= width; first += 16) {
-        Floats sums[FOUR] = {{0.0f}};
+    for (; first + LANES <= width; first += LANES) {
+        Reals sums[FOUR] = {no_reals(), no_reals(), no_reals(), no_reals()};
         for (int n = 0; n < count; n++) {
-            Floats value = sixteen_of(values, (size_t)which[n] * (size_t)width + first, is_fp32);
-            for (int q = 0; q < FOUR; q++) sums[q] += weights[q * weights_apart + n] * value;
+            Reals value = numbers_of(values, (size_t)which[n] * (size_t)width + first, is_fp32);
+            UNROLL for (int q = 0; q < FOUR; q++)
+                sums[q] = add_products(sums[q], one_input(weights + q * weights_apart + n), value);
         }
-        for (int q = 0; q < FOUR; q++) memcpy(out + q * out_apart + first, sums + q, sizeof *sums);
+        UNROLL for (int q = 0; q < FOUR; q++) store_reals(out + q * out_apart + first, sums[q]);
     }
     for (; first < width; first++)
         for (int q = 0; q < FOUR; q++) {

@@ -14,62 +14,8 @@ rows are beside it.
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
-#if defined(__AVX512VNNI__)
-#include <immintrin.h>
-#define CAN_MULTIPLY 1
-enum { LANES = 16, MOST_LEVELS = 127, TALL = 8 };
-typedef __m512i Ints;
-static inline Ints no_ints(void) { return _mm512_setzero_si512(); }
-static inline Ints four_inputs(const uint8_t *x) {
-    int32_t four;
-    memcpy(&four, x, 4);
-    return _mm512_set1_epi32(four);
-}
-static inline Ints some_weights(const int8_t *w) { return _mm512_loadu_si512(w); }
-static inline Ints add_dots(Ints sum, Ints x, Ints w) { return _mm512_dpbusd_epi32(sum, x, w); }
-static inline void store_ints(int32_t *to, Ints sum) { _mm512_storeu_si512(to, sum); }
-typedef __m512 Reals;
-static inline Reals no_reals(void) { return _mm512_setzero_ps(); }
-static inline Reals one_input(const float *x) { return _mm512_set1_ps(*x); }
-static inline Reals some_reals(const float *w) { return _mm512_loadu_ps(w); }
-static inline Reals add_products(Reals sum, Reals x, Reals w) { return _mm512_fmadd_ps(x, w, sum); }
-static inline void store_reals(float *to, Reals sum) { _mm512_storeu_ps(to, sum); }
-#elif defined(__AVX2__)
-#include <immintrin.h>
-#define CAN_MULTIPLY 1
-typedef __m256i Ints;
-enum { LANES = 8, TALL = 6 }; /* of 16 registers 12 hold sums */
-static inline Ints no_ints(void) { return _mm256_setzero_si256(); }
-static inline Ints four_inputs(const uint8_t *x) {
-    int32_t four;
-    memcpy(&four, x, 4);
-    return _mm256_set1_epi32(four);
-}
-static inline Ints some_weights(const int8_t *w) { return _mm256_loadu_si256((const Ints *)w); }
-static inline void store_ints(int32_t *to, Ints sum) { _mm256_storeu_si256((Ints *)to, sum); }
-typedef __m256 Reals;
-static inline Reals no_reals(void) { return _mm256_setzero_ps(); }
-static inline Reals one_input(const float *x) { return _mm256_broadcast_ss(x); }
-static inline Reals some_reals(const float *w) { return _mm256_loadu_ps(w); }
-static inline Reals add_products(Reals sum, Reals x, Reals w) { return _mm256_fmadd_ps(x, w, sum); }
-static inline void store_reals(float *to, Reals sum) { _mm256_storeu_ps(to, sum); }
-#if defined(__AVXVNNI__)
-enum { MOST_LEVELS = 127 };
-static inline Ints add_dots(Ints sum, Ints x, Ints w) { return _mm256_dpbusd_avx_epi32(sum, x, w); }
-#else
-/* Two products are added in 16 bits here, which larger numbers would overflow. */
-enum { MOST_LEVELS = 63 };
-static inline Ints add_dots(Ints sum, Ints x, Ints w) {
-    Ints pairs = _mm256_maddubs_epi16(x, w);
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
-}
-#endif
-#else
-#define CAN_MULTIPLY 0
-enum { LANES = 0, MOST_LEVELS = 0 };
-#endif
+#include "vectors.h"
 
 enum { GROUP = 4 }; /* panels; a matrix is filled up with zeros to whole groups */
 
@@ -83,8 +29,6 @@ typedef struct {
 } Product;
 
 #if CAN_MULTIPLY
-/* Sums stay in registers only if every loop over them is unrolled: else GCC copies them at each step. */
-#define UNROLL _Pragma("GCC unroll 8")
 #define INT8_TILE(ROWS, PANELS)                                                                   \
     static void int8_tile_##ROWS##_##PANELS(const Product *by, int panel, const void *rows,       \
                                             const float *largest, float *out) {                   \

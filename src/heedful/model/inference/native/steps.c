@@ -145,6 +145,7 @@ static inline __attribute__((always_inline)) void attend(
         in = product + (size_t)w * in_width + 2 * heads * d_k + head * d_v;
         keep_row(in, d_v, at, is_fp32, values);
     }
+    int apart = whole_registers(filled);
     for (int w = 0, together; w < width; w += together) {
         together = view->same && w + FOUR <= width ? FOUR : 1;
         for (int q = 0; q < together; q++) {
@@ -155,12 +156,12 @@ static inline __attribute__((always_inline)) void attend(
         const int *which = list.which + (size_t)line * (size_t)filled;
         float *out = context + (size_t)w * heads * d_v + head * d_v;
         if (together == FOUR)
-            score_for_four(query, which, count, keys, d_k, values, d_v, is_fp32, score, filled);
+            score_for_four(query, which, count, keys, d_k, values, d_v, is_fp32, score, apart);
         else
             score_for_one(query, which, count, keys, d_k, values, d_v, is_fp32, score);
-        for (int q = 0; q < together; q++) softmax_row(score + (size_t)q * filled, count);
+        for (int q = 0; q < together; q++) softmax_row(score + (size_t)q * apart, count);
         if (together == FOUR)
-            weigh_for_four(score, filled, which, count, values, d_v, is_fp32, out, heads * d_v);
+            weigh_for_four(score, apart, which, count, values, d_v, is_fp32, out, heads * d_v);
         else
             weigh(score, which, count, values, d_v, is_fp32, out);
     }
@@ -282,7 +283,7 @@ static size_t rounded(size_t bytes) { return (bytes + 255) / 256 * 256; }
 /* Bytes of scratch memory of `attend`: four queries and their scores. */
 static size_t scratch_for(const Stack *stack, const Work *work) {
     int filled = work->own.filled > work->source.filled ? work->own.filled : work->source.filled;
-    return rounded(FOUR * (size_t)(stack->d_k + filled) * sizeof(float));
+    return rounded(FOUR * (size_t)(stack->d_k + whole_registers(filled)) * sizeof(float));
 }
 
 /* Bytes that every thread needs: scratch, lists, and room for this many sentences. */

@@ -1,0 +1,90 @@
+/*
+A register of LANES numbers, and what is done with it, for each set of instructions.
+
+GCC's own vectors would do for floats, but where one is longer than a register it keeps it in memory.
+*/
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX512VNNI__)
+#include <immintrin.h>
+#define CAN_MULTIPLY 1
+enum { LANES = 16, MOST_LEVELS = 127, TALL = 8 };
+typedef __m512i Ints;
+static inline Ints no_ints(void) { return _mm512_setzero_si512(); }
+static inline Ints four_inputs(const uint8_t *x) {
+    int32_t four;
+    memcpy(&four, x, 4);
+    return _mm512_set1_epi32(four);
+}
+static inline Ints some_weights(const int8_t *w) { return _mm512_loadu_si512(w); }
+static inline Ints add_dots(Ints sum, Ints x, Ints w) { return _mm512_dpbusd_epi32(sum, x, w); }
+static inline void store_ints(int32_t *to, Ints sum) { _mm512_storeu_si512(to, sum); }
+typedef __m512 Reals;
+static inline Reals no_reals(void) { return _mm512_setzero_ps(); }
+static inline Reals one_input(const float *x) { return _mm512_set1_ps(*x); }
+static inline Reals some_reals(const float *w) { return _mm512_loadu_ps(w); }
+static inline Reals add_products(Reals sum, Reals x, Reals w) { return _mm512_fmadd_ps(x, w, sum); }
+static inline void store_reals(float *to, Reals sum) { _mm512_storeu_ps(to, sum); }
+static inline Reals some_halves(const uint16_t *x) {
+    __m256i halves = _mm256_loadu_si256((const __m256i *)x);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+}
+static inline __m256 eight_sums(Reals x) {
+    return _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+}
+#elif defined(__AVX2__)
+#include <immintrin.h>
+#define CAN_MULTIPLY 1
+typedef __m256i Ints;
+enum { LANES = 8, TALL = 6 }; /* of 16 registers 12 hold sums */
+static inline Ints no_ints(void) { return _mm256_setzero_si256(); }
+static inline Ints four_inputs(const uint8_t *x) {
+    int32_t four;
+    memcpy(&four, x, 4);
+    return _mm256_set1_epi32(four);
+}
+static inline Ints some_weights(const int8_t *w) { return _mm256_loadu_si256((const Ints *)w); }
+static inline void store_ints(int32_t *to, Ints sum) { _mm256_storeu_si256((Ints *)to, sum); }
+typedef __m256 Reals;
+static inline Reals no_reals(void) { return _mm256_setzero_ps(); }
+static inline Reals one_input(const float *x) { return _mm256_broadcast_ss(x); }
+static inline Reals some_reals(const float *w) { return _mm256_loadu_ps(w); }
+static inline Reals add_products(Reals sum, Reals x, Reals w) { return _mm256_fmadd_ps(x, w, sum); }
+static inline void store_reals(float *to, Reals sum) { _mm256_storeu_ps(to, sum); }
+static inline Reals some_halves(const uint16_t *x) {
+    __m128i halves = _mm_loadu_si128((const __m128i *)x);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+}
+static inline __m256 eight_sums(Reals x) { return x; }
+#if defined(__AVXVNNI__)
+enum { MOST_LEVELS = 127 };
+static inline Ints add_dots(Ints sum, Ints x, Ints w) { return _mm256_dpbusd_avx_epi32(sum, x, w); }
+#else
+/* Two products are added in 16 bits here, which larger numbers would overflow. */
+enum { MOST_LEVELS = 63 };
+static inline Ints add_dots(Ints sum, Ints x, Ints w) {
+    Ints pairs = _mm256_maddubs_epi16(x, w);
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+#endif
+#else
+#define CAN_MULTIPLY 0
+enum { LANES = 0, MOST_LEVELS = 0 };
+#endif
+
+#if CAN_MULTIPLY
+/* Sums stay in registers only if every loop over them is unrolled: else GCC copies them at each step. */
+#define UNROLL _Pragma("GCC unroll 8")
+
+enum { FOUR = 4 };
+
+/* The sum of the numbers of each of four registers. */
+static inline void four_sums(const Reals *x, float *out) {
+    __m256 pairs = _mm256_hadd_ps(eight_sums(x[0]), eight_sums(x[1]));
+    __m256 more = _mm256_hadd_ps(eight_sums(x[2]), eight_sums(x[3]));
+    __m256 halves = _mm256_hadd_ps(pairs, more);
+    _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps(halves, 1)));
+}
+#endif
