@@ -61,9 +61,10 @@ class Int8Linear(nn.Module):
     """
     A linear layer with weights rounded to 8 bits.
 
-    `levels`: largest absolute value of a quantized input; what this CPU supports if None.
+    `levels`: largest absolute value of a quantized input or weight; what this processor supports
+    if None.
 
-    Relative error of a product about 0.8 %; bf16 has 0.2 %. No gradients.
+    Relative error of a product about 0.8 %, with 63 levels twice that; bf16 has 0.2 %.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Int8Linear(nn.Module):
         self.zero = 0 if nonnegative else levels + 1
         self.levels = 2 * levels + 1 if nonnegative else levels
         weight = weight.detach().float()
-        self.scales = weight.abs().amax(dim=1).clamp_(min=1e-12) / 127
+        self.scales = weight.abs().amax(dim=1).clamp_(min=1e-12) / levels
         rounded = (weight / self.scales.unsqueeze(1)).round_().to(torch.int8)
         self.packed = torch.ops.onednn.qlinear_prepack(rounded.contiguous(), None)
         self.zeros = torch.zeros(len(weight), dtype=torch.long)

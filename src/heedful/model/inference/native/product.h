@@ -39,12 +39,12 @@ typedef struct {
         Ints sum[ROWS][PANELS];                                                                   \
         UNROLL for (int r = 0; r < ROWS; r++)                                                     \
             UNROLL for (int p = 0; p < PANELS; p++) sum[r][p] = no_ints();                        \
-        for (int k = 0; k < inner; k += 4) {                                                      \
-            Ints w[PANELS];                                                                       \
+        for (int k = 0; k < inner; k += TOGETHER) {                                               \
+            Inputs w[PANELS];                                                                     \
             UNROLL for (int p = 0; p < PANELS; p++)                                               \
                 w[p] = some_weights(weights + p * apart + (size_t)k * LANES);                     \
             UNROLL for (int r = 0; r < ROWS; r++) {                                               \
-                Ints in = four_inputs(x + (size_t)r * inner + k);                                 \
+                Inputs in = some_inputs(x + (size_t)r * inner + k);                               \
                 UNROLL for (int p = 0; p < PANELS; p++)                                           \
                     sum[r][p] = add_dots(sum[r][p], in, w[p]);                                    \
             }                                                                                     \
@@ -61,12 +61,19 @@ typedef struct {
         }                                                                                         \
     }
 
-static inline void finish(const Product *by, const int32_t *whole, float largest, int first,
-                          int columns, float *out) {
-    const int32_t *sums = by->sums + first;
-    const float *scales = by->scales + first, *bias = by->bias + first;
+/* Without `restrict` these short loops would spend their time on whether `out` overlaps the rest. */
+static inline void finish(const Product *by, const int32_t *restrict whole, float largest, int first,
+                          int columns, float *restrict out) {
+    const int32_t *restrict sums = by->sums + first;
+    const float *restrict scales = by->scales + first, *restrict bias = by->bias + first;
     for (int i = 0; i < columns; i++)
         out[i] = (float)(whole[i] - sums[i]) * (scales[i] * largest) + bias[i];
+}
+
+static inline void add_bias(const Product *by, const float *restrict whole, int first, int columns,
+                            float *restrict out) {
+    const float *restrict bias = by->bias + first;
+    for (int i = 0; i < columns; i++) out[i] = whole[i] + bias[i];
 }
 
 #define FP32_TILE(ROWS, PANELS)                                                                   \
@@ -94,7 +101,10 @@ static inline void finish(const Product *by, const int32_t *whole, float largest
         UNROLL for (int r = 0; r < ROWS; r++) {                                                   \
             float *to = out + (size_t)r * by->outer + first;                                      \
             UNROLL for (int p = 0; p < PANELS; p++) store_reals(whole + p * LANES, sum[r][p]);    \
-            for (int i = 0; i < columns; i++) to[i] = whole[i] + by->bias[first + i];             \
+            if (columns == PANELS * LANES)                                                        \
+                add_bias(by, whole, first, PANELS * LANES, to);                                   \
+            else                                                                                  \
+                add_bias(by, whole, first, columns, to);                                          \
         }                                                                                         \
     }
 

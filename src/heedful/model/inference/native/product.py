@@ -32,7 +32,7 @@ class Product(ctypes.Structure):
 
 
 _FUNCTIONS = (
-    *("lanes", "most_levels", "memory_for", "run_layers"),
+    *("lanes", "together", "most_levels", "memory_for", "run_layers"),
     *("log_probabilities", "product_rows", "best_of_rows"),
 )
 
@@ -74,16 +74,17 @@ def why_not_native() -> str:
 
 
 def can_multiply(inner: int) -> bool:
-    """Decide whether rows of this width, a multiple of four, can be multiplied."""
-    return native_products() is not None and inner % _FOUR == 0
+    """Decide whether rows of this width, a multiple of four or eight, can be multiplied."""
+    library = native_products()
+    return library is not None and inner % library.together() == 0
 
 
 class NativeLinear(nn.Module):
     """
     A linear layer by compiled functions; no gradients.
 
-    `weight`: the matrix; `d_in` must be a multiple of four. `library`: where the functions are;
-    what was compiled for this machine if None.
+    `weight`: the matrix; `d_in` must be what `can_multiply` takes. `library`: where the functions
+    are; what was compiled for this machine if None.
 
     What a row gives does not depend on the rows beside it.
 
@@ -102,7 +103,7 @@ class NativeLinear(nn.Module):
     ) -> None:
         super().__init__()
         library = library or native_products()
-        if library is None or weight.size(1) % _FOUR:
+        if library is None or weight.size(1) % library.together():
             raise RuntimeError("steps.c has no product for this matrix on this machine")
         self.library = library
         self.outer, self.inner = weight.shape
@@ -169,7 +170,7 @@ class NativeInt8Linear(NativeLinear):
     `nonnegative`: whether inputs come from a ReLU.
 
     Each row of inputs is quantized with a scale of its own; weights once, with one scale per
-    output.
+    output. Where the processor adds products in 16 bits (AVX2 without VNNI), both have 7 bits.
     """
 
     def __init__(
@@ -185,7 +186,7 @@ class NativeInt8Linear(NativeLinear):
         steps = 2 * self.levels + 1 if nonnegative else self.levels
         zero = 0 if nonnegative else self.levels + 1
         weight = weight.detach().float()
-        scales = weight.abs().amax(dim=1).clamp_(min=1e-12) / 127
+        scales = weight.abs().amax(dim=1).clamp_(min=1e-12) / self.levels
         filled = torch.zeros(self.filled, self.inner, dtype=torch.int8)
         filled[: self.outer] = (weight / scales.unsqueeze(1)).round_()
         self.weights = self._panels(filled, _FOUR)

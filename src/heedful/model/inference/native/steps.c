@@ -13,6 +13,7 @@ alone, so the result depends neither on the number of threads nor on other rows.
 #include "product.h"
 
 int lanes(void) { return LANES; }
+int together(void) { return TOGETHER; }
 int most_levels(void) { return MOST_LEVELS; }
 
 #if CAN_MULTIPLY

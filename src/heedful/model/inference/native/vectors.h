@@ -10,7 +10,7 @@ GCC's own vectors would do for floats, but where one is longer than a register i
 #if defined(__AVX512VNNI__)
 #include <immintrin.h>
 #define CAN_MULTIPLY 1
-enum { LANES = 16, MOST_LEVELS = 127, TALL = 8 };
+enum { LANES = 16, MOST_LEVELS = 127, TOGETHER = 4, TALL = 8 };
 typedef __m512i Ints;
 static inline Ints no_ints(void) { return _mm512_setzero_si512(); }
 static inline Ints four_inputs(const uint8_t *x) {
@@ -18,8 +18,8 @@ static inline Ints four_inputs(const uint8_t *x) {
     memcpy(&four, x, 4);
     return _mm512_set1_epi32(four);
 }
-static inline Ints some_weights(const int8_t *w) { return _mm512_loadu_si512(w); }
-static inline Ints add_dots(Ints sum, Ints x, Ints w) { return _mm512_dpbusd_epi32(sum, x, w); }
+static inline Ints weights_of_four(const int8_t *w) { return _mm512_loadu_si512(w); }
+static inline Ints add_four(Ints sum, Ints x, Ints w) { return _mm512_dpbusd_epi32(sum, x, w); }
 static inline void store_ints(int32_t *to, Ints sum) { _mm512_storeu_si512(to, sum); }
 typedef __m512 Reals;
 static inline Reals no_reals(void) { return _mm512_setzero_ps(); }
@@ -45,7 +45,7 @@ static inline Ints four_inputs(const uint8_t *x) {
     memcpy(&four, x, 4);
     return _mm256_set1_epi32(four);
 }
-static inline Ints some_weights(const int8_t *w) { return _mm256_loadu_si256((const Ints *)w); }
+static inline Ints weights_of_four(const int8_t *w) { return _mm256_loadu_si256((const Ints *)w); }
 static inline void store_ints(int32_t *to, Ints sum) { _mm256_storeu_si256((Ints *)to, sum); }
 typedef __m256 Reals;
 static inline Reals no_reals(void) { return _mm256_setzero_ps(); }
@@ -59,19 +59,19 @@ static inline Reals some_halves(const uint16_t *x) {
 }
 static inline __m256 eight_sums(Reals x) { return x; }
 #if defined(__AVXVNNI__)
-enum { MOST_LEVELS = 127 };
-static inline Ints add_dots(Ints sum, Ints x, Ints w) { return _mm256_dpbusd_avx_epi32(sum, x, w); }
+enum { MOST_LEVELS = 127, TOGETHER = 4 };
+static inline Ints add_four(Ints sum, Ints x, Ints w) { return _mm256_dpbusd_avx_epi32(sum, x, w); }
 #else
-/* Two products are added in 16 bits here, which larger numbers would overflow. */
-enum { MOST_LEVELS = 63 };
-static inline Ints add_dots(Ints sum, Ints x, Ints w) {
-    Ints pairs = _mm256_maddubs_epi16(x, w);
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+/* Four products are added in 16 bits, which larger numbers would overflow: 4 * 127 * 63 < 2^15. */
+enum { MOST_LEVELS = 63, TOGETHER = 8 };
+static inline Ints add_eight(Ints sum, Ints x, Ints w, Ints y, Ints v) {
+    Ints fours = _mm256_add_epi16(_mm256_maddubs_epi16(x, w), _mm256_maddubs_epi16(y, v));
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(fours, _mm256_set1_epi16(1)));
 }
 #endif
 #else
 #define CAN_MULTIPLY 0
-enum { LANES = 0, MOST_LEVELS = 0 };
+enum { LANES = 0, MOST_LEVELS = 0, TOGETHER = 0 };
 #endif
 
 #if CAN_MULTIPLY
@@ -79,6 +79,32 @@ enum { LANES = 0, MOST_LEVELS = 0 };
 #define UNROLL _Pragma("GCC unroll 8")
 
 enum { FOUR = 4 };
+
+/* TOGETHER inputs of a row, or these inputs of LANES outputs; a panel has four of all outputs first. */
+typedef struct {
+    Ints four[TOGETHER / FOUR];
+} Inputs;
+
+static inline Inputs some_inputs(const uint8_t *x) {
+    Inputs in;
+    UNROLL for (int i = 0; i < TOGETHER / FOUR; i++) in.four[i] = four_inputs(x + FOUR * i);
+    return in;
+}
+
+static inline Inputs some_weights(const int8_t *w) {
+    Inputs in;
+    UNROLL for (int i = 0; i < TOGETHER / FOUR; i++) in.four[i] = weights_of_four(w + FOUR * i * LANES);
+    return in;
+}
+
+/* Add their products to the sums of LANES outputs. */
+static inline Ints add_dots(Ints sum, Inputs x, Inputs w) {
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+    return add_four(sum, x.four[0], w.four[0]);
+#else
+    return add_eight(sum, x.four[0], w.four[0], x.four[1], w.four[1]);
+#endif
+}
 
 /* The sum of the numbers of each of four registers. */
 static inline void four_sums(const Reals *x, float *out) {
