@@ -1,14 +1,15 @@
 """
 The paper's tables again, and the claims: what `heedful paper` made for the pages of results.
 
-    python -m benchmarks.tables table1 | table2 | table3 | claims [--system NAME ...]
+    python -m benchmarks.tables table1 | table2 | table3 | claims [--system NAME ...] [--plan FILE]
 
 Writes `docs/results/NAME.json`, the pictures and the page from them. Table 2 and Table 3 are
 trained on Multi30k English-German, raw; the claims on the embedded grammar. A run whose JSON is
 there is made again by the plan in it, step by step; what a folder holds is not made again.
 
-`--system` trains some systems of Table 2 only, and keeps what the JSON has of the others. `--runs`
-names the folder of models.
+`--system` trains some systems of Table 2, or rows of Table 3, only, and keeps what the JSON has of
+the others. `--plan` names the plan of all, where there is no JSON yet. `--runs` names the folder of
+models.
 """
 
 import argparse
@@ -25,9 +26,11 @@ from heedful.paper.claims.check import CLAIMS, check_claims, to_dict
 from heedful.paper.claims.statement import Checked
 from heedful.paper.systems.corpus import TableCorpus, find_corpus, grammar_corpus
 from heedful.paper.systems.measured import MeasuredSystem
-from heedful.paper.systems.report import cost_rows, equal_cost_rows
+from heedful.paper.systems.plan import describe
+from heedful.paper.systems.report import cost_rows, equal_cost_rows, plain
 from heedful.paper.systems.table2 import SYSTEMS, Table2, make_table2
-from heedful.paper.systems.table3 import Table3, make_table3
+from heedful.paper.systems.table3 import SYSTEMS as ROWS
+from heedful.paper.systems.table3 import Table3, train_rows
 from heedful.paper.table1 import make_table1
 from heedful.paper.tables import markdown
 
@@ -45,14 +48,18 @@ def main() -> None:
     parser.add_argument("what", choices=_MAKERS)
     parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "tables")
     parser.add_argument("--system", action="append", default=[], metavar="NAME")
+    parser.add_argument("--plan", type=Path, metavar="FILE")
     options = parser.parse_args()
-    if options.system and options.what != "table2":
-        parser.error("--system is for table2")
-    if options.system and not (RESULTS / "table2.json").exists():
-        parser.error("--system needs the JSON of the other systems; make the whole table first")
+    has_record = (RESULTS / f"{options.what}.json").exists()
+    if (options.system or options.plan) and options.what not in ("table2", "table3"):
+        parser.error("--system and --plan are for table2 and table3")
+    if options.plan and has_record:
+        parser.error("--plan is for a table without JSON, which has the plan in it")
+    if options.system and not (has_record or options.plan):
+        parser.error("--system needs the JSON of the other systems, or --plan")
     measured = commit()
     out = options.runs / options.what
-    chosen = {"names": options.system} if options.system else {}
+    chosen = {"names": options.system, "given": options.plan} if options.system else {}
     found = _MAKERS[options.what](out, **chosen)
     keep(options.what, found, measured)
     rewrite()
@@ -70,43 +77,50 @@ def _table1(out: Path) -> dict[str, Any]:
     }
 
 
-def _table2(out: Path, names: Sequence[str] = ()) -> dict[str, Any]:
+def _table2(out: Path, names: Sequence[str] = (), given: Path | None = None) -> dict[str, Any]:
     """Train the siblings of Table 2's systems, and put them beside those of earlier calls."""
-    text, plan = multi30k(out.parent), _plan(out, names)
+    text, whole = multi30k(out.parent), _whole_plan(out.name, given)
+    plan = _write_plan(out, whole, names)
     table = make_table2(
         *(text, out, _BUDGETS["table2"]), names=names, plan=plan, threads=_THREADS, say=print
     )
-    found = table.to_dict() | {"plan": _written_plan(out)}
-    if names:
-        found = _beside(found, read("table2"), names)
+    found = table.to_dict() | {"plan": whole or _read_json(out / "plan.json")}
+    if names and given is None:
+        found = _beside(found, read("table2"), names, [one.name for one in SYSTEMS])
+        *differences, last = found["conclusions"]
+        earlier = read("table2")["found"]["conclusions"][:-1]
+        found["conclusions"] = list(dict.fromkeys([*earlier, *differences, last]))
     systems = tuple(map(MeasuredSystem.of, found["here"]))
     Table2(systems, (), found["text"]).draw(RESULTS / "table2.svg")
     return found
 
 
-def _beside(found: dict[str, Any], record: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Put the systems `names` beside the others of an earlier record."""
+def _table3(out: Path, names: Sequence[str] = (), given: Path | None = None) -> dict[str, Any]:
+    """Train the rows of Table 3, and put them beside those of earlier calls."""
+    text, whole = multi30k(out.parent), _whole_plan(out.name, given)
+    plan = _write_plan(out, whole, names)
+    measured = train_rows(
+        *(text, out, _BUDGETS["table3"]), names=names, plan=plan, threads=_THREADS, say=print
+    )
+    found = {"here": plain(measured), "text": describe(text)}
+    found["plan"] = whole or _read_json(out / "plan.json")
+    if names and given is None:
+        found = _beside(found, read("table3"), names, [one.name for one in ROWS])
+    table = Table3(tuple(map(MeasuredSystem.of, found["here"])), found["text"])
+    table.draw(RESULTS / "table3.svg")
+    return found | table.to_dict()
+
+
+def _beside(
+    found: dict[str, Any], record: dict[str, Any], names: Sequence[str], order: Sequence[str]
+) -> dict[str, Any]:
+    """Put the systems `names` beside the others of an earlier record, in an order."""
     earlier = record["found"]
     others = [one for one in earlier["here"] if one["name"] not in names]
-    here = [*found["here"], *others]
     known = earlier.get("commits", {})
     commits = {one["title"]: known.get(one["title"], record["commit"]) for one in others}
-    order = [one.name for one in SYSTEMS]
-    *differences, last = found["conclusions"]
-    return earlier | {
-        "here": sorted(here, key=lambda one: order.index(one["name"])),
-        "commits": commits,
-        "conclusions": list(dict.fromkeys([*earlier["conclusions"][:-1], *differences, last])),
-    }
-
-
-def _table3(out: Path) -> dict[str, Any]:
-    """Train the rows of Table 3."""
-    table = make_table3(
-        multi30k(out.parent), out, _BUDGETS["table3"], plan=_plan(out), threads=_THREADS, say=print
-    )
-    table.draw(RESULTS / "table3.svg")
-    return table.to_dict() | {"plan": _written_plan(out)}
+    here = sorted([*found["here"], *others], key=lambda one: order.index(one["name"]))
+    return earlier | found | {"here": here, "commits": commits, "plan": earlier["plan"]}
 
 
 def _claims(out: Path) -> dict[str, Any]:
@@ -142,22 +156,30 @@ def multi30k(folder: Path) -> TableCorpus:
     return find_corpus(text, "en", _VOCABULARY)
 
 
-def _plan(out: Path, names: Sequence[str] = ()) -> Path | None:
-    """Write the plan of the run that the page has, to make that one, or `names` of it, again."""
-    if not (RESULTS / f"{out.name}.json").exists():
+def _whole_plan(name: str, given: Path | None) -> dict[str, Any] | None:
+    """Read the plan of all systems: one that is given, or that of the run that the page has."""
+    if given is not None:
+        return _read_json(given)
+    if not (RESULTS / f"{name}.json").exists():
+        return None
+    plan: dict[str, Any] = read(name)["found"]["plan"]
+    return plan
+
+
+def _write_plan(out: Path, plan: dict[str, Any] | None, names: Sequence[str]) -> Path | None:
+    """Write a plan, or the part of it for `names`, to make that run again."""
+    if plan is None:
         return None
     out.mkdir(parents=True, exist_ok=True)
     file = out / "earlier.json"
-    plan = read(out.name)["found"]["plan"]
-    if names:
-        plan["systems"] = [one for one in plan["systems"] if one["name"] in names]
-    file.write_text(json.dumps(plan), encoding="utf-8")
+    chosen = [one for one in plan["systems"] if not names or one["name"] in names]
+    file.write_text(json.dumps(plan | {"systems": chosen}), encoding="utf-8")
     return file
 
 
-def _written_plan(out: Path) -> dict[str, Any]:
-    plan: dict[str, Any] = json.loads((out / "plan.json").read_text(encoding="utf-8"))
-    return plan
+def _read_json(file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
 
 
 def body() -> str:
@@ -223,8 +245,20 @@ def _siblings(found: dict[str, Any]) -> str:
 
 def _variations(found: dict[str, Any]) -> str:
     table = Table3(tuple(map(MeasuredSystem.of, found["here"])), found["text"])
-    picture = "![Published and measured perplexity and BLEU](table3.svg)"
-    return "\n\n".join([markdown(table.rows), picture, *found["conclusions"]])
+    before = [f"{title}: {commit}" for title, commit in found.get("commits", {}).items()]
+    return "\n\n".join(
+        [
+            f"Multi30k English-German, raw (29,000 pairs), {_VOCABULARY:,} subwords; perplexity by "
+            "subword and BLEU, cased, on the validation text, beam 4, the average of the last "
+            f"checkpoints. The steps are those of a plan of all {len(ROWS)} trainings in "
+            f"{found['plan']['budget'] / 3600:.0f} hours (`--threads 1`). Trainings ran beside "
+            "each other, at counted time.",
+            markdown(table.rows),
+            "![Published and measured perplexity and BLEU](table3.svg)",
+            *found["conclusions"],
+            *([f"Trained at an earlier commit: {', '.join(before)}."] if before else []),
+        ]
+    )
 
 
 def _decided(found: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ times as many steps, as there. Two more seeds of the base row show how much two 
 model differ.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -114,7 +114,7 @@ class Table3:
     """The published rows beside ours."""
 
     systems: tuple[MeasuredSystem, ...]
-    """Those of `SYSTEMS`, none of them an ensemble."""
+    """All or some of `SYSTEMS`, two trainings of the base row among them."""
     text: str
     narrow: int = 1
     """By how much models are narrower than by the rule."""
@@ -135,9 +135,9 @@ class Table3:
 
     @property
     def pairs(self) -> list[tuple[PublishedRow, MeasuredSystem]]:
-        """Each published row with ours."""
+        """Each published row with ours, where we have one."""
         found = {one.name: one for one in self.systems}
-        return [(row, found[row.name]) for row in PUBLISHED]
+        return [(row, found[row.name]) for row in PUBLISHED if row.name in found]
 
     @property
     def rows(self) -> Rows:
@@ -179,7 +179,10 @@ class Table3:
             for _, one in self.pairs
             if any(noise.exceeds(value) for noise, value in self._against(one))
         ]
+        found = {one.name for one in self.systems}
+        missing = [row.title for row in PUBLISHED if row.name not in found]
         return [
+            *([f"Not trained: {', '.join(missing)}."] if missing else []),
             f"{len(self.seeds)} trainings of the base row have perplexity {perplexity.mean:.2f} "
             f"with a standard deviation of {perplexity.deviation:.3f}, and BLEU {bleu.mean:.2f} "
             f"with one of {bleu.deviation:.2f}. So a row is marked (*) where it differs by more "
@@ -250,6 +253,29 @@ def _perplexity(one: MeasuredSystem) -> float:
     return one.perplexity
 
 
+def train_rows(
+    corpus: TableCorpus,
+    out: Path,
+    budget: float,
+    *,
+    names: Sequence[str] = (),
+    plan: Path | None = None,
+    threads: int = 0,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[MeasuredSystem]:
+    """
+    Train and score rows, all of `SYSTEMS` if none is named, or go on with what `out` has.
+
+    `budget`: in seconds. `plan`: the plan of another run, to make that one again; then its budget
+    and threads are taken.
+    """
+    systems = [one for one in SYSTEMS if not names or one.name in names]
+    common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")
+    return train_all(
+        RECIPE, common, systems, corpus, out, budget, "steps", plan=plan, threads=threads, say=say
+    )
+
+
 def make_table3(
     corpus: TableCorpus,
     out: Path,
@@ -259,16 +285,8 @@ def make_table3(
     threads: int = 0,
     say: Callable[[str], None] = lambda _: None,
 ) -> Table3:
-    """
-    Train and score every row, or go on with what `out` has.
-
-    `budget`: in seconds. `plan`: the plan of another run, to make that one again; then its budget
-    and threads are taken.
-    """
-    common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")
-    measured = train_all(
-        RECIPE, common, SYSTEMS, corpus, out, budget, "steps", plan=plan, threads=threads, say=say
-    )
+    """Train and score every row as `train_rows` does, and write the table."""
+    measured = train_rows(corpus, out, budget, plan=plan, threads=threads, say=say)
     table = Table3(tuple(measured), describe(corpus), corpus.narrow)
     write_table(out, "table3", table.to_markdown(), table.to_dict())
     table.draw(out / "table3.png")

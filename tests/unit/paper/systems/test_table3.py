@@ -39,6 +39,9 @@ def test_what_exceeds_the_noise_is_marked(make, tmp_path):
     assert rows["(C) 2 layers"][4] == "6.11*"
     assert rows["(C) 2 layers"][6] == "23.7*"
     assert "(C) 2 layers" in table.conclusions[1]
+    some = Table3(tuple(one for one in systems if one.name != "big"), "train.en:7")
+    assert some.conclusions[0] == "Not trained: big."
+    assert len(some.rows) == len(table.rows) - 1
     assert "(E) learned positions" not in table.conclusions[1]
     assert "| base |" in table.to_markdown()
     assert table.to_dict()["correlations"] == {"perplexity": 1.0, "bleu": 1.0}
