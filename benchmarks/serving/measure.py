@@ -5,14 +5,12 @@ import json
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import quantiles
-from typing import TextIO
 
 from benchmarks.serving.clients import (
     ClientReply,
@@ -68,8 +66,8 @@ class ServedTranslation:
         return len(self.texts) / self.seconds
 
 
-def translate(run: Path, lines: Sequence[str]) -> ServedTranslation:
-    """Ask ``heedful translate``: a line to warm up, then all of them at once."""
+def translate(run: Path, lines: Sequence[str], at_once: int) -> ServedTranslation:
+    """Ask ``heedful translate``: a line to warm up, then some at a time, as clients would."""
     process = subprocess.Popen(
         [sys.executable, "-m", "heedful", "translate", str(run), *ALIKE, "--format", "jsonl"],
         stdin=subprocess.PIPE,
@@ -83,19 +81,18 @@ def translate(run: Path, lines: Sequence[str]) -> ServedTranslation:
         command.stdin.flush()
         command.stdout.readline()
         begun, spent = time.monotonic(), processor_seconds(process)
-        threading.Thread(target=_feed, args=(command.stdin, lines), daemon=True).start()
-        found = [json.loads(line) for line in command.stdout]
+        found = []
+        for first in range(0, len(lines), at_once):
+            some = lines[first : first + at_once]
+            command.stdin.writelines(f"{line}\n" for line in some)
+            command.stdin.flush()
+            found += [json.loads(command.stdout.readline()) for _ in some]
+        command.stdin.close()
         seconds, spent = time.monotonic() - begun, processor_seconds(process) - spent
     if process.returncode or len(found) != len(lines):
         raise RuntimeError(f"{len(lines)} lines gave {len(found)}, exit {process.returncode}")
     texts = tuple(str(one["text"]) for one in found)
     return ServedTranslation(texts, tuple(float(one["score"]) for one in found), seconds, spent)
-
-
-def _feed(file: TextIO, lines: Sequence[str]) -> None:
-    """Write lines and close."""
-    with file:
-        file.writelines(f"{line}\n" for line in lines)
 
 
 @dataclass(frozen=True)
@@ -132,7 +129,7 @@ class Loaded:
 
     @property
     def share(self) -> float:
-        """Throughput, as a share of the command line's in batches."""
+        """Throughput, as a share of the command line's with as many lines at a time as clients."""
         return self.rate / ((self.before.rate + self.after.rate) / 2)
 
     @property
@@ -153,7 +150,7 @@ def measure_load(
 ) -> Loaded:
     """Let clients ask for a time, and compare with the command line."""
     texts = random_lines(vocabulary, WORDS, lines)
-    before = translate(run, texts)
+    before = translate(run, texts, clients)
 
     def make(number: int) -> SentRequest:
         text = texts[number % len(texts)]
@@ -165,7 +162,7 @@ def measure_load(
         answers = asyncio.run(load(server.port, make, clients=clients, seconds=seconds))
         spent = processor_seconds(server.process) - spent
         memory, peak = server.memory, server.peak
-    after = translate(run, texts)
+    after = translate(run, texts, clients)
     kinds: Counter[str] = Counter(_compared(one, before) for one in answers if one.status == 200)
     took = sorted(one.seconds for one in answers)
     percent = quantiles(took, n=100, method="inclusive")
