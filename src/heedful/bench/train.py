@@ -92,7 +92,7 @@ def bench_train(
             {
                 "loss": answer["loss"],
                 "versions": answer.get("versions", {}),
-                **{name: answer[name] for name in ("profile",) if name in answer},
+                **{name: answer[name] for name in ("products alone", "profile") if name in answer},
             },
         )
         for system, answer in round_robin.answers
