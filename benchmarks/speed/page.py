@@ -11,9 +11,13 @@ TITLES = {
     "training": "Training, command to command",
     "step": "The training step",
     "step-fp32": "The training step in fp32",
+    "step-small": "The training steps of small recipes",
     "memory": "Memory of a step",
     "translate": "Translating, 32 sentences at a time",
+    "translate-64": "Translating, 64 sentences at a time",
     "translate-one": "Translating one sentence at a time",
+    "translate-random": "Translating with random weights",
+    "translate-fp32": "Translating in fp32",
     "lines": "Lines of mixed lengths",
     "stream": "A long text",
     "start": "From the start to the first translation",
@@ -97,6 +101,12 @@ def table(found: Found) -> str:
             ]
         )
     lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    alone = "".join(
+        f"\n\nAlone the products of {one['who']} take {one['products alone']['seconds']:.3f} s, "
+        f"{one['products alone']['of a step']:.0%} of a step."
+        for one in found["measurements"]
+        if "products alone" in one
+    )
     profiles = "".join(
         f"\n\nWhere the time of {one['who']} goes: "
         + ", ".join(f"{name} {share:.0%}" for name, share in one["profile"].items())
@@ -105,7 +115,7 @@ def table(found: Found) -> str:
         if "profile" in one
     )
     notes = "".join(f"\n\nNot measured: {note}" for note in found["notes"])
-    return lines + profiles + notes
+    return lines + alone + profiles + notes
 
 
 def _extras(found: Found) -> list[str]:

@@ -38,6 +38,17 @@ def _step(context: Context, precision: str) -> dict[str, Any]:
     return context.bench("train", *shape, "--batch-tokens", tokens, *chosen)
 
 
+def step_small(context: Context) -> dict[str, Any]:
+    """Time the steps of the small recipes, whose products are small, too."""
+    steps = 1 if context.quick else 10
+    tokens = 200 if context.quick else 2000
+    chosen = ("--batch-tokens", tokens, "--steps", steps, "--rounds", context.rounds, "--profile")
+    return {
+        name: context.bench("train", name, *chosen, "--only", "heedful")
+        for name in ("small", "multi30k")
+    }
+
+
 def memory(context: Context) -> dict[str, Any]:
     """Measure the memory of a large step beside Marian, and of the paper's batch alone."""
     shape = TINY if context.quick else BASE
@@ -57,20 +68,49 @@ def translate(context: Context) -> dict[str, Any]:
     return _translate(context, 32, 1000)
 
 
+def translate_64(context: Context) -> dict[str, Any]:
+    """Translate it 64 sentences at a time."""
+    return _translate(context, 64, 1000)
+
+
 def translate_one(context: Context) -> dict[str, Any]:
     """Translate some of it one sentence at a time."""
     return _translate(context, 1, 100)
 
 
-def _translate(context: Context, batch: int, lines: int) -> dict[str, Any]:
+def translate_fp32(context: Context) -> dict[str, Any]:
+    """Translate some of it in fp32, 32 sentences at a time and one at a time."""
+    return {
+        "32 at a time": _translate(context, 32, 512, "fp32"),
+        "one at a time": _translate(context, 1, 50, "fp32"),
+    }
+
+
+def _translate(context: Context, batch: int, lines: int, precision: str = "auto") -> dict[str, Any]:
     """Translate Multi30k's test set, weights everywhere the same."""
     name = "test_2016_flickr"
     text = ("--input", context.text(name, "en"), "--reference", context.text(name, "de"))
     some = ("--lines", 4 if context.quick else lines)
-    often = ("--repeats", 1, "--rounds", context.rounds)
-    who = ("--only", "heedful", "--only", "ctranslate2")
+    often = ("--repeats", 1, "--rounds", context.rounds, "--precision", precision)
     run = context.trained()
-    return context.bench("translate", run, *text, *some, "--batch", batch, *often, *who)
+    return context.bench("translate", run, *text, *some, "--batch", batch, *often, *_SEARCHING)
+
+
+def translate_random(context: Context) -> dict[str, Any]:
+    """Translate with random weights: all sentences have one length, and are equally long."""
+    size = ("tiny", 500, 8, 4) if context.quick else ("paper-base", 8000, 512, 14)
+    recipe, vocabulary, count, tokens = size
+    shape = ("--recipe", recipe, "--vocabulary", vocabulary, "--lines", count, "--tokens", tokens)
+    often = ("--source-length", 16, "--repeats", 1, "--rounds", context.rounds)
+    return {
+        f"{batch} at a time": context.bench(
+            "translate", *shape, "--batch", batch, *often, *_SEARCHING
+        )
+        for batch in (32, 64)
+    }
+
+
+_SEARCHING = ("--only", "heedful", "--only", "ctranslate2")
 
 
 def lines(context: Context) -> dict[str, Any]:
@@ -188,9 +228,13 @@ SECTIONS: dict[str, Section] = {
     "training": training,
     "step": step,
     "step-fp32": step_fp32,
+    "step-small": step_small,
     "memory": memory,
     "translate": translate,
+    "translate-64": translate_64,
     "translate-one": translate_one,
+    "translate-random": translate_random,
+    "translate-fp32": translate_fp32,
     "lines": lines,
     "stream": stream,
     "start": start,

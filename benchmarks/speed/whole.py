@@ -13,10 +13,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from benchmarks.prepare import Watch
 from benchmarks.speed.context import PEERS, Context
 from heedful.bench.work import shape_of
 from heedful.config.load import load_config
+from heedful.machine.benchmark import measured_rates
 
 
 def training(context: Context) -> dict[str, Any]:
@@ -57,7 +60,8 @@ def epoch(
                 "joey": _joey(context, recipe, [*shape[1::2]], pairs),
             }
         )
-    return {"recipe": recipe, "pairs": pairs, "turns": turns}
+    products = measured_rates(torch.device("cpu"))
+    return {"recipe": recipe, "pairs": pairs, "turns": turns, "products": products}
 
 
 def _joey(context: Context, recipe: str, settings: list[str], pairs: int) -> dict[str, Any]:
