@@ -9,6 +9,8 @@ from heedful.paper.systems.system import TableSystem
 from heedful.paper.tables import Rows
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
+_MOST_WRITTEN_OUT = 1e6
+
 
 @dataclass(frozen=True)
 class Checked:
@@ -88,8 +90,15 @@ class TrainedStatement(NamedTuple):
 
 def _rows(panel: SizePanel) -> Rows:
     """Lay a panel out."""
-    rows: Rows = [(panel.axis, *(f"{panel.label}: {curve.name}" for curve in panel.curves))]
+    names = [curve.name for curve in panel.curves]
+    heads = [panel.label] if names == [panel.label] else [f"{panel.label}: {one}" for one in names]
+    rows: Rows = [(panel.axis, *heads)]
     for index, size in enumerate(panel.sizes):
         values = (curve.values[index] for curve in panel.curves)
-        rows.append((f"{size:,}", *(f"{value:.3g}" for value in values)))
+        rows.append((f"{size:,}", *map(_number, values)))
     return rows
+
+
+def _number(value: float) -> str:
+    """Write three digits, and whole numbers up to a million."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < _MOST_WRITTEN_OUT else f"{value:.3g}"

@@ -19,7 +19,12 @@ from heedful.translation.translator import Translator
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
 _LAYERS = ("model.encoder_layers=2", "model.decoder_layers=2")
-_RECURRENT = (*_LAYERS, "model.encoder=recurrent", "model.decoder=recurrent")
+# With the usual range of 0.1 so narrow a model begins with almost no logits, and hundreds of steps
+# teach it nothing.
+_RECURRENT = (
+    *(*_LAYERS, "model.encoder=recurrent", "model.decoder=recurrent"),
+    *("model.recurrent.initial_range=0.3", "train.learning_rate=4e-3"),
+)
 _CONVOLUTIONAL = (
     *("model.encoder=convs2s", "model.decoder=convs2s", "model.positions=learned"),
     *("model.convs2s.encoder_layers=2x(128,3)", "model.convs2s.decoder_layers=2x(128,3)"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from heedful.errors import RunStopped
 from heedful.evaluation.bleu import text_metrics
 from heedful.evaluation.cost import ForwardFlops, Work
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
@@ -200,16 +201,22 @@ def _train(
             "source": corpus.file("train", corpus.source),
             "target": corpus.file("train", corpus.target),
         }
-    train(
-        plan.recipe,
-        out=run,
-        **text,
-        valid_source=corpus.file("valid", corpus.source),
-        valid_target=corpus.file("valid", corpus.target),
-        settings=[*planned.settings, f"train.threads={plan.threads}"],
-        resume=run.exists(),
-        quiet=True,
-    )
+    try:
+        train(
+            plan.recipe,
+            out=run,
+            **text,
+            valid_source=corpus.file("valid", corpus.source),
+            valid_target=corpus.file("valid", corpus.target),
+            settings=[*planned.settings, f"train.threads={plan.threads}"],
+            resume=run.exists(),
+            quiet=True,
+        )
+    except RunStopped as stopped:
+        raise RunStopped(
+            f"a signal ended the training of {system.title}; a checkpoint was written. Run the "
+            "same command again to go on."
+        ) from stopped
     opened = Run.open(run)
     average_checkpoints(opened.folder, opened.config.train.keep_last, opened.signature)
 

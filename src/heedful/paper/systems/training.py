@@ -39,37 +39,54 @@ def train_all(
     systems = [one._replace(settings=narrow(one.settings, corpus.narrow)) for one in systems]
     make_folder(out)
     with only_writer(out, "heedful paper"):
-        given = None if plan is None else Plan.read(plan)
-        if given is not None:
-            budget, threads = given.budget, given.threads
-            if differs := _differences(given, recipe, common, systems, corpus, equal):
-                raise RunFolderError(
-                    f"--plan must be a plan of this table and text, but {plan} is of something "
-                    f"else ({', '.join(differs)}); leave it out, or name another."
-                )
-        kept = out / _PLAN
-        if kept.exists():
-            planned = Plan.read(kept)
-            differs = _differences(planned, recipe, common, systems, corpus, equal)
-            differs += ["--budget"] * (planned.budget != budget)
-            differs += ["--threads"] * (planned.threads != threads)
-            differs += ["--plan"] * (given is not None and planned != given)
-            if differs:
-                raise RunFolderError(
-                    f"--out must be a new folder or one that the same command began, but {out} was "
-                    f"begun with something else ({', '.join(differs)}); name another folder, or "
-                    "delete it."
-                )
-        else:
-            if given is None:
-                planned = make_plan(
-                    recipe, common, systems, corpus, out, budget, equal, threads, say
-                )
-            else:
-                planned = given
-                encode_all(recipe, common, systems, corpus, out)
-            planned.write(kept)
+        planned = _choose_plan(
+            recipe, common, systems, corpus, out, budget, equal, plan, threads, say
+        )
         return _train_planned(planned, systems, corpus, out, say)
+
+
+def _choose_plan(
+    recipe: str,
+    common: Sequence[str],
+    systems: Sequence[TableSystem],
+    corpus: TableCorpus,
+    out: Path,
+    budget: float,
+    equal: Equal,
+    plan: Path | None,
+    threads: int,
+    say: Callable[[str], None],
+) -> Plan:
+    """Take the plan that `out` has, one that is given, or make one, in this order."""
+    given = None if plan is None else Plan.read(plan)
+    if given is not None:
+        budget, threads = given.budget, given.threads
+        if differs := _differences(given, recipe, common, systems, corpus, equal):
+            raise RunFolderError(
+                f"--plan must be a plan of this table and text, but {plan} is of something else "
+                f"({', '.join(differs)}); leave it out, or name another."
+            )
+    kept = out / _PLAN
+    if kept.exists():
+        planned = Plan.read(kept)
+        differs = _differences(planned, recipe, common, systems, corpus, equal)
+        differs += ["--budget"] * (planned.budget != budget)
+        differs += ["--threads"] * (planned.threads != threads)
+        differs += ["--plan"] * (given is not None and planned != given)
+        if differs:
+            raise RunFolderError(
+                f"--out must be a new folder or one that the same command began, but {out} was "
+                f"begun with something else ({', '.join(differs)}); name another folder, or "
+                "delete it."
+            )
+        return planned
+    if given is None:
+        planned = make_plan(recipe, common, systems, corpus, out, budget, equal, threads, say)
+    else:
+        planned = given
+        encode_all(recipe, common, systems, corpus, out)
+    planned.write(kept)
+    return planned
 
 
 def _train_planned(

@@ -5,10 +5,14 @@ from heedful.visualise.size_curves import SizeCurve, SizePanel
 
 
 def test_it_is_read_as_it_was_written():
-    curves = (SizeCurve("one", (1.0, 2.5)), SizeCurve("two", (0.001, 1e6)))
+    curves = (
+        SizeCurve("one", (1.0, 2.5)),
+        SizeCurve("two", (0.001, 1e6)),
+        SizeCurve("BLEU", (1020.0, 3.0)),
+    )
     panels = (
-        SizePanel("n", (8, 1024), curves, "seconds"),
-        SizePanel("words", (3, 4), curves[:1], "BLEU", "none"),
+        SizePanel("n", (8, 1024), curves[:2], "seconds"),
+        SizePanel("words", (3, 4), curves[2:], "BLEU", "none"),
     )
     checked = Checked(True, "So it is.", panels)
     assert Checked.of(json.loads(json.dumps(checked.to_dict()))) == checked
@@ -18,5 +22,5 @@ def test_it_is_read_as_it_was_written():
             ("8", "1", "0.001"),
             ("1,024", "2.5", "1e+06"),
         ],
-        [("words", "BLEU: one"), ("3", "1"), ("4", "2.5")],
+        [("words", "BLEU"), ("3", "1,020"), ("4", "3")],
     ]
