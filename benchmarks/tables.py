@@ -9,7 +9,7 @@ there is made again by the plan in it, step by step; what a folder holds is not 
 
 `--system` trains some systems of Table 2, or rows of Table 3, only, and keeps what the JSON has of
 the others. `--plan` names the plan of all, where there is no JSON yet. `--runs` names the folder of
-models.
+models, a new one for other systems.
 """
 
 import argparse
@@ -57,9 +57,13 @@ def main() -> None:
         parser.error("--plan is for a table without JSON, which has the plan in it")
     if options.system and not (has_record or options.plan):
         parser.error("--system needs the JSON of the other systems, or --plan")
+    known = [one.name for one in {"table2": SYSTEMS, "table3": ROWS}.get(options.what, ())]
+    if unknown := sorted({*options.system} - {*known}):
+        parser.error(f"--system must be one of {', '.join(known)}, but is {unknown[0]!r}")
     measured = commit()
     out = options.runs / options.what
-    chosen = {"names": options.system, "given": options.plan} if options.system else {}
+    tables = options.what in ("table2", "table3")
+    chosen = {"names": options.system, "given": options.plan} if tables else {}
     found = _MAKERS[options.what](out, **chosen)
     keep(options.what, found, measured)
     rewrite()
@@ -85,7 +89,7 @@ def _table2(out: Path, names: Sequence[str] = (), given: Path | None = None) -> 
         *(text, out, _BUDGETS["table2"]), names=names, plan=plan, threads=_THREADS, say=print
     )
     found = table.to_dict() | {"plan": whole or _read_json(out / "plan.json")}
-    if names and given is None:
+    if names and (RESULTS / "table2.json").exists():  # perhaps only since the beginning
         found = _beside(found, read("table2"), names, [one.name for one in SYSTEMS])
         *differences, last = found["conclusions"]
         earlier = read("table2")["found"]["conclusions"][:-1]
@@ -104,7 +108,7 @@ def _table3(out: Path, names: Sequence[str] = (), given: Path | None = None) -> 
     )
     found = {"here": plain(measured), "text": describe(text)}
     found["plan"] = whole or _read_json(out / "plan.json")
-    if names and given is None:
+    if names and (RESULTS / "table3.json").exists():
         found = _beside(found, read("table3"), names, [one.name for one in ROWS])
     table = Table3(tuple(map(MeasuredSystem.of, found["here"])), found["text"])
     table.draw(RESULTS / "table3.svg")
@@ -251,8 +255,7 @@ def _variations(found: dict[str, Any]) -> str:
             f"Multi30k English-German, raw (29,000 pairs), {_VOCABULARY:,} subwords; perplexity by "
             "subword and BLEU, cased, on the validation text, beam 4, the average of the last "
             f"checkpoints. The steps are those of a plan of all {len(ROWS)} trainings in "
-            f"{found['plan']['budget'] / 3600:.0f} hours (`--threads 1`). Trainings ran beside "
-            "each other, at counted time.",
+            f"{found['plan']['budget'] / 3600:.0f} hours (`--threads 1`).",
             markdown(table.rows),
             "![Published and measured perplexity and BLEU](table3.svg)",
             *found["conclusions"],

@@ -86,8 +86,12 @@ def translate(run: Path, lines: Sequence[str], at_once: int) -> ServedTranslatio
             some = lines[first : first + at_once]
             command.stdin.writelines(f"{line}\n" for line in some)
             command.stdin.flush()
-            found += [json.loads(command.stdout.readline()) for _ in some]
+            answers = [command.stdout.readline() for _ in some]
+            if not all(answers):  # it has ended
+                break
+            found += map(json.loads, answers)
         command.stdin.close()
+        found += map(json.loads, command.stdout)
         seconds, spent = time.monotonic() - begun, processor_seconds(process) - spent
     if process.returncode or len(found) != len(lines):
         raise RuntimeError(f"{len(lines)} lines gave {len(found)}, exit {process.returncode}")

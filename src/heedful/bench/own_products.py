@@ -39,7 +39,7 @@ class _ProductRecorder(TorchDispatchMode):
         del types
         kwargs = kwargs or {}
         if func.name().partition(".")[0] in _NAMES:
-            key = (func, *map(_kind, args), *map(_kind, kwargs.values()))
+            key = (func, *map(_kind, args), *((name, _kind(one)) for name, one in kwargs.items()))
             number = self._numbers.setdefault(key, len(self.calls))
             if number == len(self.calls):
                 self.calls.append((func, args, kwargs))

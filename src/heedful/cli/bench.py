@@ -65,7 +65,9 @@ def train(
     profile: Annotated[
         bool,
         typer.Option(
-            "--profile", help="Print how heedful's time is divided between the parts of a step."
+            "--profile",
+            help="Print how heedful's time is divided between the parts of a step, and what its "
+            "products would take alone.",
         ),
     ] = False,
     rounds: Rounds = 1,

@@ -73,7 +73,7 @@ def processor_facts(*fields: str) -> list[str]:
 
 @functools.cache
 def int8_levels() -> int:
-    """Return how finely inputs may be rounded for 8-bit integer products."""
+    """Return how finely inputs and weights may be rounded for 8-bit integer products."""
     # The instructions that accumulate in 32 bits are called VNNI.
     for flags in processor_facts("flags"):
         return 127 if {"avx512_vnni", "avx_vnni"} & set(flags.split()) else 63

@@ -1,4 +1,3 @@
-import pytest
 import torch
 
 from heedful.bench import own_products
@@ -26,13 +25,7 @@ def test_every_product_is_timed_as_often_as_it_is_made(monkeypatch):
     assert sorted(timed) == [("aten::bmm", (2, 4, 3)), ("aten::mm", (4, 5)), ("aten::mm", (5, 6))]
 
 
-def test_products_alone_take_less_time_than_all_work():
+def test_products_take_the_time_of_the_operation():
     x, weight = torch.randn(200, 300), torch.randn(300, 400)
-
-    def work():
-        for _ in range(3):
-            (x @ weight).exp().cumsum(0)
-
-    found = products_alone(work)
-    assert found > 0
-    assert found == pytest.approx(products_alone(lambda: [x @ weight for _ in range(3)]), rel=5)
+    few, many = (products_alone(lambda n=n: [x @ weight for _ in range(n)]) for n in (1, 1000))
+    assert 0 < few < many

@@ -59,7 +59,7 @@ class PrepackedLinear(nn.Module):
 
 class Int8Linear(nn.Module):
     """
-    A linear layer with weights rounded to 8 bits.
+    A linear layer with inputs and weights rounded to 8 bits, or to 7; no gradients.
 
     `levels`: largest absolute value of a quantized input or weight; what this processor supports
     if None.

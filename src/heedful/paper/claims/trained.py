@@ -20,10 +20,13 @@ from heedful.visualise.size_curves import SizeCurve, SizePanel
 
 _LAYERS = ("model.encoder_layers=2", "model.decoder_layers=2")
 # With the usual range of 0.1 so narrow a model begins with almost no logits, and hundreds of steps
-# teach it nothing.
+# teach it nothing; nor do they at the Transformer's learning rate.
 _RECURRENT = (
-    *(*_LAYERS, "model.encoder=recurrent", "model.decoder=recurrent"),
-    *("model.recurrent.initial_range=0.3", "train.learning_rate=4e-3"),
+    *_LAYERS,
+    "model.encoder=recurrent",
+    "model.decoder=recurrent",
+    "model.recurrent.initial_range=0.3",
+    "train.learning_rate=4e-3",
 )
 _CONVOLUTIONAL = (
     *("model.encoder=convs2s", "model.decoder=convs2s", "model.positions=learned"),

@@ -34,6 +34,7 @@ COMMON = (
 _WIDTH, _LAYERS = 4, 2
 _PARTS = {4: "a quarter", 8: "an eighth"}
 _SEEDS = (2, 3)
+_FEWEST_RANKED = 3
 _BIG_TIMES = 3  # 300,000 steps instead of 100,000
 
 
@@ -163,7 +164,13 @@ class Table3:
 
     @property
     def correlations(self) -> tuple[float | None, float | None]:
-        """Rank perplexity and BLEU against the published ones (Spearman); None if all are equal."""
+        """
+        Rank perplexity and BLEU against the published ones (Spearman).
+
+        None of fewer than three rows, or if all are equal.
+        """
+        if len(self.pairs) < _FEWEST_RANKED:
+            return None, None
         rows, ours = zip(*self.pairs, strict=True)
         return (
             rank_correlation([row.perplexity for row in rows], [_perplexity(one) for one in ours]),
@@ -244,7 +251,7 @@ class Table3:
 
 
 def _signed(correlation: float | None) -> str:
-    return "none, since all are equal," if correlation is None else f"{correlation:+.2f}"
+    return "none, of too few or equal rows," if correlation is None else f"{correlation:+.2f}"
 
 
 def _perplexity(one: MeasuredSystem) -> float:

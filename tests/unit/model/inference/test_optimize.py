@@ -111,16 +111,18 @@ def test_compiled_functions_compute_what_the_plain_modules_do(changes, kind, bou
         assert (one - other).norm() < bound * other.norm()
 
 
+@pytest.mark.parametrize("width", [4, 8, 12, 24, 32])
 @pytest.mark.parametrize("kind", ["packed", "int8"])
 @pytest.mark.usefixtures("compiled")
-def test_hypotheses_of_a_beam_are_computed_as_one_alone(kind):
+def test_hypotheses_of_a_beam_are_computed_as_one_alone(kind, width):
     """Queries of a sentence are taken four at a time where there are four."""
-    model = optimize_for_inference(small(d_model=64, d_ff=128), kind)
+    plain = small(d_model=64, d_ff=128, d_k=width, d_v=width)
+    model = optimize_for_inference(plain, kind)
     source, target = batch()
     with torch.inference_mode():
-        for width in (1, 3, 4, 6):
+        for count in (1, 3, 4, 6):
             state = model.start(model.encode(source))
-            rows = torch.arange(len(source)).repeat_interleave(width)
+            rows = torch.arange(len(source)).repeat_interleave(count)
             state = model.step(state, target[:, 0])[1].select(rows)
             together, _ = model.step(state, target[rows, 1])
             alone = model.start(model.encode(source))

@@ -11,8 +11,18 @@ static inline Reals numbers_of(const void *row, size_t i, int is_fp32) {
     return is_fp32 ? some_reals((const float *)row + i) : some_halves((const uint16_t *)row + i);
 }
 
-static inline float one_of(const void *row, size_t i, int is_fp32) {
-    return is_fp32 ? ((const float *)row)[i] : from_bfloat16(((const uint16_t *)row)[i]);
+/* The last `left` numbers of a row, and zeros. In loops of their own GCC might add them in another order. */
+static inline Reals last_numbers_of(const void *row, size_t i, int left, int is_fp32) {
+    float numbers[LANES] = {0.0f};
+    for (int n = 0; n < left; n++)
+        numbers[n] = is_fp32 ? ((const float *)row)[i + n] : from_bfloat16(((const uint16_t *)row)[i + n]);
+    return some_reals(numbers);
+}
+
+static inline void store_last(float *to, Reals numbers, int left) {
+    float all[LANES];
+    store_reals(all, numbers);
+    memcpy(to, all, (size_t)left * sizeof(float));
 }
 
 /* Keep a row of keys or values, the place-th. */
@@ -40,9 +50,12 @@ static inline void four_queries(const float *queries, const void *keys, size_t p
         UNROLL for (int q = 0; q < FOUR; q++)
             sums[q] = add_products(sums[q], some_reals(queries + q * width + i), key);
     }
+    if (i < width) {
+        Reals key = last_numbers_of(keys, first + i, width - i, is_fp32);
+        for (int q = 0; q < FOUR; q++)
+            sums[q] = add_products(sums[q], last_numbers_of(queries + q * width, i, width - i, 1), key);
+    }
     four_sums(sums, out);
-    for (; i < width; i++)
-        for (int q = 0; q < FOUR; q++) out[q] += queries[q * width + i] * one_of(keys, first + i, is_fp32);
 }
 
 /* Products of a query and four keys. */
@@ -55,10 +68,14 @@ static inline void four_keys(const float *query, const void *keys, const size_t 
         UNROLL for (int k = 0; k < FOUR; k++)
             sums[k] = add_products(sums[k], part, numbers_of(keys, places[k] * (size_t)width + i, is_fp32));
     }
+    if (i < width) {
+        Reals part = last_numbers_of(query, i, width - i, 1);
+        for (int k = 0; k < FOUR; k++) {
+            size_t at = places[k] * (size_t)width + i;
+            sums[k] = add_products(sums[k], part, last_numbers_of(keys, at, width - i, is_fp32));
+        }
+    }
     four_sums(sums, out);
-    for (; i < width; i++)
-        for (int k = 0; k < FOUR; k++)
-            out[k] += query[i] * one_of(keys, places[k] * (size_t)width + i, is_fp32);
 }
 
 enum { AHEAD = 8 }; /* keys asked for before they are read; a search's are rarely in a near cache */
@@ -131,11 +148,14 @@ static inline void weigh(const float *weights, const int *which, int count, cons
         }
         store_reals(out + first, sum);
     }
-    for (; first < width; first++) {
-        float sum = 0.0f;
-        for (int n = 0; n < count; n++)
-            sum += weights[n] * one_of(values, (size_t)which[n] * (size_t)width + first, is_fp32);
-        out[first] = sum;
+    if (first < width) {
+        Reals sum = no_reals();
+        for (int n = 0; n < count; n++) {
+            size_t at = (size_t)which[n] * (size_t)width + first;
+            Reals value = last_numbers_of(values, at, width - first, is_fp32);
+            sum = add_products(sum, one_input(weights + n), value);
+        }
+        store_last(out + first, sum, width - first);
     }
 }
 
@@ -152,12 +172,13 @@ static inline void weigh_for_four(const float *weights, int weights_apart, const
         }
         UNROLL for (int q = 0; q < FOUR; q++) store_reals(out + q * out_apart + first, sums[q]);
     }
-    for (; first < width; first++)
-        for (int q = 0; q < FOUR; q++) {
-            float sum = 0.0f;
-            for (int n = 0; n < count; n++)
-                sum += weights[q * weights_apart + n] *
-                       one_of(values, (size_t)which[n] * (size_t)width + first, is_fp32);
-            out[q * out_apart + first] = sum;
+    for (int q = 0; q < FOUR && first < width; q++) {
+        Reals sum = no_reals();
+        for (int n = 0; n < count; n++) {
+            size_t at = (size_t)which[n] * (size_t)width + first;
+            Reals value = last_numbers_of(values, at, width - first, is_fp32);
+            sum = add_products(sum, one_input(weights + q * weights_apart + n), value);
         }
+        store_last(out + q * out_apart + first, sum, width - first);
+    }
 }

@@ -6,6 +6,9 @@ side by side, as the dot instructions of x86 read them; in a panel of floats one
 
     panel 0: [output 0: inputs 0-3][output 1: inputs 0-3]...[output 0: inputs 4-7]...
 
+With AVX2 alone eight inputs are multiplied at once: the matrix is filled up with inputs of no weight,
+and behind the last row four bytes are read, whatever they are.
+
 A tile of many rows and 2 panels keeps its sums in registers while a pair of panels stays in the
 nearest caches; few rows take 4 panels at once, so that more of the matrix is on its way from memory.
 Every tile adds the inputs of an output in the same order, so a row's result does not depend on which
@@ -29,22 +32,27 @@ typedef struct {
 } Product;
 
 #if CAN_MULTIPLY
+/* Bytes of a panel. */
+static inline size_t int8_panel(int inner) {
+    return (size_t)(inner + TOGETHER - 1) / TOGETHER * TOGETHER * LANES;
+}
+
 #define INT8_TILE(ROWS, PANELS)                                                                   \
     static void int8_tile_##ROWS##_##PANELS(const Product *by, int panel, const void *rows,       \
                                             const float *largest, float *out) {                   \
         int inner = by->inner, first = panel * LANES;                                             \
-        size_t apart = (size_t)inner * LANES;                                                     \
+        size_t apart = int8_panel(inner);                                                         \
         const uint8_t *x = rows;                                                                  \
         const int8_t *weights = (const int8_t *)by->weights + (size_t)panel * apart;              \
         Ints sum[ROWS][PANELS];                                                                   \
         UNROLL for (int r = 0; r < ROWS; r++)                                                     \
             UNROLL for (int p = 0; p < PANELS; p++) sum[r][p] = no_ints();                        \
         for (int k = 0; k < inner; k += TOGETHER) {                                               \
-            Inputs w[PANELS];                                                                     \
+            Fours w[PANELS];                                                                      \
             UNROLL for (int p = 0; p < PANELS; p++)                                               \
                 w[p] = some_weights(weights + p * apart + (size_t)k * LANES);                     \
             UNROLL for (int r = 0; r < ROWS; r++) {                                               \
-                Inputs in = some_inputs(x + (size_t)r * inner + k);                               \
+                Fours in = some_inputs(x + (size_t)r * inner + k);                                \
                 UNROLL for (int p = 0; p < PANELS; p++)                                           \
                     sum[r][p] = add_dots(sum[r][p], in, w[p]);                                    \
             }                                                                                     \
@@ -163,7 +171,8 @@ static void multiply(const Product *by, const void *x, const float *largest, int
                      int team, float *out) {
     const Kernel *kernel = by->sums ? &int8_kernel : &fp32_kernel;
     int groups = (by->outer + GROUP * LANES - 1) / (GROUP * LANES), whole = rows - rows % TALL;
-    size_t in = (size_t)by->inner * kernel->bytes, wide = (size_t)by->outer, pair_bytes = 2 * in * LANES;
+    size_t in = (size_t)by->inner * kernel->bytes, wide = (size_t)by->outer;
+    size_t pair_bytes = 2 * (by->sums ? int8_panel(by->inner) : in * LANES);
     const char *from = x, *weights = by->weights;
     for (int group = groups * me / team; group < groups * (me + 1) / team; group++) {
         int panel = group * GROUP, row;

@@ -32,7 +32,7 @@ class Product(ctypes.Structure):
 
 
 _FUNCTIONS = (
-    *("lanes", "together", "most_levels", "memory_for", "run_layers"),
+    *("lanes", "inputs_at_once", "most_levels", "memory_for", "run_layers"),
     *("log_probabilities", "product_rows", "best_of_rows"),
 )
 
@@ -74,17 +74,16 @@ def why_not_native() -> str:
 
 
 def can_multiply(inner: int) -> bool:
-    """Decide whether rows of this width, a multiple of four or eight, can be multiplied."""
-    library = native_products()
-    return library is not None and inner % library.together() == 0
+    """Decide whether rows of this width, a multiple of four, can be multiplied."""
+    return native_products() is not None and inner % _FOUR == 0
 
 
 class NativeLinear(nn.Module):
     """
     A linear layer by compiled functions; no gradients.
 
-    `weight`: the matrix; `d_in` must be what `can_multiply` takes. `library`: where the functions
-    are; what was compiled for this machine if None.
+    `weight`: the matrix; `d_in` must be a multiple of four. `library`: where the functions are;
+    what was compiled for this machine if None.
 
     What a row gives does not depend on the rows beside it.
 
@@ -103,7 +102,7 @@ class NativeLinear(nn.Module):
     ) -> None:
         super().__init__()
         library = library or native_products()
-        if library is None or weight.size(1) % library.together():
+        if library is None or weight.size(1) % _FOUR:
             raise RuntimeError("steps.c has no product for this matrix on this machine")
         self.library = library
         self.outer, self.inner = weight.shape
@@ -115,7 +114,7 @@ class NativeLinear(nn.Module):
 
     def _panels(self, filled: Tensor, together: int) -> Tensor:
         """Lay a matrix out in panels with some inputs of each output side by side."""
-        shape = (self.filled // self.lanes, self.lanes, self.inner // together, together)
+        shape = (self.filled // self.lanes, self.lanes, filled.size(1) // together, together)
         return filled.view(shape).transpose(1, 2).contiguous()
 
     @property
@@ -148,7 +147,8 @@ class NativeLinear(nn.Module):
     def room(self, rows: int) -> tuple[Tensor, Tensor]:
         """Make room for quantized rows and what stands for their largest value; none in fp32."""
         rows = rows if self.levels else 0
-        return torch.empty(rows, self.inner, dtype=torch.uint8), torch.empty(rows)
+        # four bytes behind the last row are read
+        return torch.empty(rows * self.inner + _FOUR, dtype=torch.uint8), torch.empty(rows)
 
 
 class NativeFp32Linear(NativeLinear):
@@ -187,8 +187,10 @@ class NativeInt8Linear(NativeLinear):
         zero = 0 if nonnegative else self.levels + 1
         weight = weight.detach().float()
         scales = weight.abs().amax(dim=1).clamp_(min=1e-12) / self.levels
-        filled = torch.zeros(self.filled, self.inner, dtype=torch.int8)
-        filled[: self.outer] = (weight / scales.unsqueeze(1)).round_()
+        at_once = self.library.inputs_at_once()
+        inner = -(-self.inner // at_once) * at_once
+        filled = torch.zeros(self.filled, inner, dtype=torch.int8)
+        filled[: self.outer, : self.inner] = (weight / scales.unsqueeze(1)).round_()
         self.weights = self._panels(filled, _FOUR)
         self.sums = filled.sum(dim=1, dtype=torch.int32) * zero
         self.scales = torch.zeros(self.filled)

@@ -13,7 +13,7 @@ alone, so the result depends neither on the number of threads nor on other rows.
 #include "product.h"
 
 int lanes(void) { return LANES; }
-int together(void) { return TOGETHER; }
+int inputs_at_once(void) { return TOGETHER; }
 int most_levels(void) { return MOST_LEVELS; }
 
 #if CAN_MULTIPLY
@@ -78,7 +78,8 @@ static int widest_product(const Stack *stack) {
 static size_t room_for(const Stack *stack, int rows) {
     int widest = widest_product(stack), context = stack->heads * stack->d_v;
     int input = context > widest ? context : widest;
-    return (size_t)rows * (4 * ((size_t)widest + (size_t)context + 1) + input_bytes(stack) * (size_t)input);
+    size_t inputs = input_bytes(stack) * (size_t)input;
+    return (size_t)rows * (4 * ((size_t)widest + (size_t)context + 1) + inputs) + FOUR;
 }
 
 static Room room_at(const Stack *stack, char *memory, int rows) {
@@ -147,21 +148,21 @@ static inline __attribute__((always_inline)) void attend(
         keep_row(in, d_v, at, is_fp32, values);
     }
     int apart = whole_registers(filled);
-    for (int w = 0, together; w < width; w += together) {
-        together = view->same && w + FOUR <= width ? FOUR : 1;
-        for (int q = 0; q < together; q++) {
+    for (int w = 0, queries; w < width; w += queries) {
+        queries = view->same && w + FOUR <= width ? FOUR : 1;
+        for (int q = 0; q < queries; q++) {
             const float *in = product + (size_t)(w + q) * in_width + head * d_k;
             for (int i = 0; i < d_k; i++) query[q * d_k + i] = in[i] * root;
         }
         int line = row + (view->same ? 0 : w), count = list.counts[line];
         const int *which = list.which + (size_t)line * (size_t)filled;
         float *out = context + (size_t)w * heads * d_v + head * d_v;
-        if (together == FOUR)
+        if (queries == FOUR)
             score_for_four(query, which, count, keys, d_k, values, d_v, is_fp32, score, apart);
         else
             score_for_one(query, which, count, keys, d_k, values, d_v, is_fp32, score);
-        for (int q = 0; q < together; q++) softmax_row(score + (size_t)q * apart, count);
-        if (together == FOUR)
+        for (int q = 0; q < queries; q++) softmax_row(score + (size_t)q * apart, count);
+        if (queries == FOUR)
             weigh_for_four(score, apart, which, count, values, d_v, is_fp32, out, heads * d_v);
         else
             weigh(score, which, count, values, d_v, is_fp32, out);

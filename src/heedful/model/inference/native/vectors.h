@@ -80,25 +80,25 @@ enum { LANES = 0, MOST_LEVELS = 0, TOGETHER = 0 };
 
 enum { FOUR = 4 };
 
-/* TOGETHER inputs of a row, or these inputs of LANES outputs; a panel has four of all outputs first. */
+/* Inputs 0-3 of a row or of LANES outputs, and 4-7 where TOGETHER is 8. */
 typedef struct {
     Ints four[TOGETHER / FOUR];
-} Inputs;
+} Fours;
 
-static inline Inputs some_inputs(const uint8_t *x) {
-    Inputs in;
+static inline Fours some_inputs(const uint8_t *x) {
+    Fours in;
     UNROLL for (int i = 0; i < TOGETHER / FOUR; i++) in.four[i] = four_inputs(x + FOUR * i);
     return in;
 }
 
-static inline Inputs some_weights(const int8_t *w) {
-    Inputs in;
+static inline Fours some_weights(const int8_t *w) {
+    Fours in;
     UNROLL for (int i = 0; i < TOGETHER / FOUR; i++) in.four[i] = weights_of_four(w + FOUR * i * LANES);
     return in;
 }
 
 /* Add their products to the sums of LANES outputs. */
-static inline Ints add_dots(Ints sum, Inputs x, Inputs w) {
+static inline Ints add_dots(Ints sum, Fours x, Fours w) {
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
     return add_four(sum, x.four[0], w.four[0]);
 #else

@@ -43,7 +43,7 @@ def products(request, compiled, tmp_path_factory):
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 7, 8, 21, 64])
-@pytest.mark.parametrize(("inner", "outer"), [(8, 1), (64, 64), (104, 37), (512, 130)])
+@pytest.mark.parametrize(("inner", "outer"), [(4, 1), (64, 64), (100, 37), (512, 130)])
 def test_products_are_those_of_torch(products, rows, inner, outer):
     if products is None:
         return
@@ -62,6 +62,16 @@ def test_products_are_those_of_torch(products, rows, inner, outer):
         floats = NativeFp32Linear(weight, some, products)
         exact = rows_in.double() @ weight.t().double() + (0.0 if some is None else some)
         assert (floats(rows_in) - exact).norm() <= 2e-6 * exact.norm() + 1e-6
+
+
+@pytest.mark.parametrize("inner", [4, 8, 100])
+def test_the_largest_numbers_do_not_overflow(products, inner):
+    if products is None:
+        return
+    for weight in (torch.ones(37, inner), -torch.ones(37, inner)):
+        for nonnegative in (False, True):
+            found = NativeInt8Linear(weight, None, nonnegative, products)(torch.ones(9, inner))
+            torch.testing.assert_close(found, torch.ones(9, inner) @ weight.t())
 
 
 def test_a_row_of_zeros_gives_the_bias(compiled):
