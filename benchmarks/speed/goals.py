@@ -1,7 +1,7 @@
 """The speed goals and the measured values."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 Found = dict[str, Any]
@@ -114,28 +114,30 @@ def _step(name: str, found: Found, wanted: float, share: float) -> list[Goal]:
         mine, theirs = (f"{rate:,.0f}" for rate in rates)
         speed = rates[0] / rates[1]
         rows.append(Goal(work, f"{mine} tokens/s", theirs, peer["who"], speed, wanted))
-    rate = found["machine"]["product_gflops"][precision]
-    return [
-        *rows,
-        Goal(
-            "share of products in it",
-            f"{ours['gflops']:,.0f} GFLOP/s",
-            f"{rate:,.0f}",
-            "products measured here",
-            ours["share"],
-            share,
-            unit="of them",
-        ),
-    ]
+    return [*rows, _share(found, "share of products in it", share)]
+
+
+def _share(found: Found, work: str, wanted: float) -> Goal:
+    """Show the share of a step in the rate of large products."""
+    ours = found["measurements"][0]
+    rate = found["machine"]["product_gflops"][ours["precision"]]
+    return Goal(
+        work,
+        f"{ours['gflops']:,.0f} GFLOP/s",
+        f"{rate:,.0f}",
+        "products measured here",
+        ours["share"],
+        wanted,
+        unit="of them",
+    )
 
 
 def _small_step(found: Found, wanted: float) -> list[Goal]:
     """Show a small recipe's step as a share of large products and of its own."""
-    share = _step("step-small", found, 0.0, wanted)[-1]
     ours = found["measurements"][0]
     alone = ours["products alone"]
     return [
-        replace(share, work=f"share of products in a step of `{found['what']['recipe']}`"),
+        _share(found, f"share of products in a step of `{found['what']['recipe']}`", wanted),
         Goal(
             "the same, of its own products alone",
             f"{ours['seconds']['median']:.3f} s",

@@ -126,6 +126,18 @@ static inline void softmax_row(float *score, int count) {
     for (int n = 0; n < whole; n++) score[n] *= share;
 }
 
+/* The last numbers of a weighted sum of values, which fill no register. */
+static inline void weigh_last(const float *weights, const int *which, int count, const void *values, int width,
+                              int first, int is_fp32, float *out) {
+    Reals sum = no_reals();
+    for (int n = 0; n < count; n++) {
+        size_t at = (size_t)which[n] * (size_t)width + first;
+        Reals value = last_numbers_of(values, at, width - first, is_fp32);
+        sum = add_products(sum, one_input(weights + n), value);
+    }
+    store_last(out + first, sum, width - first);
+}
+
 /* out = the sum of some values, each with its weight; `which` says which. */
 static inline void weigh(const float *weights, const int *which, int count, const void *values, int width,
                          int is_fp32, float *out) {
@@ -148,15 +160,7 @@ static inline void weigh(const float *weights, const int *which, int count, cons
         }
         store_reals(out + first, sum);
     }
-    if (first < width) {
-        Reals sum = no_reals();
-        for (int n = 0; n < count; n++) {
-            size_t at = (size_t)which[n] * (size_t)width + first;
-            Reals value = last_numbers_of(values, at, width - first, is_fp32);
-            sum = add_products(sum, one_input(weights + n), value);
-        }
-        store_last(out + first, sum, width - first);
-    }
+    if (first < width) weigh_last(weights, which, count, values, width, first, is_fp32, out);
 }
 
 /* The same for four queries: weights are `weights_apart` numbers from each other, sums `out_apart`. */
@@ -172,13 +176,6 @@ static inline void weigh_for_four(const float *weights, int weights_apart, const
         }
         UNROLL for (int q = 0; q < FOUR; q++) store_reals(out + q * out_apart + first, sums[q]);
     }
-    for (int q = 0; q < FOUR && first < width; q++) {
-        Reals sum = no_reals();
-        for (int n = 0; n < count; n++) {
-            size_t at = (size_t)which[n] * (size_t)width + first;
-            Reals value = last_numbers_of(values, at, width - first, is_fp32);
-            sum = add_products(sum, one_input(weights + q * weights_apart + n), value);
-        }
-        store_last(out + q * out_apart + first, sum, width - first);
-    }
+    for (int q = 0; q < FOUR && first < width; q++)
+        weigh_last(weights + q * weights_apart, which, count, values, width, first, is_fp32, out + q * out_apart);
 }
