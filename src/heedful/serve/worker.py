@@ -5,8 +5,9 @@ The worker thread that translates for all clients in batches.
 
     requests ─ sentences wait ─ a batch of one model, one search, similar lengths ─ answers
 
-A batch waits a few milliseconds for more sentences. Sentences of disconnected clients are dropped
-before they are translated.
+A batch waits a few milliseconds for more sentences, also for those of clients that were answered
+just before: otherwise two halves of the clients would take turns for ever. Sentences of
+disconnected clients are dropped before they are translated.
 
 asyncio submits (`Worker.translate`), the thread computes; only `_shared` is used by both.
 """
@@ -29,9 +30,10 @@ from heedful.translation.result import Translation
 _log = logging.getLogger("heedful.serve")
 _Result = TypeVar("_Result")
 
-# Waiting for more sentences may take this share of the time of the last batch. No measurement: a
-# slow model gains more from larger batches, and nobody notices a tenth.
-_WAITING_SHARE = 0.1
+# Waiting for more sentences may take this share of the time of the last batch, and a hundredth is
+# quiet enough to begin. No measurement: a slow model gains more from larger batches, and nobody
+# notices a tenth.
+_WAITING_SHARE, _QUIET_SHARE = 0.1, 0.01
 # Longer texts are tokenized in a thread, because the event loop stands still meanwhile.
 _AT_ONCE = 2000
 
@@ -60,7 +62,7 @@ class Worker:
         self._queue = Queue(batch_tokens)
         self._arrived = 0.0
         self._closed = False
-        self._last_seconds = 0.0
+        self._last_seconds, self._ended = 0.0, 0.0
         self._rate = 10.0  # sentences per second, a moving average
         self._thread = threading.Thread(target=self._work, name="translating", daemon=True)
 
@@ -167,10 +169,14 @@ class Worker:
 
     def _gather(self) -> None:
         """Wait a moment for further sentences, as long as they keep coming."""
-        latest = time.monotonic() + max(self.gather_seconds, _WAITING_SHARE * self._last_seconds)
+        if not self.gather_seconds:
+            return
+        most = _WAITING_SHARE * self._last_seconds
+        pause = max(self.gather_seconds, _QUIET_SHARE * self._last_seconds)
+        latest = time.monotonic() + max(self.gather_seconds, most)
+        answered = self._ended + min(pause, most)
         while not self._closed and not self._queue.is_enough():
-            quiet = self._arrived + self.gather_seconds
-            left = min(latest, quiet) - time.monotonic()
+            left = min(latest, max(self._arrived + pause, answered)) - time.monotonic()
             if left <= 0:
                 return
             self._shared.wait(left)
@@ -211,6 +217,7 @@ class Worker:
             self._on_batch(len(batch), tokens, seconds)
         # Update metrics before replying, so a client that reads /metrics next sees them.
         self._post(_deliver, batch, found)
+        self._ended = time.monotonic()
 
     def _search(self, batch: list[QueuedSentence]) -> list[Translation]:
         """Call the engine."""

@@ -112,6 +112,36 @@ def test_sentences_of_similar_length_go_together(model):
     assert sorted(batches) == [(2, 2), (2, 79)]
 
 
+def test_who_was_just_answered_joins_those_that_wait(model):
+    batches = []
+    workers = []
+    begun, waits = threading.Event(), threading.Event()
+
+    def tell(sentences, *_):
+        batches.append(sentences)
+        # As of a slow model, and long ago: only the end of the batch is a reason to wait.
+        workers[0]._last_seconds, workers[0]._arrived = 1e4, -1e4
+
+    def hold(*_):
+        begun.set()
+        waits.wait(60)
+
+    async def work(worker):
+        workers.append(worker)
+        first = asyncio.ensure_future(worker.translate(model, ["w1 w2"], GREEDY, observer=hold))
+        assert await asyncio.to_thread(begun.wait, 60)
+        second = asyncio.ensure_future(worker.translate(model, ["w1"], GREEDY))
+        await asyncio.sleep(0)
+        waits.set()
+        await first
+        # Time enough to begin without it; one that waits has time without end.
+        await asyncio.sleep(0.05)
+        await asyncio.gather(second, worker.translate(model, ["w2"], GREEDY))
+
+    run(work, batch_tokens=2, gather_seconds=0.001, on_batch=tell)
+    assert batches == [1, 2]
+
+
 def test_searches_that_differ_do_not_mix(model):
     batches = []
 
