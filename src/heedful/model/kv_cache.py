@@ -19,6 +19,7 @@ new block drops unused slots.
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from jaxtyping import Float, Int
@@ -29,9 +30,10 @@ from heedful.model.projections import KeyValue
 
 # A new block has room for this many tokens of each hypothesis, or for a quarter of the slots in use
 # if that is more. Both were chosen by hand: smaller blocks copy more often, larger ones compute
-# more on empty slots. Slots are a multiple of _MULTIPLE, which is a whole vector of bf16 or fp32
+# more on empty slots. Of few sentences a copy takes longer than what it spares: these get at least
+# _LEAST_SLOTS together. Slots are a multiple of _MULTIPLE, which is a whole vector of bf16 or fp32
 # numbers.
-_BLOCK_STEPS = 8
+_BLOCK_STEPS, _LEAST_SLOTS = 8, 64
 _MULTIPLE = 16
 
 
@@ -43,6 +45,12 @@ def mask_to_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
     """
     bias = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
     return bias.masked_fill_(~mask, float("-inf"))
+
+
+@cache
+def _own_slots(width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Let each hypothesis attend to its own newest token: zeros on the diagonal."""
+    return mask_to_bias(torch.eye(width, dtype=torch.bool, device=device), dtype)
 
 
 @dataclass(frozen=True)
@@ -100,16 +108,19 @@ class KVCache:
         Each hypothesis attends to its own newest token and not to those of its siblings.
         """
         # 1. room: slots for one more token of each hypothesis
-        cache = self if self.filled + width <= self.mask_bias.size(2) else self._with_room(width)
-        # 2. a copy, for step 3 writes in place; more rows only if a caller reads several tokens of
-        # a sentence right after `start`, otherwise `select` has made them
-        own = torch.eye(width, dtype=torch.bool, device=self.mask_bias.device)
-        bias = cache.mask_bias.repeat(1, width // cache.mask_bias.size(1), 1)  # (.., width, slots)
-        # 3. hypothesis i gets the i-th of the new slots
-        bias[:, :, cache.filled : cache.filled + width] = mask_to_bias(own, bias.dtype)
+        roomy = self if self.filled + width <= self.mask_bias.size(2) else self._with_room(width)
+        # 2. more rows only if a caller reads several tokens of a sentence right after `start`,
+        # otherwise `select` has made them
+        bias = roomy.mask_bias
+        if bias.size(1) != width:
+            bias = bias.repeat(1, width // bias.size(1), 1)  # (sentences, width, slots)
+        elif self.window is not None:
+            bias = bias.clone()  # what it closes may be open to the cache before
+        # 3. hypothesis i gets the i-th of the new slots, which are of no use to the cache before
+        bias[:, :, roomy.filled : roomy.filled + width] = _own_slots(width, bias.dtype, bias.device)
         if self.window is not None:
             _close_oldest(bias, self.window)
-        return KVCache(cache.layers, bias, cache.filled + width, self.window)
+        return KVCache(roomy.layers, bias, roomy.filled + width, self.window)
 
     def write(self, layer: int, newest: KeyValue) -> KeyValue:
         """
@@ -130,7 +141,7 @@ class KVCache:
         most = int(used.sum(dim=1).max()) if self.filled else 0
         # the slots in use come first, in their old order: (sentences, most)
         order = used.int().argsort(dim=1, descending=True, stable=True)[:, :most]
-        slots = most + max(width * _BLOCK_STEPS, most // 4)
+        slots = most + max(width * _BLOCK_STEPS, most // 4, _LEAST_SLOTS // max(sentences, 1))
         slots = -(-slots // _MULTIPLE) * _MULTIPLE
         first = torch.arange(sentences * heads, device=order.device).view(sentences, heads, 1)
         # row of each slot in (sentences * heads * slots, d_k): (sentences * heads * most)

@@ -212,6 +212,7 @@ def search(
     active = beams = [_Beam(limit) for limit in limits for _ in range(groups)]
     # sentence of each beam: (beams,)
     sentences = torch.arange(len(limits), device=tokens.device).repeat_interleave(groups)
+    sentence_of_row, first_rows = _rows_of(sentences, 1)
     # Tensors choose the candidates; the lists in `_Beam` hold what is returned.
     totals = torch.zeros(len(beams), 1, device=tokens.device)  # (beams, width): 1, then `beam`
     prefixes = tokens.new_empty(len(beams), 0)  # (beams * width, length)
@@ -221,7 +222,6 @@ def search(
         # 1. extend: log-probabilities of the next token, then the best continuations of each beam
         scores, state = next_log_probabilities(tokens, state)  # (beams * width, vocabulary)
         width = totals.size(1)
-        sentence_of_row = sentences.repeat_interleave(width)  # (beams * width,)
         scores = apply_all(rules, scores, prefixes, sentence_of_row)
         by_beam = scores.view(len(active), width, -1)  # (beams, width, vocabulary)
         candidates = extend_beams(totals, by_beam, prefixes, sentence_of_row)  # (beams, 2 * beam)
@@ -262,27 +262,48 @@ def search(
         if not alive_sentences:
             break
 
-        # 5. compact once a quarter of the batch is finished, for that copies the cache
-        staying = list(range(len(active)))
-        if len(alive_sentences) * groups <= (1 - COMPACT_SHARE) * len(active):
-            staying = [row + group for row in alive_sentences for group in range(groups)]
-        kept = torch.tensor(staying, device=tokens.device)  # (staying,)
-
-        # 6. reorder: every open hypothesis continues the row of its parent
-        parents = candidates.parents.gather(1, columns)  # (beams, beam)
-        # (staying, beam), indices of the beams * width rows before
-        rows = (torch.arange(len(active), device=tokens.device)[:, None] * width + parents)[kept]
-        # the first beam of each sentence gives the number of the sentence in the state
-        state = state.select(
-            rows.flatten(), None if len(staying) == len(active) else kept[::groups] // groups
+        # 5. reorder: every open hypothesis continues the row of its parent, of the rows before
+        rows, tokens = (  # (beams, beam)
+            part.gather(1, columns) for part in (first_rows + candidates.parents, candidates.tokens)
         )
-        active = [active[row] for row in staying]
-        totals, sentences = totals[kept], sentences[kept]  # (staying, beam), (staying,)
-        totals[[row for row, each in enumerate(active) if each.done]] = float("-inf")
-        tokens = candidates.tokens.gather(1, columns)[kept].flatten()  # (staying * beam,)
+
+        # 6. compact: beams whose sentences are done leave the batch
+        staying = _staying(alive_sentences, groups, len(active))
+        if staying is not None:
+            kept = torch.tensor(staying, device=tokens.device)  # (staying,)
+            active = [active[row] for row in staying]
+            rows, tokens, totals, sentences = (
+                part[kept] for part in (rows, tokens, totals, sentences)
+            )
+        if staying is not None or totals.size(1) != width:
+            sentence_of_row, first_rows = _rows_of(sentences, totals.size(1))
+        _close_finished(totals, active)
+        rows, tokens = rows.flatten(), tokens.flatten()  # (staying * beam,)
+        # the first beam of each sentence gives the number of the sentence in the state
+        state = state.select(rows, None if staying is None else kept[::groups] // groups)
         # (staying * beam, length)
-        prefixes = torch.cat([prefixes[rows.flatten()], tokens.unsqueeze(1)], dim=1)
+        prefixes = torch.cat([prefixes.index_select(0, rows), tokens.unsqueeze(1)], dim=1)
     return [each.complete[: settings.n_best] for each in beams]
+
+
+def _rows_of(sentences: Tensor, width: int) -> tuple[Tensor, Tensor]:
+    """Return the sentence of each row (beams * width,), and the first row of each beam."""
+    first = torch.arange(0, len(sentences) * width, width, device=sentences.device)
+    return sentences.repeat_interleave(width), first.unsqueeze(1)
+
+
+def _staying(alive_sentences: list[int], groups: int, beams: int) -> list[int] | None:
+    """List the beams that stay in the batch; None until a quarter of it is done."""
+    if len(alive_sentences) * groups > (1 - COMPACT_SHARE) * beams:
+        return None
+    return [row + group for row in alive_sentences for group in range(groups)]
+
+
+def _close_finished(totals: Tensor, active: list[_Beam]) -> None:
+    """Give beams that are done no open hypothesis; they may stay in the batch for a while."""
+    done = [row for row, beam in enumerate(active) if beam.done]
+    if done:
+        totals[done] = float("-inf")
 
 
 def _goes_on(active: list[_Beam], row: int, groups: int) -> bool:

@@ -22,6 +22,7 @@ itself.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -68,11 +69,14 @@ class AllowedTokens:
     ) -> Float[Tensor, "rows vocabulary"]:
         """Forbid other ids; changes the scores in place."""
         del written, sentences
-        for token in self.forbidden:
-            scores[:, token] = float("-inf")
-        if self.vocabulary is not None:
-            scores[:, self.vocabulary :] = float("-inf")
-        return scores
+        return scores.index_fill_(1, _others(self, scores.size(1), scores.device), float("-inf"))
+
+
+@lru_cache
+def _others(rule: AllowedTokens, width: int, device: torch.device) -> Int[Tensor, " others"]:
+    """List the ids of a row that a rule forbids."""
+    padding = range(width if rule.vocabulary is None else rule.vocabulary, width)
+    return torch.tensor([*rule.forbidden, *padding], dtype=torch.long, device=device)
 
 
 class ForcedPrefix:

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.model.inference.native.layers import best_of_rows
+from heedful.model.inference.native.layers import best_continuations, best_of_rows
 from heedful.model.seq2seq import DecodingState, Seq2Seq
 
 NextLogProbabilities = Callable[[Tensor, DecodingState], tuple[Tensor, DecodingState]]
@@ -84,6 +84,20 @@ def extend(
 
     Totals are compared without a length penalty: all candidates have the same length.
     """
+    both = (totals, next_log_probabilities)
+    if all(one.device.type == "cpu" and one.dtype == torch.float32 for one in both):
+        found = best_continuations(*both, candidates)
+        if found is not None:
+            return Candidates(*found)
+    return extend_plainly(totals, next_log_probabilities, candidates)
+
+
+def extend_plainly(
+    totals: Float[Tensor, "beams width"],
+    next_log_probabilities: Float[Tensor, "beams width vocabulary"],
+    candidates: int,
+) -> Candidates:
+    """Do the same by functions of torch."""
     beams, width, vocabulary = next_log_probabilities.shape
     scores, tokens = best_of_each(next_log_probabilities.flatten(0, 1), min(candidates, vocabulary))
     each = scores.view(beams, width, -1)  # (beams, width, candidates)

@@ -18,7 +18,7 @@ from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import AllowedTokens
 from heedful.search.settings import SearchSettings
-from heedful.search.step import extend
+from heedful.search.step import extend, extend_plainly
 from heedful.search.stopping import can_still_win
 from tests.support.exhaustive_search import (
     END,
@@ -149,6 +149,29 @@ def test_extend_finds_the_best_continuations():
     torch.testing.assert_close(found.totals, torch.tensor([[-1.5, -2.0, -2.1, -2.2]]))
     assert found.parents.tolist() == [[0, 0, 1, 1]]
     assert found.tokens.tolist() == [[0, 2, 0, 2]]
+
+
+@pytest.mark.parametrize(
+    ("width", "vocabulary", "wanted"), [(1, 3, 8), (4, 8000, 8), (4, 2, 8), (3, 130, 1)]
+)
+def test_compiled_functions_and_torch_extend_alike(width, vocabulary, wanted):
+    torch.manual_seed(4)
+    scores = torch.randn(5, width, vocabulary).log_softmax(2)
+    totals = -3 * torch.rand(5, width)
+    totals[2, 1:] = float("-inf")  # dead
+    scores[3, :, 1] = float("-inf")  # forbidden
+    fast, plain = (one(totals, scores, wanted) for one in (extend, extend_plainly))
+    torch.testing.assert_close(fast.totals, plain.totals, rtol=0, atol=0)
+    alive = plain.totals > float("-inf")
+    for name in ("log_probabilities", "parents", "tokens"):
+        assert torch.equal(getattr(fast, name)[alive], getattr(plain, name)[alive])
+
+
+def test_of_equal_continuations_the_first_is_taken():
+    scores = torch.tensor([[[-2.0, -1.0, -1.0], [-1.0, -2.0, -1.0]]])
+    found = extend(torch.zeros(1, 2), scores, 3)
+    assert found.parents.tolist() == [[0, 0, 1]]
+    assert found.tokens.tolist() == [[1, 2, 0]]
 
 
 def test_prune_keeps_the_best_that_have_not_ended():

@@ -51,13 +51,9 @@ class _Stack(ctypes.Structure):
     )
 
 
-class _KeyValuePointers(ctypes.Structure):
-    _fields_ = (("keys", _POINTER), ("values", _POINTER))
-
-
 class _Attended(ctypes.Structure):
     _fields_ = (
-        ("layers", ctypes.POINTER(_KeyValuePointers)),
+        ("layers", ctypes.POINTER(_POINTER)),  # keys and values in turn
         ("mask_bias", _POINTER),
         *((name, _INT) for name in ("stride", "same", "slots", "filled")),
     )
@@ -100,13 +96,12 @@ class AttendedStates:
 
     def describe(self) -> _Attended:
         """Fill the C struct ``Attended`` of ``steps.c``."""
-        kept = (_KeyValuePointers * len(self.layers))(
-            *(_KeyValuePointers(keys.data_ptr(), values.data_ptr()) for keys, values in self.layers)
-        )
+        kept = [each.data_ptr() for layer in self.layers for each in layer]
         same = int(self.mask_bias.size(1) == 1)
         slots = self.layers[0][0].size(2)
+        pointers = (_POINTER * len(kept))(*kept)
         return _Attended(
-            kept, self.mask_bias.data_ptr(), self.mask_bias.size(2), same, slots, self.filled
+            pointers, self.mask_bias.data_ptr(), self.mask_bias.size(2), same, slots, self.filled
         )
 
 
@@ -242,6 +237,41 @@ def best_of_rows(
         scores.data_ptr(), rows, width, wanted, threads, best.data_ptr(), where.data_ptr()
     )
     return best, where
+
+
+def best_continuations(
+    totals: Float[Tensor, "beams width"],
+    scores: Float[Tensor, "beams width vocabulary"],
+    wanted: int,
+) -> tuple[Tensor, Tensor, Tensor, Tensor] | None:
+    """
+    Find the continuations with the largest sums of a hypothesis's total and a token's score.
+
+    `wanted`: continuations per beam. Returns sums, scores, hypotheses and tokens, each of shape
+    (beams, wanted), best first; of equal sums the first. None without compiled functions.
+    """
+    library = native_products()
+    if library is None:
+        return None
+    scores, totals = scores.contiguous(), totals.contiguous()
+    beams, width, vocabulary = scores.shape
+    each = min(wanted, vocabulary)
+    wanted = min(wanted, width * each)
+    # of rows, then of beams
+    row_scores, sums, chosen = (
+        torch.empty(size) for size in ((beams, width, each), (beams, wanted), (beams, wanted))
+    )
+    row_tokens, parents, tokens = (
+        torch.empty(size, dtype=torch.long)
+        for size in ((beams, width, each), (beams, wanted), (beams, wanted))
+    )
+    library.best_continuations(
+        totals.data_ptr(),
+        scores.data_ptr(),
+        *(beams, width, vocabulary, each, wanted, torch.get_num_threads()),
+        *(part.data_ptr() for part in (row_scores, row_tokens, sums, chosen, parents, tokens)),
+    )
+    return sums, chosen, parents, tokens
 
 
 def _describe(norm: nn.LayerNorm) -> _Norm:

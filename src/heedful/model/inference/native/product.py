@@ -33,7 +33,7 @@ class Product(ctypes.Structure):
 
 _FUNCTIONS = (
     *("lanes", "inputs_at_once", "most_levels", "memory_for", "run_layers"),
-    *("log_probabilities", "product_rows", "best_of_rows"),
+    *("log_probabilities", "product_rows", "best_of_rows", "best_continuations"),
 )
 
 
@@ -49,7 +49,8 @@ def load_products() -> ctypes.CDLL:
     library.log_probabilities.argtypes = [pointer, pointer, *[number] * 3, *[pointer] * 3]
     library.product_rows.argtypes = [pointer, pointer, *[number] * 4, *[pointer] * 3]
     library.best_of_rows.argtypes = [pointer, *[number] * 4, pointer, pointer]
-    for name in ("run_layers", "log_probabilities", "product_rows", "best_of_rows"):
+    library.best_continuations.argtypes = [*[pointer] * 2, *[number] * 6, *[pointer] * 6]
+    for name in ("run_layers", *_FUNCTIONS[_FUNCTIONS.index("log_probabilities") :]):
         getattr(library, name).restype = None
     return library
 

@@ -396,27 +396,55 @@ void product_rows(const Product *by, const float *x, int rows, int levels, int p
 }
 #endif
 
-/* The `wanted` largest numbers of each row, largest first; of equal ones the first. */
+/* The `wanted` largest numbers of a row, largest first; of equal ones the first. */
+static void best_of_row(const float *line, int width, int wanted, float *found, int64_t *at) {
+    for (int i = 0; i < wanted; i++) found[i] = -INFINITY, at[i] = 0;
+    for (int first = 0; first < width; first += 64) {
+        int last = first + 64 < width ? first + 64 : width;
+        float largest = -INFINITY;
+#pragma omp simd reduction(max : largest)
+        for (int i = first; i < last; i++) largest = line[i] > largest ? line[i] : largest;
+        for (int i = first; largest > found[wanted - 1] && i < last; i++) {
+            int place = wanted - 1;
+            if (!(line[i] > found[place])) continue;
+            for (; place > 0 && line[i] > found[place - 1]; place--)
+                found[place] = found[place - 1], at[place] = at[place - 1];
+            found[place] = line[i], at[place] = i;
+        }
+    }
+}
+
 void best_of_rows(const float *scores, int rows, int width, int wanted, int threads, float *best,
                   int64_t *where) {
 #pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int row = 0; row < rows; row++) {
-        const float *line = scores + (size_t)row * width;
-        float *found = best + (size_t)row * wanted;
-        int64_t *at = where + (size_t)row * wanted;
-        for (int i = 0; i < wanted; i++) found[i] = -INFINITY, at[i] = 0;
-        for (int first = 0; first < width; first += 64) {
-            int last = first + 64 < width ? first + 64 : width;
-            float largest = -INFINITY;
-#pragma omp simd reduction(max : largest)
-            for (int i = first; i < last; i++) largest = line[i] > largest ? line[i] : largest;
-            for (int i = first; largest > found[wanted - 1] && i < last; i++) {
-                int place = wanted - 1;
-                if (!(line[i] > found[place])) continue;
-                for (; place > 0 && line[i] > found[place - 1]; place--)
-                    found[place] = found[place - 1], at[place] = at[place - 1];
-                found[place] = line[i], at[place] = i;
+    for (int row = 0; row < rows; row++)
+        best_of_row(scores + (size_t)row * width, width, wanted, best + (size_t)row * wanted,
+                    where + (size_t)row * wanted);
+}
+
+/*
+The `wanted` largest sums of a hypothesis's total and a token's score, of each beam. Only the best
+`each` tokens of a row can be among them: these come first.
+*/
+void best_continuations(const float *totals, const float *scores, int beams, int width, int vocabulary,
+                        int each, int wanted, int threads, float *row_scores, int64_t *row_tokens,
+                        float *sums, float *chosen, int64_t *parents, int64_t *tokens) {
+    best_of_rows(scores, beams * width, vocabulary, each, threads, row_scores, row_tokens);
+    for (int beam = 0; beam < beams; beam++) {
+        size_t row = (size_t)beam * width, to = (size_t)beam * wanted;
+        int next[width]; /* of each row, whose tokens are sorted */
+        memset(next, 0, sizeof next);
+        for (int i = 0; i < wanted; i++, to++) {
+            int best = -1;
+            float largest = 0.0f;
+            for (int w = 0; w < width; w++) {
+                if (next[w] == each) continue;
+                float sum = totals[row + w] + row_scores[(row + w) * each + next[w]];
+                if (best < 0 || sum > largest) best = w, largest = sum;
             }
+            size_t at = (row + best) * each + next[best]++;
+            sums[to] = largest, chosen[to] = row_scores[at];
+            parents[to] = best, tokens[to] = row_tokens[at];
         }
     }
 }
