@@ -1,0 +1,41 @@
+"""The softmax of the loss by compiled functions."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heedful.model.inference.native.product import native_products
+
+
+def loss_rows(
+    scores: Float[Tensor, "rows classes"],
+    targets: Int[Tensor, " rows"],
+    excess: float,
+    out: Float[Tensor, "rows classes"],
+) -> tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]] | None:
+    """
+    Write the softmax of each row, less `excess` at its target, to `out`.
+
+    `out`: may be `scores`.
+
+    Returns the scores of the targets and the logarithms of the normalisers; None without compiled
+    functions for this device and type.
+    """
+    if scores.device.type != "cpu" or scores.dtype not in (torch.float32, torch.bfloat16):
+        return None
+    library = native_products()
+    if library is None or not (scores.is_contiguous() and out.is_contiguous()):
+        return None
+    rows, classes = scores.shape
+    targets = targets.contiguous()
+    if rows and not 0 <= int(targets.min()) <= int(targets.max()) < classes:
+        raise IndexError(f"targets must be from 0 to {classes - 1}")
+    is_fp32, threads = scores.dtype == torch.float32, torch.get_num_threads()
+    memory = torch.empty(0 if is_fp32 else threads * classes)
+    right, normalisers = torch.empty(rows), torch.empty(rows)
+    library.loss_rows(
+        *(scores.data_ptr(), targets.data_ptr(), rows, classes, excess),
+        *(int(is_fp32), threads, memory.data_ptr()),
+        *(out.data_ptr(), right.data_ptr(), normalisers.data_ptr()),
+    )
+    return right, normalisers
