@@ -222,7 +222,6 @@ def _siblings(found: dict[str, Any]) -> str:
     trained = {one.name for one in systems}
     published = Table2(systems, (), found["text"]).published_rows
     failed = [one.title for one in systems if one.bleu < _LEARNT]
-    before = [f"{title}: {commit}" for title, commit in found.get("commits", {}).items()]
     return "\n\n".join(
         [
             f"Multi30k English-German, raw (29,000 pairs), {_VOCABULARY:,} subwords; BLEU, cased, "
@@ -242,14 +241,13 @@ def _siblings(found: dict[str, Any]) -> str:
             "Published (BLEU on newstest2014, and the cost of training as printed and by the "
             "paper's formula):",
             markdown(published),
-            *([f"Trained at an earlier commit: {', '.join(before)}."] if before else []),
+            *_earlier_commits(found),
         ]
     )
 
 
 def _variations(found: dict[str, Any]) -> str:
     table = Table3(tuple(map(MeasuredSystem.of, found["here"])), found["text"])
-    before = [f"{title}: {commit}" for title, commit in found.get("commits", {}).items()]
     return "\n\n".join(
         [
             f"Multi30k English-German, raw (29,000 pairs), {_VOCABULARY:,} subwords; perplexity by "
@@ -259,9 +257,18 @@ def _variations(found: dict[str, Any]) -> str:
             markdown(table.rows),
             "![Published and measured perplexity and BLEU](table3.svg)",
             *found["conclusions"],
-            *([f"Trained at an earlier commit: {', '.join(before)}."] if before else []),
+            *_earlier_commits(found),
         ]
     )
+
+
+def _earlier_commits(found: dict[str, Any]) -> list[str]:
+    """Name the systems that were trained at other commits than the last one."""
+    commits: dict[str, list[str]] = {}
+    for title, made_at in found.get("commits", {}).items():
+        commits.setdefault(made_at, []).append(title)
+    said = (f"at {made_at}: {', '.join(titles)}" for made_at, titles in commits.items())
+    return [f"Trained at an earlier commit, {'; '.join(said)}."] if commits else []
 
 
 def _decided(found: dict[str, Any]) -> str:
