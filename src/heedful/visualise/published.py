@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from heedful.visualise.figure_files import INK, draw_grid, drawing, printable
 from heedful.visualise.report_page import ReportPage, check_report_ending, save_report_page
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _POINT, _BAND = "#0072b2", "#f3d9c6"
-_SIDE, _LETTERS, _DPI = 3.7, 8.0, 200  # inches, points
+_SIDE, _LETTERS, _DPI = 4.4, 8.0, 200  # inches, points
+_NAME = _LETTERS - 2.5
+_LETTER_WIDTH, _LETTER_HEIGHT = 0.58 * _NAME, 1.15 * _NAME
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,10 @@ def _draw(panels: Sequence[PublishedPanel]) -> "Figure":
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(_SIDE * len(panels), _SIDE), dpi=_DPI, facecolor="white")
-    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-        _draw_panel(axes, panel)
+    every = figure.subplots(1, len(panels), squeeze=False)[0]
     figure.subplots_adjust(left=0.08, right=0.98, bottom=0.12, top=0.93, wspace=0.2)
+    for axes, panel in zip(every, panels, strict=True):
+        _draw_panel(axes, panel)
     return figure
 
 
@@ -67,11 +70,78 @@ def _draw_panel(axes: "Axes", panel: PublishedPanel) -> None:
     axes.set_ylabel("measured", color=INK)
     for point in panel.points:
         axes.plot(point.published, point.measured, "o", markersize=3.5, color=_POINT)
+    axes.margins(0.06)
+    axes.autoscale_view()
+    line = {"arrowstyle": "-", "color": INK, "linewidth": 0.4, "shrinkA": 0, "shrinkB": 2}
+    for point, (x, y, is_far) in zip(panel.points, _place_names(axes, panel.points), strict=True):
         axes.annotate(
             printable(point.name),
             (point.published, point.measured),
             textcoords="offset points",
-            xytext=(4, 2),
-            fontsize=_LETTERS - 2.5,
+            xytext=(x, y),
+            fontsize=_NAME,
             color=INK,
+            arrowprops=line if is_far else None,
         )
+
+
+class _Box(NamedTuple):
+    """A rectangle in points."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def overlaps(self, other: "_Box") -> bool:
+        """Decide whether two rectangles have a part in common."""
+        return not (
+            self.right <= other.left
+            or other.right <= self.left
+            or self.top <= other.bottom
+            or other.top <= self.bottom
+        )
+
+    def is_in(self, other: "_Box") -> bool:
+        """Decide whether the other one holds this one."""
+        return (
+            other.left <= self.left
+            and self.right <= other.right
+            and other.bottom <= self.bottom
+            and self.top <= other.top
+        )
+
+
+def _place_names(axes: "Axes", points: Sequence[PublishedPoint]) -> list[tuple[float, float, bool]]:
+    """Choose the place of each name: as near as no other name, point or edge is in the way."""
+    scale = 72 / axes.figure.dpi
+    around = axes.get_window_extent()
+    panel = _Box(*(edge * scale for edge in (around.x0, around.y0, around.x1, around.y1)))
+    places = [
+        axes.transData.transform((point.published, point.measured)) * scale for point in points
+    ]
+    taken = [_Box(x - 2, y - 2, x + 2, y + 2) for x, y in places]
+    chosen = []
+    for point, (x, y) in zip(points, places, strict=True):
+        width = _LETTER_WIDTH * len(point.name)
+        for distance in range(7):
+            right, rise = 4.0 + 3 * distance, 2.0 + 6 * distance
+            nearby = ((right, rise), (-right - width, rise))
+            below = ((right, -rise - _NAME), (-right - width, -rise - _NAME))
+            boxes = {
+                (left, bottom): _Box(
+                    x + left, y + bottom, x + left + width, y + bottom + _LETTER_HEIGHT
+                )
+                for left, bottom in (*nearby, *below)
+            }
+            free = [
+                place
+                for place, box in boxes.items()
+                if box.is_in(panel) and not any(box.overlaps(other) for other in taken)
+            ]
+            if free:
+                break
+        place = free[0] if free else (4.0, 2.0)
+        taken.append(boxes.get(place, taken[0]))
+        chosen.append((*place, distance > 0))
+    return chosen
