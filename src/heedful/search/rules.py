@@ -69,14 +69,18 @@ class AllowedTokens:
     ) -> Float[Tensor, "rows vocabulary"]:
         """Forbid other ids; changes the scores in place."""
         del written, sentences
-        return scores.index_fill_(1, _others(self, scores.size(1), scores.device), float("-inf"))
+        others = _others(self.forbidden, self.vocabulary, scores.size(1), scores.device)
+        return scores.index_fill_(1, others, float("-inf"))
 
 
 @lru_cache
-def _others(rule: AllowedTokens, width: int, device: torch.device) -> Int[Tensor, " others"]:
-    """List the ids of a row that a rule forbids."""
-    padding = range(width if rule.vocabulary is None else rule.vocabulary, width)
-    return torch.tensor([*rule.forbidden, *padding], dtype=torch.long, device=device)
+def _others(
+    forbidden: tuple[int, ...], vocabulary: int | None, width: int, device: torch.device
+) -> Int[Tensor, " others"]:
+    """List the ids of a row that are forbidden, or no subwords."""
+    padding = range(width if vocabulary is None else vocabulary, width)
+    with torch.inference_mode(False):  # kept for callers with gradients, too
+        return torch.tensor([*forbidden, *padding], dtype=torch.long, device=device)
 
 
 class ForcedPrefix:

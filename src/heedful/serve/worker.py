@@ -171,9 +171,10 @@ class Worker:
         """Wait a moment for further sentences, as long as they keep coming."""
         if not self.gather_seconds:
             return
-        most = _WAITING_SHARE * self._last_seconds
-        pause = max(self.gather_seconds, _QUIET_SHARE * self._last_seconds)
-        latest = time.monotonic() + max(self.gather_seconds, most)
+        most, pause = _WAITING_SHARE * self._last_seconds, self.gather_seconds
+        latest = time.monotonic() + max(pause, most)
+        if self._ended + most > time.monotonic():  # those answered may be about to ask again
+            pause = max(pause, _QUIET_SHARE * self._last_seconds)
         answered = self._ended + min(pause, most)
         while not self._closed and not self._queue.is_enough():
             left = min(latest, max(self._arrived + pause, answered)) - time.monotonic()

@@ -123,8 +123,8 @@ def _place_names(axes: "Axes", points: Sequence[PublishedPoint]) -> list[tuple[f
     taken = [_Box(x - 2, y - 2, x + 2, y + 2) for x, y in places]
     chosen = []
     for point, (x, y) in zip(points, places, strict=True):
-        width = _LETTER_WIDTH * len(point.name)
-        for distance in range(7):
+        width = _LETTER_WIDTH * len(printable(point.name))
+        for distance in (*range(7), 0):  # beside the point, if there is no free place
             right, rise = 4.0 + 3 * distance, 2.0 + 6 * distance
             nearby = ((right, rise), (-right - width, rise))
             below = ((right, -rise - _NAME), (-right - width, -rise - _NAME))
@@ -141,7 +141,7 @@ def _place_names(axes: "Axes", points: Sequence[PublishedPoint]) -> list[tuple[f
             ]
             if free:
                 break
-        place = free[0] if free else (4.0, 2.0)
-        taken.append(boxes.get(place, taken[0]))
+        place = free[0] if free else next(iter(boxes))
+        taken.append(boxes[place])
         chosen.append((*place, distance > 0))
     return chosen

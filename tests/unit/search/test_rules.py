@@ -202,3 +202,13 @@ def test_rules_are_applied_in_order_to_the_same_scores():
     assert all(isinstance(rule, DecodingRule) for rule in rules)
     scores = apply_all(rules, torch.zeros(1, 8), torch.tensor([[5]]), torch.tensor([0]))
     assert scores.isneginf().nonzero()[:, 1].tolist() == [0, 5, 7]
+
+
+def test_a_rule_that_a_search_has_used_has_gradients():
+    rule = AllowedTokens(5, (0, 1))
+    with torch.inference_mode():
+        rule(torch.zeros(2, 8), torch.zeros(2, 0).long(), torch.arange(2))
+    scores = torch.zeros(2, 8, requires_grad=True)
+    rule(scores.clone(), torch.zeros(2, 0).long(), torch.arange(2))[:, 2].sum().backward()
+    assert scores.grad is not None
+    assert scores.grad[:, 2].tolist() == [1.0, 1.0]

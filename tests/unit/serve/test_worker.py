@@ -142,6 +142,14 @@ def test_who_was_just_answered_joins_those_that_wait(model):
     assert batches == [1, 2]
 
 
+def test_nobody_waits_for_clients_of_long_ago(model):
+    async def work(worker):
+        worker._last_seconds, worker._ended = 1e4, -1e4
+        return await worker.translate(model, ["w1"], GREEDY)
+
+    assert len(run(work, gather_seconds=0.001)) == 1
+
+
 def test_searches_that_differ_do_not_mix(model):
     batches = []
 

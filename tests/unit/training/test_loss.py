@@ -195,6 +195,20 @@ def test_what_is_not_a_number_stays_so():
     assert log_z.isnan().all()
 
 
+def test_targets_may_have_any_type_of_whole_numbers():
+    scores, targets = torch.randn(40, 9), torch.randint(9, (40,))
+    found = [torch.empty_like(scores) for _ in range(2)]
+    for out, kind in zip(found, (torch.int64, torch.int32), strict=True):
+        subtracted_softmax(scores, targets.to(kind), 0.9, out)
+    assert torch.equal(*found)
+
+
+def test_an_output_of_another_type_is_refused():
+    scores = torch.randn(4, 9)
+    with pytest.raises(RuntimeError):
+        subtracted_softmax(scores, torch.zeros(4).long(), 0.9, scores.bfloat16())
+
+
 def test_a_class_that_is_none_is_refused():
     for target in (5, -1):
         with pytest.raises((IndexError, RuntimeError)):

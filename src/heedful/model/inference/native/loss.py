@@ -19,15 +19,19 @@ def loss_rows(
     `out`: may be `scores`.
 
     Returns the scores of the targets and the logarithms of the normalisers; None without compiled
-    functions for this device and type.
+    functions for this device, type and shape.
     """
-    if scores.device.type != "cpu" or scores.dtype not in (torch.float32, torch.bfloat16):
+    if any(one.device.type != "cpu" for one in (scores, targets, out)):
         return None
+    if scores.dtype not in (torch.float32, torch.bfloat16) or out.dtype != scores.dtype:
+        return None
+    rows, classes = scores.shape
+    if out.shape != scores.shape or targets.shape != (rows,):
+        return None  # functions of torch say what is wrong
     library = native_products()
     if library is None or not (scores.is_contiguous() and out.is_contiguous()):
         return None
-    rows, classes = scores.shape
-    targets = targets.contiguous()
+    targets = targets.to(torch.long).contiguous()
     if rows and not 0 <= int(targets.min()) <= int(targets.max()) < classes:
         raise IndexError(f"targets must be from 0 to {classes - 1}")
     is_fp32, threads = scores.dtype == torch.float32, torch.get_num_threads()
