@@ -116,10 +116,9 @@ def _place_names(axes: "Axes", points: Sequence[PublishedPoint]) -> list[tuple[f
     """Choose the place of each name: as near as no other name, point or edge is in the way."""
     scale = 72 / axes.figure.dpi
     around = axes.get_window_extent()
-    panel = _Box(*(edge * scale for edge in (around.x0, around.y0, around.x1, around.y1)))
-    places = [
-        axes.transData.transform((point.published, point.measured)) * scale for point in points
-    ]
+    panel = _Box(*(float(edge) * scale for edge in (around.x0, around.y0, around.x1, around.y1)))
+    at = [axes.transData.transform((point.published, point.measured)) * scale for point in points]
+    places = [(float(x), float(y)) for x, y in at]
     taken = [_Box(x - 2, y - 2, x + 2, y + 2) for x, y in places]
     chosen = []
     for point, (x, y) in zip(points, places, strict=True):
