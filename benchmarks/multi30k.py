@@ -32,7 +32,8 @@ def main() -> None:
     measured = options.commit or commit()
     text = ("--source", raw / "train.en.gz", "--target", raw / "train.de.gz")
     valid = ("--valid-source", raw / "val.en.gz", "--valid-target", raw / "val.de.gz")
-    until = ("--set", f"train.minutes={MINUTES}", "--resume")
+    again = ("--resume",) if options.run.exists() else ()
+    until = ("--set", f"train.minutes={MINUTES}", *again)
     if not options.measure:
         heedful("train", "multi30k", *text, *valid, "--out", options.run, *until)
     heedful("average", options.run)
