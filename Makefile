@@ -21,7 +21,7 @@ PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,search/%.py,beam length settings stopping))
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-tables figures peers docs screenshots wheel reading-path clean
+.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-sequences bench-tables figures peers docs screenshots wheel reading-path clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -105,6 +105,9 @@ bench-experts: $(VENV)/.for-use ## train moe-small, time it beside dense models,
 bench-parsing: $(VENV)/.for-use ## count grammars and train parsers on two treebanks, write docs/results/parsing.md (five hours)
 	$(PYTHON) -m benchmarks.pcfg
 	$(PYTHON) -m benchmarks.parsing
+
+bench-sequences: $(VENV)/.for-work ## learn dates, kana, phonemes and questions, write docs/results/sequences.md (an hour)
+	$(PYTHON) -m benchmarks.sequences
 
 figures: $(VENV)/.for-use ## write the figures of README and docs from docs/results/*.json
 	$(PYTHON) -m benchmarks.figures

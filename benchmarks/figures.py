@@ -9,6 +9,7 @@ a page differs from the JSON.
 """
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,7 @@ def results() -> dict[str, str]:
         quickstart,
         recurrent,
         reward,
+        sequences,
         tables,
         window,
     )
@@ -81,6 +83,7 @@ def results() -> dict[str, str]:
         "prepare": ("A million pairs prepared", prepare.body),
         "quickstart": ("Quickstart", quickstart.body),
         "reward": ("Fine-tuning by reward and by risk", reward.body),
+        "sequences": ("Other sequences", sequences.body),
         "serving": (serving.TITLE, serving.body),
         "window": ("Self-attention to neighbours", window.body),
     }
@@ -97,7 +100,7 @@ def results() -> dict[str, str]:
 
 def figures() -> dict[str, str]:
     """Write every figure that a page names."""
-    return _of_results() | _of_recurrent() | _of_speed() | _of_asides()
+    return _of_results() | _of_recurrent() | _of_speed() | _of_sequences() | _of_asides()
 
 
 def _of_results() -> dict[str, str]:
@@ -182,7 +185,6 @@ def _of_speed() -> dict[str, str]:
         who: max(turn[who]["target_tokens"] / _seconds(turn[who]) for turn in training)
         for who in ("heedful", "joey")
     }
-    many, one = (_sides(f"speed/{name}") for name in ("translate", "translate-one"))
     bf16, fp32 = _step("step"), _step("step-fp32")
     profile = bf16["ours"]["profile"]
     products = profile["mm"] + profile["mkldnn::_linear_pointwise"]
@@ -205,8 +207,58 @@ def _of_speed() -> dict[str, str]:
         "step-fp32.peer-share": f"{100 * fp32['peer']['share']:.0f}",
         "step-fp32.bound": f"{1 / fp32['peer']['share']:.1f}",
         "memory.ours": f"{memory['compared']['measurements'][0]['memory'] / 1e6:,.0f}",
-        **{f"translate.{name}": text for name, text in many.items()},
-        **{f"translate-one.{name}": text for name, text in one.items()},
+        **_of_small_steps(),
+        **_of_translating(),
+    }
+
+
+def _of_small_steps() -> dict[str, str]:
+    """Write the shares of products in the steps of small recipes, in percent."""
+    steps = {
+        name: one["measurements"][0] for name, one in read("speed/step-small")["found"].items()
+    }
+    return {
+        f"step-{name}.{what}": f"{100 * share:.0f}"
+        for name, one in steps.items()
+        for what, share in (("share", one["share"]), ("alone", one["products alone"]["of a step"]))
+    }
+
+
+def _of_translating() -> dict[str, str]:
+    """Write speeds of translation beside CTranslate2's."""
+    random = read("speed/translate-random")["found"]
+    measured = {
+        **{name: read(f"speed/{name}")["found"] for name in ("translate", "translate-one")},
+        "translate-random": random["32 at a time"],
+        "translate-random-64": random["64 at a time"],
+    }
+    return {
+        f"{name}.{what}": text
+        for name, found in measured.items()
+        for what, text in (_sides(found, "int8") | _in_fp32(found)).items()
+    }
+
+
+def _in_fp32(found: dict[str, Any]) -> dict[str, str]:
+    """Write the same in fp32, where it was measured."""
+    if not any(one["who"].startswith("ctranslate2 float32") for one in found["measurements"]):
+        return {}
+    return {f"fp32-{what}": text for what, text in _sides(found, "fp32").items()}
+
+
+def _of_sequences() -> dict[str, str]:
+    """Write figures of the tasks other than translation."""
+    from benchmarks.sequences import interval
+
+    return {
+        f"{name}.{kind}": text
+        for name, one in read("sequences")["found"].items()
+        for kind, text in (
+            ("steps", f"{one['steps']:,}"),
+            ("minutes", f"{one['minutes']:.0f}"),
+            ("exact", interval(one["scores"]["exact_match"])),
+            ("cer", interval(one["scores"]["cer"])),
+        )
     }
 
 
@@ -219,22 +271,29 @@ def _of_asides() -> dict[str, str]:
     }
 
 
-def _sides(name: str) -> dict[str, str]:
-    """Write the speeds of 8-bit translation: heedful, and CTranslate2 with one worker per core."""
-    found = read(name)["found"]
-    by = {one["who"]: one for one in found["measurements"]}
-    ours, alone, workers = (
-        by[who]
-        for who in ("heedful int8", "ctranslate2 int8 AVX512", "ctranslate2 int8 AVX512 workers")
-    )
+def _sides(found: dict[str, Any], precision: str) -> dict[str, str]:
+    """Write how much faster heedful is than CTranslate2, with one worker per core and with one."""
+    measurements = [one for one in found["measurements"] if one["precision"] == precision]
+    ours = _fastest(one for one in measurements if one["who"].startswith("heedful"))
+    peers = [one for one in measurements if one["who"].startswith("ctranslate2")]
+    workers = _fastest(one for one in peers if one["who"].endswith("workers"))
+    alone = _fastest(one for one in peers if not one["who"].endswith("workers"))
     times = [one["seconds"]["median"] for one in (ours, alone, workers)]
-    return {
-        "ratio": f"{times[2] / times[0]:.1f}",
+    figures = {
+        "ratio": f"{min(times[1:]) / times[0]:.2f}",  # the peer's better way
         "of-workers": f"{times[1] / times[2]:.1f}",
-        "bleu": f"{ours['bleu']:.2f}",
-        "peer-bleu": f"{workers['bleu']:.2f}",
-        "products": f"{found['machine']['product_gflops']['bf16']:.0f}",
+        "bound": f"{1 / workers['share']:.2f}" if workers["share"] else "",
+        "peer-share": f"{100 * workers['share']:.0f}" if workers["share"] else "",
+        "share": f"{100 * ours['share']:.0f}" if ours["share"] else "",
+        **{name: f"{rate:,.0f}" for name, rate in found["machine"]["product_gflops"].items()},
     }
+    both = {"bleu": ours, "peer-bleu": workers}
+    return figures | {what: f"{one['bleu']:.2f}" for what, one in both.items() if "bleu" in one}
+
+
+def _fastest(measurements: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Choose the measurement with the fewest seconds."""
+    return min(measurements, key=lambda one: float(one["seconds"]["median"]))
 
 
 def _step(name: str) -> dict[str, Any]:

@@ -17,7 +17,6 @@ TITLES = {
     "translate-64": "Translating, 64 sentences at a time",
     "translate-one": "Translating one sentence at a time",
     "translate-random": "Translating with random weights",
-    "translate-fp32": "Translating in fp32",
     "lines": "Lines of mixed lengths",
     "stream": "A long text",
     "start": "From the start to the first translation",

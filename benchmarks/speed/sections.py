@@ -78,20 +78,12 @@ def translate_one(context: Context) -> dict[str, Any]:
     return _translate(context, 1, 100)
 
 
-def translate_fp32(context: Context) -> dict[str, Any]:
-    """Translate some of it in fp32, 32 sentences at a time and one at a time."""
-    return {
-        "32 at a time": _translate(context, 32, 512, "fp32"),
-        "one at a time": _translate(context, 1, 50, "fp32"),
-    }
-
-
-def _translate(context: Context, batch: int, lines: int, precision: str = "auto") -> dict[str, Any]:
+def _translate(context: Context, batch: int, lines: int) -> dict[str, Any]:
     """Translate Multi30k's test set, weights everywhere the same."""
     name = "test_2016_flickr"
     text = ("--input", context.text(name, "en"), "--reference", context.text(name, "de"))
     some = ("--lines", 4 if context.quick else lines)
-    often = ("--repeats", 1, "--rounds", context.rounds, "--precision", precision)
+    often = ("--repeats", 1, "--rounds", context.rounds)
     run = context.trained()
     return context.bench("translate", run, *text, *some, "--batch", batch, *often, *_SEARCHING)
 
@@ -234,7 +226,6 @@ SECTIONS: dict[str, Section] = {
     "translate-64": translate_64,
     "translate-one": translate_one,
     "translate-random": translate_random,
-    "translate-fp32": translate_fp32,
     "lines": lines,
     "stream": stream,
     "start": start,
