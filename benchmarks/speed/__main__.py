@@ -71,6 +71,7 @@ def main() -> None:
             path = options.out / f"{name}.json"
             # as anybody could type it, wherever the corpora lie here
             text = json.dumps(found, indent=1).replace(str(data), "$HEEDFUL_DATA")
+            text = text.replace(f"{ROOT}/", "")
             path.write_text(f"{text}\n", encoding="utf-8")
     print(write_page(options.out))
     if options.out == FOUND:

@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.model.cpu.linear import bias_gradient, linear_forward, matmul
-from heedful.model.inference.native.loss import loss_rows
+from heedful.model.inference.native.loss import subtracted_softmax
 from heedful.model.output import chunk_rows, logits
 
 # Probabilities of this many rows are kept until their part of the weight's gradient is computed:
@@ -144,42 +144,6 @@ def chunked_loss(
     """
     loss, nll = _ChunkedLoss.apply(states, targets, weight, bias, smoothing, form)
     return loss, nll
-
-
-def subtracted_softmax(
-    scores: Float[Tensor, "rows classes"],
-    targets: Int[Tensor, " rows"],
-    excess: float,
-    out: Float[Tensor, "rows classes"],
-) -> tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]]:
-    """
-    Write the softmax of each row, less `excess` at its target, to `out`.
-
-    `out`: may be `scores`.
-
-    Returns the scores of the targets and the logarithms of the normalisers, in fp32.
-    """
-    found = loss_rows(scores, targets, excess, out)
-    return plain_subtracted_softmax(scores, targets, excess, out) if found is None else found
-
-
-def plain_subtracted_softmax(
-    scores: Float[Tensor, "rows classes"],
-    targets: Int[Tensor, " rows"],
-    excess: float,
-    out: Float[Tensor, "rows classes"],
-) -> tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]]:
-    """Do the same by functions of torch, in four passes over the scores."""
-    largest = scores.amax(dim=1).float()  # (rows,)
-    right = scores.gather(1, targets.unsqueeze(1)).squeeze(1).float()  # (rows,)
-    probabilities = torch.softmax(scores, dim=1, out=out)
-    # log Z = largest score - log of the largest probability: spares a logsumexp, and the
-    # largest probability is never tiny, so its logarithm is safe
-    log_z = largest - probabilities.amax(dim=1).float().log()  # (rows,)
-    # position of (row, target) in the flattened probabilities: one indexed subtraction
-    flat_index = torch.arange(len(out), device=out.device) * out.size(1) + targets  # (rows,)
-    out.view(-1)[flat_index] -= excess
-    return right, log_z
 
 
 class _ChunkedLoss(torch.autograd.Function):

@@ -1,4 +1,4 @@
-"""The softmax of the loss by compiled functions."""
+"""The softmax of the loss, in one compiled pass or by functions of torch."""
 
 import torch
 from jaxtyping import Float, Int
@@ -7,7 +7,43 @@ from torch import Tensor
 from heedful.model.inference.native.product import native_products
 
 
-def loss_rows(
+def subtracted_softmax(
+    scores: Float[Tensor, "rows classes"],
+    targets: Int[Tensor, " rows"],
+    excess: float,
+    out: Float[Tensor, "rows classes"],
+) -> tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]]:
+    """
+    Write the softmax of each row, less `excess` at its target, to `out`.
+
+    `out`: may be `scores`.
+
+    Returns the scores of the targets and the logarithms of the normalisers, in fp32.
+    """
+    found = _loss_rows(scores, targets, excess, out)
+    return plain_subtracted_softmax(scores, targets, excess, out) if found is None else found
+
+
+def plain_subtracted_softmax(
+    scores: Float[Tensor, "rows classes"],
+    targets: Int[Tensor, " rows"],
+    excess: float,
+    out: Float[Tensor, "rows classes"],
+) -> tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]]:
+    """Do the same by functions of torch, in four passes over the scores."""
+    largest = scores.amax(dim=1).float()  # (rows,)
+    right = scores.gather(1, targets.unsqueeze(1)).squeeze(1).float()  # (rows,)
+    probabilities = torch.softmax(scores, dim=1, out=out)
+    # log Z = largest score - log of the largest probability: spares a logsumexp, and the
+    # largest probability is never tiny, so its logarithm is safe
+    log_z = largest - probabilities.amax(dim=1).float().log()  # (rows,)
+    # position of (row, target) in the flattened probabilities: one indexed subtraction
+    flat_index = torch.arange(len(out), device=out.device) * out.size(1) + targets  # (rows,)
+    out.view(-1)[flat_index] -= excess
+    return right, log_z
+
+
+def _loss_rows(
     scores: Float[Tensor, "rows classes"],
     targets: Int[Tensor, " rows"],
     excess: float,
