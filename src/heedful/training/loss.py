@@ -19,7 +19,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.model.cpu.linear import bias_gradient, linear_forward, matmul
-from heedful.model.inference.native.loss import subtracted_softmax
 from heedful.model.output import chunk_rows, logits
 
 # Probabilities of this many rows are kept until their part of the weight's gradient is computed:
@@ -146,6 +145,25 @@ def chunked_loss(
     return loss, nll
 
 
+def _subtracted_softmax(
+    scores: Float[Tensor, "rows classes"],
+    targets: Int[Tensor, " rows"],
+    excess: float,
+    out: Float[Tensor, "rows classes"],
+) -> tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]]:
+    """Write the softmax, less `excess` at the target, to `out`; return right scores and log Z."""
+    largest = scores.amax(dim=1).float()  # (rows,)
+    right = scores.gather(1, targets.unsqueeze(1)).squeeze(1).float()  # (rows,)
+    probabilities = torch.softmax(scores, dim=1, out=out)
+    # log Z = largest score - log of the largest probability: spares a logsumexp, and the
+    # largest probability is never tiny, so its logarithm is safe
+    log_z = largest - probabilities.amax(dim=1).float().log()  # (rows,)
+    # position of (row, target) in the flattened probabilities: one indexed subtraction
+    flat_index = torch.arange(len(out), device=out.device) * out.size(1) + targets  # (rows,)
+    out.view(-1)[flat_index] -= excess
+    return right, log_z
+
+
 class _ChunkedLoss(torch.autograd.Function):
     """
     The loss with gradients computed in the forward pass and scaled in the backward pass.
@@ -172,7 +190,7 @@ class _ChunkedLoss(torch.autograd.Function):
         for part in chunk_rows(len(targets), weight.size(0), states.device):
             scores = linear_forward(states[part], weight, bias)  # (rows, classes)
             buffer = scores if gradients is None else gradients.buffer_for(part)
-            right, log_z = subtracted_softmax(scores, targets[part], on - off, buffer)
+            right, log_z = _subtracted_softmax(scores, targets[part], on - off, buffer)
             chosen.append((right - log_z).sum())
             # sum over classes of log p, (rows,): the scores of a row add up to state . row_sum
             all_classes = states[part].float() @ row_sum + bias_sum - weight.size(0) * log_z
