@@ -37,6 +37,7 @@ SHAPES: dict[str, dict[str, object]] = {
 }
 WORDS = 20
 SCORE = 1e-3
+STEADY = 0.1
 DIRECTION = "xx:yy="
 # The same numbers on both sides, whatever the machine would choose for each alone.
 ALIKE = ("--device", "cpu", "--precision", "fp32")
@@ -141,6 +142,11 @@ class Loaded:
         said = (self.before, self.after)
         each = sum(one.processor_seconds / len(one.texts) for one in said) / len(said)
         return each * self.answers / self.processor_seconds
+
+    @property
+    def steady(self) -> bool:
+        """Whether the machine was as fast after as before."""
+        return abs(self.before.rate / self.after.rate - 1) < STEADY
 
 
 def measure_load(

@@ -23,18 +23,20 @@ def tiny(tmp_path_factory):
 
 @pytest.mark.timeout(1200)
 def test_sixty_four_clients_for_a_minute(base):
-    shares = []
+    least = LEAST_SHARE - _BUSY
     for _ in range(_TIMES):
         loaded = measure_load(base, VOCABULARY, clients=64, seconds=60)
-        shares.append(loaded.processor_share)
         print(f"{loaded.share:.2f}, by processor time {loaded.processor_share:.2f}")
-        print(f"p50 {loaded.p50:.2f} s, p99 {loaded.p99:.2f} s")
+        print(f"p50 {loaded.p50:.2f} s, p99 {loaded.p99:.2f} s, {loaded.peak / (1 << 20):.0f} MiB")
         assert loaded.statuses == {"200": loaded.answers}
         assert loaded.answers >= 64
         assert loaded.other == 0
-        if shares[-1] >= LEAST_SHARE - _BUSY:
+        # A machine that others use meanwhile says nothing by the clock.
+        by_clock = loaded.share >= least or not loaded.steady
+        if loaded.processor_share >= least and by_clock:
             break
-    assert shares[-1] >= LEAST_SHARE - _BUSY, shares
+    assert loaded.processor_share >= least
+    assert by_clock, (loaded.rate, loaded.before.rate, loaded.after.rate)
 
 
 @pytest.mark.timeout(600)

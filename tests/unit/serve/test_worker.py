@@ -144,7 +144,7 @@ def test_who_was_just_answered_joins_those_that_wait(model):
 
 def test_nobody_waits_for_clients_of_long_ago(model):
     async def work(worker):
-        worker._last_seconds, worker._ended = 1e4, -1e4
+        worker._last_seconds, worker._ended = 1e6, -1e9
         return await worker.translate(model, ["w1"], GREEDY)
 
     assert len(run(work, gather_seconds=0.001)) == 1

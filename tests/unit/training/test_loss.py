@@ -7,12 +7,7 @@ from hypothesis import strategies as st
 
 from heedful.model import output
 from heedful.training import loss as losses
-from heedful.training.loss import (
-    SMOOTHING_FORMS,
-    chunked_loss,
-    plain_loss,
-    smoothed_target,
-)
+from heedful.training.loss import SMOOTHING_FORMS, chunked_loss, plain_loss, smoothed_target
 
 
 def test_smoothing_on_five_classes_is_as_printed():
