@@ -233,17 +233,11 @@ def _of_translating() -> dict[str, str]:
         "translate-random-64": random["64 at a time"],
     }
     return {
-        f"{name}.{what}": text
+        f"{name}.{before}{what}": text
         for name, found in measured.items()
-        for what, text in (_sides(found, "int8") | _in_fp32(found)).items()
+        for before, precision in (("", "int8"), ("fp32-", "fp32"))
+        for what, text in _sides(found, precision).items()
     }
-
-
-def _in_fp32(found: dict[str, Any]) -> dict[str, str]:
-    """Write the same in fp32, where it was measured."""
-    if not any(one["who"].startswith("ctranslate2 float32") for one in found["measurements"]):
-        return {}
-    return {f"fp32-{what}": text for what, text in _sides(found, "fp32").items()}
 
 
 def _of_sequences() -> dict[str, str]:
@@ -282,9 +276,9 @@ def _sides(found: dict[str, Any], precision: str) -> dict[str, str]:
     figures = {
         "ratio": f"{min(times[1:]) / times[0]:.2f}",  # the peer's better way
         "of-workers": f"{times[1] / times[2]:.1f}",
-        "bound": f"{1 / workers['share']:.2f}" if workers["share"] else "",
-        "peer-share": f"{100 * workers['share']:.0f}" if workers["share"] else "",
-        "share": f"{100 * ours['share']:.0f}" if ours["share"] else "",
+        "bound": f"{1 / workers['share']:.2f}",
+        "peer-share": f"{100 * workers['share']:.0f}",
+        "share": f"{100 * ours['share']:.0f}",
         **{name: f"{rate:,.0f}" for name, rate in found["machine"]["product_gflops"].items()},
     }
     both = {"bleu": ours, "peer-bleu": workers}
