@@ -180,10 +180,17 @@ def test_the_digest_changes_with_everything_that_a_shard_depends_on(tokenizer):
 
 def children() -> list[int]:
     """List the processes that encode for this one and are still there; other tests have others."""
-    pattern = f"/proc/{os.getpid()}/task"
-    lists = [Path(task, "children").read_text("ascii") for task in Path(pattern).iterdir()]
-    numbers = [int(number) for listed in lists for number in listed.split()]
-    return [n for n in numbers if b"heedful.data" in Path(f"/proc/{n}/cmdline").read_bytes()]
+    tasks = Path(f"/proc/{os.getpid()}/task").iterdir()
+    numbers = [int(number) for task in tasks for number in read_process(task / "children").split()]
+    return [n for n in numbers if b"heedful.data" in read_process(Path(f"/proc/{n}/cmdline"))]
+
+
+def read_process(file: Path) -> bytes:
+    """Read a file of ``/proc``; empty when its thread or process has ended since it was listed."""
+    try:
+        return file.read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
 
 
 def test_a_process_that_is_killed_is_reported_and_its_work_goes_on_later(
