@@ -28,7 +28,7 @@ from heedful.paper.systems.corpus import TableCorpus, find_corpus, grammar_corpu
 from heedful.paper.systems.measured import MeasuredSystem
 from heedful.paper.systems.plan import describe
 from heedful.paper.systems.report import cost_rows, equal_cost_rows, plain
-from heedful.paper.systems.table2 import SYSTEMS, Table2, make_table2
+from heedful.paper.systems.table2 import COMMON, SYSTEMS, Table2, make_table2
 from heedful.paper.systems.table3 import SYSTEMS as ROWS
 from heedful.paper.systems.table3 import Table3, train_rows
 from heedful.paper.table1 import make_table1
@@ -84,6 +84,8 @@ def _table1(out: Path) -> dict[str, Any]:
 def _table2(out: Path, names: Sequence[str] = (), given: Path | None = None) -> dict[str, Any]:
     """Train the siblings of Table 2's systems, and put them beside those of earlier calls."""
     text, whole = multi30k(out.parent), _whole_plan(out.name, given)
+    if whole is not None and names:
+        whole = _renew(whole, names)
     plan = _write_plan(out, whole, names)
     table = make_table2(
         *(text, out, _BUDGETS["table2"]), names=names, plan=plan, threads=_THREADS, say=print
@@ -168,6 +170,21 @@ def _whole_plan(name: str, given: Path | None) -> dict[str, Any] | None:
         return None
     plan: dict[str, Any] = read(name)["found"]["plan"]
     return plan
+
+
+def _renew(plan: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Take the settings of Table 2's systems `names` from the code, and their steps as planned."""
+    today = {one.name: one.settings for one in SYSTEMS}
+    renewed = []
+    for planned in plan["systems"]:
+        if planned["name"] in names:
+            settings = planned["settings"]
+            steps = next(n for n, one in enumerate(settings) if one.startswith("train.steps="))
+            text = [one for one in settings[:steps] if one.startswith("data.")]
+            settings = [*COMMON, text[0], *today[planned["name"]], *text[1:], *settings[steps:]]
+            planned = planned | {"settings": settings}
+        renewed.append(planned)
+    return plan | {"systems": renewed}
 
 
 def _write_plan(out: Path, plan: dict[str, Any] | None, names: Sequence[str]) -> Path | None:
