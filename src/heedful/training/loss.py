@@ -19,6 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.model.cpu.linear import bias_gradient, linear_forward, matmul
+from heedful.model.inference.native.loss import subtracted_softmax
 from heedful.model.output import chunk_rows, logits
 
 # Probabilities of this many rows are kept until their part of the weight's gradient is computed:
@@ -166,23 +167,18 @@ class _ChunkedLoss(torch.autograd.Function):
         wanted = any(ctx.needs_input_grad)
         row_sum = weight.sum(dim=0, dtype=torch.float32)  # (d_model,)
         bias_sum = 0.0 if bias is None else bias.float().sum()
-        gradients = _Gradients(states, targets, weight, bias, on - off) if wanted else None
+        gradients = _Gradients(states, weight, bias) if wanted else None
         chosen, spread = [], []
         for part in chunk_rows(len(targets), weight.size(0), states.device):
             scores = linear_forward(states[part], weight, bias)  # (rows, classes)
-            largest = scores.amax(dim=1).float()  # (rows,)
-            right = scores.gather(1, targets[part].unsqueeze(1)).squeeze(1).float()  # (rows,)
             buffer = scores if gradients is None else gradients.buffer_for(part)
-            probabilities = torch.softmax(scores, dim=1, out=buffer)
-            # log Z = largest score - log of the largest probability: spares a logsumexp, and the
-            # largest probability is never tiny, so its logarithm is safe
-            log_z = largest - probabilities.amax(dim=1).float().log()  # (rows,)
+            right, log_z = subtracted_softmax(scores, targets[part], on - off, buffer)
             chosen.append((right - log_z).sum())
             # sum over classes of log p, (rows,): the scores of a row add up to state . row_sum
             all_classes = states[part].float() @ row_sum + bias_sum - weight.size(0) * log_z
             spread.append(all_classes.sum())
             if gradients is not None:
-                gradients.add(part, probabilities)
+                gradients.add(part, buffer)
         nll = -torch.stack(chosen).sum()
         loss = (on - off) * nll - off * torch.stack(spread).sum()
         ctx.gradients = None if gradients is None else gradients.total(off, row_sum)
@@ -208,10 +204,8 @@ class _Gradients:
     one product.
     """
 
-    def __init__(
-        self, states: Tensor, targets: Tensor, weight: Tensor, bias: Tensor | None, excess: float
-    ) -> None:
-        self.states, self.targets, self.weight, self.excess = states, targets, weight, excess
+    def __init__(self, states: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+        self.states, self.weight = states, weight
         self.d_states = torch.empty_like(states)
         self.d_weight: Tensor | None = None
         self.d_bias = None if bias is None else torch.zeros(bias.shape, device=bias.device)
@@ -225,15 +219,9 @@ class _Gradients:
             self._multiply()
         return self.kept[part.start - self.first : part.stop - self.first]
 
-    def add(self, part: slice, probabilities: Tensor) -> None:
-        """Turn softmax into softmax minus `excess` at the right class, and multiply."""
-        classes = probabilities.size(1)
-        # position of (row, target) in the flattened probabilities: one indexed subtraction
-        flat_index = torch.arange(len(probabilities), device=probabilities.device) * classes
-        flat_index += self.targets[part]  # (rows,)
-        flat = probabilities.view(-1)
-        flat[flat_index] -= self.excess
-        self.d_states[part] = matmul(probabilities, self.weight)
+    def add(self, part: slice, gradient: Tensor) -> None:
+        """Multiply the gradient of the scores, which is in the rows of `buffer_for`."""
+        self.d_states[part] = matmul(gradient, self.weight)
         self.last = part.stop
 
     def _multiply(self) -> None:

@@ -34,6 +34,7 @@ class Product(ctypes.Structure):
 _FUNCTIONS = (
     *("lanes", "inputs_at_once", "most_levels", "memory_for", "run_layers"),
     *("log_probabilities", "product_rows", "best_of_rows", "best_continuations"),
+    "loss_rows",
 )
 
 
@@ -50,6 +51,10 @@ def load_products() -> ctypes.CDLL:
     library.product_rows.argtypes = [pointer, pointer, *[number] * 4, *[pointer] * 3]
     library.best_of_rows.argtypes = [pointer, *[number] * 4, pointer, pointer]
     library.best_continuations.argtypes = [*[pointer] * 2, *[number] * 6, *[pointer] * 6]
+    library.loss_rows.argtypes = [
+        *(pointer, pointer, number, number, ctypes.c_float, number, number),
+        *[pointer] * 4,
+    ]
     for name in ("run_layers", *_FUNCTIONS[_FUNCTIONS.index("log_probabilities") :]):
         getattr(library, name).restype = None
     return library

@@ -396,6 +396,8 @@ void product_rows(const Product *by, const float *x, int rows, int levels, int p
 }
 #endif
 
+#include "loss.h"
+
 /* The `wanted` largest numbers of a row, largest first; of equal ones the first. */
 static void best_of_row(const float *line, int width, int wanted, float *found, int64_t *at) {
     for (int i = 0; i < wanted; i++) found[i] = -INFINITY, at[i] = 0;

@@ -1,0 +1,53 @@
+/*
+The softmax of the loss, in one pass over each row while it is in the nearest cache.
+
+`right` is the score of the right class, `normaliser` the logarithm of what the exponentials add up
+to. The row becomes the probabilities, less `excess` at the right class: what is left of the
+gradient is the same for every class (heedful.training.loss).
+*/
+
+static inline __attribute__((always_inline)) float read_score(const void *row, int i, int is_fp32) {
+    return is_fp32 ? ((const float *)row)[i] : from_bfloat16(((const uint16_t *)row)[i]);
+}
+
+static inline __attribute__((always_inline)) void write_score(void *row, int i, float x, int is_fp32) {
+    if (is_fp32)
+        ((float *)row)[i] = x;
+    else
+        ((uint16_t *)row)[i] = to_bfloat16(x);
+}
+
+static inline __attribute__((always_inline)) void loss_row(
+    const void *row, int64_t target, int classes, float excess, int is_fp32, float *kept, void *out,
+    float *right, float *normaliser) {
+    float best = read_score(row, 0, is_fp32), sum = 0.0f;
+#pragma omp simd reduction(max : best)
+    for (int i = 1; i < classes; i++) {
+        float score = read_score(row, i, is_fp32);
+        best = score > best ? score : best;
+    }
+    *right = read_score(row, (int)target, is_fp32);
+#pragma omp simd reduction(+ : sum)
+    for (int i = 0; i < classes; i++) sum += kept[i] = power_of_e(read_score(row, i, is_fp32) - best);
+    *normaliser = best + logf(sum);
+    float each = 1.0f / sum, probability = kept[target] * each;
+#pragma omp simd
+    for (int i = 0; i < classes; i++) write_score(out, i, kept[i] * each, is_fp32);
+    write_score(out, (int)target, probability - excess, is_fp32);
+}
+
+/* `out` may be `scores`; `memory` has room for a row of floats of each thread, used in bf16 alone. */
+void loss_rows(const void *scores, const int64_t *targets, int rows, int classes, float excess,
+              int is_fp32, int threads, float *memory, void *out, float *right, float *normaliser) {
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int row = 0; row < rows; row++) {
+        size_t at = (size_t)row * (size_t)classes * (is_fp32 ? 4 : 2);
+        const char *from = (const char *)scores + at;
+        char *to = (char *)out + at;
+        float *kept = memory + (size_t)omp_get_thread_num() * (size_t)classes;
+        if (is_fp32)
+            loss_row(from, targets[row], classes, excess, 1, (float *)to, to, right + row, normaliser + row);
+        else
+            loss_row(from, targets[row], classes, excess, 0, kept, to, right + row, normaliser + row);
+    }
+}
