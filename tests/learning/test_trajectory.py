@@ -50,7 +50,6 @@ print(json.dumps(losses))
 """
 
 
-
 @cache
 def trajectory(heedful_cli, precision, activation, way):
     done = heedful_cli("-c", PROGRAM, precision, activation, way, timeout=500)
