@@ -9,8 +9,9 @@ side by side, as the dot instructions of x86 read them; in a panel of floats one
 With AVX2 alone eight inputs are multiplied at once: the matrix is filled up with inputs of no weight,
 and behind the last row four bytes are read, whatever they are.
 
-A tile of many rows and 2 panels keeps its sums in registers while a pair of panels stays in the
-nearest caches; few rows take 4 panels at once, so that more of the matrix is on its way from memory.
+A tall tile of 2 panels keeps its sums in registers while a pair of panels stays in the nearest caches,
+and at every step asks memory for some of the next pair; asked for at once these would have to wait for
+each other. Few rows take 4 panels at once, so that more of the matrix is on its way from memory.
 Every tile adds the inputs of an output in the same order, so a row's result does not depend on which
 rows are beside it.
 */
@@ -39,7 +40,8 @@ static inline size_t int8_panel(int inner) {
 
 #define INT8_TILE(ROWS, PANELS)                                                                   \
     static void int8_tile_##ROWS##_##PANELS(const Product *by, int panel, const void *rows,       \
-                                            const float *largest, float *out) {                   \
+                                            const float *largest, float *out, const char *next,   \
+                                            size_t step) {                                        \
         int inner = by->inner, first = panel * LANES;                                             \
         size_t apart = int8_panel(inner);                                                         \
         const uint8_t *x = rows;                                                                  \
@@ -47,8 +49,9 @@ static inline size_t int8_panel(int inner) {
         Ints sum[ROWS][PANELS];                                                                   \
         UNROLL for (int r = 0; r < ROWS; r++)                                                     \
             UNROLL for (int p = 0; p < PANELS; p++) sum[r][p] = no_ints();                        \
-        for (int k = 0; k < inner; k += TOGETHER) {                                               \
+        for (int k = 0; k < inner; k += TOGETHER, next += step) {                                 \
             Fours w[PANELS];                                                                      \
+            if (PANELS == 2) __builtin_prefetch(next, 0, 2);                                      \
             UNROLL for (int p = 0; p < PANELS; p++)                                               \
                 w[p] = some_weights(weights + p * apart + (size_t)k * LANES);                     \
             UNROLL for (int r = 0; r < ROWS; r++) {                                               \
@@ -86,7 +89,8 @@ static inline void add_bias(const Product *by, const float *restrict whole, int 
 
 #define FP32_TILE(ROWS, PANELS)                                                                   \
     static void fp32_tile_##ROWS##_##PANELS(const Product *by, int panel, const void *rows,       \
-                                            const float *unused, float *out) {                    \
+                                            const float *unused, float *out, const char *next,    \
+                                            size_t step) {                                        \
         int inner = by->inner, first = panel * LANES;                                             \
         size_t apart = (size_t)inner * LANES;                                                     \
         const float *x = rows, *weights = (const float *)by->weights + (size_t)panel * apart;     \
@@ -94,8 +98,9 @@ static inline void add_bias(const Product *by, const float *restrict whole, int 
         (void)unused;                                                                             \
         UNROLL for (int r = 0; r < ROWS; r++)                                                     \
             UNROLL for (int p = 0; p < PANELS; p++) sum[r][p] = no_reals();                       \
-        for (int k = 0; k < inner; k++) {                                                         \
+        for (int k = 0; k < inner; k++, next += step) {                                           \
             Reals w[PANELS];                                                                      \
+            if (PANELS == 2) __builtin_prefetch(next, 0, 2);                                      \
             UNROLL for (int p = 0; p < PANELS; p++)                                               \
                 w[p] = some_reals(weights + p * apart + (size_t)k * LANES);                       \
             UNROLL for (int r = 0; r < ROWS; r++) {                                               \
@@ -116,7 +121,9 @@ static inline void add_bias(const Product *by, const float *restrict whole, int 
         }                                                                                         \
     }
 
-typedef void Tile(const Product *by, int panel, const void *rows, const float *largest, float *out);
+/* A tall tile asks for `step` bytes from `next` on at each of its steps. */
+typedef void Tile(const Product *by, int panel, const void *rows, const float *largest, float *out,
+                  const char *next, size_t step);
 
 /* Tiles of fewer and fewer rows, down to one. */
 typedef struct {
@@ -157,12 +164,6 @@ static const Kernel int8_kernel = {1, int8_tile_6_2, int8_small};
 static const Kernel fp32_kernel = {4, fp32_tile_6_2, fp32_small};
 #endif
 
-/* Ask for the next part of the matrix while this one is used: one slice with every tile. */
-static inline void fetch(const char *weights, size_t bytes, int slice, int slices) {
-    size_t first = bytes * (size_t)slice / (size_t)slices, last = bytes * (size_t)(slice + 1) / (size_t)slices;
-    for (size_t at = first; at < last; at += 64) __builtin_prefetch(weights + at, 0, 2);
-}
-
 /*
 out = x W^T + b for the part of the outputs that is the share of one thread, `me` of `team`. The
 bytes of a row stand for `largest` of it.
@@ -173,21 +174,21 @@ static void multiply(const Product *by, const void *x, const float *largest, int
     int groups = (by->outer + GROUP * LANES - 1) / (GROUP * LANES), whole = rows - rows % TALL;
     size_t in = (size_t)by->inner * kernel->bytes, wide = (size_t)by->outer;
     size_t pair_bytes = 2 * (by->sums ? int8_panel(by->inner) : in * LANES);
+    size_t steps = (size_t)(by->sums ? (by->inner + TOGETHER - 1) / TOGETHER : by->inner);
+    size_t tiles = (size_t)(rows / TALL + !whole), step = (pair_bytes / steps + tiles - 1) / tiles;
     const char *from = x, *weights = by->weights;
     for (int group = groups * me / team; group < groups * (me + 1) / team; group++) {
         int panel = group * GROUP, row;
         for (int pair = panel; pair < panel + GROUP; pair += 2) {
             if (pair * LANES >= by->outer) break;
             const char *next = weights + (size_t)(pair + 2) / 2 * pair_bytes;
-            for (row = 0; row < whole; row += TALL) {
-                if (pair + 2 < groups * GROUP) fetch(next, pair_bytes, row / TALL, whole / TALL);
-                kernel->tall(by, pair, from + row * in, largest + row, out + row * wide);
-            }
+            for (row = 0; row < whole; row += TALL, next += steps * step)
+                kernel->tall(by, pair, from + row * in, largest + row, out + row * wide, next, step);
         }
         row = whole;
         for (const SmallTile *small = kernel->small; row < rows; small++)
             for (; row + small->rows <= rows; row += small->rows)
-                small->tile(by, panel, from + row * in, largest + row, out + row * wide);
+                small->tile(by, panel, from + row * in, largest + row, out + row * wide, NULL, 0);
     }
 }
 #endif
