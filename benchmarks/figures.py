@@ -9,11 +9,11 @@ a page differs from the JSON.
 """
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from benchmarks.report import RESULTS, ROOT, page, read
+from benchmarks.speed.goals import fastest
 
 _MARK = re.compile(r"<!--([a-z0-9.-]+)-->([^\n]*?)<!--/-->")
 
@@ -268,10 +268,12 @@ def _of_asides() -> dict[str, str]:
 def _sides(found: dict[str, Any], precision: str) -> dict[str, str]:
     """Write how much faster heedful is than CTranslate2, with one worker per core and with one."""
     measurements = [one for one in found["measurements"] if one["precision"] == precision]
-    ours = _fastest(one for one in measurements if one["who"].startswith("heedful"))
-    peers = [one for one in measurements if one["who"].startswith("ctranslate2")]
-    workers = _fastest(one for one in peers if one["who"].endswith("workers"))
-    alone = _fastest(one for one in peers if not one["who"].endswith("workers"))
+    several = [one for one in measurements if one["who"].endswith("workers")]
+    rest = [one for one in measurements if one not in several]
+    ours, alone = fastest(rest, "heedful"), fastest(rest, "ctranslate2")
+    workers = fastest(several, "ctranslate2")
+    if ours is None or alone is None or workers is None:
+        return {}
     times = [one["seconds"]["median"] for one in (ours, alone, workers)]
     figures = {
         "ratio": f"{min(times[1:]) / times[0]:.2f}",  # the peer's better way
@@ -285,18 +287,10 @@ def _sides(found: dict[str, Any], precision: str) -> dict[str, str]:
     return figures | {what: f"{one['bleu']:.2f}" for what, one in both.items() if "bleu" in one}
 
 
-def _fastest(measurements: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Choose the measurement with the fewest seconds."""
-    return min(measurements, key=lambda one: float(one["seconds"]["median"]))
-
-
 def _step(name: str) -> dict[str, Any]:
     """Find our step, and the best of Hugging Face's Marian."""
     ours, *others = read(f"speed/{name}")["found"]["measurements"]
-    peer = min(
-        (one for one in others if one["who"].startswith("marian")),
-        key=lambda one: one["seconds"]["median"],
-    )
+    peer = fastest(others, "marian")
     return {
         "ours": ours,
         "peer": peer,

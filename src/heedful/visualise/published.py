@@ -121,26 +121,35 @@ def _place_names(axes: "Axes", points: Sequence[PublishedPoint]) -> list[tuple[f
     places = [(float(x), float(y)) for x, y in at]
     taken = [_Box(x - 2, y - 2, x + 2, y + 2) for x, y in places]
     chosen = []
-    for point, (x, y) in zip(points, places, strict=True):
+    for point, at_point in zip(points, places, strict=True):
         width = _LETTER_WIDTH * len(printable(point.name))
-        for distance in (*range(7), 0):  # beside the point, if there is no free place
-            right, rise = 4.0 + 3 * distance, 2.0 + 6 * distance
-            nearby = ((right, rise), (-right - width, rise))
-            below = ((right, -rise - _NAME), (-right - width, -rise - _NAME))
-            boxes = {
-                (left, bottom): _Box(
-                    x + left, y + bottom, x + left + width, y + bottom + _LETTER_HEIGHT
-                )
-                for left, bottom in (*nearby, *below)
-            }
-            free = [
-                place
-                for place, box in boxes.items()
-                if box.is_in(panel) and not any(box.overlaps(other) for other in taken)
-            ]
-            if free:
-                break
-        place = free[0] if free else next(iter(boxes))
-        taken.append(boxes[place])
-        chosen.append((*place, distance > 0))
+        shift, box, is_far = _free_place(at_point, width, panel, taken)
+        taken.append(box)
+        chosen.append((*shift, is_far))
     return chosen
+
+
+def _free_place(
+    point: tuple[float, float], width: float, panel: _Box, taken: Sequence[_Box]
+) -> tuple[tuple[float, float], _Box, bool]:
+    """
+    Find the nearest free place for a name; right beside the point, if there is none.
+
+    Returns its distance from the point to the right and upwards, its box, and whether it is far.
+    """
+    for distance in range(7):
+        right, rise = 4.0 + 3 * distance, 2.0 + 6 * distance
+        for shift in (
+            *((right, rise), (-right - width, rise)),
+            *((right, -rise - _NAME), (-right - width, -rise - _NAME)),
+        ):
+            box = _name_box(point, shift, width)
+            if box.is_in(panel) and not any(box.overlaps(other) for other in taken):
+                return shift, box, distance > 0
+    return (4.0, 2.0), _name_box(point, (4.0, 2.0), width), False
+
+
+def _name_box(point: tuple[float, float], shift: tuple[float, float], width: float) -> _Box:
+    """Return the rectangle of a name that begins at some distance from its point."""
+    left, bottom = point[0] + shift[0], point[1] + shift[1]
+    return _Box(left, bottom, left + width, bottom + _LETTER_HEIGHT)

@@ -35,6 +35,7 @@ from heedful.paper.claims.trained import (
 from heedful.paper.claims.trainings import COMMON, RECIPE, Trainings
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.plan import describe
+from heedful.paper.systems.task import TableTask
 from heedful.paper.systems.training import train_all
 from heedful.paper.tables import markdown, write_table
 from heedful.visualise.report_page import ReportPage
@@ -205,9 +206,8 @@ def _train_and_check(
     """Train a claim's models for equally many steps, and compare them."""
     corpus = corpus._replace(narrow=1)  # the models are small already
     common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")
-    measured = train_all(
-        *(RECIPE, common, claim.systems, corpus, out, budget, "steps"), threads=threads, say=say
-    )
+    task = TableTask(RECIPE, common, claim.systems, corpus, out, "steps")
+    measured = train_all(task, budget, threads=threads, say=say)
     checked = claim.check(Trainings({one.name: one for one in measured}, corpus, out))
     lines = len(corpus.lines("train", corpus.source))
     trained = (

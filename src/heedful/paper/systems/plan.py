@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -24,11 +24,11 @@ from heedful.errors import RunFolderError, SettingError
 from heedful.files import replacing_file
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.system import TableSystem, count_parameters
+from heedful.paper.systems.task import Equal, TableTask
 from heedful.preparation.prepare import prepare
 from heedful.preparation.prepared_text import PreparedText
 
 Say = Callable[[str], None]
-Equal = Literal["time", "steps"]
 
 TRAINING_SHARE = 0.7
 """Of the budget; the rest is for preparing, measuring, validating and scoring."""
@@ -117,20 +117,10 @@ def parse_budget(text: str) -> float:
     return seconds
 
 
-def make_plan(
-    recipe: str,
-    common: Sequence[str],
-    systems: Sequence[TableSystem],
-    corpus: TableCorpus,
-    out: Path,
-    budget: float,
-    equal: Equal,
-    threads: int,
-    say: Say,
-) -> Plan:
+def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
     """Measure the rate of every system and share the budget; encodes the text on the way."""
     began = time.monotonic()
-    trained = [system for system in systems if not system.members]
+    trained, out = task.trained, task.out
     rates = _known_rates(out / _RATES)
     unknown = [system for system in trained if system.name not in rates and not system.after]
     if budget < _MEASURING * len(unknown):
@@ -139,19 +129,19 @@ def make_plan(
             f"them, but is {budget / 60:.1f} minutes; give at least "
             f"{2 * _MEASURING * len(unknown) / 60 + 1:.0f}m."
         )
-    chosen, configs, folders = encode_all(recipe, common, systems, corpus, out)
+    chosen, configs, folders = encode_all(task)
     for system in trained:
         if system.after:
             rates[system.name] = rates[system.after] / system.slowdown
         elif system.name not in rates:
             folder = out / folders[system.name]
             config, settings = configs[system.name], chosen[system.name]
-            rates[system.name] = _rate(recipe, settings, config, folder, threads)
+            rates[system.name] = _rate(task.recipe, settings, config, folder, threads)
             with replacing_file(out / _RATES) as stream:
                 stream.write(json.dumps(rates, indent=1) + "\n")
         say(f"{system.title}: {rates[system.name]:,.0f} target tokens a second in training")
     seconds = {name: config.train.batch_tokens / rates[name] for name, config in configs.items()}
-    steps = _share(trained, seconds, budget, time.monotonic() - began, equal)
+    steps = _share(trained, seconds, budget, time.monotonic() - began, task.equal)
     planned = [
         PlannedSystem(
             name,
@@ -165,7 +155,8 @@ def make_plan(
         for name, count in steps.items()
     ]
     left_out = tuple(system.name for system in trained if system.name not in steps)
-    return Plan(recipe, describe(corpus), budget, equal, threads, tuple(planned), left_out)
+    text = describe(task.corpus)
+    return Plan(task.recipe, text, budget, task.equal, threads, tuple(planned), left_out)
 
 
 def _share(
@@ -202,20 +193,16 @@ def _share(
 
 
 def encode_all(
-    recipe: str,
-    common: Sequence[str],
-    systems: Sequence[TableSystem],
-    corpus: TableCorpus,
-    out: Path,
+    task: TableTask,
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, RunConfig], dict[str, Path]]:
     """
     Learn subwords and encode the training text, once for all systems that read it alike.
 
-    Returns the settings, the configuration and the folder in `out` of each system by its name.
+    Returns the settings, the configuration and the folder of each system by its name.
     """
-    trained = [system for system in systems if not system.members]
-    settings = {system.name: (*common, *system.settings) for system in trained}
-    configs = {name: load_config(recipe, chosen) for name, chosen in settings.items()}
+    corpus = task.corpus
+    settings = {system.name: (*task.common, *system.settings) for system in task.trained}
+    configs = {name: load_config(task.recipe, chosen) for name, chosen in settings.items()}
     folders: dict[str, Path] = {}
     found = {}
     for name, config in configs.items():
@@ -223,8 +210,8 @@ def encode_all(
         if key not in folders:
             folders[key] = Path("text", f"encoded-{len(folders) + 1}")
             prepare(
-                recipe,
-                out=out / folders[key],
+                task.recipe,
+                out=task.out / folders[key],
                 source=corpus.file("train", corpus.source),
                 target=corpus.file("train", corpus.target),
                 settings=settings[name],

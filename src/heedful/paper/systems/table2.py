@@ -24,6 +24,7 @@ from heedful.paper.systems.report import (
     plain,
 )
 from heedful.paper.systems.system import TableSystem
+from heedful.paper.systems.task import TableTask
 from heedful.paper.systems.training import train_all
 from heedful.paper.tables import Rows, ScoreDifference, markdown, write_table
 from heedful.visualise.cost_curves import CostCurve, draw_cost_curves
@@ -345,9 +346,8 @@ def make_table2(
         one._replace(settings=(*one.settings, *words)) if one.replace_unknown else one
         for one in systems
     )
-    measured = train_all(
-        RECIPE, common, systems, corpus, out, budget, "time", plan=plan, threads=threads, say=say
-    )
+    task = TableTask(RECIPE, common, systems, corpus, out, "time")
+    measured = train_all(task, budget, plan=plan, threads=threads, say=say)
     table = Table2(tuple(measured), tuple(neighbours(measured, corpus, out)), describe(corpus))
     write_table(out, "table2", table.to_markdown(), table.to_dict())
     table.draw(out / "table2.png")

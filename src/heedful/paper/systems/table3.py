@@ -19,6 +19,7 @@ from heedful.paper.systems.noise import Noise, rank_correlation
 from heedful.paper.systems.plan import describe
 from heedful.paper.systems.report import plain
 from heedful.paper.systems.system import TableSystem
+from heedful.paper.systems.task import TableTask
 from heedful.paper.systems.training import train_all
 from heedful.paper.tables import Rows, markdown, write_table
 from heedful.visualise.published import PublishedPanel, PublishedPoint, draw_published
@@ -278,9 +279,8 @@ def train_rows(
     """
     systems = [one for one in SYSTEMS if not names or one.name in names]
     common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")
-    return train_all(
-        RECIPE, common, systems, corpus, out, budget, "steps", plan=plan, threads=threads, say=say
-    )
+    task = TableTask(RECIPE, common, systems, corpus, out, "steps")
+    return train_all(task, budget, plan=plan, threads=threads, say=say)
 
 
 def make_table3(

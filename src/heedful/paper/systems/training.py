@@ -1,27 +1,21 @@
 """Train and measure all systems of a table in a folder, or go on with what it holds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from heedful.errors import RunFolderError
 from heedful.files import make_folder
-from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.measured import MeasuredSystem, train_and_measure
-from heedful.paper.systems.plan import Equal, Plan, describe, encode_all, make_plan
-from heedful.paper.systems.system import TableSystem, narrow
+from heedful.paper.systems.plan import Plan, describe, encode_all, make_plan
+from heedful.paper.systems.task import TableTask
 from heedful.runs.lock import only_writer
 
 _PLAN = "plan.json"
 
 
 def train_all(
-    recipe: str,
-    common: Sequence[str],
-    systems: Sequence[TableSystem],
-    corpus: TableCorpus,
-    out: Path,
+    task: TableTask,
     budget: float,
-    equal: Equal,
     *,
     plan: Path | None = None,
     threads: int = 0,
@@ -33,97 +27,72 @@ def train_all(
     `plan`: of another run of the same table and text, to make that one again. Its steps, budget and
     threads are taken, and `budget` and `threads` are not used.
 
-    Raises `RunFolderError` where `out` was begun with other text, systems or another budget, where
-    `plan` is of something else, or where another process writes into `out`.
+    Raises `RunFolderError` where the folder was begun with other text, systems or another budget,
+    where `plan` is of something else, or where another process writes into the folder.
     """
-    systems = [one._replace(settings=narrow(one.settings, corpus.narrow)) for one in systems]
-    make_folder(out)
-    with only_writer(out, "heedful paper"):
-        planned = _choose_plan(
-            recipe, common, systems, corpus, out, budget, equal, plan, threads, say
-        )
-        return _train_planned(planned, systems, corpus, out, say)
+    task = task.narrowed()
+    make_folder(task.out)
+    with only_writer(task.out, "heedful paper"):
+        return _train_planned(_choose_plan(task, budget, plan, threads, say), task, say)
 
 
 def _choose_plan(
-    recipe: str,
-    common: Sequence[str],
-    systems: Sequence[TableSystem],
-    corpus: TableCorpus,
-    out: Path,
-    budget: float,
-    equal: Equal,
-    plan: Path | None,
-    threads: int,
-    say: Callable[[str], None],
+    task: TableTask, budget: float, plan: Path | None, threads: int, say: Callable[[str], None]
 ) -> Plan:
-    """Take the plan that `out` has, one that is given, or make one, in this order."""
+    """Take the plan that the folder has, one that is given, or make one, in this order."""
     given = None if plan is None else Plan.read(plan)
     if given is not None:
         budget, threads = given.budget, given.threads
-        if differs := _differences(given, recipe, common, systems, corpus, equal):
+        if differs := _differences(given, task):
             raise RunFolderError(
                 f"--plan must be a plan of this table and text, but {plan} is of something else "
                 f"({', '.join(differs)}); leave it out, or name another."
             )
-    kept = out / _PLAN
+    kept = task.out / _PLAN
     if kept.exists():
         planned = Plan.read(kept)
-        differs = _differences(planned, recipe, common, systems, corpus, equal)
+        differs = _differences(planned, task)
         differs += ["--budget"] * (planned.budget != budget)
         differs += ["--threads"] * (planned.threads != threads)
         differs += ["--plan"] * (given is not None and planned != given)
         if differs:
             raise RunFolderError(
-                f"--out must be a new folder or one that the same command began, but {out} was "
-                f"begun with something else ({', '.join(differs)}); name another folder, or "
+                f"--out must be a new folder or one that the same command began, but {task.out} "
+                f"was begun with something else ({', '.join(differs)}); name another folder, or "
                 "delete it."
             )
         return planned
     if given is None:
-        planned = make_plan(recipe, common, systems, corpus, out, budget, equal, threads, say)
+        planned = make_plan(task, budget, threads, say)
     else:
         planned = given
-        encode_all(recipe, common, systems, corpus, out)
+        encode_all(task)
     planned.write(kept)
     return planned
 
 
-def _train_planned(
-    plan: Plan,
-    systems: Sequence[TableSystem],
-    corpus: TableCorpus,
-    out: Path,
-    say: Callable[[str], None],
-) -> list[MeasuredSystem]:
+def _train_planned(plan: Plan, task: TableTask, say: Callable[[str], None]) -> list[MeasuredSystem]:
     """Train and measure what a plan has steps for."""
     by_name = {one.name: one for one in plan.systems}
-    for system in systems:
+    for system in task.systems:
         if system.name in plan.left_out:
             say(f"{system.title} is left out: the budget has no step for it")
-    systems = [system for system in systems if system.name not in plan.left_out]
+    systems = [system for system in task.systems if system.name not in plan.left_out]
     found = []
     for number, system in enumerate(systems, start=1):
         members = [by_name[name] for name in system.members or (system.name,)]
         steps = f", {members[0].steps:,} steps in about {members[0].seconds / 60:.1f} minutes"
         say(f"{number} of {len(systems)}: {system.title}{'' if system.members else steps}")
-        found.append(train_and_measure(system, members, plan, corpus, out))
+        found.append(train_and_measure(system, members, plan, task.corpus, task.out))
         say(f"   BLEU {found[-1].bleu:.1f}")
     return found
 
 
-def _differences(
-    plan: Plan,
-    recipe: str,
-    common: Sequence[str],
-    systems: Sequence[TableSystem],
-    corpus: TableCorpus,
-    equal: Equal,
-) -> list[str]:
-    """Name what a plan was made for and these are not."""
-    wanted = {one.name: (*common, *one.settings) for one in systems if not one.members}
+def _differences(plan: Plan, task: TableTask) -> list[str]:
+    """Name what a plan was made for and this task is not."""
+    wanted = {one.name: (*task.common, *one.settings) for one in task.trained}
     planned = {one.name: one.settings for one in plan.systems}
-    same_models = plan.recipe == recipe and all(
+    same_models = plan.recipe == task.recipe and all(
         planned[name][: len(settings)] == settings
         for name, settings in wanted.items()
         if name in planned
@@ -131,10 +100,10 @@ def _differences(
     return [
         what
         for what, same in (
-            ("the text", plan.corpus == describe(corpus)),
+            ("the text", plan.corpus == describe(task.corpus)),
             ("the systems", {*planned, *plan.left_out} == {*wanted}),
             ("--vocabulary or the models", same_models),
-            ("the table", plan.equal == equal),
+            ("the table", plan.equal == task.equal),
         )
         if not same
     ]

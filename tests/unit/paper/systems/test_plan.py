@@ -5,6 +5,7 @@ import pytest
 from heedful.errors import RunFolderError, SettingError
 from heedful.paper.systems.plan import Plan, make_plan, parse_budget
 from heedful.paper.systems.system import TableSystem
+from heedful.paper.systems.task import TableTask
 
 COMMON = ("data.vocabulary_size=300", "model.d_model=16", "model.d_ff=16", "model.heads=2")
 SYSTEMS = (
@@ -28,7 +29,8 @@ def test_what_is_no_budget_is_refused(text):
 
 def planned(corpus, out, equal, budget=1_000.0, systems=SYSTEMS, **rates):
     (out / "rates.json").write_text(json.dumps(rates), encoding="utf-8")
-    return make_plan("tiny", COMMON, systems, corpus, out, budget, equal, 1, lambda _: None)
+    task = TableTask("tiny", COMMON, systems, corpus, out, equal)
+    return make_plan(task, budget, 1, lambda _: None)
 
 
 def test_equal_time_gives_each_system_its_share(corpus, tmp_path):
@@ -77,9 +79,8 @@ def test_what_goes_on_from_another_is_left_out_without_a_step(corpus, tmp_path):
 def test_rates_are_measured_once(corpus, tmp_path):
     said = []
     for _ in range(2):
-        plan = make_plan(
-            "tiny", COMMON, SYSTEMS[:1], corpus, tmp_path, 100.0, "time", 1, said.append
-        )
+        task = TableTask("tiny", COMMON, SYSTEMS[:1], corpus, tmp_path, "time")
+        plan = make_plan(task, 100.0, 1, said.append)
         assert plan.systems[0].tokens_per_second > 100
         assert plan.systems[0].parameters > 1_000
     assert said[0] == said[1]

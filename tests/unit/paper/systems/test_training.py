@@ -6,6 +6,7 @@ import pytest
 from heedful.errors import RunFolderError
 from heedful.paper.systems.plan import Plan
 from heedful.paper.systems.system import TableSystem
+from heedful.paper.systems.task import TableTask
 from heedful.paper.systems.training import train_all
 from heedful.runs.lock import only_writer
 
@@ -32,9 +33,8 @@ def run(corpus, out, budget=16.0, systems=SYSTEMS, common=COMMON, **options):
     if not (out / "rates.json").exists():
         (out / "rates.json").write_text(json.dumps({"one": 2_000.0, "two": 2_000.0}), "utf-8")
     options = {"threads": 1} | options
-    return train_all(
-        *("tiny", common, systems, corpus, out, budget, "time"), say=lambda _: None, **options
-    )
+    task = TableTask("tiny", common, systems, corpus, out, "time")
+    return train_all(task, budget, say=lambda _: None, **options)
 
 
 def test_every_system_is_trained_and_scored(trained):

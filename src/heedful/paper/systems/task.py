@@ -1,0 +1,35 @@
+"""What a table trains, on which text, in which folder."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from heedful.paper.systems.corpus import TableCorpus
+from heedful.paper.systems.system import TableSystem, narrow
+
+Equal = Literal["time", "steps"]
+
+
+class TableTask(NamedTuple):
+    """The trainings of a table, before steps are planned for them."""
+
+    recipe: str
+    common: Sequence[str]
+    """Settings of all systems, as `key=value`."""
+    systems: Sequence[TableSystem]
+    corpus: TableCorpus
+    out: Path
+    """The folder of the table."""
+    equal: Equal
+    """What the systems have in common."""
+
+    @property
+    def trained(self) -> list[TableSystem]:
+        """All systems but ensembles, which only translate."""
+        return [system for system in self.systems if not system.members]
+
+    def narrowed(self) -> "TableTask":
+        """Divide the widths of the models by what the corpus asks for."""
+        factor = self.corpus.narrow
+        systems = [one._replace(settings=narrow(one.settings, factor)) for one in self.systems]
+        return self._replace(systems=systems)
