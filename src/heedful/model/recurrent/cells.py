@@ -143,6 +143,14 @@ class RecurrentLayer(nn.Module):
         """Compute the input's part of all gates, in torch's order: i f g o, or r z n."""
         return products.linear(x, self.rnn.weight_ih_l0, self.rnn.bias_ih_l0)  # type: ignore[arg-type]
 
+    def without_bias(self, gates: Float[Tensor, "*batch gates"]) -> Float[Tensor, "*batch gates"]:
+        """
+        Take the bias off what `project` returns: the product that a fast-forward layer hands on.
+
+        Handed on too, a forget gate's bias of 1 would hide what differs between words.
+        """
+        return gates - self.rnn.bias_ih_l0  # type: ignore[operator]
+
     def input_parts(self, first: int) -> tuple[Tensor, Tensor, Tensor]:
         """Split the input weights behind the first columns, for inputs that are known earlier."""
         weight: Tensor = self.rnn.weight_ih_l0  # type: ignore[assignment]
@@ -200,11 +208,11 @@ def reverse(
     return x[torch.arange(len(x), device=x.device).unsqueeze(1), source]
 
 
-def first_half(gates: Float[Tensor, "*batch gates"]) -> Float[Tensor, "*batch half"]:
+def first_half(product: Float[Tensor, "*batch gates"]) -> Float[Tensor, "*batch half"]:
     """
-    Keep the first half of the input's part of all gates, for a fast-forward connection.
+    Keep the first half of the input's product, for a fast-forward connection.
 
     Zhou et al. 2016, section 3.1: no gate and no state has touched it, so a linear path leads
     through all layers.
     """
-    return gates[..., : gates.size(-1) // 2]
+    return product[..., : product.size(-1) // 2]

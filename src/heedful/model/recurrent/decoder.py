@@ -329,7 +329,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         """Run all layers for one position."""
         wiring, newer = self.wiring, []
         products = PLAIN if known is None else known.products
-        x, gates = y, None
+        x, product = y, None  # of the layer below and its input
         for number, (layer, state) in enumerate(zip(self.layers, states, strict=False), start=1):
             if number == 1 and known is not None:
                 gates = known.gates
@@ -337,12 +337,13 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
                     gates = gates + products.linear(fed, known.fed_weight)
             else:
                 parts = [x if number == 1 else self.layer_dropout(x)]
-                if wiring.fast_forward and gates is not None:
-                    parts.append(first_half(gates))
+                if product is not None:
+                    parts.append(first_half(product))
                 if fed is not None and (number == 1 or wiring.feed_layers == "all"):
                     parts.append(fed)
                 read = torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
                 gates = layer.project(read, products)
+            product = layer.without_bias(gates) if wiring.fast_forward else None
             new = layer.step(gates, state, products)
             newer.append(new)
             x = self.add_residual(number, new[0], x)

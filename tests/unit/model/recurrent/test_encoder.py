@@ -78,9 +78,9 @@ def test_a_fast_forward_layer_reads_half_of_the_product_below():
     encoder, x, _ = encode(fast_forward=True)
     first, second = encoder.columns[0]
     with torch.no_grad():
-        gates = first.project(x)
-        top_input = torch.cat([first.rnn(x)[0], gates[..., :8]], -1)
-        top = torch.cat([second.rnn(top_input)[0], second.project(top_input)], -1)
+        product = x @ first.rnn.weight_ih_l0.T
+        top_input = torch.cat([first.rnn(x)[0], product[..., :8]], -1)
+        top = torch.cat([second.rnn(top_input)[0], top_input @ second.rnn.weight_ih_l0.T], -1)
         mask = torch.ones(2, 1, 1, 5, dtype=torch.bool)
         expected = encoder.memory_proj(top)
         torch.testing.assert_close(encoder.encode(x, mask).states, expected)
