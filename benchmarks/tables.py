@@ -7,9 +7,9 @@ Writes `docs/results/NAME.json`, the pictures and the page from them. Table 2 an
 trained on Multi30k English-German, raw; the claims on the embedded grammar. A run whose JSON is
 there is made again by the plan in it, step by step; what a folder holds is not made again.
 
-`--system` trains some systems of Table 2, or rows of Table 3, only, and keeps what the JSON has of
-the others. `--plan` names the plan of all, where there is no JSON yet. `--runs` names the folder of
-models, a new one for other systems.
+`--system` trains some systems of Table 2, or rows of Table 3, or decides some claims, only, and
+keeps what the JSON has of the others; the claims share the time of all. `--plan` names the plan of
+all, where there is no JSON yet. `--runs` names the folder of models, a new one for other systems.
 """
 
 import argparse
@@ -51,20 +51,24 @@ def main() -> None:
     parser.add_argument("--plan", type=Path, metavar="FILE")
     options = parser.parse_args()
     has_record = (RESULTS / f"{options.what}.json").exists()
-    if (options.system or options.plan) and options.what not in ("table2", "table3"):
-        parser.error("--system and --plan are for table2 and table3")
+    tables = options.what in ("table2", "table3")
+    if options.plan and not tables:
+        parser.error("--plan is for table2 and table3")
+    if options.system and options.what == "table1":
+        parser.error("--system is for table2, table3 and claims")
     if options.plan and has_record:
         parser.error("--plan is for a table without JSON, which has the plan in it")
     if options.system and not (has_record or options.plan):
         parser.error("--system needs the JSON of the other systems, or --plan")
-    known = [one.name for one in {"table2": SYSTEMS, "table3": ROWS}.get(options.what, ())]
+    systems = {"table2": SYSTEMS, "table3": ROWS}.get(options.what, ())
+    known = [*CLAIMS] if options.what == "claims" else [one.name for one in systems]
     if unknown := sorted({*options.system} - {*known}):
         parser.error(f"--system must be one of {', '.join(known)}, but is {unknown[0]!r}")
     measured = commit()
     out = options.runs / options.what
-    tables = options.what in ("table2", "table3")
-    chosen = {"names": options.system, "given": options.plan} if tables else {}
-    found = _MAKERS[options.what](out, **chosen)
+    chosen = {"names": options.system} if options.what != "table1" else {}
+    given = {"given": options.plan} if tables else {}
+    found = _MAKERS[options.what](out, **chosen, **given)
     keep(options.what, found, measured)
     rewrite()
 
@@ -129,17 +133,19 @@ def _beside(
     return earlier | found | {"here": here, "commits": commits, "plan": earlier["plan"]}
 
 
-def _claims(out: Path) -> dict[str, Any]:
-    """Decide the claims, trained ones on the embedded grammar."""
+def _claims(out: Path, names: Sequence[str] = ()) -> dict[str, Any]:
+    """Decide claims, trained ones on the embedded grammar, and put them beside the others."""
     found = check_claims(
-        [*CLAIMS],
+        names or [*CLAIMS],
         out,
         lambda: grammar_corpus(out / "text"),
         _BUDGETS["claims"],
         threads=_THREADS,
         say=print,
     )
-    return {"claims": to_dict(found)}
+    earlier = read("claims")["found"]["claims"] if names else {}
+    decided = earlier | to_dict(found)
+    return {"claims": {name: decided[name] for name in CLAIMS if name in decided}}
 
 
 _MAKERS: dict[str, Callable[..., dict[str, Any]]] = {
