@@ -49,7 +49,8 @@ _DEEP_ATT = (
     *("model.recurrent.direction=interleaved", "model.recurrent.fast_forward=true"),
     *("model.recurrent.score=additive", "model.recurrent.start=zero"),
     *("model.recurrent.embedding_dropout=0.0", "model.tie_embeddings=none"),
-    "search.length_penalty=none",
+    *("search.length_penalty=none", "model.recurrent.initialisation=glorot"),
+    "train.learning_rate=3e-3",
 )
 # Of ranges 0.1, 0.2 and 0.3 with rates 1.5e-3 and 3e-3, these learn fastest in 300 steps.
 _WIDER_START = ("model.recurrent.initial_range=0.2", "train.learning_rate=3e-3")
