@@ -10,9 +10,9 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,6 +78,11 @@ class Plan:
     left_out: tuple[str, ...] = ()
     """Names of systems for which the budget has no step."""
 
+    def in_folders(self, folders: Mapping[str, str]) -> "Plan":
+        """Read the texts of some systems from other folders."""
+        systems = tuple(replace(one, data=folders.get(one.name, one.data)) for one in self.systems)
+        return replace(self, systems=systems)
+
     def write(self, path: Path) -> None:
         """Write it as JSON."""
         with replacing_file(path) as stream:
@@ -129,28 +134,27 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
             f"them, but is {budget / 60:.1f} minutes; give at least "
             f"{2 * _MEASURING * len(unknown) / 60 + 1:.0f}m."
         )
-    chosen, configs, folders = encode_all(task)
+    encoded = encode_all(task)
     for system in trained:
         if system.after:
             rates[system.name] = rates[system.after] / system.slowdown
         elif system.name not in rates:
-            folder = out / folders[system.name]
-            config, settings = configs[system.name], chosen[system.name]
-            rates[system.name] = _rate(task.recipe, settings, config, folder, threads)
+            rates[system.name] = _rate(task, encoded[system.name], threads)
             with replacing_file(out / _RATES) as stream:
                 stream.write(json.dumps(rates, indent=1) + "\n")
         say(f"{system.title}: {rates[system.name]:,.0f} target tokens a second in training")
-    seconds = {name: config.train.batch_tokens / rates[name] for name, config in configs.items()}
+    batches = {name: one.config.train.batch_tokens for name, one in encoded.items()}
+    seconds = {name: tokens / rates[name] for name, tokens in batches.items()}
     steps = _share(trained, seconds, budget, time.monotonic() - began, task.equal)
     planned = [
         PlannedSystem(
             name,
-            (*chosen[name], *_lengths_of(count)),
-            str(folders[name]),
+            (*encoded[name].settings, *_lengths_of(count)),
+            encoded[name].folder,
             count,
             rates[name],
-            configs[name].train.batch_tokens,
-            count_parameters(configs[name]),
+            batches[name],
+            count_parameters(encoded[name].config),
         )
         for name, count in steps.items()
     ]
@@ -192,32 +196,36 @@ def _share(
     return steps
 
 
-def encode_all(
-    task: TableTask,
-) -> tuple[dict[str, tuple[str, ...]], dict[str, RunConfig], dict[str, Path]]:
-    """
-    Learn subwords and encode the training text, once for all systems that read it alike.
+class EncodedSystem(NamedTuple):
+    """A system and its encoded text."""
 
-    Returns the settings, the configuration and the folder of each system by its name.
-    """
+    settings: tuple[str, ...]
+    """All that differs from the recipe."""
+    config: RunConfig
+    folder: str
+    """Of the text, in the table's folder."""
+
+
+def encode_all(task: TableTask) -> dict[str, EncodedSystem]:
+    """Learn subwords and encode the training text, once for all systems that read it alike."""
     corpus = task.corpus
-    settings = {system.name: (*task.common, *system.settings) for system in task.trained}
-    configs = {name: load_config(task.recipe, chosen) for name, chosen in settings.items()}
-    folders: dict[str, Path] = {}
+    folders: dict[str, str] = {}
     found = {}
-    for name, config in configs.items():
+    for system in task.trained:
+        settings = (*task.common, *system.settings)
+        config = load_config(task.recipe, settings)
         key = json.dumps(config.to_dict()["data"], sort_keys=True)
         if key not in folders:
-            folders[key] = Path("text", f"encoded-{len(folders) + 1}")
+            folders[key] = f"text/encoded-{len(folders) + 1}"
             prepare(
                 task.recipe,
                 out=task.out / folders[key],
                 source=corpus.file("train", corpus.source),
                 target=corpus.file("train", corpus.target),
-                settings=settings[name],
+                settings=settings,
             )
-        found[name] = folders[key]
-    return settings, configs, found
+        found[system.name] = EncodedSystem(settings, config, folders[key])
+    return found
 
 
 def _known_rates(kept: Path) -> dict[str, float]:
@@ -237,17 +245,15 @@ def describe(corpus: TableCorpus) -> str:
     return " ".join(f"{file.name}:{file.stat().st_size}" for file in files)
 
 
-def _rate(
-    recipe: str, settings: tuple[str, ...], config: RunConfig, text: Path, threads: int
-) -> float:
+def _rate(task: TableTask, system: EncodedSystem, threads: int) -> float:
     """Measure target tokens a second of the training step."""
-    source, target = _mean_lengths(text)
+    source, target = _mean_lengths(task.out / system.folder)
     report = bench_train(
-        recipe,
-        settings,
+        task.recipe,
+        system.settings,
         source_length=source,
         target_length=target,
-        batch_tokens=config.train.batch_tokens,
+        batch_tokens=system.config.train.batch_tokens,
         conditions=Conditions(threads=threads, only=(OURS,)),
         say=lambda _: None,
     )

@@ -54,7 +54,8 @@ def _choose_plan(
         differs = _differences(planned, task)
         differs += ["--budget"] * (planned.budget != budget)
         differs += ["--threads"] * (planned.threads != threads)
-        differs += ["--plan"] * (given is not None and planned != given)
+        folders = {one.name: one.data for one in planned.systems}
+        differs += ["--plan"] * (given is not None and given.in_folders(folders) != planned)
         if differs:
             raise RunFolderError(
                 f"--out must be a new folder or one that the same command began, but {task.out} "
@@ -65,8 +66,9 @@ def _choose_plan(
     if given is None:
         planned = make_plan(task, budget, threads, say)
     else:
-        planned = given
-        encode_all(task)
+        # fewer systems than there, and perhaps fewer texts
+        folders = {name: one.folder for name, one in encode_all(task).items()}
+        planned = given.in_folders(folders)
     planned.write(kept)
     return planned
 
