@@ -98,7 +98,12 @@ def _table2(out: Path, names: Sequence[str] = (), given: Path | None = None) -> 
     if names and (RESULTS / "table2.json").exists():  # perhaps only since the beginning
         found = _beside(found, read("table2"), names, [one.name for one in SYSTEMS])
         *differences, last = found["conclusions"]
-        earlier = read("table2")["found"]["conclusions"][:-1]
+        again = [one.title for one in SYSTEMS if one.name in names]
+        earlier = [
+            said
+            for said in read("table2")["found"]["conclusions"][:-1]
+            if not any(title in said for title in again)
+        ]
         found["conclusions"] = list(dict.fromkeys([*earlier, *differences, last]))
     systems = tuple(map(MeasuredSystem.of, found["here"]))
     Table2(systems, (), found["text"]).draw(RESULTS / "table2.svg")
@@ -130,7 +135,7 @@ def _beside(
     known = earlier.get("commits", {})
     commits = {one["title"]: known.get(one["title"], record["commit"]) for one in others}
     here = sorted([*found["here"], *others], key=lambda one: order.index(one["name"]))
-    return earlier | found | {"here": here, "commits": commits, "plan": earlier["plan"]}
+    return earlier | found | {"here": here, "commits": commits}
 
 
 def _claims(out: Path, names: Sequence[str] = ()) -> dict[str, Any]:
