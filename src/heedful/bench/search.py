@@ -1,6 +1,5 @@
 """The translation benchmark, with the real translator, in its own process."""
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ from heedful.bench.process import time_repeats
 from heedful.machine.memory import peak_memory
 from heedful.search.options import SearchOptions
 from heedful.text.corpus import read_lines
-from heedful.translation.result import Translation
 from heedful.translation.translate import OutputFormat, translate_lines
 from heedful.translation.translator import Translator
 
@@ -48,14 +46,15 @@ def measure_search(request: dict[str, Any]) -> dict[str, Any]:
 
     def batches() -> None:
         lines = list(read_lines(source))
-        found: dict[int, Translation] = {}
-        for rows in _batches(lines, batch):
-            texts = [lines[row] for row in rows]
-            some = translator.translate(texts, options, batch_tokens=_ANY_TOKENS)
-            found.update(zip(rows, some, strict=True))
+        if batch == 1:  # the next sentence comes when the one before is done
+            found = [translator.translate(line, options) for line in lines]
+        else:
+            found = translator.translate(
+                lines, options, batch_tokens=_ANY_TOKENS, batch_lines=batch
+            )
         with output.open("w", encoding="utf-8") as file:
-            for row in range(len(lines)):
-                file.writelines(f"{line}\n" for line in _LAYOUT.lines(row, found[row]))
+            for number, translation in enumerate(found):
+                file.writelines(f"{line}\n" for line in _LAYOUT.lines(number, translation))
 
     first = [line for line, _ in zip(read_lines(source), range(batch or _WARM_UP), strict=False)]
     translator.translate(first, options)
@@ -64,15 +63,6 @@ def measure_search(request: dict[str, Any]) -> dict[str, Any]:
     if translator.model.device.type == "cuda":
         memory = int(torch.cuda.max_memory_allocated(translator.model.device))
     return {"seconds": seconds, "memory": memory}
-
-
-def _batches(lines: Sequence[str], size: int) -> Iterator[list[int]]:
-    """Group lines of similar length into batches; batches of one keep the order."""
-    order = list(range(len(lines)))
-    if size > 1:
-        order.sort(key=lambda row: -len(lines[row]))
-    for first in range(0, len(order), size):
-        yield order[first : first + size]
 
 
 def _ignore(text: str) -> None:

@@ -252,11 +252,12 @@ class SinusoidalPositions(nn.Module):
         -----
         Section 3.5; the hypothesis there is that a fixed offset is a linear map of these rows.
         """
-        if start + length > self.table.size(0):
+        table = self.table  # another thread may replace it by a shorter one
+        if start + length > table.size(0):
             rows = max(256, 2 * (start + length))
-            table = SINUSOIDS[self.layout](self.position_offset, rows, self.d_model)
-            self.table = table.to(self.table)
-        return self.table[start : start + length]
+            table = SINUSOIDS[self.layout](self.position_offset, rows, self.d_model).to(table)
+            self.table = table
+        return table[start : start + length]
 
 
 class NoPositions(nn.Module):

@@ -9,7 +9,8 @@ A trained run that translates, scores and shows its attention.
 
 import platform
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, overload
 
@@ -20,11 +21,14 @@ from heedful.data.length_batches import by_length
 from heedful.errors import ArgumentError, DeviceError
 from heedful.machine.benchmark import resolve_precision
 from heedful.machine.devices import has_int8, resolve_device, resolve_threads
+from heedful.machine.threads import map_in_threads
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.inference.native.product import why_not_native
+from heedful.model.inference.optimize import is_compiled
 from heedful.runs.run import Run
 from heedful.search.coverage import check_coverage
 from heedful.search.ensemble import Ensemble
+from heedful.search.hypothesis import Hypothesis
 from heedful.search.observer import SearchObserver, offset_sentence
 from heedful.search.options import Sampling, SearchOptions
 from heedful.search.scoring import pair_log_probabilities
@@ -170,6 +174,7 @@ class Translator:
         align_by: str = "",
         replace_unknown: bool | Mapping[str, str] = False,
         batch_tokens: int = _BATCH_TOKENS,
+        batch_lines: int | None = None,
         first_line: int = 1,
         warn: Warn | None = None,
         observer: SearchObserver | None = None,
@@ -224,6 +229,8 @@ class Translator:
             Whether unknown words become the aligned source word, or its entry in a dictionary.
         batch_tokens : int, default 2048
             Source tokens per batch, padding included.
+        batch_lines : int, optional
+            Most lines per batch; any number if None.
         first_line : int, default 1
             Number of the first line in its text, for messages; samples depend on it.
         warn : callable, optional
@@ -240,7 +247,8 @@ class Translator:
 
         Notes
         -----
-        Lines of similar length are searched together; the order of the result is that of `texts`.
+        Lines of similar length are searched together, on a processor several batches at a time, if
+        there are more; the order of the result is that of `texts`.
         Phrases match as the tokenizer cuts them: the same letters in other subwords are another
         phrase.
         """
@@ -262,7 +270,7 @@ class Translator:
         if options is not None and from_keywords != SearchOptions():
             raise ArgumentError("`options` must hold all options of the search, but keywords came.")
         options = options or from_keywords
-        check_counts(batch_tokens=batch_tokens, first_line=first_line)
+        check_counts(batch_tokens=batch_tokens, batch_lines=batch_lines, first_line=first_line)
         if force_phrases is not None:
             options.check_constraints()
         settings = SearchSettings.of(self.run.config.search, options)
@@ -291,14 +299,21 @@ class Translator:
         filled = [index for index, row in enumerate(ids) if row]
         each_row = settings.beam * self.run.vocabularies[1] * len(self.models)
         most_rows = max(1, _STEP_LOGITS // each_row)
-        for group in by_length([len(ids[index]) for index in filled], batch_tokens, most_rows):
-            rows = [filled[position] for position in group]
+        most_rows = min(most_rows, batch_lines or most_rows)
+        lengths = [len(ids[index]) for index in filled]
+        batches = [
+            [filled[position] for position in group]
+            for group in by_length(lengths, batch_tokens, most_rows)
+        ]
+
+        def search(rows: list[int]) -> list[list[Hypothesis]]:
+            """Search the translations of a batch."""
             source = self.collator.source([ids[row] for row in rows]).to(self.model.device)
             limits = [settings.limit.tokens(len(ids[row])) for row in rows]
             numbers = [first_line + row for row in rows]
             constraints = [line_constraints[row] for row in rows]
             check_prefixes(constraints, limits, numbers)
-            found = run_search(
+            return run_search(
                 self.model,
                 source,
                 limits,
@@ -310,8 +325,10 @@ class Translator:
                 observer=observer and offset_sentence(observer, rows),
             )
 
-            # 4. ids to text
-            for row, line, hypotheses in zip(rows, numbers, found, strict=True):
+        # 4. ids to text
+        for rows, found in zip(batches, self._search_all(search, batches, observer), strict=True):
+            for row, hypotheses in zip(rows, found, strict=True):
+                line = first_line + row
                 check_found(hypotheses, line, bool(restricted))
                 if warn is not None:
                     warn_missing(self.tokenizer, line_constraints[row], hypotheses[0], line, warn)
@@ -322,6 +339,25 @@ class Translator:
             notes = self.aligner.note(lines, ids, written, by, alignments, replace_unknown)
             results = [with_notes(*pair) for pair in zip(results, notes, strict=True)]
         return results[0] if one else results
+
+    def _search_all(
+        self,
+        search: Callable[[list[int]], list[list[Hypothesis]]],
+        batches: Sequence[list[int]],
+        observer: SearchObserver | None,
+    ) -> Iterator[list[list[Hypothesis]]]:
+        """
+        Search batches, several at a time where that changes no number.
+
+        What Python does between the products of one then stands beside the products of another.
+        Batches that would leave cores idle at the end are shared by all cores.
+        """
+        workers = min(torch.get_num_threads(), len(batches))
+        if workers < 2 or observer is not None or not all(map(is_compiled, self.models)):
+            return map(search, batches)
+        beside = len(batches) - len(batches) % workers
+        together = map_in_threads(search, batches[:beside], workers)
+        return chain(together, map(search, batches[beside:]))
 
     @overload
     def align(  # type: ignore[overload-overlap]  # a string is taken as one, not as its letters

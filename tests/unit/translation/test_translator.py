@@ -1,11 +1,17 @@
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 from heedful.bench.random_run import make_random_run
 from heedful.config.schema import RunConfig
 from heedful.errors import ArgumentError, SettingError
-from heedful.search.options import SearchOptions
+from heedful.model.inference.optimize import is_compiled
+from heedful.search.options import Sampling, SearchOptions
+from heedful.search.search import run_search
+from heedful.translation import translator as translator_module
 from heedful.translation.translator import Translator
 
 SMALL = {
@@ -40,3 +46,41 @@ def test_options_of_the_search_come_whole_or_as_keywords(translator: Translator)
 def test_an_unknown_stopping_rule_is_refused(translator: Translator) -> None:
     with pytest.raises(SettingError, match="stop must be when-none-can-win or"):
         translator.translate("w1", stop="soon")
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("options", [{"beam": 3, "n_best": 2}, {"sample": Sampling(seed=3)}])
+def test_batches_beside_each_other_translate_as_one_after_the_other(
+    translator: Translator, precision: str, options: dict[str, Any]
+) -> None:
+    several = Translator.load(
+        translator.run.folder.path, device="cpu", precision=precision, threads=2
+    )
+    assert is_compiled(several.models[0])
+    lines = [
+        " ".join(f"w{(7 * line + word) % 40}" for word in range(1 + line % 9)) for line in range(40)
+    ]
+    try:
+        begun = []
+        thread_of = threading.get_ident
+
+        def search(*given: Any, **keywords: Any) -> Any:
+            begun.append(thread_of())
+            return run_search(*given, **keywords)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(translator_module, "run_search", search)
+            beside = several.translate(lines, batch_lines=8, **options)
+        assert len(begun) == 5
+        # the fifth is for all cores
+        assert begun.count(thread_of()) == 1
+        torch.set_num_threads(1)
+        assert several.translate(lines, batch_lines=8, **options) == beside
+        assert several.translate(lines, **options) == beside
+    finally:
+        torch.set_num_threads(1)
+
+
+def test_most_lines_of_a_batch_must_be_a_number_above_0(translator: Translator) -> None:
+    with pytest.raises(ArgumentError, match="batch_lines"):
+        translator.translate(["w1"], batch_lines=0)

@@ -80,6 +80,11 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
     return model.eval()
 
 
+def is_compiled(model: EncoderDecoder) -> bool:
+    """Decide whether a search runs in compiled functions, where each row is computed alone."""
+    return isinstance(model.decoder, CompiledDecoder) and isinstance(model.encoder, CompiledEncoder)
+
+
 def _inner_widths(model: EncoderDecoder) -> set[int]:
     """List the input widths of all products."""
     widths = {model.output.weight.size(1)}
