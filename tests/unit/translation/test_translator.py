@@ -62,10 +62,9 @@ def test_batches_beside_each_other_translate_as_one_after_the_other(
     ]
     try:
         begun = []
-        thread_of = threading.get_ident
 
         def search(*given: Any, **keywords: Any) -> Any:
-            begun.append(thread_of())
+            begun.append(threading.get_ident())
             return run_search(*given, **keywords)
 
         with pytest.MonkeyPatch.context() as patch:
@@ -73,7 +72,7 @@ def test_batches_beside_each_other_translate_as_one_after_the_other(
             beside = several.translate(lines, batch_lines=8, **options)
         assert len(begun) == 5
         # the fifth is for all cores
-        assert begun.count(thread_of()) == 1
+        assert begun.count(threading.get_ident()) == 1
         torch.set_num_threads(1)
         assert several.translate(lines, batch_lines=8, **options) == beside
         assert several.translate(lines, **options) == beside
@@ -82,5 +81,5 @@ def test_batches_beside_each_other_translate_as_one_after_the_other(
 
 
 def test_most_lines_of_a_batch_must_be_a_number_above_0(translator: Translator) -> None:
-    with pytest.raises(ArgumentError, match="batch_lines"):
+    with pytest.raises(SettingError, match="`batch_lines` must be at least 1, but is 0"):
         translator.translate(["w1"], batch_lines=0)
