@@ -260,6 +260,7 @@ def _siblings(found: dict[str, Any]) -> str:
             f"{''.join(f'{one.title}, ' for one in SYSTEMS if one.name not in trained)}"
             "the ensembles. The recurrent systems learn at a rate of 3e-3 and begin with larger "
             "weights, which trials of 300 steps chose; all others share a rate of 1.5e-3. "
+            "Deep-Att's perplexity is of words, so no other can be compared with it. "
             "Trainings ran beside other work, at counted time; the speed of search "
             "is what was left then. Differences are of systems that one call trained.",
             markdown(cost_rows(systems)),
