@@ -148,9 +148,17 @@ def _claims(out: Path, names: Sequence[str] = ()) -> dict[str, Any]:
         threads=_THREADS,
         say=print,
     )
-    earlier = read("claims")["found"]["claims"] if names else {}
+    if not names:
+        return {"claims": to_dict(found)}
+    record = read("claims")
+    earlier, known = record["found"]["claims"], record["found"].get("commits", {})
     decided = earlier | to_dict(found)
-    return {"claims": {name: decided[name] for name in CLAIMS if name in decided}}
+    return {
+        "claims": {name: decided[name] for name in CLAIMS if name in decided},
+        "commits": {
+            name: known.get(name, record["commit"]) for name in earlier if name not in names
+        },
+    }
 
 
 _MAKERS: dict[str, Callable[..., dict[str, Any]]] = {
@@ -293,13 +301,13 @@ def _variations(found: dict[str, Any]) -> str:
     )
 
 
-def _earlier_commits(found: dict[str, Any]) -> list[str]:
-    """Name the systems that were trained at other commits than the last one."""
+def _earlier_commits(found: dict[str, Any], done: str = "Trained") -> list[str]:
+    """Name what was made at other commits than the last one."""
     commits: dict[str, list[str]] = {}
     for title, made_at in found.get("commits", {}).items():
         commits.setdefault(made_at, []).append(title)
     said = (f"at {made_at}: {', '.join(titles)}" for made_at, titles in commits.items())
-    return [f"Trained at an earlier commit, {'; '.join(said)}."] if commits else []
+    return [f"{done} at an earlier commit, {'; '.join(said)}."] if commits else []
 
 
 def _decided(found: dict[str, Any]) -> str:
@@ -311,7 +319,7 @@ def _decided(found: dict[str, Any]) -> str:
             f"({claim['source']}) {checked.verdict} {checked.sentence}",
             *map(markdown, checked.tables),
         ]
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *_earlier_commits(found, "Decided")])
 
 
 _SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
