@@ -228,7 +228,10 @@ def _of_translating() -> dict[str, str]:
     """Write speeds of translation beside CTranslate2's."""
     random = read("speed/translate-random")["found"]
     measured = {
-        **{name: read(f"speed/{name}")["found"] for name in ("translate", "translate-one")},
+        **{
+            name: read(f"speed/{name}")["found"]
+            for name in ("translate", "translate-64", "translate-one")
+        },
         "translate-random": random["32 at a time"],
         "translate-random-64": random["64 at a time"],
     }
