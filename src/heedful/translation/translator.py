@@ -9,8 +9,7 @@ A trained run that translates, scores and shows its attention.
 
 import platform
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
@@ -21,20 +20,18 @@ from heedful.data.length_batches import by_length
 from heedful.errors import ArgumentError, DeviceError
 from heedful.machine.benchmark import resolve_precision
 from heedful.machine.devices import has_int8, resolve_device, resolve_threads
-from heedful.machine.threads import map_in_threads
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.inference.native.product import why_not_native
-from heedful.model.inference.optimize import is_compiled
 from heedful.runs.run import Run
 from heedful.search.coverage import check_coverage
 from heedful.search.ensemble import Ensemble
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.observer import SearchObserver, offset_sentence
 from heedful.search.options import Sampling, SearchOptions
-from heedful.search.scoring import pair_log_probabilities
 from heedful.search.search import run_search
 from heedful.search.settings import SearchSettings
 from heedful.translation.aligner import Aligner
+from heedful.translation.batches import mean_scores, search_batches
 from heedful.translation.constraints import by_line, check_prefixes, read_constraints, warn_missing
 from heedful.translation.ensemble import check_members
 from heedful.translation.result import (
@@ -326,7 +323,9 @@ class Translator:
             )
 
         # 4. ids to text
-        for rows, found in zip(batches, self._search_all(search, batches, observer), strict=True):
+        for rows, found in zip(
+            batches, search_batches(search, batches, self.models, observer), strict=True
+        ):
             for row, hypotheses in zip(rows, found, strict=True):
                 line = first_line + row
                 check_found(hypotheses, line, bool(restricted))
@@ -339,25 +338,6 @@ class Translator:
             notes = self.aligner.note(lines, ids, written, by, alignments, replace_unknown)
             results = [with_notes(*pair) for pair in zip(results, notes, strict=True)]
         return results[0] if one else results
-
-    def _search_all(
-        self,
-        search: Callable[[list[int]], list[list[Hypothesis]]],
-        batches: Sequence[list[int]],
-        observer: SearchObserver | None,
-    ) -> Iterator[list[list[Hypothesis]]]:
-        """
-        Search batches, several at a time where that changes no number.
-
-        What Python does between the products of one then stands beside the products of another.
-        Batches that would leave cores idle at the end are shared by all cores.
-        """
-        workers = min(torch.get_num_threads(), len(batches))
-        if workers < 2 or observer is not None or not all(map(is_compiled, self.models)):
-            return map(search, batches)
-        beside = len(batches) - len(batches) % workers
-        together = map_in_threads(search, batches[:beside], workers)
-        return chain(together, map(search, batches[beside:]))
 
     @overload
     def align(  # type: ignore[overload-overlap]  # a string is taken as one, not as its letters
@@ -441,8 +421,12 @@ class Translator:
         lengths = [max(len(s), len(t)) + 1 for s, t in zip(source_ids, target_ids, strict=True)]
         results: list[list[float]] = [[] for _ in lengths]
         for rows in by_length(lengths, batch_tokens):
-            scored = self._score(
-                [source_ids[row] for row in rows], [target_ids[row] for row in rows]
+            scored = mean_scores(
+                self.run,
+                self.model,
+                self.models,
+                [source_ids[row] for row in rows],
+                [target_ids[row] for row in rows],
             )
             for row, log_probabilities in zip(rows, scored, strict=True):
                 results[row] = log_probabilities
@@ -510,22 +494,6 @@ class Translator:
             tuple(self.tokenizer.pieces_target([*target, *end])),
             *(kind.float().cpu().numpy() for kind in weights.of_sentence(0)),
         )
-
-    def _score(
-        self, sources: Sequence[list[int]], targets: Sequence[list[int]]
-    ) -> list[list[float]]:
-        """Score pairs by every member and average the probabilities of each token."""
-        scored = [
-            pair_log_probabilities(model, self.run.collator(model), sources, targets)
-            for model in self.models
-        ]
-        if not isinstance(self.model, Ensemble):
-            return scored[0]
-        device = self.model.device
-        return [
-            self.model.mean(torch.tensor(each, device=device).T).tolist()  # (target,)
-            for each in zip(*scored, strict=True)
-        ]
 
     def _source_ids(
         self, texts: Sequence[str], warn: Warn | None, first_line: int = 1

@@ -1,0 +1,52 @@
+"""Batches of sentences, searched beside each other, and pairs scored by every member."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+
+import torch
+
+from heedful.machine.threads import map_in_threads
+from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.inference.optimize import is_compiled
+from heedful.runs.run import Run
+from heedful.search.ensemble import Ensemble
+from heedful.search.hypothesis import Hypothesis
+from heedful.search.observer import SearchObserver
+from heedful.search.scoring import pair_log_probabilities
+
+
+def search_batches(
+    search: Callable[[list[int]], list[list[Hypothesis]]],
+    batches: Sequence[list[int]],
+    models: Sequence[EncoderDecoder],
+    observer: SearchObserver | None,
+) -> Iterator[list[list[Hypothesis]]]:
+    """
+    Search batches, several at a time where that changes no number.
+
+    What Python does between the products of one then stands beside the products of another. Batches
+    that would leave cores idle at the end are shared by all cores.
+    """
+    workers = min(torch.get_num_threads(), len(batches))
+    if workers < 2 or observer is not None or not all(map(is_compiled, models)):
+        return map(search, batches)
+    beside = len(batches) - len(batches) % workers
+    together = map_in_threads(search, batches[:beside], workers)
+    return chain(together, map(search, batches[beside:]))
+
+
+def mean_scores(
+    run: Run,
+    model: EncoderDecoder | Ensemble,
+    members: Sequence[EncoderDecoder],
+    sources: Sequence[list[int]],
+    targets: Sequence[list[int]],
+) -> list[list[float]]:
+    """Score pairs by every member and average the probabilities of each token."""
+    scored = [pair_log_probabilities(one, run.collator(one), sources, targets) for one in members]
+    if not isinstance(model, Ensemble):
+        return scored[0]
+    return [
+        model.mean(torch.tensor(each, device=model.device).T).tolist()  # (target,)
+        for each in zip(*scored, strict=True)
+    ]
