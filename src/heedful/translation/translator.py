@@ -297,11 +297,8 @@ class Translator:
         each_row = settings.beam * self.run.vocabularies[1] * len(self.models)
         most_rows = max(1, _STEP_LOGITS // each_row)
         most_rows = min(most_rows, batch_lines or most_rows)
-        lengths = [len(ids[index]) for index in filled]
-        batches = [
-            [filled[position] for position in group]
-            for group in by_length(lengths, batch_tokens, most_rows)
-        ]
+        groups = by_length([len(ids[index]) for index in filled], batch_tokens, most_rows)
+        batches = [[filled[position] for position in group] for group in groups]
 
         def search(rows: list[int]) -> list[list[Hypothesis]]:
             """Search the translations of a batch."""
