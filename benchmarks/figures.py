@@ -276,7 +276,7 @@ def _sides(found: dict[str, Any], precision: str) -> dict[str, str]:
     ours, alone = fastest(rest, "heedful"), fastest(rest, "ctranslate2")
     workers = fastest(several, "ctranslate2")
     if ours is None or alone is None or workers is None:
-        return {}
+        raise SystemExit(f"{precision} must have heedful and both ways of CTranslate2")
     times = [one["seconds"]["median"] for one in (ours, alone, workers)]
     figures = {
         "ratio": f"{min(times[1:]) / times[0]:.2f}",  # the peer's better way

@@ -8,8 +8,9 @@ trained on Multi30k English-German, raw; the claims on the embedded grammar. A r
 there is made again by the plan in it, step by step; what a folder holds is not made again.
 
 `--system` trains some systems of Table 2, or rows of Table 3, or decides some claims, only, and
-keeps what the JSON has of the others; the claims share the time of all. `--plan` names the plan of
-all, where there is no JSON yet. `--runs` names the folder of models, a new one for other systems.
+keeps what the JSON has of the others; these claims then share the whole time. `--plan` names the
+plan of all, where there is no JSON yet. `--runs` names the folder of models, a new one for other
+systems.
 """
 
 import argparse
@@ -22,13 +23,15 @@ from typing import Any
 
 from benchmarks.figures import rewrite
 from benchmarks.report import RESULTS, ROOT, commit, keep, read
+from heedful.config.load import load_config
 from heedful.paper.claims.check import CLAIMS, check_claims, to_dict
 from heedful.paper.claims.statement import Checked
 from heedful.paper.systems.corpus import TableCorpus, find_corpus, grammar_corpus
 from heedful.paper.systems.measured import MeasuredSystem
 from heedful.paper.systems.plan import describe
 from heedful.paper.systems.report import cost_rows, equal_cost_rows, plain
-from heedful.paper.systems.table2 import COMMON, SYSTEMS, Table2, make_table2
+from heedful.paper.systems.system import count_parameters
+from heedful.paper.systems.table2 import COMMON, RECIPE, SYSTEMS, Table2, make_table2
 from heedful.paper.systems.table3 import SYSTEMS as ROWS
 from heedful.paper.systems.table3 import Table3, train_rows
 from heedful.paper.table1 import make_table1
@@ -64,6 +67,9 @@ def main() -> None:
     known = [*CLAIMS] if options.what == "claims" else [one.name for one in systems]
     if unknown := sorted({*options.system} - {*known}):
         parser.error(f"--system must be one of {', '.join(known)}, but is {unknown[0]!r}")
+    for one in SYSTEMS if options.what == "table2" else ():
+        if one.after in options.system and one.name not in options.system:
+            parser.error(f"--system {one.after} needs {one.name}, which goes on from it")
     measured = commit()
     out = options.runs / options.what
     chosen = {"names": options.system} if options.what != "table1" else {}
@@ -156,7 +162,9 @@ def _claims(out: Path, names: Sequence[str] = ()) -> dict[str, Any]:
     return {
         "claims": {name: decided[name] for name in CLAIMS if name in decided},
         "commits": {
-            name: known.get(name, record["commit"]) for name in earlier if name not in names
+            name: known.get(name, record["commit"])
+            for name in earlier
+            if name not in names and name in CLAIMS
         },
     }
 
@@ -192,7 +200,11 @@ def _whole_plan(name: str, given: Path | None) -> dict[str, Any] | None:
 
 
 def _renew(plan: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Take the settings of Table 2's systems `names` from the code, and their steps as planned."""
+    """
+    Take the settings of Table 2's systems `names` from the code, and their steps as planned.
+
+    Their rates are those of the plan, so models must be as large as they were.
+    """
     today = {one.name: one.settings for one in SYSTEMS}
     renewed = []
     for planned in plan["systems"]:
@@ -201,6 +213,9 @@ def _renew(plan: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
             steps = next(n for n, one in enumerate(settings) if one.startswith("train.steps="))
             text = [one for one in settings[:steps] if one.startswith("data.")]
             settings = [*COMMON, text[0], *today[planned["name"]], *text[1:], *settings[steps:]]
+            weights = count_parameters(load_config(RECIPE, settings))
+            if weights != planned["parameters"]:
+                raise SystemExit(f"{planned['name']} has another size than in the plan; plan anew")
             planned = planned | {"settings": settings}
         renewed.append(planned)
     return plan | {"systems": renewed}
@@ -266,8 +281,9 @@ def _siblings(found: dict[str, Any]) -> str:
             f"one at a time: each has {systems[0].seconds / 60:.1f} minutes (GNMT + RL as many "
             "again after GNMT). Not trained: "
             f"{''.join(f'{one.title}, ' for one in SYSTEMS if one.name not in trained)}"
-            "the ensembles. The recurrent systems learn at a rate of 3e-3 and begin with larger "
-            "weights, which trials of 300 steps chose; all others share a rate of 1.5e-3. "
+            "the ensembles. Trials of 300 steps chose a rate of 3e-3 for Deep-Att, GNMT and MoE, "
+            "larger first weights for the last two, and Glorot's for Deep-Att; all others share a "
+            "rate of 1.5e-3 that was not tuned (GNMT + RL goes on at 1e-4). "
             "Deep-Att's perplexity is of words, so no other can be compared with it. "
             "Trainings ran beside other work, at counted time; the speed of search "
             "is what was left then. Differences are of systems that one call trained.",
@@ -319,7 +335,17 @@ def _decided(found: dict[str, Any]) -> str:
             f"({claim['source']}) {checked.verdict} {checked.sentence}",
             *map(markdown, checked.tables),
         ]
-    return "\n\n".join([*parts, *_earlier_commits(found, "Decided")])
+    commits = found.get("commits", {})
+    again = [f"--system {name}" for name in found["claims"] if name not in commits]
+    minutes = _BUDGETS["claims"] / 60
+    return "\n\n".join(
+        [
+            *parts,
+            *_earlier_commits(found, "Decided"),
+            f"What one call decides shares {minutes:.0f} minutes of training; the last call was of "
+            f"`{' '.join(again)}`.",
+        ]
+    )
 
 
 _SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {

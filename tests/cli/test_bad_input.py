@@ -395,13 +395,19 @@ def test_pairs_that_are_too_long_to_score_are_refused(heedful_cli, trained, tmp_
     refused(heedful_cli("score", trained, *files), "pair 2 has", "search.max_source_length")
 
 
+@pytest.mark.usefixtures("compiled")
 def test_resuming_elsewhere_is_refused_unless_inexact(heedful_cli, text, copy):
     config = json.loads((copy / "config.json").read_text())
     del config["choices"]["batches"]  # as before batches were mixed in length
+    del config["choices"]["loss"]  # as before there were compiled functions for it
     config["choices"]["torch"] = "2.0.0"
     (copy / "config.json").write_text(json.dumps(config))
     command = [*train_arguments(text, copy, "train.precision=fp32", "train.steps=25"), "--resume"]
-    refused(heedful_cli(*command), "torch was 2.0.0", "batches was 1", "--allow-inexact-resume")
+    refused(
+        heedful_cli(*command),
+        *("torch was 2.0.0", "batches was 1", "loss was plain and is now compiled"),
+        "--allow-inexact-resume",
+    )
     done = heedful_cli(*command, "--allow-inexact-resume")
     assert done.returncode == 0, done.stderr
     assert "continuing from step 24" in done.stderr

@@ -1,13 +1,16 @@
 """Independent calls in threads that share the processor's cores."""
 
+import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 import torch
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
+_AHEAD = 2  # calls for each worker that have begun or wait, before the first result is taken
 
 
 def map_in_threads(
@@ -16,15 +19,32 @@ def map_in_threads(
     """
     Call a function with each item, some at a time; the results come in the order of the items.
 
-    The threads of torch's operations are divided among the workers. When a call fails, or the
-    caller is interrupted, calls that have not begun are left out.
+    The threads of torch's operations are divided among the workers. After a failed call, or an
+    interruption of the caller, only calls that have begun are ended.
     """
     threads = torch.get_num_threads()
-    pool = ThreadPoolExecutor(
-        workers, initializer=torch.set_num_threads, initargs=(threads // workers,)
-    )
+    begun = threading.Barrier(workers + 1)
+
+    def begin() -> None:
+        """Wait until each worker has its share of the threads."""
+        torch.get_num_threads()  # a thread's first call takes the number of the process
+        torch.set_num_threads(max(1, threads // workers))
+        begun.wait()
+
+    pool = ThreadPoolExecutor(workers)
+    waiting: deque[Future[_Result]] = deque()
     try:
-        yield from pool.map(function, items)
+        for _ in range(workers):
+            pool.submit(begin)
+        begun.wait()
+        # also the number of each thread that uses torch for the first time from now on
+        torch.set_num_threads(threads)
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) == _AHEAD * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
     finally:
+        begun.abort()  # if not all could begin
         pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(threads)  # what threads begun later take is the last number set

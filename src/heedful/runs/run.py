@@ -72,6 +72,8 @@ class MachineSettings:
     """
     batches: int = 1
     """Version of the batching algorithm; 1 for runs that do not say."""
+    loss: str = "plain"
+    """How the softmax of the loss is computed, 'compiled' or 'plain'; plain if a run is silent."""
 
 
 @dataclass(frozen=True)

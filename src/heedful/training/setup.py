@@ -26,6 +26,7 @@ from heedful.machine.devices import (
     resolve_device,
     resolve_threads,
 )
+from heedful.model.inference.native.loss import softmax_kind
 from heedful.preparation.find_training_data import find_training_data
 from heedful.preparation.raw_text import RawText
 from heedful.preparation.training_data import Files, Say, Sizes, TrainingData, without_keys
@@ -369,6 +370,7 @@ def _detect_settings(config: RunConfig, ranks: RankGroup) -> MachineSettings:
         torch.__version__,
         instruction_set(device),
         BATCHES_VERSION,
+        softmax_kind(device),
     )
 
 
@@ -376,14 +378,16 @@ def resumed_settings(folder: RunFolder, setup: TrainingSetup, ranks: RankGroup) 
     """Return an earlier sitting's machine settings if this machine can reproduce them exactly."""
     began = read_machine_settings(folder)
     try:
-        here = instruction_set(resolve_device(began.device))
+        device = resolve_device(began.device)
+        here, loss = instruction_set(device), softmax_kind(device)
     except DeviceError:
-        here = "not here"
+        here, loss = "not here", began.loss
     now = {
         "ranks": ranks.world,
         "torch": torch.__version__,
         "instructions": here,
         "batches": BATCHES_VERSION,
+        "loss": loss,
     }
     other = [
         f"{name} was {getattr(began, name)} and is now {value}"

@@ -24,10 +24,13 @@ def search_batches(
     """
     Search batches, several at a time where that changes no number.
 
-    What Python does between the products of one then stands beside the products of another. Batches
-    that would leave cores idle at the end are shared by all cores.
+    What Python does between the products of one then stands beside the products of another. All
+    threads are in use: each batch has as many as the others, and the last batches, of which there
+    are too few, have all of them one after the other.
     """
-    workers = min(torch.get_num_threads(), len(batches))
+    threads = torch.get_num_threads()
+    most = min(threads, len(batches))
+    workers = max((n for n in range(1, most + 1) if threads % n == 0), default=1)
     if workers < 2 or observer is not None or not all(map(is_compiled, models)):
         return map(search, batches)
     beside = len(batches) - len(batches) % workers

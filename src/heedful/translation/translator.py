@@ -46,7 +46,7 @@ from heedful.translation.sources import check_ids, source_ids
 
 # Positions a side that `score` computes at once; chosen by hand: more of them take more memory.
 _BATCH_TOKENS = 2048
-# Sentences x beam x vocabulary of one step of the search: a quarter gibibyte of scores.
+# Sentences x beam x vocabulary of a step of one batch: a quarter gibibyte of scores.
 _STEP_LOGITS = 1 << 26
 Warn = Callable[[str], None]
 

@@ -48,6 +48,7 @@ def test_an_unknown_stopping_rule_is_refused(translator: Translator) -> None:
         translator.translate("w1", stop="soon")
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 @pytest.mark.parametrize("options", [{"beam": 3, "n_best": 2}, {"sample": Sampling(seed=3)}])
 def test_batches_beside_each_other_translate_as_one_after_the_other(
@@ -60,24 +61,21 @@ def test_batches_beside_each_other_translate_as_one_after_the_other(
     lines = [
         " ".join(f"w{(7 * line + word) % 40}" for word in range(1 + line % 9)) for line in range(40)
     ]
-    try:
-        begun = []
+    begun = []
 
-        def search(*given: Any, **keywords: Any) -> Any:
-            begun.append(threading.get_ident())
-            return run_search(*given, **keywords)
+    def search(*given: Any, **keywords: Any) -> Any:
+        begun.append(threading.get_ident())
+        return run_search(*given, **keywords)
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(translator_module, "run_search", search)
-            beside = several.translate(lines, batch_lines=8, **options)
-        assert len(begun) == 5
-        # the fifth is for all cores
-        assert begun.count(threading.get_ident()) == 1
-        torch.set_num_threads(1)
-        assert several.translate(lines, batch_lines=8, **options) == beside
-        assert several.translate(lines, **options) == beside
-    finally:
-        torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(translator_module, "run_search", search)
+        beside = several.translate(lines, batch_lines=8, **options)
+    assert len(begun) == 5
+    # the fifth is for all cores
+    assert begun.count(threading.get_ident()) == 1
+    torch.set_num_threads(1)
+    assert several.translate(lines, batch_lines=8, **options) == beside
+    assert several.translate(lines, **options) == beside
 
 
 def test_most_lines_of_a_batch_must_be_a_number_above_0(translator: Translator) -> None:

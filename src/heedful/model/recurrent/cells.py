@@ -143,13 +143,19 @@ class RecurrentLayer(nn.Module):
         """Compute the input's part of all gates, in torch's order: i f g o, or r z n."""
         return products.linear(x, self.rnn.weight_ih_l0, self.rnn.bias_ih_l0)  # type: ignore[arg-type]
 
-    def without_bias(self, gates: Float[Tensor, "*batch gates"]) -> Float[Tensor, "*batch gates"]:
+    def product(
+        self, x: Float[Tensor, "*batch inputs"], products: StepProducts = PLAIN
+    ) -> Float[Tensor, "*batch gates"]:
         """
-        Take the bias off what `project` returns: the product that a fast-forward layer hands on.
+        Compute what `project` does, without the bias: what a fast-forward layer hands on.
 
         Handed on too, a forget gate's bias of 1 would hide what differs between words.
         """
-        return gates - self.rnn.bias_ih_l0  # type: ignore[operator]
+        return products.linear(x, self.rnn.weight_ih_l0)  # type: ignore[arg-type]
+
+    def add_bias(self, product: Float[Tensor, "*batch gates"]) -> Float[Tensor, "*batch gates"]:
+        """Make of a product what `project` computes."""
+        return product + self.rnn.bias_ih_l0  # type: ignore[operator]
 
     def input_parts(self, first: int) -> tuple[Tensor, Tensor, Tensor]:
         """Split the input weights behind the first columns, for inputs that are known earlier."""

@@ -195,7 +195,9 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         weight, fed_weight, bias = self.layers.first.input_parts(self.wiring.d_model)
         sizes = packed.batch_sizes.tolist()
         tokens = packed.data.split(sizes)  # each (rows, d_model)
-        gates = linear(packed.data, weight, bias).split(sizes)  # each (rows, gates)
+        # a fast-forward layer adds the bias when it has kept the product to hand on
+        now = None if self.wiring.fast_forward else bias
+        gates = linear(packed.data, weight, now).split(sizes)  # each (rows, gates)
         products = LoopProducts() if torch.is_grad_enabled() else PLAIN
         steps, below = [], 1 if self._bottom_attends_alone else len(self.layers)
         for token, gate in zip(tokens, gates, strict=True):
@@ -342,8 +344,10 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
                 if fed is not None and (number == 1 or wiring.feed_layers == "all"):
                     parts.append(fed)
                 read = torch.cat(parts, dim=-1) if len(parts) > 1 else parts[0]
-                gates = layer.project(read, products)
-            product = layer.without_bias(gates) if wiring.fast_forward else None
+                to_gates = layer.product if wiring.fast_forward else layer.project
+                gates = to_gates(read, products)
+            if wiring.fast_forward:
+                product, gates = gates, layer.add_bias(gates)
             new = layer.step(gates, state, products)
             newer.append(new)
             x = self.add_residual(number, new[0], x)

@@ -99,7 +99,7 @@ class RecurrentEncoder(RecurrentStack, SourceEncoder):
             out, final = layer(read, real)
             finals.append(FinalState(None, final.forward) if flip else final)
             if self.wiring.fast_forward:
-                known = layer.without_bias(layer.project(read))  # (batch, time, gates)
+                known = layer.product(read)  # (batch, time, gates)
                 known = reverse(known, real) if flip else known
             out = reverse(out, real) if flip else out
             x = self.mix(number, self.add_residual(number, out, x), real)

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from heedful.model.memory import Memory
 from heedful.model.recurrent.decoder import RecurrentDecoder
 from heedful.model.recurrent.encoder import RecurrentEncoder
 from heedful.model.recurrent.wiring import RecurrentWiring
@@ -84,6 +85,35 @@ def test_a_fast_forward_layer_reads_half_of_the_product_below():
         mask = torch.ones(2, 1, 1, 5, dtype=torch.bool)
         expected = encoder.memory_proj(top)
         torch.testing.assert_close(encoder.encode(x, mask).states, expected)
+
+
+@pytest.mark.parametrize("by_steps", [False, True])
+def test_a_fast_forward_layer_of_a_decoder_reads_half_of_the_product_below(by_steps):
+    wiring = RecurrentWiring(
+        **SMALL,
+        memory_width=3,
+        score="none",
+        feed="none",
+        readout="state",
+        start="zero",
+        fast_forward=True,
+    )
+    decoder = RecurrentDecoder(wiring).eval()
+    decoder.initialise(torch.Generator().manual_seed(1))  # with a forget gate's bias of 1
+    x, states = torch.randn(2, 5, 6), torch.zeros(2, 4, 3)
+    memory = Memory(states, torch.ones(2, 1, 1, 4, dtype=torch.bool), ())
+    first, second = decoder.layers
+    with torch.no_grad():
+        product = x @ first.rnn.weight_ih_l0.T
+        expected = second.rnn(torch.cat([first.rnn(x)[0], product[..., :8]], -1))[0]
+        if by_steps:
+            state, found = decoder.start(memory), []
+            for one in x.split(1, dim=1):
+                out, state = decoder.step(one, state)
+                found.append(out)
+            torch.testing.assert_close(torch.cat(found, 1), expected)
+        else:
+            torch.testing.assert_close(decoder.decode(x, memory), expected)
 
 
 def test_what_is_fed_to_all_layers_widens_all():

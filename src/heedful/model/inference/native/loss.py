@@ -7,6 +7,11 @@ from torch import Tensor
 from heedful.model.inference.native.product import native_products
 
 
+def softmax_kind(device: torch.device) -> str:
+    """Name the way of the softmax on a device: compiled, or plain; their last digits differ."""
+    return "compiled" if device.type == "cpu" and native_products() is not None else "plain"
+
+
 def subtracted_softmax(
     scores: Float[Tensor, "rows classes"],
     targets: Int[Tensor, " rows"],
@@ -49,14 +54,7 @@ def _loss_rows(
     excess: float,
     out: Float[Tensor, "rows classes"],
 ) -> tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]] | None:
-    """
-    Write the softmax of each row, less `excess` at its target, to `out`.
-
-    `out`: may be `scores`.
-
-    Returns the scores of the targets and the logarithms of the normalisers; None without compiled
-    functions for this device, type and shape.
-    """
+    """Do the same by compiled functions; None without them for this device, type and shape."""
     if any(one.device.type != "cpu" for one in (scores, targets, out)):
         return None
     if scores.dtype not in (torch.float32, torch.bfloat16) or out.dtype != scores.dtype:

@@ -38,6 +38,13 @@ static inline size_t int8_panel(int inner) {
     return (size_t)(inner + TOGETHER - 1) / TOGETHER * TOGETHER * LANES;
 }
 
+/* Ask memory for the next `step` bytes, at most two lines of it; tiles of 4 panels ask for nothing. */
+#define FETCH(PANELS)                                                                             \
+    if (PANELS == 2) {                                                                            \
+        __builtin_prefetch(next, 0, 2);                                                           \
+        if (step > 64) __builtin_prefetch(next + 64, 0, 2);                                       \
+    }
+
 #define INT8_TILE(ROWS, PANELS)                                                                   \
     static void int8_tile_##ROWS##_##PANELS(const Product *by, int panel, const void *rows,       \
                                             const float *largest, float *out, const char *next,   \
@@ -51,7 +58,7 @@ static inline size_t int8_panel(int inner) {
             UNROLL for (int p = 0; p < PANELS; p++) sum[r][p] = no_ints();                        \
         for (int k = 0; k < inner; k += TOGETHER, next += step) {                                 \
             Fours w[PANELS];                                                                      \
-            if (PANELS == 2) __builtin_prefetch(next, 0, 2);                                      \
+            FETCH(PANELS)                                                                         \
             UNROLL for (int p = 0; p < PANELS; p++)                                               \
                 w[p] = some_weights(weights + p * apart + (size_t)k * LANES);                     \
             UNROLL for (int r = 0; r < ROWS; r++) {                                               \
@@ -100,7 +107,7 @@ static inline void add_bias(const Product *by, const float *restrict whole, int 
             UNROLL for (int p = 0; p < PANELS; p++) sum[r][p] = no_reals();                       \
         for (int k = 0; k < inner; k++, next += step) {                                           \
             Reals w[PANELS];                                                                      \
-            if (PANELS == 2) __builtin_prefetch(next, 0, 2);                                      \
+            FETCH(PANELS)                                                                         \
             UNROLL for (int p = 0; p < PANELS; p++)                                               \
                 w[p] = some_reals(weights + p * apart + (size_t)k * LANES);                       \
             UNROLL for (int r = 0; r < ROWS; r++) {                                               \
@@ -121,7 +128,7 @@ static inline void add_bias(const Product *by, const float *restrict whole, int 
         }                                                                                         \
     }
 
-/* A tall tile asks for `step` bytes from `next` on at each of its steps. */
+/* A tall tile asks for `step` bytes from `next` on at each of its steps, past the end too. */
 typedef void Tile(const Product *by, int panel, const void *rows, const float *largest, float *out,
                   const char *next, size_t step);
 
@@ -188,7 +195,7 @@ static void multiply(const Product *by, const void *x, const float *largest, int
         row = whole;
         for (const SmallTile *small = kernel->small; row < rows; small++)
             for (; row + small->rows <= rows; row += small->rows)
-                small->tile(by, panel, from + row * in, largest + row, out + row * wide, NULL, 0);
+                small->tile(by, panel, from + row * in, largest + row, out + row * wide, weights, 0);
     }
 }
 #endif

@@ -4,6 +4,7 @@ import torch
 from heedful.model.inference.native.loss import plain_subtracted_softmax, subtracted_softmax
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("classes", [1, 7, 64, 8001])
 @pytest.mark.parametrize("in_place", [False, True])
@@ -27,13 +28,17 @@ def test_compiled_functions_and_torch_subtract_alike(dtype, classes, in_place):
         torch.testing.assert_close(log_z.double(), exact.logsumexp(1), rtol=at_most, atol=at_most)
 
 
-def test_a_row_does_not_depend_on_threads_or_rows_beside_it():
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_row_does_not_depend_on_threads_or_rows_beside_it(dtype):
     torch.manual_seed(3)
-    scores, targets = torch.randn(11, 500), torch.randint(500, (11,))
+    scores, targets = torch.randn(11, 500).to(dtype), torch.randint(500, (11,))
     whole = torch.empty_like(scores)
+    torch.set_num_threads(3)
     _, log_z = subtracted_softmax(scores, targets, 0.9, whole)
+    torch.set_num_threads(1)
     for row in range(len(scores)):
-        alone = torch.empty(1, 500)
+        alone = torch.empty(1, 500, dtype=dtype)
         part = slice(row, row + 1)
         _, normaliser = subtracted_softmax(scores[part], targets[part], 0.9, alone)
         assert torch.equal(alone, whole[part])
