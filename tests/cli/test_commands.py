@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from heedful.config.recipes import recipe_names
+from heedful.model.inference.native.loss import softmax_kind
 from heedful.search.beam import beam_search
 from heedful.search.greedy import greedy_search
 from heedful.search.length import LengthPenalty
@@ -46,6 +47,7 @@ def test_a_run_folder_holds_what_was_promised(trained):
         "torch": torch.__version__,
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "batches": 2,
+        "loss": softmax_kind(torch.device("cpu")),
     }
     lines = [json.loads(line) for line in (trained / "log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines if "bleu" in line] == [12, 24]
