@@ -2,10 +2,13 @@
 The paper's tables again, and the claims: what `heedful paper` made for the pages of results.
 
     python -m benchmarks.tables table1 | table2 | table3 | claims [--system NAME ...] [--plan FILE]
+    python -m benchmarks.tables ensembles | french
 
 Writes `docs/results/NAME.json`, the pictures and the page from them. Table 2 and Table 3 are
 trained on Multi30k English-German, raw; the claims on the embedded grammar. A run whose JSON is
 there is made again by the plan in it, step by step; what a folder holds is not made again.
+`ensembles` trains three seeds of some systems of Table 2, `french` four systems on Tatoeba
+English-French.
 
 `--system` trains some systems of Table 2, or rows of Table 3, or decides some claims, only, and
 keeps what the JSON has of the others; these claims then share the whole time. `--plan` names the
@@ -16,6 +19,7 @@ systems.
 import argparse
 import gzip
 import json
+import lzma
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -38,11 +42,21 @@ from heedful.paper.table1 import make_table1
 from heedful.paper.tables import markdown
 
 # In seconds.
-_BUDGETS = {"table1": 180.0, "table2": 12_000.0, "table3": 10_800.0, "claims": 2_400.0}
+_BUDGETS = {
+    "table1": 180.0,
+    "table2": 12_000.0,
+    "table3": 10_800.0,
+    "claims": 2_400.0,
+    "ensembles": 4_200.0,
+    "french": 3_000.0,
+}
 _THREADS = 1
 _VOCABULARY = 4000
 _LEARNT = 1  # BLEU
 _PARTS = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
+_TATOEBA = {"train": "train", "valid": "dev", "test": "test"}
+_OF_ENSEMBLES = ("deep-att", "gnmt", "convs2s")
+_IN_FRENCH = ("gnmt", "convs2s", "moe", "base")
 
 
 def main() -> None:
@@ -55,6 +69,8 @@ def main() -> None:
     options = parser.parse_args()
     has_record = (RESULTS / f"{options.what}.json").exists()
     tables = options.what in ("table2", "table3")
+    if options.system and options.what in ("ensembles", "french"):
+        parser.error(f"{options.what} chooses its systems itself")
     if options.plan and not tables:
         parser.error("--plan is for table2 and table3")
     if options.system and options.what == "table1":
@@ -72,7 +88,7 @@ def main() -> None:
             parser.error(f"--system {one.after} needs {one.name}, which goes on from it")
     measured = commit()
     out = options.runs / options.what
-    chosen = {"names": options.system} if options.what != "table1" else {}
+    chosen = {"names": options.system} if options.system else {}
     given = {"given": options.plan} if tables else {}
     found = _MAKERS[options.what](out, **chosen, **given)
     keep(options.what, found, measured)
@@ -114,6 +130,37 @@ def _table2(out: Path, names: Sequence[str] = (), given: Path | None = None) -> 
     systems = tuple(map(MeasuredSystem.of, found["here"]))
     Table2(systems, (), found["text"]).draw(RESULTS / "table2.svg")
     return found
+
+
+def _ensembles(out: Path) -> dict[str, Any]:
+    """Train three seeds of Table 2's ensembles, and let them translate together."""
+    return _other_table2(out, multi30k(out.parent), _OF_ENSEMBLES, ensembles=True)
+
+
+def _french(out: Path) -> dict[str, Any]:
+    """Train the systems of Table 2 that matter most on another pair of languages."""
+    return _other_table2(out, tatoeba(out.parent), _IN_FRENCH)
+
+
+def _other_table2(
+    out: Path, text: TableCorpus, names: Sequence[str], ensembles: bool = False
+) -> dict[str, Any]:
+    """Train some systems of Table 2 by a plan of their own."""
+    plan = _write_plan(out, _whole_plan(out.name, None), ())
+    table = make_table2(
+        *(text, out, _BUDGETS[out.name]),
+        names=names,
+        ensembles=ensembles,
+        plan=plan,
+        threads=_THREADS,
+        say=print,
+    )
+    return {
+        "here": plain(table.systems),
+        "text": table.text,
+        "conclusions": [one.sentence for one in table.differences],
+        "plan": _read_json(out / "plan.json"),
+    }
 
 
 def _table3(out: Path, names: Sequence[str] = (), given: Path | None = None) -> dict[str, Any]:
@@ -174,6 +221,8 @@ _MAKERS: dict[str, Callable[..., dict[str, Any]]] = {
     "table2": _table2,
     "table3": _table3,
     "claims": _claims,
+    "ensembles": _ensembles,
+    "french": _french,
 }
 
 
@@ -185,6 +234,18 @@ def multi30k(folder: Path) -> TableCorpus:
     for name, packed in _PARTS.items():
         for language in ("en", "de"):
             content = gzip.decompress((raw / f"{packed}.{language}.gz").read_bytes())
+            (text / f"{name}.{language}").write_bytes(content)
+    return find_corpus(text, "en", _VOCABULARY)
+
+
+def tatoeba(folder: Path) -> TableCorpus:
+    """Unpack Tatoeba's English and French as `heedful paper` reads them."""
+    packed = Path(os.environ.get("HEEDFUL_DATA", "../shared/data")) / "tatoeba-en-fr"
+    text = folder / "tatoeba"
+    text.mkdir(parents=True, exist_ok=True)
+    for name, part in _TATOEBA.items():
+        for language in ("en", "fr"):
+            content = lzma.decompress((packed / f"{part}.{language}.xz").read_bytes())
             (text / f"{name}.{language}").write_bytes(content)
     return find_corpus(text, "en", _VOCABULARY)
 

@@ -33,7 +33,7 @@ from heedful.model.projections import KeyValue
 # more on empty slots. Of few sentences a copy takes longer than what it spares: these get at least
 # _LEAST_SLOTS together. Slots are a multiple of _MULTIPLE, which is a whole vector of bf16 or fp32
 # numbers.
-_BLOCK_STEPS, _LEAST_SLOTS = 8, 64
+_BLOCK_STEPS, _LEAST_SLOTS = 16, 64
 _MULTIPLE = 16
 
 

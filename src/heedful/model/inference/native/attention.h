@@ -113,17 +113,35 @@ static inline void score_for_four(const float *queries, const int *which, int co
 /* `count` made up to whole registers. */
 static inline int whole_registers(int count) { return (count + LANES - 1) / LANES * LANES; }
 
+/* `power_of_e` of each number of a register. */
+static inline Reals powers_of_e(Reals x) {
+    Reals n, scale;
+    x = larger(x, all_the_same(-87.0f));
+    scale = power_of_two(x * all_the_same(1.44269504f), &n);
+    Reals r = (x - n * all_the_same(0.693359375f)) + n * all_the_same(2.12194440e-4f);
+    Reals p = add_products(all_the_same(1.3981999507e-3f), all_the_same(1.9875691500e-4f), r);
+    p = add_products(all_the_same(8.3334519073e-3f), p, r);
+    p = add_products(all_the_same(4.1665795894e-2f), p, r);
+    p = add_products(all_the_same(1.6666665459e-1f), p, r);
+    p = add_products(all_the_same(5.0000001201e-1f), p, r);
+    p = add_products(r + all_the_same(1.0f), p, r * r);
+    return p * scale;
+}
+
 /* Turn scores into weights that sum to one. There is room for whole registers. */
 static inline void softmax_row(float *score, int count) {
-    float best = -1e30f, sum = 0.0f;
     int whole = whole_registers(count);
     for (int n = count; n < whole; n++) score[n] = -1e30f; /* of no weight */
-#pragma omp simd reduction(max : best)
-    for (int n = 0; n < whole; n++) best = score[n] > best ? score[n] : best;
-#pragma omp simd reduction(+ : sum)
-    for (int n = 0; n < whole; n++) sum += score[n] = power_of_e(score[n] - best);
-    float share = 1.0f / sum;
-    for (int n = 0; n < whole; n++) score[n] *= share;
+    Reals best = some_reals(score), sum = no_reals();
+    for (int n = LANES; n < whole; n += LANES) best = larger(best, some_reals(score + n));
+    best = all_the_same(largest_of(best));
+    for (int n = 0; n < whole; n += LANES) {
+        Reals weight = powers_of_e(some_reals(score + n) - best);
+        store_reals(score + n, weight);
+        sum += weight;
+    }
+    Reals share = all_the_same(1.0f / sum_of(sum));
+    for (int n = 0; n < whole; n += LANES) store_reals(score + n, some_reals(score + n) * share);
 }
 
 /* The last numbers of a weighted sum of values, which fill no register. */

@@ -147,25 +147,30 @@ static inline __attribute__((always_inline)) void attend(
         in = product + (size_t)w * in_width + 2 * heads * d_k + head * d_v;
         keep_row(in, d_v, at, is_fp32, values);
     }
-    int apart = whole_registers(filled);
+    int apart = whole_registers(filled), of_four = view->same ? 0 : filled;
     for (int w = 0, queries; w < width; w += queries) {
-        queries = view->same && w + FOUR <= width ? FOUR : 1;
+        queries = width - w < FOUR ? width - w : FOUR;
+        int line = row + (view->same ? 0 : w);
+        const int *counts = list.counts + line, *which = list.which + (size_t)line * (size_t)filled;
+        float *out = context + (size_t)w * heads * d_v + head * d_v;
         for (int q = 0; q < queries; q++) {
             const float *in = product + (size_t)(w + q) * in_width + head * d_k;
             for (int i = 0; i < d_k; i++) query[q * d_k + i] = in[i] * root;
         }
-        int line = row + (view->same ? 0 : w), count = list.counts[line];
-        const int *which = list.which + (size_t)line * (size_t)filled;
-        float *out = context + (size_t)w * heads * d_v + head * d_v;
-        if (queries == FOUR)
-            score_for_four(query, which, count, keys, d_k, values, d_v, is_fp32, score, apart);
+        /* each stage for all queries: a processor works on several at a time */
+        if (view->same && queries == FOUR)
+            score_for_four(query, which, *counts, keys, d_k, values, d_v, is_fp32, score, apart);
         else
-            score_for_one(query, which, count, keys, d_k, values, d_v, is_fp32, score);
-        for (int q = 0; q < queries; q++) softmax_row(score + (size_t)q * apart, count);
-        if (queries == FOUR)
-            weigh_for_four(score, apart, which, count, values, d_v, is_fp32, out, heads * d_v);
+            for (int q = 0; q < queries; q++)
+                score_for_one(query + q * d_k, which + q * of_four, counts[view->same ? 0 : q], keys, d_k,
+                              values, d_v, is_fp32, score + (size_t)q * apart);
+        for (int q = 0; q < queries; q++) softmax_row(score + (size_t)q * apart, counts[view->same ? 0 : q]);
+        if (view->same && queries == FOUR)
+            weigh_for_four(score, apart, which, *counts, values, d_v, is_fp32, out, heads * d_v);
         else
-            weigh(score, which, count, values, d_v, is_fp32, out);
+            for (int q = 0; q < queries; q++)
+                weigh(score + (size_t)q * apart, which + q * of_four, counts[view->same ? 0 : q], values, d_v,
+                      is_fp32, out + (size_t)q * heads * d_v);
     }
 }
 

@@ -31,8 +31,16 @@ static inline Reals some_halves(const uint16_t *x) {
     __m256i halves = _mm256_loadu_si256((const __m256i *)x);
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
 }
+static inline Reals larger(Reals x, Reals y) { return _mm512_max_ps(x, y); }
+static inline Reals power_of_two(Reals x, Reals *exponent) { /* of whole numbers near x */
+    *exponent = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    return _mm512_scalef_ps(_mm512_set1_ps(1.0f), *exponent);
+}
 static inline __m256 eight_sums(Reals x) {
     return _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+}
+static inline __m256 eight_largest(Reals x) {
+    return _mm256_max_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
 }
 #elif defined(__AVX2__)
 #include <immintrin.h>
@@ -57,7 +65,14 @@ static inline Reals some_halves(const uint16_t *x) {
     __m128i halves = _mm_loadu_si128((const __m128i *)x);
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
 }
+static inline Reals larger(Reals x, Reals y) { return _mm256_max_ps(x, y); }
+static inline Reals power_of_two(Reals x, Reals *exponent) { /* of whole numbers near x */
+    *exponent = _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    __m256i bits = _mm256_add_epi32(_mm256_cvtps_epi32(*exponent), _mm256_set1_epi32(127));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 23));
+}
 static inline __m256 eight_sums(Reals x) { return x; }
+static inline __m256 eight_largest(Reals x) { return x; }
 #if defined(__AVXVNNI__)
 enum { MOST_LEVELS = 127, TOGETHER = 4 };
 static inline Ints add_four(Ints sum, Ints x, Ints w) { return _mm256_dpbusd_avx_epi32(sum, x, w); }
@@ -104,6 +119,23 @@ static inline Ints add_dots(Ints sum, Fours x, Fours w) {
 #else
     return add_eight(sum, x.four[0], w.four[0], x.four[1], w.four[1]);
 #endif
+}
+
+/* All numbers the same. */
+static inline Reals all_the_same(float x) { return one_input(&x); }
+
+static inline float sum_of(Reals x) {
+    __m256 eight = eight_sums(x);
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(four, _mm_shuffle_ps(four, four, 1)));
+}
+
+static inline float largest_of(Reals x) {
+    __m256 eight = eight_largest(x);
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    four = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(four, _mm_shuffle_ps(four, four, 1)));
 }
 
 /* The sum of the numbers of each of four registers. */
