@@ -127,7 +127,9 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
     began = time.monotonic()
     trained, out = task.trained, task.out
     rates = _known_rates(out / _RATES)
-    unknown = [system for system in trained if system.name not in rates and not system.after]
+    unknown = {
+        _but_for_seed(system) for system in trained if system.name not in rates and not system.after
+    }
     if budget < _MEASURING * len(unknown):
         raise SettingError(
             f"--budget must be enough to measure the rates of {len(unknown)} systems and to train "
@@ -135,13 +137,17 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
             f"{2 * _MEASURING * len(unknown) / 60 + 1:.0f}m."
         )
     encoded = encode_all(task)
+    alike: dict[tuple[str, ...], float] = {}
     for system in trained:
         if system.after:
             rates[system.name] = rates[system.after] / system.slowdown
         elif system.name not in rates:
-            rates[system.name] = _rate(task, encoded[system.name], threads)
+            rate = alike.get(_but_for_seed(system))
+            rates[system.name] = rate or _rate(task, encoded[system.name], threads)
             with replacing_file(out / _RATES) as stream:
                 stream.write(json.dumps(rates, indent=1) + "\n")
+        if not system.after:
+            alike[_but_for_seed(system)] = rates[system.name]
         say(f"{system.title}: {rates[system.name]:,.0f} target tokens a second in training")
     batches = {name: one.config.train.batch_tokens for name, one in encoded.items()}
     seconds = {name: tokens / rates[name] for name, tokens in batches.items()}
@@ -161,6 +167,11 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
     left_out = tuple(system.name for system in trained if system.name not in steps)
     text = describe(task.corpus)
     return Plan(task.recipe, text, budget, task.equal, threads, tuple(planned), left_out)
+
+
+def _but_for_seed(system: TableSystem) -> tuple[str, ...]:
+    """Return the settings that decide how fast a system trains."""
+    return tuple(one for one in system.settings if not one.startswith("train.seed="))
 
 
 def _share(

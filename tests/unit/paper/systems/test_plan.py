@@ -86,6 +86,13 @@ def test_rates_are_measured_once(corpus, tmp_path):
     assert said[0] == said[1]
 
 
+def test_another_seed_takes_the_steps_of_the_first(corpus, tmp_path):
+    again = SYSTEMS[1]._replace(name="again", settings=(*SYSTEMS[1].settings, "train.seed=2"))
+    plan = planned(corpus, tmp_path, "time", systems=(SYSTEMS[1], again), fast=12_345.0)
+    first, second = plan.systems
+    assert (second.steps, second.tokens_per_second) == (first.steps, 12_345.0)
+
+
 def test_a_budget_too_small_to_measure_is_refused_before_the_work(corpus, tmp_path):
     with pytest.raises(SettingError, match=r"the rates of 2 systems .* 0\.0 minutes; give"):
         planned(corpus, tmp_path, "time", budget=1.0)
