@@ -13,7 +13,11 @@ from heedful.machine.devices import describe_machine
 from heedful.model.build import parameter_count
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.inference import native
-from heedful.model.inference.native.product import native_products, why_not_native
+from heedful.model.inference.native.product import (
+    can_multiply_bf16,
+    native_products,
+    why_not_native,
+)
 from heedful.runs.checkpoint import STATE, read_running_loads
 from heedful.runs.folder import read_json
 from heedful.runs.run import Run, best_steps, read_machine_settings
@@ -63,7 +67,8 @@ def _compiled() -> str:
         path = Path(library._name)
         here = path.parent == Path(native.__file__).parent
         origin = f"of the wheel, {path.stem.partition('-')[2]}" if here else "compiled here"
-        return f"functions of --precision fp32 and int8, {origin}"
+        kinds = "fp32, bf16 and int8" if can_multiply_bf16() else "fp32 and int8"
+        return f"functions of --precision {kinds}, {origin}"
     return f"nothing, so --precision fp32 and int8 are slower: {why_not_native()}"
 
 

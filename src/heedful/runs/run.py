@@ -22,7 +22,7 @@ from heedful.errors import RunFolderError, SettingError, TextError
 from heedful.machine.memory import give_memory_back, keep_freed_memory
 from heedful.model.build import build_model, padded_vocabulary
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.inference.optimize import optimize_for_inference
+from heedful.model.inference.optimize import can_round_to_bf16, optimize_for_inference
 from heedful.model.inference.quantized import can_prepack
 from heedful.model.next_word import NextWord
 from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, stored_shapes
@@ -266,11 +266,13 @@ class Run:
         place = self.checkpoint_folder(weights)
         model = self.build()
         load_weights(model, self.load_checkpoint(place).model, place)
-        dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+        # compiled functions round where they multiply; else the whole model is rounded
+        compiled = precision == "bf16" and device.type == "cpu" and can_round_to_bf16(model)
+        dtype = torch.bfloat16 if precision == "bf16" and not compiled else torch.float32
         model = model.to(device=device, dtype=dtype).eval()
         keep_freed_memory()
-        if precision == "int8":
-            model = optimize_for_inference(model, "int8")
+        if compiled or precision == "int8":
+            model = optimize_for_inference(model, precision)
         elif can_prepack(device, dtype):
             model = optimize_for_inference(model, "packed")
         give_memory_back()

@@ -1,5 +1,5 @@
 """
-Encoder and decoder in fp32 or 8 bits, all layers in one call of compiled functions.
+Encoder and decoder in fp32, bf16 or 8 bits, all layers in one call of compiled functions.
 
 In the plain modules a product is followed by several short passes over memory, in 8 bits by a
 dozen: scale, add the bias, add the residual, normalise, find the largest number of each row, round.
@@ -33,7 +33,15 @@ _FEW_SENTENCES = 2
 
 
 def can_compile(stack: Encoder | Decoder) -> bool:
-    """Decide whether the layers of a stack can be compiled."""
+    """Decide whether the layers of a stack can be compiled: their products already are."""
+    layers: list[EncoderLayer | DecoderLayer] = [*stack.layers]
+    return is_known(stack) and all(
+        isinstance(one, NativeLinear) for layer in layers for one in _products(layer)
+    )
+
+
+def is_known(stack: Encoder | Decoder) -> bool:
+    """Decide whether the compiled functions know these layers."""
     layers: list[EncoderLayer | DecoderLayer] = [*stack.layers]
     # they know products of queries and keys alone
     attentions = [layer.self_attention for layer in layers]
@@ -45,7 +53,6 @@ def can_compile(stack: Encoder | Decoder) -> bool:
         isinstance(layer.feed_forward, FeedForward)
         and layer.feed_forward.activation is ACTIVATIONS["relu"]
         and (closed or isinstance(layer.feed_forward_residual, PostNorm))
-        and all(isinstance(one, NativeLinear) for one in _products(layer))
         for layer in layers
     )
 

@@ -18,11 +18,14 @@ from heedful.model.inference.compiled import (
     CompiledOutput,
     ShortCacheDecoder,
     can_compile,
+    is_known,
 )
 from heedful.model.inference.native.product import (
+    NativeBf16Linear,
     NativeFp32Linear,
     NativeInt8Linear,
     can_multiply,
+    can_multiply_bf16,
 )
 from heedful.model.inference.quantized import (
     LINEAR_FACTORIES,
@@ -35,6 +38,7 @@ from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
 
 _NATIVE_FACTORIES: dict[str, LinearFactory] = {
     "packed": NativeFp32Linear,
+    "bf16": NativeBf16Linear,
     "int8": NativeInt8Linear,
 }
 
@@ -43,19 +47,18 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
     """
     Prepack all weights of a model that will not change any more.
 
-    `kind`: ``packed``, the same numbers in another order, or ``int8``, rounded to 8 bits (the model
-    must be fp32). `native`: whether compiled functions are used where there are some. Returns the
-    same object, in evaluation mode.
+    `kind`: ``packed``, the same numbers in another order; ``int8``, rounded to 8 bits; or ``bf16``,
+    where `can_round_to_bf16`. For the last two the model must be fp32. `native`: whether compiled
+    functions are used where there are some. Returns the same object, in evaluation mode.
 
     The embedding tables stay as they are: their rows are looked up, not multiplied. So do recurrent
     layers and convolutions, whose weight normalisation is folded into the weights: of such models
     only the output matrix is prepacked or rounded.
     """
-    make_linear = LINEAR_FACTORIES[kind]
     native = native and all(map(can_multiply, _inner_widths(model)))
-    # oneDNN multiplies bf16 with instructions of its own
-    if native and model.output.weight.dtype == torch.float32:
-        make_linear = _NATIVE_FACTORIES[kind]
+    # a model that is bf16 itself is multiplied by oneDNN
+    native = native and model.output.weight.dtype == torch.float32
+    make_linear = _NATIVE_FACTORIES[kind] if native else LINEAR_FACTORIES[kind]
     with torch.no_grad():
         for layer in list(model.modules()):
             if isinstance(layer, Convolution):
@@ -78,6 +81,16 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
     if isinstance(model.encoder, Encoder) and can_compile(model.encoder):
         model.encoder = CompiledEncoder(model.encoder)
     return model.eval()
+
+
+def can_round_to_bf16(model: EncoderDecoder) -> bool:
+    """Decide whether a model in fp32 can compute in bf16 by compiled functions, all of it."""
+    stacks = (model.encoder, model.decoder)
+    return (
+        can_multiply_bf16()
+        and all(map(can_multiply, _inner_widths(model)))
+        and all(isinstance(one, Encoder | Decoder) and is_known(one) for one in stacks)
+    )
 
 
 def is_compiled(model: EncoderDecoder) -> bool:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from heedful.machine.processor import int8_levels
 from heedful.model.inference.compiled import CompiledDecoder, CompiledEncoder
-from heedful.model.inference.optimize import optimize_for_inference
+from heedful.model.inference.native.product import can_multiply_bf16
+from heedful.model.inference.optimize import can_round_to_bf16, is_compiled, optimize_for_inference
 from heedful.model.inference.quantized import Int8Linear, PrepackedLinear, can_prepack
 from tests.support.models import SETTINGS, batch, small
 
@@ -54,6 +55,22 @@ def test_eight_bits_compute_nearly_the_same(changes, native):
     rounded = optimize_for_inference(copy.deepcopy(plain), "int8", native=native)
     for one, other in zip(outputs(rounded), outputs(plain), strict=True):
         assert (one - other).norm() < 0.04 * 127 / int8_levels() * other.norm()
+
+
+@pytest.mark.parametrize("changes", SETTINGS)
+def test_compiled_bf16_computes_nearly_the_same(changes):
+    plain = small(**changes)
+    possible = can_round_to_bf16(plain)
+    assert possible or not can_multiply_bf16() or not is_compiled(packed(plain, "packed"))
+    if possible:
+        rounded = packed(plain, "bf16")
+        assert is_compiled(rounded)
+        for one, other in zip(outputs(rounded), outputs(plain), strict=True):
+            assert (one - other).norm() < 0.01 * other.norm()
+
+
+def packed(plain, kind):
+    return optimize_for_inference(copy.deepcopy(plain), kind)
 
 
 @given(st.integers(1, 9), st.integers(0, 100))

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.model.inference.native.product import NativeLinear, Product, native_products
+from heedful.model.inference.native.product import FP32, NativeLinear, Product, native_products
 
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int
 # Rows that one thread computes at a time: their results between two products fit into its cache.
@@ -47,7 +47,7 @@ class _Stack(ctypes.Structure):
     _fields_ = (
         ("layers", ctypes.POINTER(_Layer)),
         ("first", ctypes.POINTER(_Norm)),
-        *((name, _INT) for name in ("count", "d_model", "heads", "d_k", "d_v", "levels")),
+        *((name, _INT) for name in ("count", "d_model", "heads", "d_k", "d_v", "kind", "levels")),
     )
 
 
@@ -87,7 +87,7 @@ class AttendedStates:
     """
     Keys (sentences, heads, slots, d_k) and values (sentences, heads, slots, d_v).
 
-    In fp32 if products are, in bf16 if they are in 8 bits.
+    In fp32 if products are, else in bf16.
     """
     mask_bias: Float[Tensor, "sentences seen slots"]
     """Negative where attention is forbidden."""
@@ -126,7 +126,7 @@ class NativeLayers:
         if library is None:
             raise RuntimeError("steps.c could not be compiled here")
         self.library, self.pre = library, first is not None
-        self.dtype = torch.bfloat16 if products[0][0].levels else torch.float32
+        self.dtype = torch.float32 if products[0][0].kind == FP32 else torch.bfloat16
         self.kept_alive = [*products, *norms, first]
         each = len(norms) // len(products)
         self.layers = (_Layer * len(products))()
@@ -148,6 +148,7 @@ class NativeLayers:
             heads,
             d_k,
             d_v,
+            products[0][0].kind,
             products[0][0].levels,
         )
         self.memory = threading.local()

@@ -1,14 +1,21 @@
 /*
 Numbers as searches keep them.
 
-In 8 bits keys and values are bfloat16, the upper half of a float, and what products read is unsigned
-bytes: -levels as 1, zero as levels + 1, and beside each row `largest`, the absolute value that stands
-for `levels`. In fp32 (`levels` is 0) all are floats.
+In fp32 all are floats. In bfloat16, the upper half of a float, are keys and values, and what products
+read. In 8 bits keys and values are bfloat16 too, and what products read is unsigned bytes: -levels as
+1, zero as levels + 1, and beside each row `largest`, the absolute value that stands for `levels`.
 */
 
+#pragma once
+
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+enum { FP32, BFLOAT16, INT8 }; /* what products read */
+
+static inline size_t bytes_of(int kind) { return kind == FP32 ? 4 : kind == BFLOAT16 ? 2 : 1; }
 
 static inline float from_bfloat16(uint16_t x) {
     uint32_t bits = (uint32_t)x << 16;
@@ -69,10 +76,14 @@ static inline float round_positive_row(const float *x, int width, int levels, ui
 }
 
 /* Write a row, or max(0, x), as products read it. */
-static inline float write_row(const float *x, int width, int levels, int positive, void *to) {
-    if (levels) return positive ? round_positive_row(x, width, levels, to) : round_row(x, width, levels, to);
-    float *out = to;
-    for (int i = 0; i < width; i++) out[i] = positive && x[i] < 0.0f ? 0.0f : x[i];
+static inline float write_row(const float *x, int width, int kind, int levels, int positive, void *to) {
+    float least = positive ? 0.0f : -INFINITY;
+    if (kind == INT8)
+        return positive ? round_positive_row(x, width, levels, to) : round_row(x, width, levels, to);
+    if (kind == BFLOAT16)
+        for (int i = 0; i < width; i++) ((uint16_t *)to)[i] = to_bfloat16(x[i] < least ? least : x[i]);
+    else
+        for (int i = 0; i < width; i++) ((float *)to)[i] = x[i] < least ? least : x[i];
     return 1.0f;
 }
 

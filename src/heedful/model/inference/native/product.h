@@ -1,8 +1,8 @@
 /*
-Rows times a matrix: floats, or unsigned bytes times signed bytes, summed in 32 bits.
+Rows times a matrix: floats, pairs of bfloat16, or unsigned bytes times signed bytes, summed in 32 bits.
 
 The matrix is stored in panels of LANES outputs. In a panel of bytes, four inputs of each output are
-side by side, as the dot instructions of x86 read them; in a panel of floats one:
+side by side, as the dot instructions of x86 read them; in a panel of bfloat16 two, of floats one:
 
     panel 0: [output 0: inputs 0-3][output 1: inputs 0-3]...[output 0: inputs 4-7]...
 
@@ -19,17 +19,19 @@ rows are beside it.
 #include <stddef.h>
 #include <stdint.h>
 
+#include "numbers.h"
 #include "vectors.h"
 
 enum { GROUP = 4 }; /* panels; a matrix is filled up with zeros to whole groups */
 
-/* A matrix laid out. One of bytes has sums and scales; one of floats has neither. */
+/* A matrix laid out. One of bytes has sums and scales; the others have neither. */
 typedef struct {
     const void *weights;
     const int32_t *sums;  /* of each output's weights, times what stands for zero */
     const float *scales;  /* of each output, divided by the levels of the input */
     const float *bias;
     int inner, outer;
+    int kind; /* of its inputs and weights */
 } Product;
 
 #if CAN_MULTIPLY
@@ -94,6 +96,19 @@ static inline void add_bias(const Product *by, const float *restrict whole, int 
     for (int i = 0; i < columns; i++) out[i] = whole[i] + bias[i];
 }
 
+/* Write the sums of a tile of floats, a bias added. */
+#define STORE_SUMS(ROWS, PANELS)                                                                  \
+    float whole[PANELS * LANES];                                                                  \
+    int columns = by->outer - first < PANELS * LANES ? by->outer - first : PANELS * LANES;        \
+    UNROLL for (int r = 0; r < ROWS; r++) {                                                       \
+        float *to = out + (size_t)r * by->outer + first;                                          \
+        UNROLL for (int p = 0; p < PANELS; p++) store_reals(whole + p * LANES, sum[r][p]);        \
+        if (columns == PANELS * LANES)                                                            \
+            add_bias(by, whole, first, PANELS * LANES, to);                                       \
+        else                                                                                      \
+            add_bias(by, whole, first, columns, to);                                              \
+    }
+
 #define FP32_TILE(ROWS, PANELS)                                                                   \
     static void fp32_tile_##ROWS##_##PANELS(const Product *by, int panel, const void *rows,       \
                                             const float *unused, float *out, const char *next,    \
@@ -116,16 +131,31 @@ static inline void add_bias(const Product *by, const float *restrict whole, int 
                     sum[r][p] = add_products(sum[r][p], in, w[p]);                                \
             }                                                                                     \
         }                                                                                         \
-        float whole[PANELS * LANES];                                                              \
-        int columns = by->outer - first < PANELS * LANES ? by->outer - first : PANELS * LANES;    \
-        UNROLL for (int r = 0; r < ROWS; r++) {                                                   \
-            float *to = out + (size_t)r * by->outer + first;                                      \
-            UNROLL for (int p = 0; p < PANELS; p++) store_reals(whole + p * LANES, sum[r][p]);    \
-            if (columns == PANELS * LANES)                                                        \
-                add_bias(by, whole, first, PANELS * LANES, to);                                   \
-            else                                                                                  \
-                add_bias(by, whole, first, columns, to);                                          \
+        STORE_SUMS(ROWS, PANELS)                                                                  \
+    }
+
+#define BFLOAT16_TILE(ROWS, PANELS)                                                               \
+    static void bfloat16_tile_##ROWS##_##PANELS(const Product *by, int panel, const void *rows,   \
+                                                const float *unused, float *out,                  \
+                                                const char *next, size_t step) {                  \
+        int inner = by->inner, first = panel * LANES;                                             \
+        size_t apart = (size_t)inner * LANES;                                                     \
+        const uint16_t *x = rows, *weights = (const uint16_t *)by->weights + (size_t)panel * apart; \
+        Reals sum[ROWS][PANELS];                                                                  \
+        (void)unused;                                                                             \
+        UNROLL for (int r = 0; r < ROWS; r++)                                                     \
+            UNROLL for (int p = 0; p < PANELS; p++) sum[r][p] = no_reals();                       \
+        for (int k = 0; k < inner; k += 2, next += step) {                                        \
+            Pairs w[PANELS];                                                                      \
+            FETCH(PANELS)                                                                         \
+            UNROLL for (int p = 0; p < PANELS; p++)                                               \
+                w[p] = weights_of_two(weights + p * apart + (size_t)k * LANES);                   \
+            UNROLL for (int r = 0; r < ROWS; r++) {                                               \
+                Pairs in = two_inputs(x + (size_t)r * inner + k);                                 \
+                UNROLL for (int p = 0; p < PANELS; p++) sum[r][p] = add_pairs(sum[r][p], in, w[p]); \
+            }                                                                                     \
         }                                                                                         \
+        STORE_SUMS(ROWS, PANELS)                                                                  \
     }
 
 /* A tall tile asks for `step` bytes from `next` on at each of its steps, past the end too. */
@@ -140,7 +170,7 @@ typedef struct {
 
 /* The tiles of one kind of numbers: a tall one of 2 panels, and small ones of 4. */
 typedef struct {
-    size_t bytes; /* of an input */
+    size_t together; /* inputs side by side in a panel */
     Tile *tall;
     const SmallTile *small;
 } Kernel;
@@ -162,13 +192,25 @@ FP32_TILE(1, 4)
 #if defined(__AVX512VNNI__)
 static const SmallTile int8_small[] = {{4, int8_tile_4_4}, {2, int8_tile_2_4}, {1, int8_tile_1_4}};
 static const SmallTile fp32_small[] = {{4, fp32_tile_4_4}, {2, fp32_tile_2_4}, {1, fp32_tile_1_4}};
-static const Kernel int8_kernel = {1, int8_tile_8_2, int8_small};
-static const Kernel fp32_kernel = {4, fp32_tile_8_2, fp32_small};
+static const Kernel int8_kernel = {TOGETHER, int8_tile_8_2, int8_small};
+static const Kernel fp32_kernel = {1, fp32_tile_8_2, fp32_small};
 #else
 static const SmallTile int8_small[] = {{2, int8_tile_2_4}, {1, int8_tile_1_4}};
 static const SmallTile fp32_small[] = {{2, fp32_tile_2_4}, {1, fp32_tile_1_4}};
-static const Kernel int8_kernel = {1, int8_tile_6_2, int8_small};
-static const Kernel fp32_kernel = {4, fp32_tile_6_2, fp32_small};
+static const Kernel int8_kernel = {TOGETHER, int8_tile_6_2, int8_small};
+static const Kernel fp32_kernel = {1, fp32_tile_6_2, fp32_small};
+#endif
+
+#if CAN_MULTIPLY_BFLOAT16
+BFLOAT16_TILE(8, 2)
+BFLOAT16_TILE(4, 4)
+BFLOAT16_TILE(2, 4)
+BFLOAT16_TILE(1, 4)
+static const SmallTile bfloat16_small[] = {
+    {4, bfloat16_tile_4_4}, {2, bfloat16_tile_2_4}, {1, bfloat16_tile_1_4}};
+static const Kernel bfloat16_kernel = {2, bfloat16_tile_8_2, bfloat16_small};
+#else
+#define bfloat16_kernel fp32_kernel /* never asked for */
 #endif
 
 /*
@@ -177,11 +219,11 @@ bytes of a row stand for `largest` of it.
 */
 static void multiply(const Product *by, const void *x, const float *largest, int rows, int me,
                      int team, float *out) {
-    const Kernel *kernel = by->sums ? &int8_kernel : &fp32_kernel;
+    const Kernel *kernel = by->kind == INT8 ? &int8_kernel : by->kind == FP32 ? &fp32_kernel : &bfloat16_kernel;
     int groups = (by->outer + GROUP * LANES - 1) / (GROUP * LANES), whole = rows - rows % TALL;
-    size_t in = (size_t)by->inner * kernel->bytes, wide = (size_t)by->outer;
-    size_t pair_bytes = 2 * (by->sums ? int8_panel(by->inner) : in * LANES);
-    size_t steps = (size_t)(by->sums ? (by->inner + TOGETHER - 1) / TOGETHER : by->inner);
+    size_t in = (size_t)by->inner * bytes_of(by->kind), wide = (size_t)by->outer;
+    size_t steps = ((size_t)by->inner + kernel->together - 1) / kernel->together;
+    size_t pair_bytes = 2 * steps * kernel->together * bytes_of(by->kind) * LANES;
     size_t tiles = (size_t)(rows / TALL + !whole), step = (pair_bytes / steps + tiles - 1) / tiles;
     const char *from = x, *weights = by->weights;
     for (int group = groups * me / team; group < groups * (me + 1) / team; group++) {

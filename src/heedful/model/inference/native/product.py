@@ -1,5 +1,5 @@
 """
-Matrix products in fp32 and of 8-bit integers, in the layout of ``product.h``.
+Matrix products in fp32, in bf16 and of 8-bit integers, in the layout of ``product.h``.
 
 The plain twins are `heedful.model.inference.quantized.PrepackedLinear` and `Int8Linear`, by torch
 and oneDNN.
@@ -28,11 +28,13 @@ class Product(ctypes.Structure):
         ("bias", ctypes.c_void_p),
         ("inner", ctypes.c_int),
         ("outer", ctypes.c_int),
+        ("kind", ctypes.c_int),
     )
 
 
 _FUNCTIONS = (
-    *("lanes", "inputs_at_once", "most_levels", "memory_for", "run_layers"),
+    *("lanes", "can_multiply_bfloat16", "inputs_at_once", "most_levels", "memory_for"),
+    "run_layers",
     *("log_probabilities", "product_rows", "best_of_rows", "best_continuations"),
     "loss_rows",
 )
@@ -84,6 +86,16 @@ def can_multiply(inner: int) -> bool:
     return native_products() is not None and inner % _FOUR == 0
 
 
+def can_multiply_bf16() -> bool:
+    """Decide whether the compiled functions multiply in bf16; AVX512-BF16 does it twice as fast."""
+    library = native_products()
+    return library is not None and bool(library.can_multiply_bfloat16())
+
+
+FP32, BF16, INT8 = range(3)  # kinds of numbers, as in `numbers.h`
+_BYTES = {FP32: 0, BF16: 2, INT8: 1}  # of an input that is written anew
+
+
 class NativeLinear(nn.Module):
     """
     A linear layer by compiled functions; no gradients.
@@ -96,8 +108,10 @@ class NativeLinear(nn.Module):
     Raises `RuntimeError` if there are no such functions here.
     """
 
+    kind = FP32
+    """What inputs and weights are."""
     levels = 0
-    """Largest absolute value of a rounded input; 0 where inputs are fp32."""
+    """Largest absolute value of an input in 8 bits."""
     nonnegative = False
     weights: Tensor
     sums: Tensor | None = None
@@ -128,7 +142,7 @@ class NativeLinear(nn.Module):
         """The C struct of this layer; valid as long as this module lives."""
         parts = (self.weights, self.sums, self.scales, self.bias)
         pointers = (None if part is None else part.data_ptr() for part in parts)
-        return Product(*pointers, self.inner, self.outer)
+        return Product(*pointers, self.inner, self.outer, self.kind)
 
     def forward(
         self, x: Float[Tensor, "*batch d_in"], relu: bool = False
@@ -151,10 +165,11 @@ class NativeLinear(nn.Module):
         return (out.relu_() if relu else out).view(*x.shape[:-1], self.outer)
 
     def room(self, rows: int) -> tuple[Tensor, Tensor]:
-        """Make room for quantized rows and what stands for their largest value; none in fp32."""
-        rows = rows if self.levels else 0
+        """Make room for rounded rows and what stands for their largest value; none in fp32."""
+        rows = 0 if self.kind == FP32 else rows
         # four bytes behind the last row are read
-        return torch.empty(rows * self.inner + _FOUR, dtype=torch.uint8), torch.empty(rows)
+        size = rows * self.inner * _BYTES[self.kind] + _FOUR
+        return torch.empty(size, dtype=torch.uint8), torch.empty(rows)
 
 
 class NativeFp32Linear(NativeLinear):
@@ -169,6 +184,26 @@ class NativeFp32Linear(NativeLinear):
         self.weights = self._panels(filled, 1)
 
 
+class NativeBf16Linear(NativeLinear):
+    """
+    A linear layer in bf16, by compiled functions: inputs and weights are rounded, sums are fp32.
+
+    Only where `can_multiply_bf16`.
+    """
+
+    kind = BF16
+
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None, library: ctypes.CDLL | None = None
+    ) -> None:
+        super().__init__(weight, bias, library)
+        if not self.library.can_multiply_bfloat16():
+            raise RuntimeError("steps.c has no product in bf16 on this machine")
+        filled = torch.zeros(self.filled, self.inner, dtype=torch.bfloat16)
+        filled[: self.outer] = weight.detach()
+        self.weights = self._panels(filled, 2)
+
+
 class NativeInt8Linear(NativeLinear):
     """
     A linear layer in 8 bits, by compiled functions.
@@ -178,6 +213,8 @@ class NativeInt8Linear(NativeLinear):
     Each row of inputs is quantized with a scale of its own; weights once, with one scale per
     output. Where the processor adds products in 16 bits (AVX2 without VNNI), both have 7 bits.
     """
+
+    kind = INT8
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
 /*
-The layers of a Transformer, in fp32 or 8 bits, from the first to the last in one call.
+The layers of a Transformer, in fp32, bfloat16 or 8 bits, from the first to the last in one call.
 
 With enough sentences each thread takes some of them and never waits. With few, all threads share
 the rows, split every product by its outputs, and wait after each stage. Every row is computed
@@ -13,6 +13,7 @@ alone, so the result depends neither on the number of threads nor on other rows.
 #include "product.h"
 
 int lanes(void) { return LANES; }
+int can_multiply_bfloat16(void) { return CAN_MULTIPLY_BFLOAT16; }
 int inputs_at_once(void) { return TOGETHER; }
 int most_levels(void) { return MOST_LEVELS; }
 
@@ -32,7 +33,7 @@ typedef struct {
     const Layer *layers;
     const Norm *first; /* of a pre-norm stack; NULL for post-norm, as in the paper */
     int count, d_model, heads, d_k, d_v;
-    int levels; /* of a rounded input; 0 in fp32 */
+    int kind, levels; /* what products read; in 8 bits the levels of an input */
 } Stack;
 
 /* Keys and values of one layer: (sentences, heads, slots, width of a head), in fp32 or bfloat16. */
@@ -63,9 +64,6 @@ typedef struct {
     char *input; /* as products read it */
 } Room;
 
-/* Bytes of a number that a product reads. */
-static size_t input_bytes(const Stack *stack) { return stack->levels ? 1 : sizeof(float); }
-
 static int widest_product(const Stack *stack) {
     const Layer *layer = stack->layers;
     int most = stack->d_model;
@@ -78,7 +76,7 @@ static int widest_product(const Stack *stack) {
 static size_t room_for(const Stack *stack, int rows) {
     int widest = widest_product(stack), context = stack->heads * stack->d_v;
     int input = context > widest ? context : widest;
-    size_t inputs = input_bytes(stack) * (size_t)input;
+    size_t inputs = bytes_of(stack->kind) * (size_t)input;
     return (size_t)rows * (4 * ((size_t)widest + (size_t)context + 1) + inputs) + FOUR;
 }
 
@@ -93,8 +91,8 @@ static Room room_at(const Stack *stack, char *memory, int rows) {
 
 /* Write a row where the next product reads it. */
 static void put_row(const Stack *stack, const Room *room, int row, const float *x, int width, int positive) {
-    char *to = room->input + (size_t)row * (size_t)width * input_bytes(stack);
-    room->largest[row] = write_row(x, width, stack->levels, positive, to);
+    char *to = room->input + (size_t)row * (size_t)width * bytes_of(stack->kind);
+    room->largest[row] = write_row(x, width, stack->kind, stack->levels, positive, to);
 }
 
 /* For each row of a mask the number of slots that it may attend to, and which. */
@@ -202,7 +200,7 @@ static void project_and_attend(const Stack *stack, const Work *work, const Produ
         const float *in = room->product + (size_t)row * by->outer;
         float *out = room->context + (size_t)row * wide;
         int line = view->same ? local : row, sentence = part->first + local, head = unit % stack->heads;
-        if (stack->levels)
+        if (stack->kind != FP32)
             attend(stack, view, list, line, in, by->outer, newest, layer, sentence, head, width, 0,
                    part->scratch, out);
         else
@@ -358,11 +356,11 @@ for all rows. All threads of a team call it.
 */
 static const void *put_rows(const Product *by, const float *x, int rows, int levels, int positive,
                             uint8_t *bytes, float *largest) {
-    int inner = by->inner;
-    if (!levels) return x;
+    size_t inner = (size_t)by->inner, in = inner * bytes_of(by->kind);
+    if (by->kind == FP32) return x;
 #pragma omp for
     for (int row = 0; row < rows; row++)
-        largest[row] = write_row(x + (size_t)row * inner, inner, levels, positive, bytes + (size_t)row * inner);
+        largest[row] = write_row(x + row * inner, by->inner, by->kind, levels, positive, bytes + row * in);
     return bytes;
 }
 
@@ -370,7 +368,7 @@ static const void *put_rows(const Product *by, const float *x, int rows, int lev
 void log_probabilities(const Product *by, const float *states, int rows, int levels, int threads,
                        uint8_t *bytes, float *largest, float *out) {
     int outer = by->outer, block = 32;
-    size_t in = (size_t)by->inner * (levels ? 1 : sizeof(float));
+    size_t in = (size_t)by->inner * bytes_of(by->kind);
     int blocks = (rows + block - 1) / block, apart = threads == 1 || blocks >= threads;
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {

@@ -16,6 +16,13 @@ _AVX2 = frozenset({"abm", "avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"})
 _AVX512 = frozenset({"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"})
 
 VARIANTS: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
+    "avx512-bf16": (
+        _AVX2 | _AVX512 | {"avx512_vnni", "avx512_bf16"},
+        (
+            *("-march=x86-64-v4", "-mavx512vnni", "-mavx512bf16"),
+            "-mprefer-vector-width=512",
+        ),
+    ),
     "avx512-vnni": (
         _AVX2 | _AVX512 | {"avx512_vnni"},
         ("-march=x86-64-v4", "-mavx512vnni", "-mprefer-vector-width=512"),

@@ -21,6 +21,19 @@ static inline Ints four_inputs(const uint8_t *x) {
 static inline Ints weights_of_four(const int8_t *w) { return _mm512_loadu_si512(w); }
 static inline Ints add_four(Ints sum, Ints x, Ints w) { return _mm512_dpbusd_epi32(sum, x, w); }
 static inline void store_ints(int32_t *to, Ints sum) { _mm512_storeu_si512(to, sum); }
+#if defined(__AVX512BF16__)
+#define CAN_MULTIPLY_BFLOAT16 1
+typedef __m512i Pairs; /* two neighbouring inputs of LANES outputs, or of one row */
+static inline Pairs two_inputs(const uint16_t *x) {
+    int32_t two;
+    memcpy(&two, x, 4);
+    return _mm512_set1_epi32(two);
+}
+static inline Pairs weights_of_two(const uint16_t *w) { return _mm512_loadu_si512(w); }
+static inline __m512 add_pairs(__m512 sum, Pairs x, Pairs w) {
+    return _mm512_dpbf16_ps(sum, (__m512bh)x, (__m512bh)w);
+}
+#endif
 typedef __m512 Reals;
 static inline Reals no_reals(void) { return _mm512_setzero_ps(); }
 static inline Reals one_input(const float *x) { return _mm512_set1_ps(*x); }
@@ -87,6 +100,10 @@ static inline Ints add_eight(Ints sum, Ints x, Ints w, Ints y, Ints v) {
 #else
 #define CAN_MULTIPLY 0
 enum { LANES = 0, MOST_LEVELS = 0, TOGETHER = 0 };
+#endif
+
+#if !defined(CAN_MULTIPLY_BFLOAT16)
+#define CAN_MULTIPLY_BFLOAT16 0
 #endif
 
 #if CAN_MULTIPLY

@@ -118,7 +118,7 @@ def test_without_a_compiler_there_is_no_library(cache, monkeypatch, compiler, re
         ('echo x > "$2"', "file too short|invalid ELF"),
         # most of a library: loading it ends the process
         ('cc -shared {one} -o "$2" && truncate -s 5000 "$2"', "not a whole library"),
-        ('cc -shared {one} -o "$2"', "has no inputs_at_once, most_levels, memory_for"),
+        ('cc -shared {one} -o "$2"', "has no can_multiply_bfloat16, inputs_at_once"),
     ],
 )
 def test_what_a_compiler_spoils_is_not_used(cache, tmp_path, compiled, monkeypatch, text, reason):
@@ -147,6 +147,7 @@ def test_the_library_leaves_the_smallest_numbers_alone(compiled):
 @pytest.mark.parametrize(
     ("flags", "chosen"),
     [
+        ({"avx512_fp16"}, "avx512-bf16"),
         ({"avx512_vnni", "avx512f"}, "avx512-vnni"),
         ({"avx_vnni"}, "avx-vnni"),
         (set(), "avx2"),

@@ -2,13 +2,20 @@ import pytest
 import torch
 
 from heedful.model.inference.native.layers import log_probabilities
-from heedful.model.inference.native.product import NativeFp32Linear, NativeInt8Linear
+from heedful.model.inference.native.product import (
+    NativeBf16Linear,
+    NativeFp32Linear,
+    NativeInt8Linear,
+    can_multiply_bf16,
+)
+
+BF16 = [NativeBf16Linear] if can_multiply_bf16() else []
 
 
 @pytest.mark.parametrize("rows", [1, 3, 40, 200])
 @pytest.mark.parametrize("vocabulary", [1, 9, 1000])
 @pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("kind", [NativeFp32Linear, NativeInt8Linear])
+@pytest.mark.parametrize("kind", [NativeFp32Linear, NativeInt8Linear, *BF16])
 def test_log_probabilities_are_those_of_torch(compiled, vocabulary, rows, threads, kind):
     del compiled
     generator = torch.Generator().manual_seed(vocabulary)

@@ -9,13 +9,17 @@ from hypothesis import strategies as st
 from heedful.model.inference.native import compile
 from heedful.model.inference.native.compile import processor_flags
 from heedful.model.inference.native.product import (
+    NativeBf16Linear,
     NativeFp32Linear,
     NativeInt8Linear,
     can_multiply,
+    can_multiply_bf16,
     load_products,
 )
 from heedful.model.inference.native.variants import LIBRARIES, OPTIONS, VARIANTS
 from heedful.model.inference.quantized import Int8Linear
+
+BF16 = [NativeBf16Linear] if can_multiply_bf16() else []
 
 
 @pytest.fixture
@@ -64,6 +68,35 @@ def test_products_are_those_of_torch(products, rows, inner, outer):
         assert (floats(rows_in) - exact).norm() <= 2e-6 * exact.norm() + 1e-6
 
 
+@pytest.mark.parametrize("rows", [1, 2, 3, 7, 8, 21, 64])
+@pytest.mark.parametrize(("inner", "outer"), [(4, 1), (64, 64), (100, 37), (512, 130)])
+def test_products_of_bf16_round_inputs_and_weights_only(products, rows, inner, outer):
+    if products is None or not products.can_multiply_bfloat16():
+        return
+    generator = torch.Generator().manual_seed(rows + inner)
+    weight = torch.randn(outer, inner, generator=generator)
+    bias = torch.randn(outer, generator=generator)
+    x = torch.randn(rows, inner, generator=generator) * torch.logspace(-2, 2, rows).unsqueeze(1)
+    rounded = [one.bfloat16().double() for one in (x, weight)]
+    exact = rounded[0] @ rounded[1].t() + bias
+    found = NativeBf16Linear(weight, bias, library=products)(x)
+    assert (found - exact).norm() <= 2e-6 * exact.norm() + 1e-6
+
+
+def test_products_of_bf16_are_there_where_the_instructions_are(products):
+    if products is None:
+        return
+    name = products._name.rpartition("/")[2]
+    if "avx512-bf16" in name:
+        assert products.can_multiply_bfloat16()
+    elif any(f"steps-{variant}" in name for variant in VARIANTS):
+        assert not products.can_multiply_bfloat16()
+        with pytest.raises(RuntimeError, match="no product in bf16"):
+            NativeBf16Linear(torch.randn(8, 8), None, library=products)
+    else:
+        assert products.can_multiply_bfloat16() == ("avx512_bf16" in processor_flags())
+
+
 @pytest.mark.parametrize("inner", [4, 8, 100])
 def test_the_largest_numbers_do_not_overflow(products, inner):
     if products is None:
@@ -82,7 +115,7 @@ def test_a_row_of_zeros_gives_the_bias(compiled):
         torch.testing.assert_close(found, bias.expand(3, -1))
 
 
-@pytest.mark.parametrize("kind", [NativeFp32Linear, NativeInt8Linear])
+@pytest.mark.parametrize("kind", [NativeFp32Linear, NativeInt8Linear, *BF16])
 @given(rows=st.integers(1, 20), seed=st.integers(0, 100))
 def test_a_row_does_not_depend_on_its_neighbours(kind, rows, seed):
     generator = torch.Generator().manual_seed(seed)
