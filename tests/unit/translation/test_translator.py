@@ -8,6 +8,7 @@ import torch
 from heedful.bench.random_run import make_random_run
 from heedful.config.schema import RunConfig
 from heedful.errors import ArgumentError, SettingError
+from heedful.model.inference.native.product import can_multiply_bf16
 from heedful.model.inference.optimize import is_compiled
 from heedful.search.options import Sampling, SearchOptions
 from heedful.search.search import run_search
@@ -49,7 +50,7 @@ def test_an_unknown_stopping_rule_is_refused(translator: Translator) -> None:
 
 
 @pytest.mark.usefixtures("compiled")
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("precision", ["fp32", "int8", *(["bf16"] if can_multiply_bf16() else [])])
 @pytest.mark.parametrize("options", [{"beam": 3, "n_best": 2}, {"sample": Sampling(seed=3)}])
 def test_batches_beside_each_other_translate_as_one_after_the_other(
     translator: Translator, precision: str, options: dict[str, Any]
