@@ -72,7 +72,7 @@ def results() -> dict[str, str]:
         window,
     )
     from benchmarks.serving import page as serving
-    from benchmarks.speed.page import page_text
+    from benchmarks.speed.page import PAGES, page_text
 
     bodies = {
         "batches": ("Batches", batches.body),
@@ -95,7 +95,7 @@ def results() -> dict[str, str]:
     found["experts"] = f"# Mixtures of experts\n\n{experts.body()}\n"
     found["tables"] = f"# The paper's tables, made again\n\n{tables.body()}\n"
     found["recurrent"] = f"# Recurrent models\n\n{recurrent.body()}\n"
-    return found | {"speed": page_text(RESULTS / "speed")}
+    return found | {name: page_text(RESULTS / name) for name in PAGES}
 
 
 def figures() -> dict[str, str]:
@@ -207,16 +207,27 @@ def _of_speed() -> dict[str, str]:
         "step-fp32.peer-share": f"{100 * fp32['peer']['share']:.0f}",
         "step-fp32.bound": f"{1 / fp32['peer']['share']:.1f}",
         "memory.ours": f"{memory['compared']['measurements'][0]['memory'] / 1e6:,.0f}",
-        **_of_small_steps(),
-        **_of_translating(),
+        **_of_small_steps("speed"),
+        **_of_translating("speed"),
+        **{f"bf16-{name}": text for name, text in _of_translating("speed-bf16").items()},
+        **{f"bf16-{name}": text for name, text in _of_small_steps("speed-bf16").items()},
+        **{f"bf16-{name}": text for name, text in _of_lines("speed-bf16").items()},
     }
 
 
-def _of_small_steps() -> dict[str, str]:
+def _of_lines(folder: str) -> dict[str, str]:
+    """Write how much faster than CTranslate2 lines of mixed lengths are translated."""
+    measured = read(f"{folder}/lines")["found"]["all"]["measurements"]
+    ours, peer = fastest(measured, "heedful"), fastest(measured, "ctranslate2")
+    if ours is None or peer is None:
+        raise SystemExit("lines must have heedful and CTranslate2")
+    return {"lines.ratio": f"{peer['seconds']['median'] / ours['seconds']['median']:.2f}"}
+
+
+def _of_small_steps(folder: str) -> dict[str, str]:
     """Write the shares of products in the steps of small recipes, in percent."""
-    steps = {
-        name: one["measurements"][0] for name, one in read("speed/step-small")["found"].items()
-    }
+    found = read(f"{folder}/step-small")["found"]
+    steps = {name: one["measurements"][0] for name, one in found.items()}
     return {
         f"step-{name}.{what}": f"{100 * share:.0f}"
         for name, one in steps.items()
@@ -224,12 +235,12 @@ def _of_small_steps() -> dict[str, str]:
     }
 
 
-def _of_translating() -> dict[str, str]:
+def _of_translating(folder: str) -> dict[str, str]:
     """Write speeds of translation beside CTranslate2's."""
-    random = read("speed/translate-random")["found"]
+    random = read(f"{folder}/translate-random")["found"]
     measured = {
         **{
-            name: read(f"speed/{name}")["found"]
+            name: read(f"{folder}/{name}")["found"]
             for name in ("translate", "translate-64", "translate-one")
         },
         "translate-random": random["32 at a time"],
@@ -238,8 +249,13 @@ def _of_translating() -> dict[str, str]:
     return {
         f"{name}.{before}{what}": text
         for name, found in measured.items()
-        for before, precision in (("", "int8"), ("fp32-", "fp32"))
-        for what, text in _sides(found, precision).items()
+        for before, precisions in (
+            ("", ("int8", "int8")),
+            ("fp32-", ("fp32", "fp32")),
+            ("bf16-", ("bf16", "fp32")),
+        )
+        if any(one["precision"] == precisions[0] for one in found["measurements"])
+        for what, text in _sides(found, *precisions).items()
     }
 
 
@@ -268,12 +284,13 @@ def _of_asides() -> dict[str, str]:
     }
 
 
-def _sides(found: dict[str, Any], precision: str) -> dict[str, str]:
+def _sides(found: dict[str, Any], precision: str, theirs: str) -> dict[str, str]:
     """Write how much faster heedful is than CTranslate2, with one worker per core and with one."""
-    measurements = [one for one in found["measurements"] if one["precision"] == precision]
-    several = [one for one in measurements if one["who"].endswith("workers")]
-    rest = [one for one in measurements if one not in several]
-    ours, alone = fastest(rest, "heedful"), fastest(rest, "ctranslate2")
+    of_peers = [one for one in found["measurements"] if one["precision"] == theirs]
+    several = [one for one in of_peers if one["who"].endswith("workers")]
+    rest = [one for one in of_peers if one not in several]
+    own = [one for one in found["measurements"] if one["precision"] == precision]
+    ours, alone = fastest(own, "heedful"), fastest(rest, "ctranslate2")
     workers = fastest(several, "ctranslate2")
     if ours is None or alone is None or workers is None:
         raise SystemExit(f"{precision} must have heedful and both ways of CTranslate2")

@@ -1,11 +1,12 @@
 """
 The speed benchmark: measures section by section, writes `docs/results/speed.md`.
 
-    python -m benchmarks.speed [SECTION ...] [--run RUN] [--page]
+    python -m benchmarks.speed [SECTION ...] [--run RUN] [--page] [--out docs/results/speed-bf16]
 
 Without sections all that this machine allows. What a section found lies in
 `docs/results/speed/SECTION.json`; the page, and the figures of others, are written from all of
-them, whenever they were made.
+them, whenever they were made. What a processor with fast products in bf16 found goes to
+`docs/results/speed-bf16`.
 """
 
 import argparse
@@ -74,7 +75,7 @@ def main() -> None:
             text = text.replace(f"{ROOT}/", "")
             path.write_text(f"{text}\n", encoding="utf-8")
     print(write_page(options.out))
-    if options.out == FOUND:
+    if options.out.resolve().parent == RESULTS.resolve():
         rewrite()
 
 

@@ -9,7 +9,7 @@ Found = dict[str, Any]
 WORKERS = "as many workers as cores"
 # Of fewer lines BLEU depends on a word or two.
 _ENOUGH = 1000
-_FP32_GAIN = 1.2  # of translation
+_FLOAT_GAIN = 1.2  # of translation in fp32, and in bf16 beside a peer's fp32
 # Times Joey NMT, where bf16 products are some four times as fast as fp32's, and elsewhere.
 _FAST_BF16, _SLOW_BF16, _GREAT_GAIN = 10.0, 6.0, 3.0
 
@@ -188,13 +188,24 @@ def _translate(found: Found, what: str, wanted: float) -> list[Goal]:
     """Sentences a second in each precision that both have, and BLEU, everybody at their best."""
     return [
         *_translate_in("int8", found, what, wanted),
-        *_translate_in("fp32", found, what, _FP32_GAIN),
+        *_translate_in("fp32", found, what, _FLOAT_GAIN),
+        *_translate_in("bf16", found, what, _FLOAT_GAIN, "fp32"),
     ]
 
 
-def _translate_in(precision: str, found: Found, what: str, wanted: float) -> list[Goal]:
-    """Sentences a second beside a worker for each core, and beside one for all."""
-    measurements = [one for one in found["measurements"] if one["precision"] == precision]
+def _translate_in(
+    precision: str, found: Found, what: str, wanted: float, theirs: str = ""
+) -> list[Goal]:
+    """
+    Sentences a second beside a worker for each core, and beside one for all.
+
+    `theirs`: the peer's precision, if it is another one.
+    """
+    measurements = [
+        one
+        for one in found["measurements"]
+        if one["precision"] == (precision if toolkit(one) == "heedful" else theirs or precision)
+    ]
     several = [one for one in measurements if one["who"].endswith("workers")]
     alone = [one for one in measurements if one not in several]
     workers = fastest(several, "ctranslate2")
@@ -216,7 +227,7 @@ def _translate_in(precision: str, found: Found, what: str, wanted: float) -> lis
         )
         for name, other in (*against, (f"{work}, beside one for all cores", peer))
     ]
-    if "bleu" in ours and found["what"]["lines"] >= _ENOUGH:
+    if "bleu" in ours and not theirs and found["what"]["lines"] >= _ENOUGH:
         rows.append(
             Goal(
                 "BLEU of these",

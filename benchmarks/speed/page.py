@@ -1,4 +1,4 @@
-"""The page `docs/results/speed.md`."""
+"""The pages `docs/results/speed.md` and `docs/results/speed-bf16.md`, of one processor each."""
 
 import json
 from pathlib import Path
@@ -27,6 +27,8 @@ TITLES = {
     "gpu": "On a GPU",
 }
 DRAWN = ("curves", "corpus")
+PAGES = {"speed": "Speed", "speed-bf16": "Speed where products in bf16 are fast"}
+"""Titles by folder of results: a comparison on one processor says little about another."""
 INTRODUCTION = """Measured by `make bench-speed`: heedful and other toolkits in turns, each in a
 process of its own, with as many threads, on the same text, subwords, shapes, beam and number of
 tokens; translating, with the same weights. One warm-up, then the median; the smallest and the
@@ -40,7 +42,7 @@ def write_page(folder: Path) -> Path:
     for name in DRAWN:
         if (folder / f"{name}.json").exists():
             draw(name, _record(folder, name)["found"], folder)
-    page = folder.parent / "speed.md"
+    page = folder.parent / f"{folder.name}.md"
     page.write_text(page_text(folder), encoding="utf-8")
     return page
 
@@ -49,7 +51,7 @@ def page_text(folder: Path) -> str:
     """Lay the page out."""
     records = {name: _record(folder, name) for name in TITLES if (folder / f"{name}.json").exists()}
     found = {name: record["found"] for name, record in records.items()}
-    parts = ["# Speed", " ".join(INTRODUCTION.split())]
+    parts = [f"# {PAGES.get(folder.name, 'Speed')}", " ".join(INTRODUCTION.split())]
     if rows := goals(found):
         parts.append(
             "| work | heedful | other | who | ratio | goal | |\n"
