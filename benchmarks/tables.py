@@ -133,7 +133,7 @@ def _table2(out: Path, names: Sequence[str] = (), given: Path | None = None) -> 
 
 
 def _ensembles(out: Path) -> dict[str, Any]:
-    """Train three seeds of one of Table 2's ensembles, the strongest here, and let them translate together."""
+    """Train three seeds of a system of Table 2, and let them translate together."""
     return _other_table2(out, multi30k(out.parent), _OF_ENSEMBLES, ensembles=True)
 
 
@@ -369,9 +369,9 @@ def _together(found: dict[str, Any]) -> str:
             "Three trainings that differ in their seed, and the three translating together (the "
             "mean of their probabilities). The ensembles of Deep-Att and GNMT were not made. "
             "Text, subwords and settings are those above, but the steps are of a plan of "
-            f"{len(found['plan']['systems'])} trainings in {found['plan']['budget'] / 60:.0f} minutes (`--threads 1`), on a faster "
-            f"machine: each has {systems[0].seconds / 60:.1f} minutes. Compare rows of this table "
-            "only.",
+            f"{len(found['plan']['systems'])} trainings in {found['plan']['budget'] / 60:.0f} "
+            f"minutes (`--threads 1`), on a faster machine: each has "
+            f"{systems[0].seconds / 60:.1f} minutes. Compare rows of this table only.",
             markdown(cost_rows(systems)),
             *found["conclusions"],
             "The published ensemble is of eight trainings.",
