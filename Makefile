@@ -95,6 +95,8 @@ bench-reward: $(VENV)/.for-use ## fine-tune by reward and by risk, write docs/re
 bench-tables: $(VENV)/.for-use ## make the paper's tables and claims again, write docs/results/tables.md (seven hours)
 	$(PYTHON) -m benchmarks.tables table1
 	$(PYTHON) -m benchmarks.tables table2
+	$(PYTHON) -m benchmarks.tables ensembles
+	$(PYTHON) -m benchmarks.tables french
 	$(PYTHON) -m benchmarks.tables table3
 	$(PYTHON) -m benchmarks.tables claims
 

@@ -1,5 +1,5 @@
 """
-The wheel's compiled part: C functions for 8-bit translation, a library for each kind of processor.
+The wheel's compiled part: C functions for translation, a library for each kind of processor.
 
 All else is in pyproject.toml. Where there is no Linux on x86 or no C compiler, or with
 HEEDFUL_NATIVE=0 in the environment, the wheel is without them and fits every platform.

@@ -29,12 +29,12 @@ TITLES = {
 DRAWN = ("curves", "corpus")
 PAGES = {"speed": "Speed", "speed-bf16": "Speed where products in bf16 are fast"}
 """Titles by folder of results: a comparison on one processor says little about another."""
-INTRODUCTION = """Measured by `make bench-speed`: heedful and other toolkits in turns, each in a
-process of its own, with as many threads, on the same text, subwords, shapes, beam and number of
-tokens; translating, with the same weights. One warm-up, then the median; the smallest and the
-largest are in brackets. Operations are counted for the real tokens only. The share of products is
-of the rate that large matrix products were measured to reach here a moment before, in the same
-precision."""
+INTRODUCTION = """Measured by `make bench-speed` (`python -m benchmarks.speed --out FOLDER`):
+heedful and other toolkits in turns, each in a process of its own, with as many threads, on the same
+text, subwords, shapes, beam and number of tokens; translating, with the same weights. One warm-up,
+then the median; the smallest and the largest are in brackets. Operations are counted for the real
+tokens only. The share of products is of the rate that large matrix products were measured to reach
+here a moment before, in the same precision."""
 
 
 def write_page(folder: Path) -> Path:

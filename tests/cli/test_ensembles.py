@@ -52,6 +52,14 @@ def three(runs):
     return [runs[name] for name in ("transformer", "recurrent", "convs2s")]
 
 
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+def test_families_translate_together_in_every_precision(runs, precision):
+    exact = Translator.load(three(runs), device="cpu", precision="fp32").translate(LINES)
+    rounded = Translator.load(three(runs), device="cpu", precision=precision).translate(LINES)
+    for one, other in zip(rounded, exact, strict=True):
+        assert one.score == pytest.approx(other.score, rel=0.1)
+
+
 def test_command_line_python_and_server_give_the_same_answers(zygote, heedful_cli, runs):
     paths = three(runs)
     translator = Translator.load(paths, device="cpu", precision="fp32")

@@ -162,7 +162,8 @@ def translate(
     All toolkits use the weights of RUN. Without RUN weights and lines are random, and every
     translation has exactly --tokens tokens. Printed for each toolkit: how many translations are
     equal to heedful's, and BLEU if there is a --reference. With --precision bf16 or fp32 all
-    toolkits use that precision.
+    toolkits use that precision; else each uses all it has, heedful also 8 bits, and fp32 beside
+    bf16.
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     check_stop(stop)

@@ -49,8 +49,9 @@ def run_search(
     Returns for each sentence its hypotheses: samples as they were drawn, all others best first.
 
     The search of a sentence does not depend on its batch: without constraints of its own a
-    constrained beam is a plain one. (Its probabilities may: in bf16 products of other shapes round
-    differently.) A beam of 1 is greedy search, except with constraints.
+    constrained beam is a plain one. (Its probabilities may: in bf16 without compiled functions
+    products of other shapes round differently.) A beam of 1 is greedy search, except with
+    constraints.
     """
     rules = rules_for(settings, rules, line_constraints, limits, model.end_token, source.device)
     phrases = [constraint.phrases for constraint in line_constraints]

@@ -101,8 +101,8 @@ class CompiledEncoder(Encoder):
     """
     An `Encoder` that is one call of compiled functions.
 
-    Inputs whose attention weights are requested, very long ones, windows, and masks with rows for
-    queries use the plain modules.
+    Inputs whose attention weights are requested, very long sentences, windows, and masks with rows
+    for queries use the plain modules.
     """
 
     def __init__(self, plain: Encoder) -> None:
@@ -116,10 +116,27 @@ class CompiledEncoder(Encoder):
         weights: list[Tensor] | None = None,
     ) -> Memory:
         """Run all layers."""
-        batch, time = x.shape[:2]
         is_masked = self.window is not None or mask.size(1) * mask.size(2) > 1  # by query
-        if weights is not None or time > _LONG or is_masked:
+        if weights is not None or is_masked:
             return super().encode(x, mask, weights)
+        if x.size(1) <= _LONG:
+            return Memory(self._run(x, mask), mask)
+        # apart, so that what a sentence gets does not depend on the longest of its batch
+        lengths = mask.flatten(1).sum(dim=1)  # (batch,)
+        is_short = lengths <= _LONG
+        states = torch.zeros_like(x)
+        if is_short.any():
+            most = int(lengths[is_short].max())
+            states[is_short, :most] = self._run(x[is_short, :most], mask[is_short, ..., :most])
+        if not is_short.all():
+            states[~is_short] = super().encode(x[~is_short], mask[~is_short]).states
+        return Memory(states, mask)
+
+    def _run(
+        self, x: Float[Tensor, "batch time d_model"], mask: Bool[Tensor, "batch 1 1 time"]
+    ) -> Float[Tensor, "batch time d_model"]:
+        """Run all layers by the compiled functions."""
+        batch, time = x.shape[:2]
         stack = self.native.stack
         keys, values = (
             torch.empty(batch, stack.heads, time, width, dtype=self.native.dtype)
@@ -128,7 +145,7 @@ class CompiledEncoder(Encoder):
         # every layer writes them anew
         layers = [(keys, values)] * len(self.layers)
         attended = AttendedStates(layers, _rows_of_mask_bias(mask), time)
-        return Memory(self.native.run(x, attended), mask)
+        return self.native.run(x, attended)
 
 
 class CompiledOutput(PrepackedOutput):

@@ -21,6 +21,9 @@ PACKED = [
 ]
 
 
+KINDS = ["packed", "bf16", "int8"]
+
+
 def outputs(model):
     """All interfaces of a model: whole targets, steps, logits and weights."""
     source, target = batch()
@@ -129,10 +132,12 @@ def test_compiled_functions_compute_what_the_plain_modules_do(changes, kind, bou
 
 
 @pytest.mark.parametrize("width", [4, 8, 12, 24, 32])
-@pytest.mark.parametrize("kind", ["packed", "int8"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.usefixtures("compiled")
 def test_hypotheses_of_a_beam_are_computed_as_one_alone(kind, width):
     """Queries of a sentence are taken four at a time where there are four."""
+    if kind == "bf16" and not can_multiply_bf16():
+        return
     plain = small(d_model=64, d_ff=128, d_k=width, d_v=width)
     model = optimize_for_inference(plain, kind)
     source, target = batch()
@@ -148,8 +153,28 @@ def test_hypotheses_of_a_beam_are_computed_as_one_alone(kind, width):
             torch.testing.assert_close(together, expected[rows], rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("kind", ["packed", "int8"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("compiled")
+def test_a_sentence_does_not_depend_on_a_long_one_beside_it(kind):
+    if kind == "bf16" and not can_multiply_bf16():
+        return
+    model = optimize_for_inference(small(d_model=64, d_ff=128), kind)
+    assert is_compiled(model)
+    source = torch.randint(4, 20, (3, 300))
+    source[0, 9:] = source[1, 40:] = 0
+    with torch.inference_mode():
+        beside = model.encode(source).states
+        for row, length in ((0, 9), (1, 40)):
+            alone = model.encode(source[row : row + 1, :length]).states
+            torch.testing.assert_close(beside[row, :length], alone[0], rtol=0, atol=0)
+        alone = model.encode(source[2:]).states
+        torch.testing.assert_close(beside[2], alone[0], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_number_of_threads_changes_nothing(kind):
+    if kind == "bf16" and not can_multiply_bf16():
+        return
     model = optimize_for_inference(small(d_model=64, d_ff=128), kind)
     before = torch.get_num_threads()
     try:

@@ -116,9 +116,10 @@ static inline int whole_registers(int count) { return (count + LANES - 1) / LANE
 /* `power_of_e` of each number of a register. */
 static inline Reals powers_of_e(Reals x) {
     Reals n, scale;
-    x = larger(x, all_the_same(-87.0f));
+    x = larger(all_the_same(-87.0f), x); /* in this order what is no number stays so */
     scale = power_of_two(x * all_the_same(1.44269504f), &n);
-    Reals r = (x - n * all_the_same(0.693359375f)) + n * all_the_same(2.12194440e-4f);
+    Reals r = add_products(x, n, all_the_same(-0.693359375f));
+    r = add_products(r, n, all_the_same(2.12194440e-4f));
     Reals p = add_products(all_the_same(1.3981999507e-3f), all_the_same(1.9875691500e-4f), r);
     p = add_products(all_the_same(8.3334519073e-3f), p, r);
     p = add_products(all_the_same(4.1665795894e-2f), p, r);

@@ -31,7 +31,7 @@ static inline uint16_t to_bfloat16(float x) {
     return (uint16_t)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
-/* e to the power of x for x <= 0, to about 2e-7 of the value; the series of Cephes' expf. */
+/* e to the power of x for x <= 0, to about 4e-6 of the value; the series of Cephes' expf. */
 static inline float power_of_e(float x) {
     x = x < -87.0f ? -87.0f : x;
     float n = floorf(x * 1.44269504f + 0.5f);

@@ -9,15 +9,15 @@ from heedful.model.inference.native.product import (
     can_multiply_bf16,
 )
 
-BF16 = [NativeBf16Linear] if can_multiply_bf16() else []
-
 
 @pytest.mark.parametrize("rows", [1, 3, 40, 200])
 @pytest.mark.parametrize("vocabulary", [1, 9, 1000])
 @pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("kind", [NativeFp32Linear, NativeInt8Linear, *BF16])
+@pytest.mark.parametrize("kind", [NativeFp32Linear, NativeBf16Linear, NativeInt8Linear])
 def test_log_probabilities_are_those_of_torch(compiled, vocabulary, rows, threads, kind):
     del compiled
+    if kind is NativeBf16Linear and not can_multiply_bf16():
+        return
     generator = torch.Generator().manual_seed(vocabulary)
     weight = torch.randn(vocabulary, 32, generator=generator)
     for bias in (None, torch.randn(vocabulary, generator=generator)):

@@ -19,8 +19,6 @@ from heedful.model.inference.native.product import (
 from heedful.model.inference.native.variants import LIBRARIES, OPTIONS, VARIANTS
 from heedful.model.inference.quantized import Int8Linear
 
-BF16 = [NativeBf16Linear] if can_multiply_bf16() else []
-
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
@@ -115,9 +113,11 @@ def test_a_row_of_zeros_gives_the_bias(compiled):
         torch.testing.assert_close(found, bias.expand(3, -1))
 
 
-@pytest.mark.parametrize("kind", [NativeFp32Linear, NativeInt8Linear, *BF16])
+@pytest.mark.parametrize("kind", [NativeFp32Linear, NativeBf16Linear, NativeInt8Linear])
 @given(rows=st.integers(1, 20), seed=st.integers(0, 100))
 def test_a_row_does_not_depend_on_its_neighbours(kind, rows, seed):
+    if kind is NativeBf16Linear and not can_multiply_bf16():
+        return
     generator = torch.Generator().manual_seed(seed)
     linear = kind(torch.randn(24, 32, generator=generator), None)
     x = torch.randn(rows, 32, generator=generator) * torch.logspace(-3, 3, rows).unsqueeze(1)
