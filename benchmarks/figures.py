@@ -191,7 +191,7 @@ def _of_speed() -> dict[str, str]:
     memory = read("speed/memory")["found"]
     attention = profile["bmm"] + profile["_softmax"]
     return {
-        "training.ratio": f"{rates['heedful'] / rates['joey']:.1f}",
+        "training.ratio": f"{_training_ratio('speed'):.1f}",
         "training.ours": f"{rates['heedful']:,.0f}",
         "training.joey": f"{rates['joey']:,.0f}",
         "step.ratio": f"{bf16['ratio']:.1f}",
@@ -212,7 +212,25 @@ def _of_speed() -> dict[str, str]:
         **{f"bf16-{name}": text for name, text in _of_translating("speed-bf16").items()},
         **{f"bf16-{name}": text for name, text in _of_small_steps("speed-bf16").items()},
         **{f"bf16-{name}": text for name, text in _of_lines("speed-bf16").items()},
+        "bf16-training.ratio": f"{_training_ratio('speed-bf16'):.1f}",
+        "bf16-ranks.one": f"{_one_thread('speed-bf16'):.2f}",
     }
+
+
+def _training_ratio(folder: str) -> float:
+    """Compute how much faster than Joey NMT an epoch is trained, command to command."""
+    turns = read(f"{folder}/training")["found"]["turns"]
+    ours, theirs = (
+        max(turn[who]["target_tokens"] / _seconds(turn[who]) for turn in turns)
+        for who in ("heedful", "joey")
+    )
+    return float(ours / theirs)
+
+
+def _one_thread(folder: str) -> float:
+    """Compute the speed of training with one thread, of that with two."""
+    runs = read(f"{folder}/ranks")["found"]["runs"]
+    return float(runs["1 of 1"]["rate"] / runs["1 of 2"]["rate"])
 
 
 def _of_lines(folder: str) -> dict[str, str]:
