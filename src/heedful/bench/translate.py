@@ -200,7 +200,7 @@ def _field(run: Run, precision: str, conditions: Conditions) -> Systems:
     """Find the systems that support this model."""
     peers, forced = conditions.peers, conditions.precision != "auto"
     # peers without bf16 compute in fp32, so heedful does that too
-    ways = ("fp32",) if precision == "bf16" else ()
+    ways: tuple[str, ...] = ("fp32",) if precision == "bf16" else ()
     ways += ("int8",) if has_int8(resolve_device(conditions.device)) else ()
     field = find_systems("translate", precision, peers, conditions.only, forced, ways)
     if run.config.model.positions != "learned":
