@@ -31,8 +31,8 @@ from heedful.model.projections import KeyValue
 # A new block has room for this many tokens of each hypothesis, or for a quarter of the slots in use
 # if that is more: a smaller block is copied more often (with one for 8 tokens a search of 64
 # sentences took 2 % longer), a larger one computes more on empty slots. Of few sentences a copy
-# takes longer than what it spares: these get at least _LEAST_SLOTS together. Slots are a multiple of
-# _MULTIPLE, which is a whole vector of bf16 or fp32 numbers.
+# takes longer than what it spares: these get at least _LEAST_SLOTS together. Slots are a multiple
+# of _MULTIPLE, which is a whole vector of bf16 or fp32 numbers.
 _BLOCK_STEPS, _LEAST_SLOTS = 16, 64
 _MULTIPLE = 16
 

@@ -23,6 +23,8 @@ from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
 from heedful.errors import RunFolderError, SettingError
 from heedful.files import replacing_file
+from heedful.machine.benchmark import resolve_precision
+from heedful.machine.devices import resolve_device
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.system import TableSystem, count_parameters
 from heedful.paper.systems.task import Equal, TableTask
@@ -156,7 +158,7 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
     planned = [
         PlannedSystem(
             name,
-            (*encoded[name].settings, *_lengths_of(count)),
+            (*encoded[name].settings, *_lengths_of(count), _precision(encoded[name].config)),
             encoded[name].folder,
             count,
             rates[name],
@@ -270,6 +272,12 @@ def _rate(task: TableTask, system: EncodedSystem, threads: int) -> float:
         say=lambda _: None,
     )
     return report.measurements[0].per_second("target tokens")
+
+
+def _precision(config: RunConfig) -> str:
+    """Name the precision of the measured rate: `auto` may choose another one elsewhere."""
+    chosen = resolve_precision(config.train.precision, resolve_device(config.train.device))
+    return f"train.precision={chosen}"
 
 
 def _lengths_of(steps: int) -> tuple[str, ...]:

@@ -42,6 +42,7 @@ def test_equal_time_gives_each_system_its_share(corpus, tmp_path):
     assert fast.steps == pytest.approx(40 * slow.steps, rel=0.05)
     assert more.tokens_per_second == slow.tokens_per_second / 4
     assert f"train.steps={slow.steps}" in slow.settings
+    assert {"train.precision=fp32", "train.precision=bf16"} & {*slow.settings}
     assert slow.data == fast.data
     assert (tmp_path / slow.data / "tokenizer.json").exists()
 
