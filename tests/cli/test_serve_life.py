@@ -118,10 +118,10 @@ def test_told_to_stop_in_the_middle_it_finishes_what_it_began(zygote, folder):
 
 
 def test_a_stop_has_its_time(zygote, folder):
-    options = ["--batch-tokens", 1, "--stop-seconds", 0.5]
+    options = ["--batch-tokens", 1, "--stop-seconds", 0.05]
     with serving(zygote, f"en:de={folder / 'run'}", *options) as server:
         with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(server.client.post, "/translate", json=body(LINES * 4))
+            asked = pool.submit(server.client.post, "/translate", json=body(LINES * 20))
             server.until(lambda: server.metric("heedful_queue_sentences") > 0)
             server.signal(signal.SIGTERM)
             answer = asked.result()
