@@ -180,18 +180,14 @@ def _of_recurrent() -> dict[str, str]:
 
 def _of_speed() -> dict[str, str]:
     """Write figures of the page of speed."""
-    training = read("speed/training")["found"]["turns"]
-    rates = {
-        who: max(turn[who]["target_tokens"] / _seconds(turn[who]) for turn in training)
-        for who in ("heedful", "joey")
-    }
+    rates = _training_rates("speed")
     bf16, fp32 = _step("step"), _step("step-fp32")
     profile = bf16["ours"]["profile"]
     products = profile["mm"] + profile["mkldnn::_linear_pointwise"]
     memory = read("speed/memory")["found"]
     attention = profile["bmm"] + profile["_softmax"]
     return {
-        "training.ratio": f"{_training_ratio('speed'):.1f}",
+        "training.ratio": f"{rates['heedful'] / rates['joey']:.1f}",
         "training.ours": f"{rates['heedful']:,.0f}",
         "training.joey": f"{rates['joey']:,.0f}",
         "step.ratio": f"{bf16['ratio']:.1f}",
@@ -209,28 +205,29 @@ def _of_speed() -> dict[str, str]:
         "memory.ours": f"{memory['compared']['measurements'][0]['memory'] / 1e6:,.0f}",
         **_of_small_steps("speed"),
         **_of_translating("speed"),
-        **{f"bf16-{name}": text for name, text in _of_translating("speed-bf16").items()},
-        **{f"bf16-{name}": text for name, text in _of_small_steps("speed-bf16").items()},
-        **{f"bf16-{name}": text for name, text in _of_lines("speed-bf16").items()},
-        "bf16-training.ratio": f"{_training_ratio('speed-bf16'):.1f}",
-        "bf16-ranks.one": f"{_one_thread('speed-bf16'):.2f}",
+        **{f"bf16-{name}": text for name, text in _of_fast_bf16("speed-bf16").items()},
     }
 
 
-def _training_ratio(folder: str) -> float:
-    """Compute how much faster than Joey NMT an epoch is trained, command to command."""
+def _of_fast_bf16(folder: str) -> dict[str, str]:
+    """Write figures of the page of a processor with fast products in bf16."""
+    rates, runs = _training_rates(folder), read(f"{folder}/ranks")["found"]["runs"]
+    return {
+        **_of_translating(folder),
+        **_of_small_steps(folder),
+        **_of_lines(folder),
+        "training.ratio": f"{rates['heedful'] / rates['joey']:.1f}",
+        "ranks.one": f"{runs['1 of 1']['rate'] / runs['1 of 2']['rate']:.2f}",
+    }
+
+
+def _training_rates(folder: str) -> dict[str, float]:
+    """Compute target tokens a second of an epoch, command to command; of several turns the best."""
     turns = read(f"{folder}/training")["found"]["turns"]
-    ours, theirs = (
-        max(turn[who]["target_tokens"] / _seconds(turn[who]) for turn in turns)
+    return {
+        who: max(turn[who]["target_tokens"] / _seconds(turn[who]) for turn in turns)
         for who in ("heedful", "joey")
-    )
-    return float(ours / theirs)
-
-
-def _one_thread(folder: str) -> float:
-    """Compute the speed of training with one thread, of that with two."""
-    runs = read(f"{folder}/ranks")["found"]["runs"]
-    return float(runs["1 of 1"]["rate"] / runs["1 of 2"]["rate"])
+    }
 
 
 def _of_lines(folder: str) -> dict[str, str]:

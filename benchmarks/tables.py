@@ -21,7 +21,7 @@ import gzip
 import json
 import lzma
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -228,26 +228,31 @@ _MAKERS: dict[str, Callable[..., dict[str, Any]]] = {
 
 def multi30k(folder: Path) -> TableCorpus:
     """Unpack Multi30k's raw English and German as `heedful paper` reads them."""
-    raw = Path(os.environ.get("HEEDFUL_DATA", "../shared/data")) / "multi30k" / "raw"
-    text = folder / "multi30k"
-    text.mkdir(parents=True, exist_ok=True)
-    for name, packed in _PARTS.items():
-        for language in ("en", "de"):
-            content = gzip.decompress((raw / f"{packed}.{language}.gz").read_bytes())
-            (text / f"{name}.{language}").write_bytes(content)
-    return find_corpus(text, "en", _VOCABULARY)
+    packed = {part: f"multi30k/raw/{name}" for part, name in _PARTS.items()}
+    return _unpack(folder / "multi30k", packed, "de", "gz", gzip.decompress)
 
 
 def tatoeba(folder: Path) -> TableCorpus:
     """Unpack Tatoeba's English and French as `heedful paper` reads them."""
-    packed = Path(os.environ.get("HEEDFUL_DATA", "../shared/data")) / "tatoeba-en-fr"
-    text = folder / "tatoeba"
-    text.mkdir(parents=True, exist_ok=True)
-    for name, part in _TATOEBA.items():
-        for language in ("en", "fr"):
-            content = lzma.decompress((packed / f"{part}.{language}.xz").read_bytes())
-            (text / f"{name}.{language}").write_bytes(content)
-    return find_corpus(text, "en", _VOCABULARY)
+    packed = {part: f"tatoeba-en-fr/{name}" for part, name in _TATOEBA.items()}
+    return _unpack(folder / "tatoeba", packed, "fr", "xz", lzma.decompress)
+
+
+def _unpack(
+    folder: Path,
+    packed: Mapping[str, str],
+    target: str,
+    ending: str,
+    decompress: Callable[[bytes], bytes],
+) -> TableCorpus:
+    """Write the parts of a corpus below HEEDFUL_DATA, English and another language, as text."""
+    data = Path(os.environ.get("HEEDFUL_DATA", "../shared/data"))
+    folder.mkdir(parents=True, exist_ok=True)
+    for part, name in packed.items():
+        for language in ("en", target):
+            content = decompress((data / f"{name}.{language}.{ending}").read_bytes())
+            (folder / f"{part}.{language}").write_bytes(content)
+    return find_corpus(folder, "en", _VOCABULARY)
 
 
 def _whole_plan(name: str, given: Path | None) -> dict[str, Any] | None:
