@@ -145,10 +145,10 @@ static inline __attribute__((always_inline)) void attend(
         in = product + (size_t)w * in_width + 2 * heads * d_k + head * d_v;
         keep_row(in, d_v, at, is_fp32, values);
     }
-    int apart = whole_registers(filled), of_four = view->same ? 0 : filled;
+    int apart = whole_registers(filled), alone = !view->same; /* a list for each query */
     for (int w = 0, queries; w < width; w += queries) {
         queries = width - w < FOUR ? width - w : FOUR;
-        int line = row + (view->same ? 0 : w);
+        int line = row + alone * w, together = view->same && queries == FOUR;
         const int *counts = list.counts + line, *which = list.which + (size_t)line * (size_t)filled;
         float *out = context + (size_t)w * heads * d_v + head * d_v;
         for (int q = 0; q < queries; q++) {
@@ -156,19 +156,15 @@ static inline __attribute__((always_inline)) void attend(
             for (int i = 0; i < d_k; i++) query[q * d_k + i] = in[i] * root;
         }
         /* each stage for all queries: a processor works on several at a time */
-        if (view->same && queries == FOUR)
-            score_for_four(query, which, *counts, keys, d_k, values, d_v, is_fp32, score, apart);
-        else
-            for (int q = 0; q < queries; q++)
-                score_for_one(query + q * d_k, which + q * of_four, counts[view->same ? 0 : q], keys, d_k,
-                              values, d_v, is_fp32, score + (size_t)q * apart);
-        for (int q = 0; q < queries; q++) softmax_row(score + (size_t)q * apart, counts[view->same ? 0 : q]);
-        if (view->same && queries == FOUR)
-            weigh_for_four(score, apart, which, *counts, values, d_v, is_fp32, out, heads * d_v);
-        else
-            for (int q = 0; q < queries; q++)
-                weigh(score + (size_t)q * apart, which + q * of_four, counts[view->same ? 0 : q], values, d_v,
-                      is_fp32, out + (size_t)q * heads * d_v);
+        if (together) score_for_four(query, which, *counts, keys, d_k, values, d_v, is_fp32, score, apart);
+        for (int q = 0; q < queries && !together; q++)
+            score_for_one(query + q * d_k, which + alone * q * filled, counts[alone * q], keys, d_k, values, d_v,
+                          is_fp32, score + (size_t)q * apart);
+        for (int q = 0; q < queries; q++) softmax_row(score + (size_t)q * apart, counts[alone * q]);
+        if (together) weigh_for_four(score, apart, which, *counts, values, d_v, is_fp32, out, heads * d_v);
+        for (int q = 0; q < queries && !together; q++)
+            weigh(score + (size_t)q * apart, which + alone * q * filled, counts[alone * q], values, d_v, is_fp32,
+                  out + (size_t)q * heads * d_v);
     }
 }
 
