@@ -70,7 +70,7 @@ def main() -> None:
     has_record = (RESULTS / f"{options.what}.json").exists()
     tables = options.what in ("table2", "table3")
     if options.system and options.what in ("ensembles", "french"):
-        parser.error(f"{options.what} chooses its systems itself")
+        parser.error(f"{options.what} chooses its systems itself; leave out --system")
     if options.plan and not tables:
         parser.error("--plan is for table2 and table3")
     if options.system and options.what == "table1":
