@@ -1,12 +1,14 @@
 """
 Streamed responses: one line of JSON per event.
 
-The worker thread reports every step. Only the newest step of each sentence waits here until the
-client has read the one before. So a slow client gets fewer steps and costs no more memory.
+The worker thread reports every step. The newest steps wait here until the client has read those
+before. So a search that is over in a moment can still be followed, and a slow client gets fewer
+steps and costs no more memory.
 """
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -29,8 +31,13 @@ from heedful.serve.routing import Form, ModelRoute
 from heedful.serve.service import Service
 from heedful.translation.result import Translation
 
-# Seconds between steps: fifty updates a second look continuous, more would only cost time.
-_BETWEEN_STEPS = 0.02
+# Seconds between writes: fifty a second look continuous, more would only cost time.
+_BETWEEN_WRITES = 0.02
+# Steps that wait at most: all of a sentence that is searched alone, some where many are.
+_WAITING_STEPS = 64
+
+# The number of a sentence, what the observer saw of it, and its finished hypotheses.
+_Step = tuple[int, Snapshot, tuple[HypothesisView, ...]]
 
 
 class Stream:
@@ -38,8 +45,9 @@ class Stream:
 
     def __init__(self, service: Service, route: ModelRoute, search: Search) -> None:
         self.service, self.route, self.search = service, route, search
-        self._steps: dict[int, Snapshot] = {}
-        # Finished hypotheses without their end symbols: one of them may still be the best.
+        # Each step with the hypotheses that were over by then: one of them may still be the best.
+        self._steps: deque[_Step] = deque(maxlen=_WAITING_STEPS)
+        # By sentence, without their end symbols.
         self._over: dict[int, tuple[HypothesisView, ...]] = {}
         # Finished sentences, converted to JSON only when the client reads: attention is large.
         self._done: list[tuple[int, str, Translation]] = []
@@ -97,7 +105,7 @@ class Stream:
             return
         self._news.clear()
         if not self._done:
-            await asyncio.sleep(_BETWEEN_STEPS)
+            await asyncio.sleep(_BETWEEN_WRITES)
 
     def _piece(self, number: int, source: str, translation: Translation) -> None:
         """Receive a finished sentence, in the event loop."""
@@ -109,16 +117,14 @@ class Stream:
         if snapshot.group == 0:
             ended = (replace(seen, tokens=seen.tokens[:-1]) for seen in snapshot.ended)
             self._over[number] = (*self._over.get(number, ()), *ended, *snapshot.cut)
-            self._steps[number] = snapshot
+            self._steps.append((number, snapshot, self._over[number]))
             self._loop.call_soon_threadsafe(self._news.set)
 
     async def _lines(self) -> AsyncIterator[bytes]:
-        """Write pending events: newest steps of running sentences, then finished sentences."""
+        """Write pending events: newest steps, then finished sentences, whose steps were before."""
         done, self._done = self._done, []
-        steps, self._steps = self._steps, {}
-        over = {number for number, _, _ in done}
-        for number, snapshot in sorted(steps.items()):
-            if number not in over and (event := self._step_event(number, snapshot)):
+        for _ in range(len(self._steps)):
+            if event := self._step_event(*self._steps.popleft()):
                 yield _line(event)
         for one in done:
             if self.search.attention:
@@ -131,13 +137,14 @@ class Stream:
         given = sentence_translation(source, translation, self.route.name)
         return _line(SentenceEvent(sentence=number, **given.__dict__))
 
-    def _step_event(self, number: int, snapshot: Snapshot) -> StepEvent | None:
+    def _step_event(
+        self, number: int, snapshot: Snapshot, over: tuple[HypothesisView, ...]
+    ) -> StepEvent | None:
         """Write the open and ended hypotheses of a sentence, best first."""
         model = self.route.model
         if model is None or not snapshot.open:
             return None
         decode = model.translator.tokenizer.decode
-        over = self._over.get(number, ())
         best_first = sorted([*over, *snapshot.open], key=lambda seen: -seen.score)
         beam = [
             PartialHypothesis(
