@@ -111,7 +111,7 @@ class PartialHypothesis(ResponseBody):
 
 
 class StepEvent(ResponseBody):
-    """A step of the search, a line of ``POST /v1/stream``; slow readers and large texts get fewer of them."""
+    """A step of the search, a line of ``POST /v1/stream``; slow readers get fewer of them."""
 
     event: Literal["step"] = "step"
     sentence: int
