@@ -146,6 +146,7 @@ def cost(recipe: str) -> dict[str, object]:
     from heedful.data.micro_batches import PADDING_COST_CPU
     from heedful.machine.benchmark import resolve_precision
     from heedful.model.build import build_model
+    from heedful.model.cpu.attention import SHORT
     from heedful.model.initialise import initialise
     from heedful.training.loss import chunked_loss
     from heedful.training.optimizer import MixedPrecisionOptimizer
@@ -160,7 +161,11 @@ def cost(recipe: str) -> dict[str, object]:
     source, target = source[kept], target[kept]
     tokens = config.train.batch_tokens
     # What `train` chooses on a processor.
-    order = BatchOrder(source, target, tokens, 4096, "real", 1, padding_cost=PADDING_COST_CPU)
+    order = BatchOrder(
+        *(source, target, tokens, 4608, "real", 1),
+        padding_cost=PADDING_COST_CPU,
+        left_out=SHORT,
+    )
     mixed = order.epoch(0)[:TURNS]
     by_length = np.lexsort((source, target))
     pairs = tokens // int(target.mean())

@@ -14,6 +14,7 @@ from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.micro_batches import PADDING_COST_CPU
 from heedful.errors import RunFolderError
 from heedful.evaluation.cost import ForwardFlops, Work
+from heedful.model.cpu.attention import SHORT
 from heedful.runs.run import Run, read_machine_settings
 from heedful.training.history import read_history
 from tests.support.commands import train_arguments
@@ -107,14 +108,16 @@ def flops_of_the_batches(path):
     order = BatchOrder(
         *(source, target, settings.batch_tokens, choices.micro_batch_tokens, "real", settings.seed),
         padding_cost=PADDING_COST_CPU,
+        left_out=SHORT,
     )
     with torch.device("meta"):
         cost = ForwardFlops.of(run.build())
     steps = [batch for epoch in range(9) for batch in order.epoch(epoch)]
     total = 0
     for rows in (rows for batch in steps[: settings.steps] for rows in order.cut(batch, 1)[0]):
-        longest = int(source[rows].max()), int(target[rows].max())
-        total += cost.training(Work.of_batch(len(rows), *longest, int(target[rows].sum())))
+        s, t = source[rows], target[rows]
+        pairs = (int(each.sum()) for each in (s * s, t * t, t * s))
+        total += cost.training(Work(int(s.sum()), int(t.sum()), int(t.sum()), *pairs))
     return total
 
 

@@ -32,7 +32,7 @@ class TrainConfig(SettingsTable):
     block_tokens: Count | None = None
     """Padded tokens of a block of pairs of similar length. None means one block per batch."""
     micro_batch_tokens: Count | None = None
-    """Most padded tokens computed at once; the batch stays the same. None means automatic."""
+    """Most tokens a side computed at once; the batch stays the same. None means automatic."""
     schedule: Literal["paper", "constant", "inverse_sqrt", "cosine", "plateau", "step"] = "paper"
     """Course of the learning rate after the warm-up; paper is equation 3."""
     warmup: CountOrZero = 4000

@@ -8,6 +8,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+# Positions of source and target, then query-key pairs of the three kinds of attention.
+Work = tuple[int, int, int, int, int]
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -27,9 +30,14 @@ class Batch:
     target_tokens: int
     """Real tokens, without padding."""
 
+    work_without_padding: Work | None = None
+    """What is computed where padding is left out; None where it is computed too."""
+
     @property
-    def work(self) -> tuple[int, int, int, int, int]:
-        """Positions of source and target, then query-key pairs of the three kinds of attention."""
+    def work(self) -> Work:
+        """What is computed."""
+        if self.work_without_padding is not None:
+            return self.work_without_padding
         rows, s = self.source.shape
         t = self.target_out.size(1)
         return rows * s, rows * t, rows * s * s, rows * t * t, rows * t * s
@@ -48,6 +56,7 @@ class Batch:
             move(self.target_out),
             self.source_tokens,
             self.target_tokens,
+            self.work_without_padding,
         )
 
 

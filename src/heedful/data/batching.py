@@ -47,7 +47,7 @@ class BatchOrder:
     batch_tokens: int
     """Tokens of the larger side of a batch."""
     micro_batch_tokens: int
-    """Most tokens a side, padding included, that are computed at once."""
+    """Most tokens a side that are computed at once, padding included unless it is left out."""
     counting: str
     """'real' counts tokens without padding, 'padded' rows times the longest side."""
     seed: int
@@ -58,6 +58,8 @@ class BatchOrder:
     """Padded tokens of a block, at most `batch_tokens`, as when None. For counting 'padded'."""
     padding_cost: float = 1.0
     """Cost of computing a padding position, relative to a real token."""
+    left_out: int = 0
+    """Rows of at most so many tokens are computed without padding; 0 for none."""
 
     def epoch(self, number: int) -> list[Rows]:
         """Return the batches of an epoch as indices of pairs; each pair of its mixture once."""
@@ -82,11 +84,13 @@ class BatchOrder:
             self.micro_batch_tokens,
             ranks,
             self.padding_cost,
+            self.left_out,
         )
 
     def largest(self) -> Rows:
         """Return the micro-batch that needs the most memory; it is tried before the first step."""
-        return longest_rows(self.source_lengths, self.target_lengths, self.micro_batch_tokens)
+        lengths = self.source_lengths, self.target_lengths
+        return longest_rows(*lengths, self.micro_batch_tokens, self.left_out)
 
     def _real(self, order: Rows) -> list[Rows]:
         """Cut shuffled pairs into batches of equally many real tokens."""

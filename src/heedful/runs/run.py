@@ -61,7 +61,7 @@ class MachineSettings:
     threads: int
     """Of the processor."""
     micro_batch_tokens: int
-    """Padded tokens computed at once."""
+    """Tokens a side computed at once."""
     ranks: int = 1
     """Processes that train together."""
     torch: str = ""
@@ -74,6 +74,8 @@ class MachineSettings:
     """Version of the batching algorithm; 1 for runs that do not say."""
     loss: str = "plain"
     """How the softmax of the loss is computed, 'compiled' or 'plain'; plain if a run is silent."""
+    attention: str = "plain"
+    """The same of attention in training."""
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,17 @@ Training needs nothing else: the batches of an epoch, and the tensors of a batch
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from heedful.config.schema import RunConfig
 from heedful.data.batch import Batch, Collator
 from heedful.data.batching import BatchOrder
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.encoded.sampled import sampled_epoch
 from heedful.data.micro_batches import PADDING_COST_CPU, MicroBatches, Rows
 from heedful.data.mixing import JoinedPairs, Mixture
+from heedful.model.cpu.attention import SHORT
 from heedful.runs.run import MachineSettings, Run
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.training.distributed import RankGroup
@@ -81,7 +84,8 @@ class TrainingPairs:
         self.micro_batch_tokens = machine_settings.micro_batch_tokens
         self._pairs, self._run, self._collator = pairs, run, collator
         self._mixture, self._sampler = mixture, sampler
-        self._device = machine_settings.device
+        self._is_cpu = machine_settings.device == "cpu"
+        self._left_out = _leaves_out(run.config, machine_settings)
         self._order = self._batch_order()
 
     def epoch(self, number: int) -> Sequence[Rows]:
@@ -102,7 +106,12 @@ class TrainingPairs:
     def collate(self, rows: Rows) -> Batch:
         """Collate pairs into tensors."""
         sources, targets = zip(*(self._pairs.pair(int(row)) for row in rows), strict=True)
-        return self._collator.batch([s.tolist() for s in sources], [t.tolist() for t in targets])
+        batch = self._collator.batch([s.tolist() for s in sources], [t.tolist() for t in targets])
+        s, t = self._order.source_lengths[rows], self._order.target_lengths[rows]
+        if max(s.max(), t.max()) > self._left_out:
+            return batch
+        work = (int(each.sum()) for each in (s, t, s * s, t * t, t * s))
+        return replace(batch, work_without_padding=tuple(work))
 
     def describe(self, rows: list[int]) -> list[dict[str, Any]]:
         """Show pairs as subwords, for the report of a batch with a non-finite loss."""
@@ -131,5 +140,16 @@ class TrainingPairs:
             settings.seed,
             self._mixture,
             settings.block_tokens,
-            PADDING_COST_CPU if self._device == "cpu" else 1.0,
+            PADDING_COST_CPU if self._is_cpu else 1.0,
+            self._left_out,
         )
+
+
+def _leaves_out(config: RunConfig, machine_settings: MachineSettings) -> int:
+    """Return the length up to which rows are computed without padding; 0 for none."""
+    model, attention = config.model, config.model.attention
+    by_products = (attention.encoder, attention.decoder) == ("attention", "attention")
+    by_products &= attention.score != "additive" and attention.window is None
+    if {model.encoder, model.decoder} != {"transformer"} or not by_products:
+        return 0
+    return SHORT if machine_settings.attention == "compiled" else 0

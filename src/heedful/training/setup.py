@@ -27,6 +27,7 @@ from heedful.machine.devices import (
     resolve_threads,
 )
 from heedful.model.inference.native.loss import softmax_kind
+from heedful.model.inference.native.short_attention import attention_kind
 from heedful.preparation.find_training_data import find_training_data
 from heedful.preparation.raw_text import RawText
 from heedful.preparation.training_data import Files, Say, Sizes, TrainingData, without_keys
@@ -77,9 +78,10 @@ _OF_THE_SCHEDULE = {"cosine": {"train.steps"}, "plateau": {"train.validate_steps
 _OF_THE_MACHINE = frozenset(("train.device", "train.precision", "train.threads"))
 # Validation text is known by its content too; training text by what was encoded of it.
 _VALIDATION = ("valid_source", "valid_target")
-# Padded tokens a side on a processor: a step of the base model peaks at 3 GB with them
-# (docs/results/speed.md); the speed of other sizes was not compared.
-_CPU_MICRO_BATCH_TOKENS = 4096
+# Tokens a side on a processor: a step of the base model peaks at about 3 GB with them
+# (docs/results/speed.md). So a batch of about 4,096 tokens is computed at once: a step of `small`
+# took 0.9 of the time of one in parts of 2,048.
+_CPU_MICRO_BATCH_TOKENS = 4608
 
 
 @dataclass(frozen=True)
@@ -371,6 +373,7 @@ def _detect_settings(config: RunConfig, ranks: RankGroup) -> MachineSettings:
         instruction_set(device),
         BATCHES_VERSION,
         softmax_kind(device),
+        attention_kind(device),
     )
 
 
@@ -380,14 +383,16 @@ def resumed_settings(folder: RunFolder, setup: TrainingSetup, ranks: RankGroup) 
     try:
         device = resolve_device(began.device)
         here, loss = instruction_set(device), softmax_kind(device)
+        attention = attention_kind(device)
     except DeviceError:
-        here, loss = "not here", began.loss
+        here, loss, attention = "not here", began.loss, began.attention
     now = {
         "ranks": ranks.world,
         "torch": torch.__version__,
         "instructions": here,
         "batches": BATCHES_VERSION,
         "loss": loss,
+        "attention": attention,
     }
     other = [
         f"{name} was {getattr(began, name)} and is now {value}"

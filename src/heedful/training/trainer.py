@@ -56,7 +56,7 @@ class BatchSource(Protocol):
 
     @property
     def micro_batch_tokens(self) -> int:
-        """Padded tokens per side and micro-batch."""
+        """Tokens per side and micro-batch."""
 
     def epoch(self, number: int) -> Sequence[Rows]:
         """Return the batches of an epoch; called once, before its first batch."""
@@ -129,7 +129,7 @@ class Trainer:
                 raise
             raise DeviceError(
                 f"the largest batch must fit into the memory of {self.model.device}, but "
-                f"{len(rows)} pairs ({self.batches.micro_batch_tokens:,} padded tokens a side) do "
+                f"{len(rows)} pairs ({self.batches.micro_batch_tokens:,} tokens a side) do "
                 f"not; lower train.micro_batch_tokens (it is {self.batches.micro_batch_tokens:,}; "
                 "batches stay the same, they are computed in more parts) or data.max_length."
             ) from error

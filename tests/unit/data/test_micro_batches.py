@@ -18,9 +18,9 @@ def useful_share(lengths, batch, shares):
     return sum(sum(lengths[row]) for row in batch) / (len(shares) * heaviest)
 
 
-@given(pairs, st.integers(1, 9), st.sampled_from([0.1, 1.0]))
-def test_every_pair_of_a_batch_stands_in_exactly_one_micro_batch(lengths, ranks, cost):
-    made = order(lengths, padding_cost=cost)
+@given(pairs, st.integers(1, 9), st.sampled_from([0.1, 1.0]), st.sampled_from([0, 12, 256]))
+def test_every_pair_of_a_batch_stands_in_exactly_one_micro_batch(lengths, ranks, cost, left_out):
+    made = order(lengths, padding_cost=cost, left_out=left_out)
     for batch in made.epoch(0):
         shares = made.cut(batch, ranks)
         assert len(shares) == ranks
@@ -35,6 +35,29 @@ def test_no_micro_batch_is_too_large_unless_it_is_one_pair(lengths, ranks):
         for rows in (rows for share in made.cut(batch, ranks) for rows in share):
             widest = max(max(lengths[row]) for row in rows)
             assert len(rows) == 1 or len(rows) * widest <= 100
+
+
+@given(pairs, st.integers(1, 5), st.sampled_from([5, 12, 256]))
+def test_padding_that_is_left_out_fills_no_micro_batch(lengths, ranks, left_out):
+    made = order(lengths, left_out=left_out)
+    for batch in made.epoch(0):
+        for rows in (rows for share in made.cut(batch, ranks) for rows in share):
+            widest = max(max(lengths[row]) for row in rows)
+            tokens = max(sum(lengths[row][side] for row in rows) for side in (0, 1))
+            computed = tokens if widest <= left_out else len(rows) * widest
+            assert len(rows) == 1 or computed <= 100
+
+
+def test_a_batch_without_padding_is_computed_at_once():
+    lengths = [pair for pair in text(8000) if max(pair) <= 100]
+    sizes = {"batch_tokens": 4096, "micro_batch_tokens": 4608}
+    with_padding, without = (order(lengths, left_out=left_out, **sizes) for left_out in (0, 256))
+    batches = with_padding.epoch(0)
+    assert all(len(with_padding.cut(batch, 1)[0]) > 1 for batch in batches)
+    assert all(len(without.cut(batch, 1)[0]) == 1 for batch in batches)
+    longest = without.largest()
+    assert max(sum(lengths[row][side] for row in longest) for side in (0, 1)) <= 4608
+    assert len(longest) >= len(with_padding.largest())
 
 
 @given(pairs)

@@ -16,15 +16,17 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.model.cpu.linear import has_onednn_kernel
-from heedful.model.cpu.unpadding import Packing, gather, repeat, scatter
+from heedful.model.cpu.unpadding import gather, repeat, scatter
+from heedful.model.inference.native.short_attention import (
+    Packings,
+    can_attend,
+    native_short_attention,
+)
 
 # Above this many keys memory traffic decides, and torch's fused kernel stores no weights. Chosen by
 # hand: measured was only that this kernel is the faster one at 30 keys (`use_cpu_kernel`).
 SHORT = 256
 _VECTOR = 32  # bf16 numbers
-
-# Positions of the real queries and of the real keys; None for padded rows.
-Packings = tuple[Packing | None, Packing | None]
 
 
 def use_cpu_kernel(x: Tensor, keys: int) -> bool:
@@ -54,6 +56,20 @@ def short_attention(
 
     Section 3.2. Returns no weights; `scaled_dot_product_attention` does.
     """
+    if can_attend(qkv):
+        return native_short_attention(qkv, kv, mask, heads, d_k, packings)
+    return plain_short_attention(qkv, kv, mask, heads, d_k, packings)
+
+
+def plain_short_attention(
+    qkv: Float[Tensor, "batch queries width"],
+    kv: Float[Tensor, "_ keys other"] | None,
+    mask: Bool[Tensor, "_ _ _ _"] | None,
+    heads: int,
+    d_k: int,
+    packings: Packings = (None, None),
+) -> Float[Tensor, "batch queries context"]:
+    """Compute the same by functions of torch, on padded rows."""
     found: Tensor = _ShortAttention.apply(qkv, kv, mask, heads, d_k, packings)
     return found
 

@@ -8,6 +8,7 @@ padded rows.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -42,6 +43,17 @@ class Packing:
     """
     origins: Int[Tensor, " places"]
     """Index of the token at each position; the first token at padding."""
+
+    @cached_property
+    def starts(self) -> Int[Tensor, " rows_and_one"]:
+        """Index of the first token of each row, and of one behind the last."""
+        counts = torch.bincount(self.places // self.time, minlength=self.rows)
+        return torch.cat((counts.new_zeros(1), counts.cumsum(0)))
+
+    @cached_property
+    def in_row(self) -> Int[Tensor, " tokens"]:
+        """Position of each token in its row."""
+        return self.places % self.time
 
     @classmethod
     def of(cls, real: Bool[Tensor, "rows time"]) -> "Packing | None":

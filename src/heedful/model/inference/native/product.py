@@ -36,7 +36,7 @@ _FUNCTIONS = (
     *("lanes", "can_multiply_bfloat16", "inputs_at_once", "most_levels", "memory_for"),
     "run_layers",
     *("log_probabilities", "product_rows", "best_of_rows", "best_continuations"),
-    "loss_rows",
+    *("loss_rows", "short_attention_memory", "short_attention", "short_attention_gradients"),
 )
 
 
@@ -57,8 +57,12 @@ def load_products() -> ctypes.CDLL:
         *(pointer, pointer, number, number, ctypes.c_float, number, number),
         *[pointer] * 4,
     ]
+    library.short_attention_memory.argtypes = [number] * 4
+    library.short_attention.argtypes = [pointer] * 3
+    library.short_attention_gradients.argtypes = [pointer] * 6
     for name in ("run_layers", *_FUNCTIONS[_FUNCTIONS.index("log_probabilities") :]):
         getattr(library, name).restype = None
+    library.short_attention_memory.restype = ctypes.c_size_t
     return library
 
 

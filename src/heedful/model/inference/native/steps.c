@@ -393,6 +393,8 @@ void product_rows(const Product *by, const float *x, int rows, int levels, int p
         multiply(by, put_rows(by, x, rows, levels, positive, bytes, largest), largest, rows, me, team, out);
     }
 }
+
+#include "short_attention.h"
 #endif
 
 #include "loss.h"

@@ -49,6 +49,10 @@ static inline Reals power_of_two(Reals x, Reals *exponent) { /* of whole numbers
     *exponent = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     return _mm512_scalef_ps(_mm512_set1_ps(1.0f), *exponent);
 }
+/* y, but zero where x is below `least`. */
+static inline Reals zero_below(Reals x, Reals least, Reals y) {
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, least, _CMP_NLT_UQ), y);
+}
 static inline __m256 eight_sums(Reals x) {
     return _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
 }
@@ -83,6 +87,9 @@ static inline Reals power_of_two(Reals x, Reals *exponent) { /* of whole numbers
     *exponent = _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     __m256i bits = _mm256_add_epi32(_mm256_cvtps_epi32(*exponent), _mm256_set1_epi32(127));
     return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 23));
+}
+static inline Reals zero_below(Reals x, Reals least, Reals y) {
+    return _mm256_and_ps(_mm256_cmp_ps(x, least, _CMP_NLT_UQ), y);
 }
 static inline __m256 eight_sums(Reals x) { return x; }
 static inline __m256 eight_largest(Reals x) { return x; }

@@ -1,0 +1,169 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.model.attention import causal_mask
+from heedful.model.cpu.attention import plain_short_attention, short_attention
+from heedful.model.cpu.unpadding import Packing
+from heedful.model.inference.native.short_attention import (
+    attention_kind,
+    can_attend,
+    native_short_attention,
+)
+
+CLOSE = {torch.float32: 2e-6, torch.bfloat16: 0.01}
+
+
+def prefixes(lengths, time):
+    """True at the first positions of each row."""
+    return torch.arange(time) < torch.tensor(lengths).unsqueeze(1)
+
+
+def tokens(real, packing, width, dtype):
+    shape = (*real.shape, width) if packing is None else (1, len(packing.places), width)
+    return torch.randn(shape).to(dtype).requires_grad_()
+
+
+def results(attend, leaves, mask, heads, d_k, packings, upstream=None):
+    """Context and gradients, and the upstream gradient, made where it is not given."""
+    context = attend(*leaves, mask, heads, d_k, packings)
+    upstream = torch.randn_like(context) if upstream is None else upstream
+    given = [leaf for leaf in leaves if leaf is not None]
+    return [context.detach(), *torch.autograd.grad(context, given, upstream)], upstream
+
+
+def distance(one, other):
+    return float((one.double() - other.double()).norm() / other.double().norm().clamp(min=1e-9))
+
+
+@given(
+    lengths=st.lists(st.integers(1, 37), min_size=1, max_size=5),
+    others=st.lists(st.integers(1, 70), min_size=5, max_size=5),
+    heads=st.integers(1, 3),
+    d_k=st.sampled_from([1, 5, 16, 24, 64]),
+    d_v=st.sampled_from([1, 7, 16, 40]),
+    cross=st.booleans(),
+    packed=st.booleans(),
+    mask=st.sampled_from(["none", "keys", "causal", "heads"]),
+    dtype=st.sampled_from([torch.float32, torch.bfloat16]),
+    seed=st.integers(0, 99),
+)
+def test_values_and_gradients_are_those_of_the_plain_twin(
+    lengths, others, heads, d_k, d_v, cross, packed, mask, dtype, seed
+):
+    torch.manual_seed(seed)
+    query_real = prefixes(lengths, max(lengths))
+    key_real = prefixes(others[: len(lengths)], max(others)) if cross else query_real
+    packings = (None, None)
+    if packed:
+        packings = Packing.of(query_real), Packing.of(key_real)
+    width, other = heads * d_k, heads * (d_k + d_v)
+    leaves = [tokens(query_real, packings[0], width if cross else width + other, dtype)]
+    leaves.append(tokens(key_real, packings[1], other, dtype) if cross else None)
+    queries, keys = query_real.size(1), key_real.size(1)
+    allowed = key_real[:, None, None]
+    if mask == "none" and not any(packings):
+        allowed = None
+    elif mask == "causal" and not cross:
+        allowed = allowed & causal_mask(queries)
+    elif mask == "heads":
+        by_head = torch.rand(len(lengths), heads, queries, keys) < 0.7
+        allowed = allowed & by_head.index_fill_(3, torch.tensor([0]), True)
+    found, upstream = results(native_short_attention, leaves, allowed, heads, d_k, packings)
+    plain, _ = results(plain_short_attention, leaves, allowed, heads, d_k, packings, upstream)
+    for one, other in zip(found, plain, strict=True):
+        assert one.dtype == other.dtype and one.shape == other.shape
+        # A single key has the weight one, so that queries and keys have no gradients.
+        apart = (one.double() - other.double()).norm()
+        assert apart <= CLOSE[dtype] * (other.double().norm() + upstream.double().norm())
+
+
+def test_the_number_of_threads_changes_nothing():
+    torch.manual_seed(1)
+    real = prefixes([9, 30, 1, 17, 30, 4], 30)
+    packing = Packing.of(real)
+    x = tokens(real, packing, 3 * 32, torch.float32)
+    rest = real[:, None, None], 2, 16, (packing, packing)
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            upstream = None if not found else found[0][1]
+            found.append(results(native_short_attention, (x, None), *rest, upstream))
+    finally:
+        torch.set_num_threads(before)
+    for one in found[1:]:
+        assert all(map(torch.equal, one[0], found[0][0]))
+
+
+def test_a_row_does_not_depend_on_those_beside_it():
+    torch.manual_seed(2)
+    x = torch.randn(3, 20, 3 * 32)
+    mask = prefixes([20, 7, 13], 20)[:, None, None]
+    together = native_short_attention(x, None, mask, 2, 16)
+    alone = native_short_attention(x[1:2], None, mask[1:2], 2, 16)
+    assert torch.equal(together[1], alone[0])
+
+
+def test_forbidden_keys_have_no_share_at_all():
+    x = torch.ones(1, 5, 3 * 16)
+    x[0, 3:] = float("inf")  # even these numbers would show in any sum
+    mask = (torch.arange(5) < 3).view(1, 1, 1, 5)
+    found = native_short_attention(x, None, mask, 1, 16)[0, :3]
+    assert not found.isfinite().any()  # zero times infinity is no number, as in the plain twin
+    x[0, 3:] = 1e30
+    found = native_short_attention(x, None, mask, 1, 16)[0, :3]
+    assert torch.equal(found, torch.ones(3, 16))
+
+
+def test_a_query_that_may_attend_to_nothing_is_no_number_as_in_the_plain_twin():
+    x = torch.randn(2, 4, 3 * 8)
+    mask = torch.ones(2, 1, 4, 4, dtype=torch.bool)
+    mask[1, 0, 2] = False
+    for attend in (native_short_attention, plain_short_attention):
+        assert attend(x, None, mask, 1, 8).isnan().nonzero()[:, :2].unique(dim=0).tolist() == [
+            [1, 2]
+        ]
+
+
+def test_long_rows_and_empty_ones():
+    torch.manual_seed(3)
+    real = prefixes([256, 0, 3], 256)
+    source = prefixes([5, 2, 0], 9)
+    packings = Packing.of(real), Packing.of(source)
+    leaves = [tokens(real, packings[0], 16, torch.float32)]
+    leaves.append(tokens(source, packings[1], 32, torch.float32))
+    found, _ = results(native_short_attention, leaves, None, 2, 8, packings)
+    assert all(part.isfinite().all() for part in found)
+    assert packings[0].starts.tolist() == [0, 256, 256, 259]
+    assert packings[1].starts.tolist() == [0, 5, 7, 7]
+    context, d_query, d_key_value = (part[0] for part in found)
+    assert not context[256:].any() and not d_query[256:].any()  # of no keys
+    assert not d_key_value[5:7].any()  # of no queries
+    assert context[:256].all() and d_key_value[:5].all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+def test_other_types_go_another_way(dtype):
+    assert not can_attend(torch.zeros(1, dtype=dtype))
+    x = torch.randn(1, 3, 24).to(dtype)
+    plain = plain_short_attention(x, None, None, 1, 8)
+    assert torch.equal(short_attention(x, None, None, 1, 8), plain)
+
+
+def test_without_compiled_functions_attention_is_plain(monkeypatch):
+    where = "heedful.model.inference.native.short_attention.native_products"
+    assert attention_kind(torch.device("cpu")) == "compiled" and can_attend(torch.zeros(1))
+    monkeypatch.setattr(where, lambda: None)
+    assert attention_kind(torch.device("cpu")) == "plain" and not can_attend(torch.zeros(1))
+
+
+def test_numbers_need_not_lie_side_by_side():
+    torch.manual_seed(4)
+    x = torch.randn(6, 2, 3 * 16).transpose(0, 1).requires_grad_()
+    upstream = torch.randn(6, 2, 16).transpose(0, 1)
+    mask = torch.ones(6, 2, dtype=torch.bool).t()[:, None, None]
+    found, _ = results(native_short_attention, (x, None), mask, 1, 16, (None, None), upstream)
+    plain, _ = results(plain_short_attention, (x, None), mask, 1, 16, (None, None), upstream)
+    assert all(distance(*pair) < 1e-6 for pair in zip(found, plain, strict=True))
