@@ -110,8 +110,8 @@ class TrainingPairs:
         s, t = self._order.source_lengths[rows], self._order.target_lengths[rows]
         if max(s.max(), t.max()) > self._left_out:
             return batch
-        work = (int(each.sum()) for each in (s, t, s * s, t * t, t * s))
-        return replace(batch, work_without_padding=tuple(work))
+        source, target, *pairs = (int(each.sum()) for each in (s, t, s * s, t * t, t * s))
+        return replace(batch, work_without_padding=(source, target, pairs[0], pairs[1], pairs[2]))
 
     def describe(self, rows: list[int]) -> list[dict[str, Any]]:
         """Show pairs as subwords, for the report of a batch with a non-finite loss."""

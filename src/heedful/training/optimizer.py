@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
+from torch.optim.adamw import adamw
+from torch.optim.sgd import sgd
 
 from heedful.model.norm import running_averages
 
 if TYPE_CHECKING:
     from heedful.config.train import TrainConfig
 
-# The moments in a checkpoint, and torch's names for them.
-_ADAM = {"first": "exp_avg", "second": "exp_avg_sq"}
-_MOMENTUM = {"momentum": "momentum_buffer"}
+# The moments of each rule, by their names in a checkpoint.
+_ADAM = ("first", "second")
+_MOMENTUM = ("momentum",)
 
 
 class MixedPrecisionOptimizer:
@@ -54,7 +56,8 @@ class MixedPrecisionOptimizer:
     Notes
     -----
     Tied weights are one parameter and are counted, updated and saved once. Both rules are torch's
-    fused kernels; AdamW without decay is Adam.
+    fused kernels, called as functions: its classes import its compiler, which takes over a second;
+    AdamW without decay is Adam.
     """
 
     def __init__(
@@ -89,33 +92,16 @@ class MixedPrecisionOptimizer:
                     buffer.data = buffer.data.to(torch.bfloat16)
         self.zero_grad()
         self.steps = 0
-        self.weight_decay = 0.0
-        self._moments: dict[str, str] = {}
-        self.torch_optimizer: torch.optim.Optimizer
-        if optimizer == "adam":
-            self._moments = _ADAM
-            self.torch_optimizer = torch.optim.AdamW(
-                self.masters,
-                lr=0.0,
-                betas=(beta1, beta2),
-                eps=epsilon,
-                weight_decay=weight_decay,
-                fused=True,
-            )
-        else:
-            if momentum:
-                self._moments = _MOMENTUM
-            # torch's decay of SGD goes through the momentum, so it is done here
-            self.weight_decay = weight_decay
-            self.torch_optimizer = torch.optim.SGD(
-                self.masters, lr=0.0, momentum=momentum, nesterov=nesterov, fused=True
-            )
+        self.optimizer = optimizer
+        self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
+        self.momentum, self.nesterov, self.weight_decay = momentum, nesterov, weight_decay
         self.averages: list[Tensor] = []
         if ema_decay is not None:
             self.averages = [master.detach().clone() for master in self.masters]
+        kinds = _ADAM if optimizer == "adam" else _MOMENTUM if momentum else ()
         # There from the start, so that a lack of memory for them shows before the first step.
-        for master in self.masters:
-            self._remember(master, {kind: torch.zeros_like(master) for kind in self._moments})
+        self._moments = {kind: [torch.zeros_like(one) for one in self.masters] for kind in kinds}
+        self._counters = self._count(0)
 
     @classmethod
     def of(
@@ -260,19 +246,51 @@ class MixedPrecisionOptimizer:
         -----
         Resets the sums. torch scales the gradients in the pass it makes anyway.
         """
-        device = self.gradients[0].device
         # torch's fused kernels divide the gradients by `grad_scale`
-        self.torch_optimizer.grad_scale = torch.tensor(1.0 / scale, device=device)  # type: ignore[attr-defined]
-        for group in self.torch_optimizer.param_groups:
-            group["lr"] = learning_rate
-        if self.weight_decay:
-            with torch.no_grad():
-                torch._foreach_mul_(self.masters, 1.0 - learning_rate * self.weight_decay)
-        self.torch_optimizer.step()
+        grad_scale = torch.tensor(1.0 / scale, device=self.gradients[0].device)
+        with torch.no_grad():
+            if self.optimizer == "adam":
+                self._step_of_adam(learning_rate, grad_scale)
+            else:
+                self._step_of_sgd(learning_rate, grad_scale)
         self.steps += 1
         self.zero_grad()
         self._average()
         self._copy()
+
+    def _step_of_adam(self, learning_rate: float, grad_scale: Tensor) -> None:
+        """Change the masters by Adam, which AdamW without decay is."""
+        adamw(
+            *(self.masters, self.gradients, self._moments["first"], self._moments["second"]),
+            *([], self._counters),
+            fused=True,
+            grad_scale=grad_scale,
+            amsgrad=False,
+            beta1=self.beta1,
+            beta2=self.beta2,
+            lr=learning_rate,
+            weight_decay=self.weight_decay,
+            eps=self.epsilon,
+            maximize=False,
+        )
+
+    def _step_of_sgd(self, learning_rate: float, grad_scale: Tensor) -> None:
+        """Change the masters by SGD."""
+        if self.weight_decay:  # torch's decay of SGD goes through the momentum, so it is done here
+            torch._foreach_mul_(self.masters, 1.0 - learning_rate * self.weight_decay)
+        momentum: list[Tensor | None] = [None] * len(self.masters)
+        momentum[:] = self._moments.get("momentum", momentum)
+        sgd(
+            *(self.masters, self.gradients, momentum),
+            fused=True,
+            grad_scale=grad_scale,
+            weight_decay=0.0,
+            momentum=self.momentum,
+            lr=learning_rate,
+            dampening=0.0,
+            nesterov=self.nesterov,
+            maximize=False,
+        )
 
     def zero_grad(self) -> None:
         """
@@ -341,9 +359,10 @@ class MixedPrecisionOptimizer:
         if self.averages:
             for name, master in zip(self.names, self.masters, strict=True):
                 moments[f"master.{name}"] = master.detach()
-        for name, master in zip(self.names, self.masters, strict=True):
-            for kind, key in self._moments.items():
-                moments[f"{kind}.{name}"] = self.torch_optimizer.state[master][key]
+        for kind, tensors in self._moments.items():
+            moments |= {
+                f"{kind}.{name}": one for name, one in zip(self.names, tensors, strict=True)
+            }
         return moments
 
     def load(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], step: int) -> None:
@@ -370,21 +389,19 @@ class MixedPrecisionOptimizer:
                 master.copy_(moments.get(f"master.{name}", weights[name]))
                 if self.averages:
                     self.averages[index].copy_(weights[name])
-                if not moments:
-                    continue
-                stored = {kind: moments[f"{kind}.{name}"] for kind in self._moments}
-                self._remember(
-                    master, {k: v.to(master.device, copy=True) for k, v in stored.items()}, step
-                )
+                if moments:
+                    for kind, tensors in self._moments.items():
+                        tensors[index].copy_(moments[f"{kind}.{name}"])
+        if moments:
+            self._counters = self._count(step)
         self.steps = step
         self._copy()
 
-    def _remember(self, master: Tensor, moments: Mapping[str, Tensor], step: int = 0) -> None:
-        """Set the moments of one weight, and Adam's counter."""
-        state = {key: moments[kind] for kind, key in self._moments.items()}
-        if self._moments is _ADAM:
-            state["step"] = torch.tensor(float(step), device=master.device)
-        self.torch_optimizer.state[master] = state
+    def _count(self, step: int) -> list[Tensor]:
+        """Set Adam's counter of each weight."""
+        if self.optimizer != "adam":
+            return []
+        return [torch.tensor(float(step), device=master.device) for master in self.masters]
 
     @torch.no_grad()
     def _average(self) -> None:
