@@ -11,7 +11,7 @@ import torch
 
 from heedful.config.recipes import recipe_names
 from heedful.model.inference.native.loss import softmax_kind
-from heedful.model.inference.native.short_attention import attention_kind
+from heedful.model.inference.native.product import kernels_kind
 from heedful.search.beam import beam_search
 from heedful.search.greedy import greedy_search
 from heedful.search.length import LengthPenalty
@@ -49,7 +49,7 @@ def test_a_run_folder_holds_what_was_promised(trained):
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "batches": 2,
         "loss": softmax_kind(torch.device("cpu")),
-        "attention": attention_kind(torch.device("cpu")),
+        "kernels": kernels_kind(torch.device("cpu")),
     }
     lines = [json.loads(line) for line in (trained / "log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines if "bleu" in line] == [12, 24]

@@ -74,8 +74,8 @@ class MachineSettings:
     """Version of the batching algorithm; 1 for runs that do not say."""
     loss: str = "plain"
     """How the softmax of the loss is computed, 'compiled' or 'plain'; plain if a run is silent."""
-    attention: str = "plain"
-    """The same of attention in training."""
+    kernels: str = "plain"
+    """The same of attention and dropout in training."""
 
 
 @dataclass(frozen=True)

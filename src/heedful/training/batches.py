@@ -152,4 +152,4 @@ def _leaves_out(config: RunConfig, machine_settings: MachineSettings) -> int:
     by_products &= attention.score != "additive" and attention.window is None
     if {model.encoder, model.decoder} != {"transformer"} or not by_products:
         return 0
-    return SHORT if machine_settings.attention == "compiled" else 0
+    return SHORT if machine_settings.kernels == "compiled" else 0

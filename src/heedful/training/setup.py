@@ -27,7 +27,7 @@ from heedful.machine.devices import (
     resolve_threads,
 )
 from heedful.model.inference.native.loss import softmax_kind
-from heedful.model.inference.native.short_attention import attention_kind
+from heedful.model.inference.native.product import kernels_kind
 from heedful.preparation.find_training_data import find_training_data
 from heedful.preparation.raw_text import RawText
 from heedful.preparation.training_data import Files, Say, Sizes, TrainingData, without_keys
@@ -373,7 +373,7 @@ def _detect_settings(config: RunConfig, ranks: RankGroup) -> MachineSettings:
         instruction_set(device),
         BATCHES_VERSION,
         softmax_kind(device),
-        attention_kind(device),
+        kernels_kind(device),
     )
 
 
@@ -383,16 +383,16 @@ def resumed_settings(folder: RunFolder, setup: TrainingSetup, ranks: RankGroup) 
     try:
         device = resolve_device(began.device)
         here, loss = instruction_set(device), softmax_kind(device)
-        attention = attention_kind(device)
+        kernels = kernels_kind(device)
     except DeviceError:
-        here, loss, attention = "not here", began.loss, began.attention
+        here, loss, kernels = "not here", began.loss, began.kernels
     now = {
         "ranks": ranks.world,
         "torch": torch.__version__,
         "instructions": here,
         "batches": BATCHES_VERSION,
         "loss": loss,
-        "attention": attention,
+        "kernels": kernels,
     }
     other = [
         f"{name} was {getattr(began, name)} and is now {value}"

@@ -2,10 +2,11 @@
 Dropout with cheap random numbers on CPUs.
 
 ``torch.nn.functional.dropout`` draws one double per element on a processor; measured on a small
-model that is a seventh of a training step. Here sixteen random bits decide about an element, four
-elements to one 64-bit number of a counter-free generator. The generator is seeded anew in each call
-from torch's own, so ``torch.manual_seed`` makes everything repeatable and nothing else has to be
-saved. On other devices torch's kernel is used.
+model that is a seventh of a training step. Here sixteen random bits decide about an element: of
+Philox in a compiled function that draws, scales and adds in one pass
+(`heedful.model.inference.native.dropout`), or of numpy's SFC64 where there is none. The generator
+is seeded anew in each call from torch's own, so ``torch.manual_seed`` makes everything repeatable
+and nothing else has to be saved. On other devices torch's kernel is used.
 """
 
 from typing import Any
@@ -16,21 +17,26 @@ from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
 from heedful.errors import SettingError
+from heedful.model.inference.native.dropout import can_thin, native_add_thinned
 
 _LEVELS = 1 << 16
+
+
+def draw_seed() -> int:
+    """Draw a seed of 63 bits from torch's default generator."""
+    return int(torch.randint(torch.iinfo(torch.int64).max, ()).item())
 
 
 def keep_mask(shape: torch.Size, probability: float) -> UInt8[Tensor, "*shape"]:
     """
     Draw a mask of the elements to keep, on the CPU.
 
-    SFC64 passes the usual statistical test batteries and produces several GB/s on one core; one
-    63-bit draw from torch's default generator seeds it. numpy compares 16-bit integers ten times as
-    fast as torch, and torch multiplies by bytes several times as fast as by booleans.
+    SFC64 passes the usual statistical test batteries and produces several GB/s on one core. numpy
+    compares 16-bit integers ten times as fast as torch, and torch multiplies by bytes several times
+    as fast as by booleans.
     """
     count = shape.numel()
-    seed = int(torch.randint(torch.iinfo(torch.int64).max, ()).item())
-    words = np.random.SFC64(seed).random_raw((count + 3) // 4)
+    words = np.random.SFC64(draw_seed()).random_raw((count + 3) // 4)
     threshold = round(probability * _LEVELS) - _LEVELS // 2
     kept = words.view(np.int16)[:count] >= threshold
     return torch.from_numpy(kept.view(np.uint8)).view(shape)
@@ -96,9 +102,12 @@ class Dropout(nn.Module):
 
     def _add(self, x: Tensor | None, y: Tensor) -> Tensor:
         """Draw the mask and add, on a CPU."""
-        kept_share = 1.0 - round(self.probability * _LEVELS) / _LEVELS
+        threshold = round(self.probability * _LEVELS)
+        scale = 1.0 / (1.0 - threshold / _LEVELS)
+        if can_thin(x, y):
+            return native_add_thinned(x, y, draw_seed(), threshold, scale)
         keep = keep_mask(y.shape, self.probability)
-        out: Tensor = _AddThinned.apply(x, y, keep, 1.0 / kept_share)
+        out: Tensor = _AddThinned.apply(x, y, keep, scale)
         return out
 
     def extra_repr(self) -> str:

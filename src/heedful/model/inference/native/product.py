@@ -36,7 +36,8 @@ _FUNCTIONS = (
     *("lanes", "can_multiply_bfloat16", "inputs_at_once", "most_levels", "memory_for"),
     "run_layers",
     *("log_probabilities", "product_rows", "best_of_rows", "best_continuations"),
-    *("loss_rows", "short_attention_memory", "short_attention", "short_attention_gradients"),
+    *("loss_rows", "add_thinned"),
+    *("short_attention_memory", "short_attention", "short_attention_gradients"),
 )
 
 
@@ -56,6 +57,10 @@ def load_products() -> ctypes.CDLL:
     library.loss_rows.argtypes = [
         *(pointer, pointer, number, number, ctypes.c_float, number, number),
         *[pointer] * 4,
+    ]
+    library.add_thinned.argtypes = [
+        *(pointer, pointer, ctypes.c_int64, ctypes.c_uint64, number, ctypes.c_float),
+        *(number, number, pointer),
     ]
     library.short_attention_memory.argtypes = [number] * 4
     library.short_attention.argtypes = [pointer] * 3
@@ -78,6 +83,11 @@ def _products() -> tuple[ctypes.CDLL | None, str]:
 def native_products() -> ctypes.CDLL | None:
     """Return the compiled functions, or None if there are none."""
     return _products()[0]
+
+
+def kernels_kind(device: torch.device) -> str:
+    """Name the way of attention and dropout in training: compiled, or plain; numbers differ."""
+    return "compiled" if device.type == "cpu" and native_products() is not None else "plain"
 
 
 def why_not_native() -> str:

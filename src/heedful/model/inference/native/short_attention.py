@@ -36,11 +36,6 @@ class _AttentionStruct(ctypes.Structure):
     )
 
 
-def attention_kind(device: torch.device) -> str:
-    """Name the way of short attention on a device: compiled, or plain; their last digits differ."""
-    return "compiled" if device.type == "cpu" and native_products() is not None else "plain"
-
-
 def can_attend(x: Tensor) -> bool:
     """Decide whether there are compiled functions for tensors of this device and type."""
     return x.device.type == "cpu" and x.dtype in _TYPES and native_products() is not None

@@ -394,6 +394,7 @@ void product_rows(const Product *by, const float *x, int rows, int levels, int p
     }
 }
 
+#include "dropout.h"
 #include "short_attention.h"
 #endif
 
