@@ -88,6 +88,8 @@ static void read_tokens(const void *numbers, int64_t first, int count, int apart
                         int filled, int filled_count, int is_fp32, float factor, float *to) {
     for (int token = 0; token < count; token++, to += filled) {
         size_t at = (size_t)(first + token) * (size_t)apart + (size_t)head * (size_t)width;
+        const char *next = (const char *)numbers + (at + (size_t)width) * (is_fp32 ? 4 : 2);
+        for (int i = 0; i < width * (is_fp32 ? 4 : 2); i += 64) __builtin_prefetch(next + i);
         if (is_fp32)
             for (int i = 0; i < width; i++) to[i] = factor * ((const float *)numbers)[at + i];
         else
