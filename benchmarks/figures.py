@@ -188,8 +188,6 @@ def _of_speed() -> dict[str, str]:
     attention = profile["bmm"] + profile["_softmax"]
     return {
         "training.ratio": f"{rates['heedful'] / rates['joey']:.1f}",
-        "training.ours": f"{rates['heedful']:,.0f}",
-        "training.joey": f"{rates['joey']:,.0f}",
         "step.ratio": f"{bf16['ratio']:.1f}",
         "step.share": f"{100 * bf16['ours']['share']:.0f}",
         "step.peer-share": f"{100 * bf16['peer']['share']:.0f}",
