@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from heedful.model.inference.native.variants import VARIANTS
+from heedful.model.native.variants import VARIANTS
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import torch
-from heedful.model.inference.native.product import NativeInt8Linear, native_products
+from heedful.model.native.product import NativeInt8Linear, native_products
 from heedful.model.inference.quantized import Int8Linear
 print(native_products()._name)
 weight, x = torch.randn(64, 32), torch.randn(5, 32)
@@ -56,7 +56,7 @@ def test_the_wheel_runs_8_bits_without_a_compiler(tmp_path):
         cwd=tmp_path,
         env=os.environ | variables,
     )
-    assert done.stdout.startswith(f"{tmp_path}/installed/heedful/model/inference/native/steps-")
+    assert done.stdout.startswith(f"{tmp_path}/installed/heedful/model/native/steps-")
     assert done.stderr == ""
     assert not (tmp_path / "cache").exists()
 

@@ -10,10 +10,10 @@ import torch
 from heedful._version import __version__
 from heedful.analysis.training_cost import training_cost
 from heedful.machine.devices import describe_machine
+from heedful.model import native
 from heedful.model.build import parameter_count
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.inference import native
-from heedful.model.inference.native.product import (
+from heedful.model.native.product import (
     can_multiply_bf16,
     native_products,
     why_not_native,

@@ -5,7 +5,7 @@ import time
 import torch
 
 from heedful.machine.benchmark import measured_rates
-from heedful.model.inference.native.product import NativeInt8Linear, native_products
+from heedful.model.native.product import NativeInt8Linear, native_products
 
 # As for the other precisions, `heedful.machine.benchmark`.
 _ROWS, _IN, _OUT = 2048, 512, 2048

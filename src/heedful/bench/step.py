@@ -32,7 +32,7 @@ class FixedBatch:
 
     `micro_batch_tokens`: padded tokens computed at once; all when None.
 
-    Pairs of similar length are grouped, as in training.
+    Pairs of similar length are grouped, as in training where padding is computed.
     """
 
     def __init__(

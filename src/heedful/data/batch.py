@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 # Positions of source and target, then query-key pairs of the three kinds of attention.
-Work = tuple[int, int, int, int, int]
+BatchWork = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class Batch:
     target_tokens: int
     """Real tokens, without padding."""
 
-    work_without_padding: Work | None = None
+    work_without_padding: BatchWork | None = None
     """What is computed where padding is left out; None where it is computed too."""
 
     @property
-    def work(self) -> Work:
+    def work(self) -> BatchWork:
         """What is computed."""
         if self.work_without_padding is not None:
             return self.work_without_padding

@@ -10,7 +10,7 @@ device, or on how many processes train. `heedful.data.micro_batches` then cuts i
         counting real tokens:    next pairs until `batch_tokens`       lengths mixed, as in the text
         counting padded tokens:  buckets of similar length ── blocks of `block_tokens`
                                  ── shuffled ── batch_tokens / block_tokens blocks a step
-    each batch ── cut into micro-batches of similar lengths ── one share a rank
+    each batch ── cut into micro-batches ── one share a rank
 """
 
 import math
@@ -37,7 +37,8 @@ class BatchOrder:
     The batches of each epoch, as a pure function of (seed, epoch) (section 5.1).
 
     A batch holds about `batch_tokens` tokens of its larger side, mixed in length. The paper's
-    “batched together by approximate sequence length” holds for micro-batches only.
+    “batched together by approximate sequence length” holds for micro-batches only, and not where
+    padding is left out.
     """
 
     source_lengths: Lengths
@@ -59,7 +60,7 @@ class BatchOrder:
     padding_cost: float = 1.0
     """Cost of computing a padding position, relative to a real token."""
     left_out: int = 0
-    """Rows of at most so many tokens are computed without padding; 0 for none."""
+    """Rows of at most this many tokens are computed without padding; 0 for none."""
 
     def epoch(self, number: int) -> list[Rows]:
         """Return the batches of an epoch as indices of pairs; each pair of its mixture once."""

@@ -1,5 +1,5 @@
 """
-Micro-batches of similar lengths, distributed over ranks.
+Micro-batches, distributed over ranks; of similar lengths where padding is computed.
 
 A micro-batch is as wide as its longest source and its longest target; what shorter pairs leave free
 is padding. Cutting changes what is computed at once, never what is added up.
@@ -45,7 +45,7 @@ class _Part:
         self, rows: Rows, source: Lengths, target: Lengths, padding_cost: float, left_out: int
     ) -> None:
         self.rows, self.source, self.target = rows, source, target
-        self.given = padding_cost, left_out
+        self.of_padding = padding_cost, left_out
         longest = int(max(source.max(), target.max()))
         leaves_out = longest <= left_out
         self.padding_cost = _COST_OF_LEFT_OUT if leaves_out else padding_cost
@@ -87,7 +87,7 @@ class _Part:
         """Cut where that saves most padding, or in halves if it saves nothing."""
         order, place, _ = self._best_cut
         return [
-            _Part(self.rows[chosen], self.source[chosen], self.target[chosen], *self.given)
+            _Part(self.rows[chosen], self.source[chosen], self.target[chosen], *self.of_padding)
             for chosen in (order[:place], order[place:])
         ]
 
@@ -104,7 +104,7 @@ def cut_batch(
     """
     Cut a batch into micro-batches and return one list per rank.
 
-    `left_out`: rows of at most so many tokens are computed without padding.
+    `left_out`: rows of at most this many tokens are computed without padding.
     """
     # Cutting continues while a micro-batch exceeds `micro_batch_tokens` computed tokens per side,
     # while a cut saves more padding than a micro-batch costs, and while one rank has clearly more

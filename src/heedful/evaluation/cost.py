@@ -32,7 +32,7 @@ class Work:
 
     source: Number
     target: Number
-    """Positions of either side, padding included."""
+    """Positions of either side, padding included unless it is left out."""
     predicted: Number
     """Target positions with an output projection, without padding in training."""
     source_source: Number

@@ -125,9 +125,9 @@ def unpad(
 
     Notes
     -----
-    Only attention needs rows, so a processor computes everything else for the real tokens alone:
-    with oneDNN, at most 256 keys, and padding of more than 3 % of the positions. Results are equal
-    (`heedful.model.cpu.unpadding`).
+    Only attention needs to know rows, so a processor computes everything else for the real tokens
+    alone: with oneDNN, at most 256 keys, and padding of more than 3 % of the positions. Results are
+    equal (`heedful.model.cpu.unpadding`).
     """
     packing = None if real is None or not use_cpu_kernel(x, keys) else Packing.of(real)
     return (x, None) if packing is None else (packing.pack(x), packing)

@@ -1,14 +1,13 @@
 """
 Streamed responses: one line of JSON per event.
 
-The worker thread reports every step. The newest steps wait here until the client has read those
-before. So a search that is over in a moment can still be followed, and a slow client gets fewer
-steps and costs no more memory.
+The worker thread reports every step. Some wait here until the client has read those before; of a
+sentence always the newest. So a search that is over in a moment can still be followed, and a slow
+client gets fewer steps and costs no more memory.
 """
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -33,11 +32,11 @@ from heedful.translation.result import Translation
 
 # Seconds between writes: fifty a second look continuous, more would only cost time.
 _BETWEEN_WRITES = 0.02
-# Steps that wait at most: all of a sentence that is searched alone, some where many are.
+# Where this many wait, only the newest of a sentence is kept.
 _WAITING_STEPS = 64
 
-# The number of a sentence, what the observer saw of it, and its finished hypotheses.
-_Step = tuple[int, Snapshot, tuple[HypothesisView, ...]]
+# What the observer saw of a sentence, and its finished hypotheses.
+_Step = tuple[Snapshot, tuple[HypothesisView, ...]]
 
 
 class Stream:
@@ -45,8 +44,8 @@ class Stream:
 
     def __init__(self, service: Service, route: ModelRoute, search: Search) -> None:
         self.service, self.route, self.search = service, route, search
-        # Each step with the hypotheses that were over by then: one of them may still be the best.
-        self._steps: deque[_Step] = deque(maxlen=_WAITING_STEPS)
+        # By sentence, with the hypotheses that were over by then: one may still be the best.
+        self._steps: dict[int, list[_Step]] = {}
         # By sentence, without their end symbols.
         self._over: dict[int, tuple[HypothesisView, ...]] = {}
         # Finished sentences, converted to JSON only when the client reads: attention is large.
@@ -117,15 +116,20 @@ class Stream:
         if snapshot.group == 0:
             ended = (replace(seen, tokens=seen.tokens[:-1]) for seen in snapshot.ended)
             self._over[number] = (*self._over.get(number, ()), *ended, *snapshot.cut)
-            self._steps.append((number, snapshot, self._over[number]))
+            steps = self._steps  # the event loop may take them and leave an empty dict
+            waiting = sum(map(len, steps.values()))
+            kept = steps.get(number, []) if waiting < _WAITING_STEPS else []
+            steps[number] = [*kept, (snapshot, self._over[number])]
             self._loop.call_soon_threadsafe(self._news.set)
 
     async def _lines(self) -> AsyncIterator[bytes]:
         """Write pending events: newest steps, then finished sentences, whose steps were before."""
         done, self._done = self._done, []
-        for _ in range(len(self._steps)):
-            if event := self._step_event(*self._steps.popleft()):
-                yield _line(event)
+        steps, self._steps = self._steps, {}
+        for number, of_sentence in sorted(steps.items()):
+            for step in of_sentence:
+                if event := self._step_event(number, *step):
+                    yield _line(event)
         for one in done:
             if self.search.attention:
                 yield await asyncio.to_thread(self._sentence_line, *one)

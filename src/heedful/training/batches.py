@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from heedful.config.schema import RunConfig
+import torch
+
 from heedful.data.batch import Batch, Collator
 from heedful.data.batching import BatchOrder
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.encoded.sampled import sampled_epoch
 from heedful.data.micro_batches import PADDING_COST_CPU, MicroBatches, Rows
 from heedful.data.mixing import JoinedPairs, Mixture
-from heedful.model.cpu.attention import SHORT
+from heedful.model.cpu.attention import SHORT, use_cpu_kernel
 from heedful.runs.run import MachineSettings, Run
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.training.distributed import RankGroup
@@ -85,7 +86,7 @@ class TrainingPairs:
         self._pairs, self._run, self._collator = pairs, run, collator
         self._mixture, self._sampler = mixture, sampler
         self._is_cpu = machine_settings.device == "cpu"
-        self._left_out = _leaves_out(run.config, machine_settings)
+        self._left_out = _leaves_out(run, machine_settings)
         self._order = self._batch_order()
 
     def epoch(self, number: int) -> Sequence[Rows]:
@@ -145,11 +146,14 @@ class TrainingPairs:
         )
 
 
-def _leaves_out(config: RunConfig, machine_settings: MachineSettings) -> int:
+def _leaves_out(run: Run, machine_settings: MachineSettings) -> int:
     """Return the length up to which rows are computed without padding; 0 for none."""
-    model, attention = config.model, config.model.attention
+    model, attention = run.config.model, run.config.model.attention
     by_products = (attention.encoder, attention.decoder) == ("attention", "attention")
     by_products &= attention.score != "additive" and attention.window is None
     if {model.encoder, model.decoder} != {"transformer"} or not by_products:
         return 0
-    return SHORT if machine_settings.kernels == "compiled" else 0
+    dtype = torch.bfloat16 if machine_settings.precision == "bf16" else torch.float32
+    number = torch.zeros(1, dtype=dtype)
+    is_left_out = machine_settings.kernels == "compiled" and use_cpu_kernel(number, SHORT)
+    return SHORT if is_left_out else 0

@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.model.cpu.linear import bias_gradient, linear_forward, matmul
-from heedful.model.inference.native.loss import subtracted_softmax
+from heedful.model.native.loss import subtracted_softmax
 from heedful.model.output import chunk_rows, logits
 
 # Probabilities of this many rows are kept until their part of the weight's gradient is computed:

@@ -26,8 +26,8 @@ from heedful.machine.devices import (
     resolve_device,
     resolve_threads,
 )
-from heedful.model.inference.native.loss import softmax_kind
-from heedful.model.inference.native.product import kernels_kind
+from heedful.model.native.loss import softmax_kind
+from heedful.model.native.product import kernels_kind
 from heedful.preparation.find_training_data import find_training_data
 from heedful.preparation.raw_text import RawText
 from heedful.preparation.training_data import Files, Say, Sizes, TrainingData, without_keys

@@ -27,11 +27,11 @@ class StepTotals(NamedTuple):
     """Real tokens."""
     source_places: float = 0.0
     target_places: float = 0.0
-    """Positions computed, padding included."""
+    """Positions computed, padding included unless it is left out."""
     encoder_pairs: float = 0.0
     decoder_pairs: float = 0.0
     cross_pairs: float = 0.0
-    """Query-key pairs, padding included."""
+    """Query-key pairs, padding included unless it is left out."""
     stop_signals: float = 0.0
     """Number of ranks that got a signal to stop."""
     time_over: float = 0.0
@@ -69,7 +69,7 @@ class LogSums(NamedTuple):
     source_tokens: float = 0.0
     """Real tokens."""
     padded_tokens: float = 0.0
-    """Positions computed on both sides, padding included."""
+    """Positions computed on both sides, padding included unless it is left out."""
     seconds: float = 0.0
     """Time in steps."""
     penalty: float = 0.0
@@ -111,11 +111,11 @@ class Counters:
     """Real tokens trained on."""
     source_places: int = 0
     target_places: int = 0
-    """Positions computed, padding included."""
+    """Positions computed, padding included unless it is left out."""
     encoder_pairs: int = 0
     decoder_pairs: int = 0
     cross_pairs: int = 0
-    """Query-key pairs, padding included."""
+    """Query-key pairs, padding included unless it is left out."""
     seconds: float = 0.0
     """Time over all sittings."""
 

@@ -21,7 +21,7 @@ from heedful.errors import ArgumentError, DeviceError
 from heedful.machine.benchmark import resolve_precision
 from heedful.machine.devices import has_int8, resolve_device, resolve_threads
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.inference.native.product import why_not_native
+from heedful.model.native.product import why_not_native
 from heedful.runs.run import Run
 from heedful.search.coverage import check_coverage
 from heedful.search.ensemble import Ensemble

@@ -1,1 +1,1 @@
-"""CPU kernels for training."""
+"""CPU kernels for training, compiled ones beside plain ones."""

@@ -2,10 +2,11 @@
 A CPU attention kernel for short sequences, with explicit gradients.
 
 The same numbers as `heedful.model.attention.scaled_dot_product_attention`, with fewer passes over
-memory: one copy puts the heads before the positions, and on the way back one buffer takes the
-gradients of queries, keys and values side by side, as the projection left them. In bf16 the keys
-are padded to whole vectors, because torch's softmax computes the last few columns of a row one by
-one, four times as slowly.
+memory: by a compiled function (`heedful.model.cpu.compiled_attention`), or where there is none, by
+functions of torch on padded rows. For these one copy puts the heads before the positions, and on
+the way back one buffer takes the gradients of queries, keys and values side by side, as the
+projection left them. In bf16 the keys are padded to whole vectors, because torch's softmax computes
+the last few columns of a row one by one, four times as slowly.
 """
 
 import math
@@ -15,13 +16,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.model.cpu.linear import has_onednn_kernel
-from heedful.model.cpu.unpadding import gather, repeat, scatter
-from heedful.model.inference.native.short_attention import (
+from heedful.model.cpu.compiled_attention import (
     Packings,
     can_attend,
     native_short_attention,
 )
+from heedful.model.cpu.linear import has_onednn_kernel
+from heedful.model.cpu.unpadding import gather, repeat, scatter
 
 # Above this many keys memory traffic decides, and torch's fused kernel stores no weights. Chosen by
 # hand: measured was only that this kernel is the faster one at 30 keys (`use_cpu_kernel`).
@@ -33,8 +34,8 @@ def use_cpu_kernel(x: Tensor, keys: int) -> bool:
     """
     Decide whether to use this kernel.
 
-    For a whole training step of a small model it is 2.8 times as fast as torch's fused kernel at 30
-    tokens.
+    For a whole training step of a small model the plain one was 2.8 times as fast as torch's fused
+    kernel at 30 tokens.
     """
     return keys <= SHORT and has_onednn_kernel(x)
 
@@ -56,7 +57,7 @@ def short_attention(
 
     Section 3.2. Returns no weights; `scaled_dot_product_attention` does.
     """
-    if can_attend(qkv):
+    if can_attend(qkv, kv, mask, packings):
         return native_short_attention(qkv, kv, mask, heads, d_k, packings)
     return plain_short_attention(qkv, kv, mask, heads, d_k, packings)
 

@@ -4,7 +4,7 @@ Dropout with cheap random numbers on CPUs.
 ``torch.nn.functional.dropout`` draws one double per element on a processor; measured on a small
 model that is a seventh of a training step. Here sixteen random bits decide about an element: of
 Philox in a compiled function that draws, scales and adds in one pass
-(`heedful.model.inference.native.dropout`), or of numpy's SFC64 where there is none. The generator
+(`heedful.model.cpu.compiled_dropout`), or of numpy's SFC64 where there is none. The generator
 is seeded anew in each call from torch's own, so ``torch.manual_seed`` makes everything repeatable
 and nothing else has to be saved. On other devices torch's kernel is used.
 """
@@ -17,7 +17,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
 from heedful.errors import SettingError
-from heedful.model.inference.native.dropout import can_thin, native_add_thinned
+from heedful.model.cpu.compiled_dropout import can_thin, native_add_thinned
 
 _LEVELS = 1 << 16
 

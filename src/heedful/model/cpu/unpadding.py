@@ -3,8 +3,8 @@ Unpadding: everything but attention computed without padding.
 
 Rows of a batch differ in length, and products, norms and dropout of a position need no other
 position. So on a processor a stack keeps only the real tokens, one after the other as in one long
-row; only attention puts them back into rows. The tests hold results and gradients equal to those of
-padded rows.
+row; only attention needs to know which are a row, and puts them back where it is not compiled. The
+tests hold results and gradients equal to those of padded rows.
 """
 
 from dataclasses import dataclass

@@ -3,7 +3,7 @@ Encoder and decoder in fp32, bf16 or 8 bits, all layers in one call of compiled 
 
 In the plain modules a product is followed by several short passes over memory, in 8 bits by a
 dozen: scale, add the bias, add the residual, normalise, find the largest number of each row, round.
-Here they follow each other while the numbers are in the cache (`heedful.model.inference.native`),
+Here they follow each other while the numbers are in the cache (`heedful.model.native`),
 and attention reads keys and values in place. The result is that of the plain modules up to
 rounding; the tests hold the two together.
 """
@@ -17,12 +17,12 @@ from torch import Tensor, nn
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.fastformer import RunningSums
 from heedful.model.feed_forward import ACTIVATIONS, FeedForward
-from heedful.model.inference.native.layers import AttendedStates, NativeLayers, log_probabilities
-from heedful.model.inference.native.product import NativeLinear
+from heedful.model.inference.native_layers import AttendedStates, NativeLayers, log_probabilities
 from heedful.model.inference.quantized import PrepackedCrossAttention, PrepackedOutput
 from heedful.model.kv_cache import KVCache, mask_to_bias
 from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
 from heedful.model.memory import Memory
+from heedful.model.native.product import NativeLinear
 from heedful.model.projections import KeyValue
 from heedful.model.residual import PostNorm, PreNorm
 

@@ -20,14 +20,6 @@ from heedful.model.inference.compiled import (
     can_compile,
     is_known,
 )
-from heedful.model.inference.native.compile import processor_flags
-from heedful.model.inference.native.product import (
-    NativeBf16Linear,
-    NativeFp32Linear,
-    NativeInt8Linear,
-    can_multiply,
-    can_multiply_bf16,
-)
 from heedful.model.inference.quantized import (
     LINEAR_FACTORIES,
     Int8Linear,
@@ -36,6 +28,14 @@ from heedful.model.inference.quantized import (
     PrepackedCrossAttention,
 )
 from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
+from heedful.model.native.compile import processor_flags
+from heedful.model.native.product import (
+    NativeBf16Linear,
+    NativeFp32Linear,
+    NativeInt8Linear,
+    can_multiply,
+    can_multiply_bf16,
+)
 
 _NATIVE_FACTORIES: dict[str, LinearFactory] = {
     "packed": NativeFp32Linear,

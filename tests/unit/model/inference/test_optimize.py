@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from heedful.machine.processor import int8_levels
 from heedful.model.inference.compiled import CompiledDecoder, CompiledEncoder
-from heedful.model.inference.native.product import can_multiply_bf16
 from heedful.model.inference.optimize import can_round_to_bf16, is_compiled, optimize_for_inference
 from heedful.model.inference.quantized import Int8Linear, PrepackedLinear, can_prepack
+from heedful.model.native.product import can_multiply_bf16
 from tests.support.models import SETTINGS, batch, small
 
 CPU = torch.device("cpu")

@@ -6,16 +6,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.model.inference.native.product import native_products
+from heedful.model.native.product import is_plain, native_products
 
 _TYPES = (torch.float32, torch.bfloat16)
 
 
 def can_thin(x: Tensor | None, y: Tensor) -> bool:
     """Decide whether there is a compiled function for these; of dropout alone `x` is None."""
-    if y.device.type != "cpu" or y.dtype not in _TYPES or native_products() is None:
+    if native_products() is None or not is_plain(y) or y.dtype not in _TYPES:
         return False
-    return x is None or (x.device == y.device and x.dtype == y.dtype and x.shape == y.shape)
+    return x is None or (is_plain(x) and x.dtype == y.dtype and x.shape == y.shape)
 
 
 def native_add_thinned(
@@ -47,7 +47,8 @@ class _NativeAddThinned(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        d_y = _add_thinned(None, gradient, *ctx.thinning)
+        # by the function itself, so that there are second derivatives
+        d_y = _NativeAddThinned.apply(None, gradient, *ctx.thinning)
         return gradient if ctx.has_x else None, d_y, None, None, None
 
 

@@ -174,7 +174,7 @@ static size_t floats_of(Head *part, int n, int m, int d_k, int d_v, float *memor
     part->n = n, part->m = m;
     part->m_filled = whole_registers(m);
     part->d_k_filled = whole_registers(d_k), part->d_v_filled = whole_registers(d_v);
-    size_t keys = (size_t)part->m_filled, queries = (size_t)n, most = n > m ? (size_t)n : keys;
+    size_t keys = (size_t)part->m_filled, queries = (size_t)n, most = n > m ? (size_t)n : (size_t)m;
     size_t k_wide = (size_t)part->d_k_filled, v_wide = (size_t)part->d_v_filled;
 #define TAKE(WHAT, COUNT) part->WHAT = memory + at, at += (COUNT)
     TAKE(query, queries * k_wide);

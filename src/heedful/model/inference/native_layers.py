@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.model.inference.native.product import FP32, NativeLinear, Product, native_products
+from heedful.model.native.product import FP32, NativeLinear, Product, native_products
 
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int
 # Rows that one thread computes at a time: their results between two products fit into its cache.

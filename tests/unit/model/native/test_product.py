@@ -6,9 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.model.inference.native import compile
-from heedful.model.inference.native.compile import processor_flags
-from heedful.model.inference.native.product import (
+from heedful.model.inference.quantized import Int8Linear
+from heedful.model.native import compile
+from heedful.model.native.compile import processor_flags
+from heedful.model.native.product import (
     NativeBf16Linear,
     NativeFp32Linear,
     NativeInt8Linear,
@@ -16,8 +17,7 @@ from heedful.model.inference.native.product import (
     can_multiply_bf16,
     load_products,
 )
-from heedful.model.inference.native.variants import LIBRARIES, OPTIONS, VARIANTS
-from heedful.model.inference.quantized import Int8Linear
+from heedful.model.native.variants import LIBRARIES, OPTIONS, VARIANTS
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import sys
 import pytest
 import torch
 
-from heedful.model.inference.native import compile
-from heedful.model.inference.native.compile import NoLibrary, native_library
-from heedful.model.inference.native.product import NativeInt8Linear, load_products
-from heedful.model.inference.native.variants import VARIANTS
+from heedful.model.native import compile
+from heedful.model.native.compile import NoLibrary, native_library
+from heedful.model.native.product import NativeInt8Linear, load_products
+from heedful.model.native.variants import VARIANTS
 
 
 @pytest.fixture
@@ -78,8 +78,8 @@ def test_a_library_that_others_could_have_written_is_not_loaded(
 def test_processes_that_compile_at_once_do_not_meet(cache, tmp_path, compiled):
     del compiled
     program = """
-from heedful.model.inference.native import compile
-from heedful.model.inference.native.compile import NoLibrary, native_library
+from heedful.model.native import compile
+from heedful.model.native.compile import NoLibrary, native_library
 input()
 print(native_library("steps").lanes())
 """

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.model.inference.native.product import native_products
+from heedful.model.native.product import is_plain, native_products
 
 
 def softmax_kind(device: torch.device) -> str:
@@ -55,7 +55,7 @@ def _loss_rows(
     out: Float[Tensor, "rows classes"],
 ) -> tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]] | None:
     """Do the same by compiled functions; None without them for this device, type and shape."""
-    if any(one.device.type != "cpu" for one in (scores, targets, out)):
+    if not all(map(is_plain, (scores, targets, out))):
         return None
     if scores.dtype not in (torch.float32, torch.bfloat16) or out.dtype != scores.dtype:
         return None
@@ -69,8 +69,10 @@ def _loss_rows(
     if rows and not 0 <= int(targets.min()) <= int(targets.max()) < classes:
         raise IndexError(f"targets must be from 0 to {classes - 1}")
     is_fp32, threads = scores.dtype == torch.float32, torch.get_num_threads()
-    memory = torch.empty(0 if is_fp32 else threads * classes)
-    right, normalisers = torch.empty(rows), torch.empty(rows)
+    sizes = (0 if is_fp32 else threads * classes, rows, rows)
+    memory, right, normalisers = (
+        torch.empty(size, dtype=torch.float32, device="cpu") for size in sizes
+    )
     library.loss_rows(
         *(scores.data_ptr(), targets.data_ptr(), rows, classes, excess),
         *(int(is_fp32), threads, memory.data_ptr()),

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from heedful.model.inference.native.loss import plain_subtracted_softmax, subtracted_softmax
+from heedful.model.native.loss import plain_subtracted_softmax, subtracted_softmax
 
 
 @pytest.mark.usefixtures("compiled")

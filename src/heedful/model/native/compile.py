@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heedful.machine.processor import cache_folder, processor_facts, read_cached, write_cached
-from heedful.model.inference.native.variants import LIBRARIES, OPTIONS, VARIANTS
+from heedful.model.native.variants import LIBRARIES, OPTIONS, VARIANTS
 
 _NATIVE = ("-march=native",)
 _SECONDS = 60

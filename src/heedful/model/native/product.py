@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from heedful.model.inference.native.compile import NoLibrary, native_library
+from heedful.model.native.compile import NoLibrary, native_library
 
 _FOUR = 4
 _GROUP = 4
@@ -83,6 +83,11 @@ def _products() -> tuple[ctypes.CDLL | None, str]:
 def native_products() -> ctypes.CDLL | None:
     """Return the compiled functions, or None if there are none."""
     return _products()[0]
+
+
+def is_plain(x: Tensor) -> bool:
+    """Decide whether C functions find a tensor's numbers: in the memory of the CPU, as they are."""
+    return type(x) in (Tensor, nn.Parameter) and x.device.type == "cpu"
 
 
 def kernels_kind(device: torch.device) -> str:

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from heedful.model.cpu.unpadding import Packing
-from heedful.model.inference.native.product import native_products
+from heedful.model.native.product import is_plain, native_products
 
 _ADDRESS, _SIZE, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
 _TYPES = (torch.float32, torch.bfloat16)
@@ -36,9 +37,26 @@ class _AttentionStruct(ctypes.Structure):
     )
 
 
-def can_attend(x: Tensor) -> bool:
-    """Decide whether there are compiled functions for tensors of this device and type."""
-    return x.device.type == "cpu" and x.dtype in _TYPES and native_products() is not None
+def can_attend(
+    qkv: Tensor, kv: Tensor | None, mask: Tensor | None, packings: Packings = (None, None)
+) -> bool:
+    """
+    Decide whether there are compiled functions for these tensors.
+
+    Where there are none, functions of torch compute, or say what is wrong.
+    """
+    given = [one for one in (qkv, kv) if one is not None]
+    if native_products() is None or qkv.dtype not in _TYPES or not all(map(is_plain, given)):
+        return False
+    if mask is not None and not (is_plain(mask) and mask.dtype == torch.bool):
+        return False
+    if kv is None:
+        return True
+    rows = [
+        one.size(0) if packing is None else packing.rows
+        for one, packing in zip(given, packings, strict=True)
+    ]
+    return kv.dtype == qkv.dtype and rows[0] == rows[1]
 
 
 def native_short_attention(
@@ -77,6 +95,7 @@ class _NativeShortAttention(torch.autograd.Function):
         return context
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         qkv, kv, mask = ctx.saved_tensors
         heads, d_k, packings = ctx.rest
@@ -120,7 +139,7 @@ class _NativeCall:
         )
         self.address = ctypes.byref(self.described)
         each = library.short_attention_memory(queries.longest, keys.longest, d_k, d_v)
-        self.memory = torch.empty(each * threads)
+        self.memory = torch.empty(each * threads, dtype=torch.float32, device="cpu")
         self._kept = queries, keys, mask
 
 
@@ -137,7 +156,8 @@ class _Rows(NamedTuple):
         if packing is not None:
             return cls(packing.starts, packing.in_row, packing.time, x.size(2))
         rows, time, width = x.shape
-        return cls(torch.arange(rows + 1) * time, torch.arange(time).repeat(rows), time, width)
+        starts = torch.arange(rows + 1, device="cpu") * time
+        return cls(starts, torch.arange(time, device="cpu").repeat(rows), time, width)
 
     @property
     def described(self) -> _TokensStruct:

@@ -4,8 +4,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.model.cpu.compiled_dropout import can_thin, native_add_thinned
 from heedful.model.cpu.dropout import Dropout
-from heedful.model.inference.native.dropout import can_thin, native_add_thinned
 
 LOW = np.uint64(0xFFFFFFFF)
 
@@ -97,6 +97,16 @@ def test_dropout_is_the_same_under_the_same_seed_alone():
     assert torch.equal(dropout(x), first) and not torch.equal(first, second)
 
 
+def test_second_derivatives_are_those_of_the_plain_bits():
+    y = torch.randn(300, requires_grad=True)
+    kept = torch.from_numpy(bits_of(4, 300).astype(np.int32) >= 20_000)
+    found = []
+    for out in (native_add_thinned(None, y.square(), 4, 20_000, 2.0), 2 * kept * y.square()):
+        (gradient,) = torch.autograd.grad((out**2).sum(), y, create_graph=True)
+        found.append(torch.autograd.grad(gradient.square().sum(), y)[0])
+    torch.testing.assert_close(*found)
+
+
 def test_numbers_need_not_lie_side_by_side():
     y = torch.randn(30, 40).t()
     assert torch.equal(
@@ -110,5 +120,5 @@ def test_other_types_and_shapes_go_another_way(monkeypatch):
     assert can_thin(None, y) and can_thin(y, y) and can_thin(None, y.bfloat16())
     assert not can_thin(None, y.double())
     assert not can_thin(y[0], y) and not can_thin(y.bfloat16(), y)
-    monkeypatch.setattr("heedful.model.inference.native.dropout.native_products", lambda: None)
+    monkeypatch.setattr("heedful.model.cpu.compiled_dropout.native_products", lambda: None)
     assert not can_thin(None, y)

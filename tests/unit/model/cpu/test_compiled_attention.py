@@ -2,14 +2,15 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch._subclasses import FakeTensorMode
 
 from heedful.model.attention import causal_mask
 from heedful.model.cpu.attention import plain_short_attention, short_attention
-from heedful.model.cpu.unpadding import Packing
-from heedful.model.inference.native.short_attention import (
+from heedful.model.cpu.compiled_attention import (
     can_attend,
     native_short_attention,
 )
+from heedful.model.cpu.unpadding import Packing
 
 CLOSE = {torch.float32: 2e-6, torch.bfloat16: 0.01}
 
@@ -145,17 +146,51 @@ def test_long_rows_and_empty_ones():
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
 def test_other_types_go_another_way(dtype):
-    assert not can_attend(torch.zeros(1, dtype=dtype))
+    assert not can_attend(torch.zeros(1, 3, 24, dtype=dtype), None, None)
     x = torch.randn(1, 3, 24).to(dtype)
     plain = plain_short_attention(x, None, None, 1, 8)
     assert torch.equal(short_attention(x, None, None, 1, 8), plain)
 
 
 def test_without_compiled_functions_attention_is_plain(monkeypatch):
-    where = "heedful.model.inference.native.short_attention.native_products"
-    assert can_attend(torch.zeros(1))
+    where = "heedful.model.cpu.compiled_attention.native_products"
+    assert can_attend(torch.zeros(1, 3, 24), None, None)
     monkeypatch.setattr(where, lambda: None)
-    assert not can_attend(torch.zeros(1))
+    assert not can_attend(torch.zeros(1, 3, 24), None, None)
+
+
+def test_what_the_compiled_function_cannot_read_goes_to_torch():
+    query, kv = torch.zeros(4, 5, 16), torch.zeros(4, 7, 32)
+    assert can_attend(query, kv, None)
+    for wrong in (kv[:2], torch.zeros(9, 7, 32), kv.bfloat16(), kv.to("meta")):
+        assert not can_attend(query, wrong, None)
+        with pytest.raises(RuntimeError):
+            short_attention(query, wrong, None, 1, 16)
+    assert not can_attend(query, kv, torch.zeros(4, 1, 1, 7))
+    with FakeTensorMode() as mode:
+        assert (
+            short_attention(*map(mode.from_tensor, (query, kv)), None, 1, 16).shape == query.shape
+        )
+
+
+def test_defaults_of_torch_change_nothing():
+    query, kv = torch.randn(4, 5, 16), torch.randn(4, 7, 32)
+    plain = native_short_attention(query, kv, None, 1, 16)
+    try:
+        torch.set_default_dtype(torch.bfloat16)
+        with torch.device("meta"):
+            found = native_short_attention(query, kv, None, 1, 16)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert torch.equal(found, plain)
+
+
+def test_second_derivatives_are_refused_rather_than_wrong():
+    x = torch.randn(2, 3, 24, requires_grad=True)
+    found = native_short_attention(x, None, None, 1, 8)
+    (gradient,) = torch.autograd.grad(found.square().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.square().sum().backward()
 
 
 def test_numbers_need_not_lie_side_by_side():

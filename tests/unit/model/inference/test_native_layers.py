@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from heedful.model.inference.native.layers import log_probabilities
-from heedful.model.inference.native.product import (
+from heedful.model.inference.native_layers import log_probabilities
+from heedful.model.native.product import (
     NativeBf16Linear,
     NativeFp32Linear,
     NativeInt8Linear,

@@ -1,1 +1,0 @@
-"""C kernels for inference, compiled where there is a compiler and never required."""
