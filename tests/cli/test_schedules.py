@@ -65,7 +65,9 @@ def test_the_rate_is_logged_and_drawn(heedful_cli, lowered, tmp_path):
     rates = read_history(lowered / "log.jsonl").training["learning_rate"]
     state = last_of(lowered)[1]
     assert state["decays"] > 0
-    assert rates[-1] == 6 * 0.5 ** state["decays"]
+    # A validation after the last step may have lowered it once more.
+    assert rates[-1] in [6 * 0.5 ** (state["decays"] - after) for after in (0, 1)]
+    assert rates[-1] < 6
     out = tmp_path / "curves.svg"
     assert heedful_cli("plot", lowered, "--out", out).returncode == 0
     assert ">Learning rate<" in out.read_text()

@@ -58,7 +58,9 @@ def same_gradients(ours, theirs, names):
         expected = dict(theirs.named_parameters()).get(yours)
         assert (got is None) == (expected is None), mine
         if got is not None:
-            torch.testing.assert_close(got.grad, expected.grad, atol=1e-4, rtol=1e-3, msg=mine)
+            # The bias of the keys has no gradient but what rounding leaves of large sums.
+            atol = 1e-4 + 1e-5 * float(expected.grad.abs().max())
+            torch.testing.assert_close(got.grad, expected.grad, atol=atol, rtol=1e-3, msg=mine)
 
 
 def stack_names(parts, layers):
