@@ -53,11 +53,12 @@ def lowered(heedful_cli, text, tmp_path_factory):
 def test_a_resumed_run_lowers_its_rate_at_the_same_steps(heedful_cli, text, lowered, tmp_path):
     resumed = tmp_path / "run"
     shutil.copytree(lowered, resumed)
-    for step in (12, 18, 24):
-        shutil.rmtree(resumed / "checkpoints" / f"step-{step:08d}")
+    first, *later = sorted((resumed / "checkpoints").iterdir())  # which ones, the best decides
+    for folder in later:
+        shutil.rmtree(folder)
     done = heedful_cli(*train_arguments(text, resumed, *SHORT, *PLATEAU), "--resume")
     assert done.returncode == 0, done.stderr
-    assert "continuing from step 6" in done.stderr
+    assert f"continuing from step {int(first.name[5:])}\n" in done.stderr
     assert last_of(resumed) == last_of(lowered)
 
 
