@@ -6,6 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.model.cpu import compiled_attention, compiled_dropout
+from heedful.model.cpu.attention import plain_short_attention
 from heedful.model.inference.quantized import Int8Linear
 from heedful.model.native import compile
 from heedful.model.native.compile import processor_flags
@@ -129,3 +131,30 @@ def test_a_width_that_the_instructions_cannot_take_is_refused():
     assert not can_multiply(6)
     with pytest.raises(RuntimeError, match="no product"):
         NativeInt8Linear(torch.randn(8, 6), None)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_attention_of_every_variant_is_that_of_torch(products, dtype, monkeypatch):
+    if products is None:
+        return
+    monkeypatch.setattr(compiled_attention, "native_products", lambda: products)
+    torch.manual_seed(1)
+    x = torch.randn(3, 21, 2 * (24 + 24 + 40)).to(dtype).requires_grad_()
+    mask = torch.ones(21, 21, dtype=torch.bool).tril().view(1, 1, 21, 21)
+    upstream = torch.randn(3, 21, 80).to(dtype)
+    found = []
+    for attend in (compiled_attention.native_short_attention, plain_short_attention):
+        context = attend(x, None, mask, 2, 24)
+        found.append([context, *torch.autograd.grad(context, x, upstream)])
+    close = 0.01 if dtype == torch.bfloat16 else 2e-6
+    for one, other in zip(*found, strict=True):
+        assert (one.double() - other.double()).norm() < close * other.double().norm()
+
+
+def test_dropout_of_every_variant_draws_the_same(products, monkeypatch):
+    if products is None:
+        return
+    y = torch.ones(10_000)
+    expected = compiled_dropout.native_add_thinned(None, y, 77, 20_000, 1.0)
+    monkeypatch.setattr(compiled_dropout, "native_products", lambda: products)
+    assert torch.equal(compiled_dropout.native_add_thinned(None, y, 77, 20_000, 1.0), expected)
