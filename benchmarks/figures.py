@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import RESULTS, ROOT, page, read
-from benchmarks.speed.goals import fastest
+from benchmarks.speed.goals import fastest, training_rates
 
 _MARK = re.compile(r"<!--([a-z0-9.-]+)-->([^\n]*?)<!--/-->")
 
@@ -180,7 +180,7 @@ def _of_recurrent() -> dict[str, str]:
 
 def _of_speed() -> dict[str, str]:
     """Write figures of the page of speed."""
-    rates = _training_rates("speed")
+    rates = training_rates(read("speed/training")["found"])
     bf16, fp32 = _step("step"), _step("step-fp32")
     profile = bf16["ours"]["profile"]
     products = profile["mm"] + profile["mkldnn::_linear_pointwise"]
@@ -209,22 +209,14 @@ def _of_speed() -> dict[str, str]:
 
 def _of_fast_bf16(folder: str) -> dict[str, str]:
     """Write figures of the page of a processor with fast products in bf16."""
-    rates, runs = _training_rates(folder), read(f"{folder}/ranks")["found"]["runs"]
+    rates = training_rates(read(f"{folder}/training")["found"])
+    runs = read(f"{folder}/ranks")["found"]["runs"]
     return {
         **_of_translating(folder),
         **_of_small_steps(folder),
         **_of_lines(folder),
         "training.ratio": f"{rates['heedful'] / rates['joey']:.1f}",
         "ranks.one": f"{runs['1 of 1']['rate'] / runs['1 of 2']['rate']:.2f}",
-    }
-
-
-def _training_rates(folder: str) -> dict[str, float]:
-    """Compute target tokens a second of an epoch, command to command; of several turns the best."""
-    turns = read(f"{folder}/training")["found"]["turns"]
-    return {
-        who: max(turn[who]["target_tokens"] / _seconds(turn[who]) for turn in turns)
-        for who in ("heedful", "joey")
     }
 
 
@@ -329,12 +321,6 @@ def _step(name: str) -> dict[str, Any]:
         "peer": peer,
         "ratio": peer["seconds"]["median"] / ours["seconds"]["median"],
     }
-
-
-def _seconds(turn: dict[str, Any]) -> float:
-    """Read the seconds of a whole command."""
-    seconds = turn["seconds"]
-    return float(seconds[0] if isinstance(seconds, list) else seconds)
 
 
 if __name__ == "__main__":

@@ -68,17 +68,10 @@ def fastest(measurements: list[Found], *names: str) -> Found | None:
 
 
 def _training(found: Found) -> list[Goal]:
-    """
-    Rate of whole commands: the better turn of each, which the neighbours disturbed least.
-
-    Joey NMT computes in fp32, so the goal depends on how much faster bf16 products are here.
-    """
+    """Rate of whole commands; as Joey NMT computes in fp32, the goal depends on products in bf16."""
     if any("missing" in turn["joey"] for turn in found["turns"]):
         return []
-    rates = {
-        who: max(turn[who]["target_tokens"] / _seconds(turn[who]) for turn in found["turns"])
-        for who in ("heedful", "joey")
-    }
+    rates = training_rates(found)
     return [
         Goal(
             f"training, an epoch of Multi30k with `{found['recipe']}`, command to command",
@@ -89,6 +82,14 @@ def _training(found: Found) -> list[Goal]:
             _FAST_BF16 if _bf16_gain(found) >= _GREAT_GAIN else _SLOW_BF16,
         )
     ]
+
+
+def training_rates(found: Found) -> dict[str, float]:
+    """Target tokens a second of the better turn of each, which the neighbours disturbed least."""
+    return {
+        who: max(turn[who]["target_tokens"] / _seconds(turn[who]) for turn in found["turns"])
+        for who in ("heedful", "joey")
+    }
 
 
 def _bf16_gain(found: Found) -> float:

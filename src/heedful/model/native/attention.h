@@ -129,15 +129,19 @@ static inline Reals powers_of_e(Reals x) {
     return p * scale;
 }
 
-/* Turn scores into weights that sum to one. There is room for whole registers. */
+/*
+Turn scores into weights that sum to one. There is room for whole registers; what fills them up has no
+weight, nor has a score of minus infinity.
+*/
 static inline void softmax_row(float *score, int count) {
     int whole = whole_registers(count);
-    for (int n = count; n < whole; n++) score[n] = -1e30f; /* of no weight */
-    Reals best = some_reals(score), sum = no_reals();
+    for (int n = count; n < whole; n++) score[n] = -INFINITY;
+    Reals best = some_reals(score), sum = no_reals(), least = all_the_same(-87.0f);
     for (int n = LANES; n < whole; n += LANES) best = larger(best, some_reals(score + n));
     best = all_the_same(largest_of(best));
     for (int n = 0; n < whole; n += LANES) {
-        Reals weight = powers_of_e(some_reals(score + n) - best);
+        Reals below = some_reals(score + n) - best;
+        Reals weight = zero_below(below, least, powers_of_e(below));
         store_reals(score + n, weight);
         sum += weight;
     }

@@ -153,22 +153,6 @@ static void forbid(const ShortAttention *of, int row, int head, const Head *part
     }
 }
 
-/* Turn scores into weights that sum to one; those of forbidden keys, and of no keys, are zero. */
-static void exact_softmax_row(float *score, int count, int filled) {
-    for (int k = count; k < filled; k++) score[k] = -INFINITY;
-    Reals best = some_reals(score), sum = no_reals(), least = all_the_same(-87.0f);
-    for (int k = LANES; k < filled; k += LANES) best = larger(best, some_reals(score + k));
-    best = all_the_same(largest_of(best));
-    for (int k = 0; k < filled; k += LANES) {
-        Reals below = some_reals(score + k) - best;
-        Reals weight = zero_below(below, least, powers_of_e(below));
-        store_reals(score + k, weight);
-        sum += weight;
-    }
-    Reals share = all_the_same(1.0f / sum_of(sum));
-    for (int k = 0; k < filled; k += LANES) store_reals(score + k, some_reals(score + k) * share);
-}
-
 static size_t floats_of(Head *part, int n, int m, int d_k, int d_v, float *memory) {
     size_t at = 0;
     part->n = n, part->m = m;
@@ -211,8 +195,7 @@ static void weigh_keys(const ShortAttention *of, int row, int head, float *memor
     turn(part->key, part->m_filled, part->d_k_filled, part->key_columns);
     sum_products(part->query, part->d_k_filled, 1, n, of->d_k, part->key_columns, part->m_filled, part->weights);
     if (of->mask && m > 0) forbid(of, row, head, part);
-    for (int i = 0; i < n && m > 0; i++)
-        exact_softmax_row(part->weights + i * part->m_filled, m, part->m_filled);
+    for (int i = 0; i < n && m > 0; i++) softmax_row(part->weights + i * part->m_filled, m);
 }
 
 /* `context`: (tokens, heads * d_v). */
