@@ -68,7 +68,7 @@ def fastest(measurements: list[Found], *names: str) -> Found | None:
 
 
 def _training(found: Found) -> list[Goal]:
-    """Rate of whole commands; as Joey NMT computes in fp32, the goal depends on products in bf16."""
+    """Rate of whole commands; Joey NMT is in fp32, so the goal depends on products in bf16."""
     if any("missing" in turn["joey"] for turn in found["turns"]):
         return []
     rates = training_rates(found)
