@@ -86,6 +86,8 @@ class TrainedStatement(NamedTuple):
     check: Callable[[Trainings], Checked]
     all_must_learn: bool = False
     """Whether one model that has not learnt to translate leaves it open; else the best one must."""
+    decided_by_bleu: bool = False
+    """Whether it is left open where all models make hardly an error."""
 
 
 def _rows(panel: SizePanel) -> Rows:

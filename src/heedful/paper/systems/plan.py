@@ -36,6 +36,8 @@ Say = Callable[[str], None]
 TRAINING_SHARE = 0.7
 """Of the budget; the rest is for preparing, measuring, validating and scoring."""
 VALIDATIONS = 8
+_BETWEEN_VALIDATIONS = 10
+"""Counted seconds at least: a validation of the embedded text takes two or three."""
 _FEWEST = 10
 _MEASURING = 4
 """Seconds that measuring the rate of a system takes at least."""
@@ -158,7 +160,11 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
     planned = [
         PlannedSystem(
             name,
-            (*encoded[name].settings, *_lengths_of(count), _precision(encoded[name].config)),
+            (
+                *encoded[name].settings,
+                *_lengths_of(count, count * seconds[name]),
+                _precision(encoded[name].config),
+            ),
             encoded[name].folder,
             count,
             rates[name],
@@ -280,12 +286,13 @@ def _precision(config: RunConfig) -> str:
     return f"train.precision={chosen}"
 
 
-def _lengths_of(steps: int) -> tuple[str, ...]:
+def _lengths_of(steps: int, seconds: float) -> tuple[str, ...]:
     """Fit schedule, checkpoints and validations to the number of steps."""
+    validations = max(2, min(VALIDATIONS, int(seconds / _BETWEEN_VALIDATIONS)))
     return (
         f"train.steps={steps}",
         f"train.warmup={min(300, max(1, steps // 8))}",
-        f"train.validate_steps={max(1, steps // VALIDATIONS)}",
+        f"train.validate_steps={max(1, steps // validations)}",
         f"train.checkpoint_steps={max(1, steps // 40)}",
         "train.checkpoint_minutes=none",
         "train.keep_last=10",

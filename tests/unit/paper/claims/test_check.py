@@ -32,11 +32,13 @@ def test_claims_are_decided_drawn_and_kept(tmp_path):
     [
         ("long", [96.0, 0.5, 80.0], "The weakest model has only 0.5 BLEU"),
         ("long", [96.0, 25.0, 80.0], ""),
+        ("long", [99.9, 98.5, 100.0], "Every model has 98.5 BLEU or more"),
+        ("heads", [99.9, 98.5, 100.0], ""),
         ("mask", [96.0, 0.1], ""),
         ("mask", [3.0, 0.1], "The best model has only 3.0 BLEU"),
     ],
 )
-def test_models_that_did_not_learn_decide_nothing(name, bleu, open_because):
+def test_models_that_cannot_be_told_apart_decide_nothing(name, bleu, open_because):
     checked = leave_open(CLAIMS[name], Checked(False, "Found.", ()), bleu)
     assert checked.holds is (None if open_because else False)
     assert open_because in checked.sentence
