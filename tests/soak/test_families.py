@@ -53,7 +53,7 @@ BYTENET = (
     "train.batch_tokens=1024",
     "train.checkpoint_steps=100",
 )
-LONGER = ("train.steps=1600", "train.batch_tokens=1024")
+LONGER = ("train.steps=2000", "train.batch_tokens=1024")
 BALANCED = ("model.experts.count=8", "model.experts.gating=balanced")
 KINDS: dict[str, tuple[tuple[str, ...], float]] = {
     "recurrent": (RECURRENT, 90),

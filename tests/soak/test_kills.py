@@ -40,6 +40,11 @@ def test_twelve_kills_leave_no_trace(tmp_path, precision, average):
             encoding="utf-8",
         )
 
+    def newest():
+        """Steps of the newest checkpoint of the run that is killed."""
+        folder = tmp_path / "killed" / "checkpoints"
+        return max((int(path.name[5:]) for path in folder.glob("step-????????")), default=0)
+
     def bytes_of(name):
         folder = tmp_path / name / "checkpoints" / LAST
         return [(folder / f"{n}.safetensors").read_bytes() for n in ("model", "training")]
@@ -51,8 +56,14 @@ def test_twelve_kills_leave_no_trace(tmp_path, precision, average):
     kills = 0
     (tmp_path / "killed").mkdir()
     while kills < 12:
+        reached = newest() + chooser.choice((0, 2, 4, 6))
         process = start("killed", "--resume")
-        time.sleep(chooser.uniform(0.5, 9.0))
+        if chooser.random() < 0.3:
+            time.sleep(chooser.uniform(0.2, 4.0))  # perhaps before its first step
+        else:
+            while newest() <= reached and process.poll() is None:
+                time.sleep(0.005)
+            time.sleep(chooser.uniform(0.0, 0.1))
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             kills += 1

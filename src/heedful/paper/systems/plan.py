@@ -41,6 +41,9 @@ _BETWEEN_VALIDATIONS = 10
 _FEWEST = 10
 _MEASURING = 4
 """Seconds that measuring the rate of a system takes at least."""
+_SCORING = 6
+"""Seconds of a system besides that share: starting, two validations, averaging and scoring."""
+_LEAST_SHARE = 0.5
 _RATES = "rates.json"
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
@@ -197,7 +200,8 @@ def _share(
 
     A system that goes on from another one is left out where less than one step remains for it.
     """
-    share = max(TRAINING_SHARE * (budget - spent), budget / 4)
+    left = budget - spent
+    share = max(TRAINING_SHARE * left - _SCORING * len(systems), _LEAST_SHARE * left, budget / 4)
     together = sum(seconds[system.name] * system.times for system in systems)
     steps = {}
     for system in systems:
