@@ -43,7 +43,7 @@ _MEASURING = 4
 """Seconds that measuring the rate of a system takes at least."""
 _SCORING = 6
 """Seconds of a system besides that share: starting, two validations, averaging and scoring."""
-_LEAST_SHARE = 0.5
+_LEAST_SHARE = 0.4
 _RATES = "rates.json"
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 

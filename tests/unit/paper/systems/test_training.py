@@ -28,7 +28,7 @@ def trained(corpus, tmp_path_factory):
     return out, run(corpus, out)
 
 
-def run(corpus, out, budget=16.0, systems=SYSTEMS, common=COMMON, **options):
+def run(corpus, out, budget=20.0, systems=SYSTEMS, common=COMMON, **options):
     out.mkdir(exist_ok=True)
     if not (out / "rates.json").exists():
         (out / "rates.json").write_text(json.dumps({"one": 2_000.0, "two": 2_000.0}), "utf-8")
@@ -72,7 +72,7 @@ def test_a_killed_run_goes_on(corpus, trained, tmp_path):
 def test_a_folder_of_something_else_is_refused(corpus, trained):
     out, _ = trained
     with pytest.raises(RunFolderError, match=r"something else \(--budget\)"):
-        run(corpus, out, budget=17.0)
+        run(corpus, out, budget=21.0)
     with pytest.raises(RunFolderError, match=r"something else \(the systems\)"):
         run(corpus, out, systems=SYSTEMS[:1])
     with pytest.raises(RunFolderError, match=r"something else \(--threads\)"):
