@@ -278,8 +278,8 @@ class MixedPrecisionOptimizer:
         """Change the masters by SGD."""
         if self.weight_decay:  # torch's decay of SGD goes through the momentum, so it is done here
             torch._foreach_mul_(self.masters, 1.0 - learning_rate * self.weight_decay)
-        momentum: list[Tensor | None] = [None] * len(self.masters)
-        momentum[:] = self._moments.get("momentum", momentum)
+        none = [None] * len(self.masters)
+        momentum: list[Tensor | None] = [*self._moments.get("momentum", none)]
         sgd(
             *(self.masters, self.gradients, momentum),
             fused=True,

@@ -9,10 +9,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from heedful.model.cpu.unpadding import Packing
-from heedful.model.native.product import is_plain, native_products
+from heedful.model.native.product import FLOATS, is_plain, native_products
 
 _ADDRESS, _SIZE, _NUMBER = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
-_TYPES = (torch.float32, torch.bfloat16)
 
 # Positions of the real queries and of the real keys; None for padded rows.
 Packings = tuple[Packing | None, Packing | None]
@@ -46,7 +45,7 @@ def can_attend(
     Where there are none, functions of torch compute, or say what is wrong.
     """
     given = [one for one in (qkv, kv) if one is not None]
-    if native_products() is None or qkv.dtype not in _TYPES or not all(map(is_plain, given)):
+    if native_products() is None or qkv.dtype not in FLOATS or not all(map(is_plain, given)):
         return False
     if mask is not None and not (is_plain(mask) and mask.dtype == torch.bool):
         return False

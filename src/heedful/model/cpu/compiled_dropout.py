@@ -6,14 +6,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from heedful.model.native.product import is_plain, native_products
-
-_TYPES = (torch.float32, torch.bfloat16)
+from heedful.model.native.product import FLOATS, is_plain, native_products
 
 
 def can_thin(x: Tensor | None, y: Tensor) -> bool:
     """Decide whether there is a compiled function for these; of dropout alone `x` is None."""
-    if native_products() is None or not is_plain(y) or y.dtype not in _TYPES:
+    if native_products() is None or not is_plain(y) or y.dtype not in FLOATS:
         return False
     return x is None or (is_plain(x) and x.dtype == y.dtype and x.shape == y.shape)
 

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.model.native.product import is_plain, native_products
+from heedful.model.native.product import FLOATS, is_plain, native_products
 
 
 def softmax_kind(device: torch.device) -> str:
@@ -57,7 +57,7 @@ def _loss_rows(
     """Do the same by compiled functions; None without them for this device, type and shape."""
     if not all(map(is_plain, (scores, targets, out))):
         return None
-    if scores.dtype not in (torch.float32, torch.bfloat16) or out.dtype != scores.dtype:
+    if scores.dtype not in FLOATS or out.dtype != scores.dtype:
         return None
     rows, classes = scores.shape
     if out.shape != scores.shape or targets.shape != (rows,):

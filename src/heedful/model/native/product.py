@@ -85,6 +85,10 @@ def native_products() -> ctypes.CDLL | None:
     return _products()[0]
 
 
+FLOATS = (torch.float32, torch.bfloat16)
+"""What C functions of training read."""
+
+
 def is_plain(x: Tensor) -> bool:
     """Decide whether C functions find a tensor's numbers: in the memory of the CPU, as they are."""
     return type(x) in (Tensor, nn.Parameter) and x.device.type == "cpu"
