@@ -22,7 +22,7 @@ def heedful(*arguments: object, **options: object) -> subprocess.CompletedProces
 def commit() -> str:
     """Name the commit that is measured; a changed work tree says so."""
     head = _git("rev-parse", "--short", "HEAD")
-    return head + (" with changes" if _git("status", "--porcelain", "src") else "")
+    return head + (" with changes" if _git("status", "--porcelain", "src", "benchmarks") else "")
 
 
 def machine() -> str:

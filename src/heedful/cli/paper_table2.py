@@ -63,14 +63,12 @@ def table2(
     system as long as the others; the rest encodes, validates and scores. Interrupted, the same
     command goes on.
     """
-    from heedful.files import make_folder
     from heedful.paper.systems.corpus import choose_corpus
     from heedful.paper.systems.plan import parse_budget
-    from heedful.paper.systems.report import cost_rows, equal_cost_rows
+    from heedful.paper.systems.report import equal_cost_rows
     from heedful.paper.systems.table2 import make_table2
 
     seconds = parse_budget(budget)
-    make_folder(out)  # what cannot be written is said before the work
     corpus = choose_corpus(data, source_language, vocabulary, out / "text")
     table = make_table2(
         corpus,
@@ -88,7 +86,7 @@ def table2(
     typer.echo("Published")
     echo_table(table.published_rows)
     typer.echo(f"\nHere: {table.text}")
-    echo_table(cost_rows(table.systems))
+    echo_table(table.rows)
     typer.echo("\nValidation BLEU at equal cost")
     echo_table(equal_cost_rows(table.systems))
     typer.echo()

@@ -41,6 +41,7 @@ def make():
             "signature": "s",
             "sentences_per_second": 7.0,
             "curve": curve,
+            "search_tokens_per_second": 90.0,
         }
         return MeasuredSystem(name, **{**plain, **changed})
 

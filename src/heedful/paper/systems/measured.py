@@ -23,6 +23,7 @@ from heedful.runs.average import average_checkpoints
 from heedful.runs.run import Run
 from heedful.training.history import read_history
 from heedful.training.train import train
+from heedful.translation.result import Translation
 from heedful.translation.translator import Translator
 
 _BEAM = 4
@@ -73,6 +74,8 @@ class MeasuredSystem:
     sentences_per_second: float
     """In search; measured once, beside whatever ran."""
     curve: tuple[CurvePoint, ...]
+    search_tokens_per_second: float | None = None
+    """Target tokens with end symbols; None of what was measured before they were counted."""
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "MeasuredSystem":
@@ -107,13 +110,14 @@ def train_and_measure(
         curves = [_after(_read(out, system.after).curve, curve) for curve in curves]
     translator = Translator.load(runs, threads=plan.threads)
     began = time.perf_counter()
-    test = _score(translator, system, "test", corpus, out)
+    found = _translate(translator, system, "test", corpus, out)
     elapsed = time.perf_counter() - began
-    valid = _score(translator, system, "valid", corpus, out)
+    test = _score(found, "test", corpus)
+    valid = _score(_translate(translator, system, "valid", corpus, out), "valid", corpus)
     (interval, _), (valid_interval, _) = (
         confidence_intervals(scores, Resampling()) for scores in (test, valid)
     )
-    found = MeasuredSystem(
+    measured = MeasuredSystem(
         system.name,
         system.title,
         sum(parameter_count(Run.open(run).build()) for run in runs),
@@ -131,11 +135,12 @@ def train_and_measure(
         test[0].signature,
         len(test[0].counts) / elapsed,
         curves[0] if len(curves) == 1 else (),
+        sum(len(one.tokens) + 1 for one in found) / elapsed,
     )
     kept.parent.mkdir(exist_ok=True)
     with replacing_file(kept) as stream:
-        stream.write(json.dumps(asdict(found), indent=1) + "\n")
-    return found
+        stream.write(json.dumps(asdict(measured), indent=1) + "\n")
+    return measured
 
 
 def _read(out: Path, name: str) -> MeasuredSystem:
@@ -241,20 +246,27 @@ def _curve(run: Path, planned: PlannedSystem) -> tuple[CurvePoint, ...]:
     )
 
 
-def _score(
+def _translate(
     translator: Translator, system: TableSystem, part: str, corpus: TableCorpus, out: Path
-) -> tuple[SufficientStatistics, SufficientStatistics]:
-    """Translate a part, and count BLEU and chrF of every line."""
+) -> list[Translation]:
+    """Translate a part, and keep the text."""
     found = translator.translate(
         corpus.lines(part, corpus.source),
         beam=_BEAM,
         replace_unknown=system.replace_unknown,
     )
-    texts = [one.text for one in found]
     file = output_file(system.name, part, out)
     file.parent.mkdir(exist_ok=True)
     with replacing_file(file) as stream:
-        stream.write("".join(f"{text}\n" for text in texts))
+        stream.write("".join(f"{one.text}\n" for one in found))
+    return found
+
+
+def _score(
+    found: Sequence[Translation], part: str, corpus: TableCorpus
+) -> tuple[SufficientStatistics, SufficientStatistics]:
+    """Count BLEU and chrF of every line."""
+    texts = [one.text for one in found]
     metrics = text_metrics([corpus.lines(part, corpus.target)], language=corpus.target)
     return measure(metrics["bleu"], texts), measure(metrics["chrf"], texts)
 

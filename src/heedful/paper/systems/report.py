@@ -1,6 +1,6 @@
 """What a table of trained systems prints, and the sentences about it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
@@ -24,13 +24,20 @@ def neighbours(
     ]
 
 
-def cost_rows(systems: Sequence[MeasuredSystem]) -> Rows:
-    """Lay out what every system costs and reaches."""
+def cost_rows(
+    systems: Sequence[MeasuredSystem], published: Mapping[str, str] | None = None
+) -> Rows:
+    """
+    Lay out what every system costs and reaches.
+
+    `published`: BLEU by title, for a column of its own; empty for systems that are not in it.
+    """
+    beside = () if published is None else ("published BLEU",)
     rows: Rows = [
         (
             *("system", "weights", "steps", "minutes", "operations"),
-            *("perplexity", "BLEU", "95 % interval", "chrF"),
-            *("tokens/s, training", "sentences/s, search"),
+            *("perplexity", *beside, "BLEU", "95 % interval", "chrF"),
+            *("tokens/s, training", "tokens/s, search"),
         )
     ]
     for one in systems:
@@ -43,11 +50,12 @@ def cost_rows(systems: Sequence[MeasuredSystem]) -> Rows:
                 f"{one.seconds / 60:.1f}",
                 f"{one.flops:.2e}",
                 "" if one.perplexity is None else f"{one.perplexity:.2f}",
+                *(() if published is None else (published.get(one.title, ""),)),
                 f"{one.bleu:.1f}",
                 f"{low:.1f} to {high:.1f}",
                 f"{one.chrf:.1f}",
                 f"{one.tokens_per_second:,.0f}",
-                f"{one.sentences_per_second:.1f}",
+                _whole(one.search_tokens_per_second),
             )
         )
     return rows
@@ -65,6 +73,10 @@ def equal_cost_rows(systems: Sequence[MeasuredSystem]) -> Rows:
         bleu = (at_cost(one.curve, "seconds", seconds), at_cost(one.curve, "flops", flops))
         rows.append((one.title, *(f"{value:.1f}" for value in bleu)))
     return rows
+
+
+def _whole(number: float | None) -> str:
+    return "" if number is None else f"{number:,.0f}"
 
 
 def plain(systems: Sequence[MeasuredSystem]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from heedful.paper.systems.plan import Plan, describe, encode_all, make_plan
 from heedful.paper.systems.task import TableTask
 from heedful.runs.lock import only_writer
 
-_PLAN = "plan.json"
+PLAN = "plan.json"
 
 
 def train_all(
@@ -48,7 +48,7 @@ def _choose_plan(
                 f"--plan must be a plan of this table and text, but {plan} is of something else "
                 f"({', '.join(differs)}); leave it out, or name another."
             )
-    kept = task.out / _PLAN
+    kept = task.out / PLAN
     if kept.exists():
         planned = Plan.read(kept)
         differs = _differences(planned, task)

@@ -19,10 +19,19 @@ def test_the_table_has_every_number(make):
     rows = cost_rows([make("first"), make("together", curve=(), perplexity=None)])
     assert rows[1] == (
         *("first", "1,000", "300", "10.0", "3.00e+11", "5.00", "28.0", "27.0 to 29.0"),
-        *("50.0", "5", "7.0"),
+        *("50.0", "5", "90"),
     )
     assert rows[2][5] == ""
     assert plain([make("first")])[0]["curve"][0]["step"] == 100
+
+
+def test_published_scores_stand_beside_ours(make):
+    systems = [make("first"), make("second", search_tokens_per_second=None)]
+    head, *rows = cost_rows(systems, {"second": "27.3"})
+    column = head.index("published BLEU")
+    assert head[column + 1] == "BLEU"
+    assert [row[column] for row in rows] == ["", "27.3"]
+    assert rows[1][-1] == ""  # measured before tokens were counted
 
 
 def test_neighbours_are_compared_on_what_they_wrote(make, corpus, tmp_path):
