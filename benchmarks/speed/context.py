@@ -1,10 +1,12 @@
 """Paths and the record of commands that all sections share."""
 
 import json
+import os
 import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,21 +51,25 @@ class Context:
         """Name a file of Multi30k."""
         return self.data / MULTI30K / f"{part}.{language}.gz"
 
-    def bench(self, *arguments: object) -> dict[str, Any]:
+    def bench(
+        self, *arguments: object, environment: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
         """Run `heedful bench` and read its result."""
         asked = ("bench", *arguments, "--peers", PEERS, "--threads", self.threads)
-        return json.loads(self.heedful(*asked, "--json").output)
+        return json.loads(self.heedful(*asked, "--json", environment=environment).output)
 
-    def heedful(self, *arguments: object) -> Finished:
+    def heedful(self, *arguments: object, environment: Mapping[str, str] | None = None) -> Finished:
         """Run a command as a user would, timed from start to end."""
-        return self.command(sys.executable, "-m", "heedful", *arguments)
+        return self.command(sys.executable, "-m", "heedful", *arguments, environment=environment)
 
-    def command(self, *arguments: object) -> Finished:
-        """Run any command, timed from start to end."""
-        command = [*map(str, arguments)]
-        self.record(command)
+    def command(self, *arguments: object, environment: Mapping[str, str] | None = None) -> Finished:
+        """Run any command, timed from start to end; `environment` has further variables."""
+        command, more = [*map(str, arguments)], environment or {}
+        self.record([*(f"{name}={value}" for name, value in more.items()), *command])
         started = time.monotonic()
-        with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, encoding="utf-8", env=os.environ | more
+        ) as process:
             watch = Watch(process.pid)
             watch.start()
             output, _ = process.communicate()

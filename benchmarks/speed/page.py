@@ -12,6 +12,7 @@ TITLES = {
     "step": "The training step",
     "step-fp32": "The training step in fp32",
     "step-small": "The training steps of small recipes",
+    "kernels": "Compiled functions of training",
     "memory": "Memory of a step",
     "translate": "Translating, 32 sentences at a time",
     "translate-64": "Translating, 64 sentences at a time",
@@ -70,7 +71,13 @@ def _record(folder: Path, name: str) -> dict[str, Any]:
 
 def body(name: str, found: Found) -> list[str]:
     """Lay one section out."""
-    own = {"training": _training, "start": _start, "corpus": _corpus, "ranks": _ranks}
+    own = {
+        "training": _training,
+        "kernels": _kernels,
+        "start": _start,
+        "corpus": _corpus,
+        "ranks": _ranks,
+    }
     shown = pictures(name, found) if name in DRAWN else []
     if name in own:
         return [own[name](found), *shown]
@@ -157,6 +164,26 @@ def _training(found: Found) -> str:
     return (
         f"`{found['recipe']}`, {found['pairs']:,} pairs of Multi30k English-German, one epoch. "
         "heedful learns its subwords in that time; Joey NMT is given them.\n\n" + "\n".join(rows)
+    )
+
+
+def _kernels(found: Found) -> str:
+    """Write each function beside its twin, then whole steps."""
+    rows = [
+        f"| {one['function']}, {one['tokens']:,} tokens | {one['precision']} "
+        f"| {one['compiled']:.2f} | {one['plain']:.2f} | {one['ratio']:.1f} |"
+        for one in found["functions"]
+    ]
+    rows += [
+        f"| a step of `{name}` with 4,000 tokens a side | {one['precision']} "
+        f"| {1000 * one['compiled']:.0f} | {1000 * one['plain']:.0f} | {one['ratio']:.2f} |"
+        for name, one in found["steps"].items()
+    ]
+    return (
+        "Forwards and back, in turns with the plain twin; a step without any compiled function is "
+        "that with `HEEDFUL_NATIVE=0`. The ratio is the median of all turns.\n\n"
+        "| | precision | compiled, ms | plain, ms | ratio |\n| --- | --- | --- | --- | --- |\n"
+        + "\n".join(rows)
     )
 
 

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any
 
 from benchmarks.speed.context import Context
+from benchmarks.speed.kernels import kernels
 from benchmarks.speed.whole import corpus, ranks, start, training
 from heedful.text.corpus import read_lines
 
@@ -222,6 +223,7 @@ SECTIONS: dict[str, Section] = {
     "step": step,
     "step-fp32": step_fp32,
     "step-small": step_small,
+    "kernels": kernels,
     "memory": memory,
     "translate": translate,
     "translate-64": translate_64,

@@ -1,0 +1,108 @@
+"""The compiled functions of training beside their plain twins, and a step with and without all."""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import Tensor
+
+from benchmarks.speed.context import Context
+from heedful.model.attention import causal_mask
+from heedful.model.cpu import compiled_dropout
+from heedful.model.cpu.attention import plain_short_attention
+from heedful.model.cpu.compiled_attention import native_short_attention
+from heedful.model.cpu.dropout import Dropout
+from heedful.model.cpu.unpadding import Packing
+
+_HEADS, _D_K = 4, 64  # of the recipe `small`
+_LONGEST, _SHORTEST = 45, 8
+_WARM_UPS = 3
+
+
+def kernels(context: Context) -> dict[str, Any]:
+    """Time attention and dropout of training in turns with their twins, then whole steps."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(context.threads or before)
+    try:
+        found = {
+            "functions": [
+                row
+                for precision in (torch.bfloat16, torch.float32)
+                for row in _functions(precision, context)
+            ],
+            "threads": torch.get_num_threads(),
+        }
+    finally:
+        torch.set_num_threads(before)
+    return found | {"steps": {name: _steps(name, context) for name in ("small", "multi30k")}}
+
+
+def _functions(precision: torch.dtype, context: Context) -> list[dict[str, Any]]:
+    """Time both functions in a precision, forwards and back."""
+    torch.manual_seed(1)
+    rows = 4 if context.quick else 280
+    lengths = (torch.rand(rows) ** 2 * 30 + _SHORTEST).int()  # most are short, as in a text
+    lengths[0] = _LONGEST
+    real = torch.arange(_LONGEST) < lengths[:, None]  # (rows, time)
+    packing = Packing.of(real)
+    tokens = len(packing.places)
+    mask = real[:, None, None] & causal_mask(_LONGEST)
+    qkv = torch.randn(1, tokens, 3 * _HEADS * _D_K).to(precision).requires_grad_()
+    x, y = (torch.randn(tokens, _HEADS * _D_K).to(precision).requires_grad_() for _ in range(2))
+    dropout = Dropout(0.1).train()
+
+    def attend(function: Callable[..., Tensor]) -> Callable[[], Tensor]:
+        return lambda: function(qkv, None, mask, _HEADS, _D_K, (packing, packing))
+
+    def thin_plainly() -> Tensor:
+        with patch.object(compiled_dropout, "native_products", lambda: None):
+            return dropout.add(x, y)
+
+    pairs = {
+        "attention of a layer": (attend(native_short_attention), attend(plain_short_attention)),
+        "dropout and sum": (lambda: dropout.add(x, y), thin_plainly),
+    }
+    return [
+        {
+            "function": name,
+            "precision": str(precision).removeprefix("torch."),
+            "tokens": tokens,
+            **_in_turn(*pair, turns=2 if context.quick else 10 * context.rounds),
+        }
+        for name, pair in pairs.items()
+    ]
+
+
+def _in_turn(
+    compiled: Callable[[], Tensor], plain: Callable[[], Tensor], turns: int
+) -> dict[str, float]:
+    """Return median milliseconds of both, and of their ratio, over turns."""
+    both = {"compiled": compiled, "plain": plain}
+    times: dict[str, list[float]] = {name: [] for name in both}
+    for turn in range(-_WARM_UPS, turns):
+        for name, function in both.items():
+            began = time.perf_counter()
+            out = function()
+            out.backward(torch.ones_like(out))
+            if turn >= 0:
+                times[name].append(1000 * (time.perf_counter() - began))
+    ratios = [more / less for more, less in zip(times["plain"], times["compiled"], strict=True)]
+    medians = {name: statistics.median(each) for name, each in times.items()}
+    return medians | {"ratio": statistics.median(ratios)}
+
+
+def _steps(recipe: str, context: Context) -> dict[str, Any]:
+    """Time a step of 4,000 tokens a side with the compiled functions, and without, in turns."""
+    tokens, steps = (200, 1) if context.quick else (4000, 5)
+    asked = ("train", recipe, "--batch-tokens", tokens, "--steps", steps, "--only", "heedful")
+    found: dict[str, list[float]] = {"compiled": [], "plain": []}
+    for _ in range(context.rounds):
+        for name, environment in (("compiled", {}), ("plain", {"HEEDFUL_NATIVE": "0"})):
+            (ours,) = context.bench(*asked, environment=environment)["measurements"]
+            found[name].append(ours["seconds"]["median"])
+    ratios = [more / less for more, less in zip(found["plain"], found["compiled"], strict=True)]
+    medians = {name: statistics.median(each) for name, each in found.items()}
+    return medians | {"ratio": statistics.median(ratios), "precision": ours["precision"]}
