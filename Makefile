@@ -92,10 +92,9 @@ bench-families: $(VENV)/.for-use ## train convolutional-small, time every family
 bench-reward: $(VENV)/.for-use ## fine-tune by reward and by risk, write docs/results/reward.md (35 minutes)
 	$(PYTHON) -m benchmarks.reward
 
-bench-tables: $(VENV)/.for-use ## make the paper's tables and claims again, write docs/results/tables.md (seven hours)
+bench-tables: $(VENV)/.for-use ## make the paper's tables and claims again, write docs/results/tables.md (six hours)
 	$(PYTHON) -m benchmarks.tables table1
 	$(PYTHON) -m benchmarks.tables table2
-	$(PYTHON) -m benchmarks.tables ensembles
 	$(PYTHON) -m benchmarks.tables french
 	$(PYTHON) -m benchmarks.tables table3
 	$(PYTHON) -m benchmarks.tables claims

@@ -2,18 +2,18 @@
 The paper's tables again, and the claims: what `heedful paper` made for the pages of results.
 
     python -m benchmarks.tables table1 | table2 | table3 | claims [--system NAME ...] [--plan FILE]
-    python -m benchmarks.tables ensembles | french
+    python -m benchmarks.tables french
 
 Writes `docs/results/NAME.json`, the pictures and the page from them. Table 2 and Table 3 are
 trained on Multi30k English-German, raw; the claims on the embedded grammar. A run whose JSON is
 there is made again by the plan in it, step by step; what a folder holds is not made again.
-`ensembles` trains three seeds of a system of Table 2, `french` three on Tatoeba
+Table 2 has ensembles of three seeds too. `french` trains three of its systems on Tatoeba
 English-French.
 
-`--system` trains some systems of Table 2, or rows of Table 3, or decides some claims, only, and
-keeps what the JSON has of the others; these claims then share the whole time. `--plan` names the
-plan of all, where there is no JSON yet. `--runs` names the folder of models, a new one for other
-systems.
+`--system` trains some systems of Table 2 with their ensembles, or rows of Table 3, or decides some
+claims, only, and keeps what the JSON has of the others; these claims then share the whole time.
+`--plan` names the plan of all, where there is no JSON yet; `--replan` plans anew where there is
+one. `--runs` names the folder of models, a new one for other systems.
 """
 
 import argparse
@@ -28,14 +28,14 @@ from typing import Any
 from benchmarks.figures import rewrite
 from benchmarks.report import RESULTS, ROOT, commit, keep, read
 from heedful.config.load import load_config
-from heedful.paper.claims.check import CLAIMS, check_claims, to_dict
+from heedful.paper.claims.check import CLAIMS, RESERVATION, check_claims, draw, to_dict
 from heedful.paper.claims.statement import Checked
 from heedful.paper.systems.corpus import TableCorpus, find_corpus, grammar_corpus
 from heedful.paper.systems.measured import MeasuredSystem
 from heedful.paper.systems.plan import describe
-from heedful.paper.systems.report import cost_rows, equal_cost_rows, plain
+from heedful.paper.systems.report import equal_cost_rows, plain
 from heedful.paper.systems.system import count_parameters
-from heedful.paper.systems.table2 import COMMON, RECIPE, SYSTEMS, Table2, make_table2
+from heedful.paper.systems.table2 import COMMON, ENSEMBLES, RECIPE, SYSTEMS, Table2, make_table2
 from heedful.paper.systems.table3 import SYSTEMS as ROWS
 from heedful.paper.systems.table3 import Table3, train_rows
 from heedful.paper.table1 import make_table1
@@ -44,17 +44,16 @@ from heedful.paper.tables import markdown
 # In seconds.
 _BUDGETS = {
     "table1": 180.0,
-    "table2": 12_000.0,
+    "table2": 4_800.0,
     "table3": 10_800.0,
-    "claims": 2_400.0,
-    "ensembles": 1_400.0,
+    "claims": 3_600.0,
     "french": 3_000.0,
 }
 _THREADS = 1
+_OF_TABLE2 = (*SYSTEMS, *ENSEMBLES)
 _VOCABULARY = 4000
 _PARTS = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
 _TATOEBA = {"train": "train", "valid": "dev", "test": "test"}
-_OF_ENSEMBLES = ("convs2s",)
 _IN_FRENCH = ("gnmt", "convs2s", "base")
 
 
@@ -65,17 +64,22 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "tables")
     parser.add_argument("--system", action="append", default=[], metavar="NAME")
     parser.add_argument("--plan", type=Path, metavar="FILE")
+    parser.add_argument("--replan", action="store_true")
     options = parser.parse_args()
     has_record = (RESULTS / f"{options.what}.json").exists()
     tables = options.what in ("table2", "table3")
-    if options.system and options.what in ("ensembles", "french"):
-        parser.error(f"{options.what} chooses its systems itself; leave out --system")
+    if options.system and options.what == "french":
+        parser.error("french chooses its systems itself; leave out --system")
     if options.plan and not tables:
         parser.error("--plan is for table2 and table3")
     if options.system and options.what == "table1":
         parser.error("--system is for table2, table3 and claims")
     if options.plan and has_record:
         parser.error("--plan is for a table without JSON, which has the plan in it")
+    if options.replan and options.what == "table1":
+        parser.error("--replan is for what is trained")
+    if options.replan and (options.plan or (options.system and options.what != "claims")):
+        parser.error("--replan is for all systems of a table; leave out --system and --plan")
     if options.system and not (has_record or options.plan):
         parser.error("--system needs the JSON of the other systems, or --plan")
     systems = {"table2": SYSTEMS, "table3": ROWS}.get(options.what, ())
@@ -89,7 +93,8 @@ def main() -> None:
     out = options.runs / options.what
     chosen = {"names": options.system} if options.system else {}
     given = {"given": options.plan} if tables else {}
-    found = _MAKERS[options.what](out, **chosen, **given)
+    replan = {"replan": True} if options.replan else {}
+    found = _MAKERS[options.what](out, **chosen, **given, **replan)
     keep(options.what, found, measured)
     rewrite()
 
@@ -106,26 +111,34 @@ def _table1(out: Path) -> dict[str, Any]:
     }
 
 
-def _table2(out: Path, names: Sequence[str] = (), given: Path | None = None) -> dict[str, Any]:
+def _table2(
+    out: Path, names: Sequence[str] = (), given: Path | None = None, replan: bool = False
+) -> dict[str, Any]:
     """Train the siblings of Table 2's systems, and put them beside those of earlier calls."""
-    text, whole = multi30k(out.parent), _whole_plan(out.name, given)
+    text, whole = multi30k(out.parent), _whole_plan(out.name, given, replan)
+    again = _with_seeds(names)
     if whole is not None and names:
-        whole = _renew(whole, names)
-    plan = _write_plan(out, whole, names)
+        whole = _renew(whole, again)
+    plan = _write_plan(out, whole, again)
     table = make_table2(
-        *(text, out, _BUDGETS["table2"]), names=names, plan=plan, threads=_THREADS, say=print
+        *(text, out, _BUDGETS["table2"]),
+        names=names,
+        ensembles=True,
+        plan=plan,
+        threads=_THREADS,
+        say=print,
     )
     found = table.to_dict() | {
         "conclusions": [one.sentence for one in table.differences],
         "plan": whole or _read_json(out / "plan.json"),
     }
     if names and (RESULTS / "table2.json").exists():  # perhaps only since the beginning
-        found = _beside(found, read("table2"), names, [one.name for one in SYSTEMS])
-        again = [one.title for one in SYSTEMS if one.name in names]
+        found = _beside(found, read("table2"), again, [one.name for one in _OF_TABLE2])
+        titles = [one.title for one in _OF_TABLE2 if one.name in again]
         earlier = [
             said
             for said in read("table2")["found"]["conclusions"]
-            if not any(title in said for title in again)
+            if not any(title in said for title in titles)
         ]
         found["conclusions"] = list(dict.fromkeys([*earlier, *found["conclusions"]]))
     systems = tuple(map(MeasuredSystem.of, found["here"]))
@@ -133,25 +146,18 @@ def _table2(out: Path, names: Sequence[str] = (), given: Path | None = None) -> 
     return found
 
 
-def _ensembles(out: Path) -> dict[str, Any]:
-    """Train three seeds of a system of Table 2, and let them translate together."""
-    return _other_table2(out, multi30k(out.parent), _OF_ENSEMBLES, ensembles=True)
+def _with_seeds(names: Sequence[str]) -> list[str]:
+    """Add the further seeds and the ensembles of Table 2's systems `names`."""
+    of_them = [one.name for one in ENSEMBLES if one.name.rpartition("-")[0] in names]
+    return [*names, *of_them]
 
 
-def _french(out: Path) -> dict[str, Any]:
+def _french(out: Path, replan: bool = False) -> dict[str, Any]:
     """Train the systems of Table 2 that matter most on another pair of languages."""
-    return _other_table2(out, tatoeba(out.parent), _IN_FRENCH)
-
-
-def _other_table2(
-    out: Path, text: TableCorpus, names: Sequence[str], ensembles: bool = False
-) -> dict[str, Any]:
-    """Train some systems of Table 2 by a plan of their own."""
-    plan = _write_plan(out, _whole_plan(out.name, None), ())
+    plan = _write_plan(out, _whole_plan(out.name, None, replan), ())
     table = make_table2(
-        *(text, out, _BUDGETS[out.name]),
-        names=names,
-        ensembles=ensembles,
+        *(tatoeba(out.parent), out, _BUDGETS[out.name]),
+        names=_IN_FRENCH,
         plan=plan,
         threads=_THREADS,
         say=print,
@@ -164,9 +170,11 @@ def _other_table2(
     }
 
 
-def _table3(out: Path, names: Sequence[str] = (), given: Path | None = None) -> dict[str, Any]:
+def _table3(
+    out: Path, names: Sequence[str] = (), given: Path | None = None, replan: bool = False
+) -> dict[str, Any]:
     """Train the rows of Table 3, and put them beside those of earlier calls."""
-    text, whole = multi30k(out.parent), _whole_plan(out.name, given)
+    text, whole = multi30k(out.parent), _whole_plan(out.name, given, replan)
     plan = _write_plan(out, whole, names)
     measured = train_rows(
         *(text, out, _BUDGETS["table3"]), names=names, plan=plan, threads=_THREADS, say=print
@@ -192,29 +200,44 @@ def _beside(
     return earlier | found | {"here": here, "commits": commits}
 
 
-def _claims(out: Path, names: Sequence[str] = ()) -> dict[str, Any]:
+def _claims(out: Path, names: Sequence[str] = (), replan: bool = False) -> dict[str, Any]:
     """Decide claims, trained ones on the embedded grammar, and put them beside the others."""
+    has_record = (RESULTS / "claims.json").exists()
+    record = read("claims") if has_record else {"found": {"claims": {}}, "commit": ""}
+    earlier, plans = record["found"]["claims"], record["found"].get("plans", {})
     found = check_claims(
         names or [*CLAIMS],
         out,
         lambda: grammar_corpus(out / "text"),
         _BUDGETS["claims"],
+        plan=None if replan or not plans else _write_plans(out / "earlier", plans),
         threads=_THREADS,
         say=print,
     )
-    if not names:
-        return {"claims": to_dict(found)}
-    record = read("claims")
-    earlier, known = record["found"]["claims"], record["found"].get("commits", {})
+    for name, checked in found.items():
+        picture = RESULTS / "claims" / f"{name}.svg"
+        picture.parent.mkdir(exist_ok=True)
+        draw(CLAIMS[name].said, checked, picture)
     decided = earlier | to_dict(found)
+    known = record["found"].get("commits", {})
+    made = {name: _read_json(file) for name in found if (file := out / name / "plan.json").exists()}
     return {
         "claims": {name: decided[name] for name in CLAIMS if name in decided},
+        "plans": plans | made,
         "commits": {
             name: known.get(name, record["commit"])
             for name in earlier
-            if name not in names and name in CLAIMS
+            if name not in found and name in CLAIMS
         },
     }
+
+
+def _write_plans(folder: Path, plans: Mapping[str, Any]) -> Path:
+    """Write the plans of claims, to make their trainings again."""
+    for name, plan in plans.items():
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    return folder
 
 
 _MAKERS: dict[str, Callable[..., dict[str, Any]]] = {
@@ -222,7 +245,6 @@ _MAKERS: dict[str, Callable[..., dict[str, Any]]] = {
     "table2": _table2,
     "table3": _table3,
     "claims": _claims,
-    "ensembles": _ensembles,
     "french": _french,
 }
 
@@ -256,11 +278,11 @@ def _unpack(
     return find_corpus(folder, "en", _VOCABULARY)
 
 
-def _whole_plan(name: str, given: Path | None) -> dict[str, Any] | None:
+def _whole_plan(name: str, given: Path | None, replan: bool) -> dict[str, Any] | None:
     """Read the plan of all systems: one that is given, or that of the run that the page has."""
     if given is not None:
         return _read_json(given)
-    if not (RESULTS / f"{name}.json").exists():
+    if replan or not (RESULTS / f"{name}.json").exists():
         return None
     plan: dict[str, Any] = read(name)["found"]["plan"]
     return plan
@@ -272,7 +294,7 @@ def _renew(plan: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
     Their rates are those of the plan, so models must be as large as they were.
     """
-    today = {one.name: one.settings for one in SYSTEMS}
+    today = {one.name: one.settings for one in _OF_TABLE2}
     renewed = []
     for planned in plan["systems"]:
         if planned["name"] in names:
@@ -343,17 +365,20 @@ def _siblings(found: dict[str, Any]) -> str:
         [
             f"Multi30k English-German, raw (29,000 pairs), {_VOCABULARY:,} subwords; BLEU, cased, "
             "on test_2016_flickr, beam 4, the average of the last checkpoints. The steps are those "
-            "of a plan of all eight systems in 200 minutes (`--threads 1`), from rates measured "
+            f"of a plan of {len(found['plan']['systems'])} trainings in "
+            f"{found['plan']['budget'] / 60:.0f} minutes (`--threads 1`), from rates measured "
             f"one at a time: each has {systems[0].seconds / 60:.1f} minutes (GNMT + RL as many "
-            "again after GNMT). Not trained: "
-            f"{', '.join(one.title for one in SYSTEMS if one.name not in trained) or 'none'}. "
+            "again after GNMT). An ensemble is three trainings that differ in their seed, and "
+            "translate together (the mean of their probabilities); the published ones are of "
+            "eight. Not trained: "
+            f"{', '.join(one.title for one in _OF_TABLE2 if one.name not in trained) or 'none'}. "
             "Trials of 300 steps chose a rate of 3e-3 for Deep-Att, GNMT and MoE, "
             "larger first weights for the last two, and Glorot's for Deep-Att; all others share a "
             "rate of 1.5e-3 that was not tuned (GNMT + RL goes on at 1e-4). "
             "Deep-Att's perplexity is of words, so no other can be compared with it. "
             "Trainings ran beside other work, at counted time; the speed of search "
             "is what was left then. Differences are of systems that one call trained.",
-            markdown(cost_rows(systems)),
+            markdown(table.rows),
             "On the same validation curves, at equal cost:",
             markdown(equal_cost_rows(systems)),
             "![Validation BLEU against operations](table2.svg)",
@@ -367,39 +392,31 @@ def _siblings(found: dict[str, Any]) -> str:
     )
 
 
-def _together(found: dict[str, Any]) -> str:
-    systems = tuple(map(MeasuredSystem.of, found["here"]))
-    return "\n\n".join(
-        [
-            "Three trainings that differ in their seed, and the three translating together (the "
-            "mean of their probabilities). The ensembles of Deep-Att and GNMT were not made. "
-            "Text, subwords and settings are those above, but the steps are of a plan of "
-            f"{len(found['plan']['systems'])} trainings in {found['plan']['budget'] / 60:.0f} "
-            f"minutes (`--threads 1`), on a faster machine: each has "
-            f"{systems[0].seconds / 60:.1f} minutes. Compare rows of this table only.",
-            markdown(cost_rows(systems)),
-            *found["conclusions"],
-            "The published ensemble is of eight trainings.",
-        ]
-    )
-
-
 def _in_french(found: dict[str, Any]) -> str:
     systems = tuple(map(MeasuredSystem.of, found["here"]))
     return "\n\n".join(
         [
             "Three of the systems again, with the same settings, on another pair of languages: "
             f"Tatoeba English-French (161,126 pairs of short sentences), {_VOCABULARY:,} subwords; "
-            "BLEU, cased, on its test part of 2,001. The steps are of a plan of four trainings in "
+            "BLEU, cased, on its test part of 2,001. The steps are of a plan of "
+            f"{len(found['plan']['systems'])} trainings in "
             f"{found['plan']['budget'] / 60:.0f} minutes (`--threads 1`): each has "
-            f"{systems[0].seconds / 60:.1f} minutes. The fourth was MoE, which was not trained.",
-            markdown(cost_rows(systems)),
+            f"{systems[0].seconds / 60:.1f} minutes.{_not_trained(found)}",
+            markdown(Table2(systems, (), found["text"]).rows),
             "On the same validation curves, at equal cost:",
             markdown(equal_cost_rows(systems)),
             *found["conclusions"],
             "One training each: what another seed would change is not in these intervals either.",
         ]
     )
+
+
+def _not_trained(found: dict[str, Any]) -> str:
+    """Name the systems of a plan that were not trained."""
+    trained = {one["name"] for one in found["here"]}
+    names = [one["name"] for one in found["plan"]["systems"] if one["name"] not in trained]
+    titles = [one.title for one in SYSTEMS if one.name in names]
+    return f" Planned with them, but not trained: {', '.join(titles)}." if titles else ""
 
 
 def _variations(found: dict[str, Any]) -> str:
@@ -429,22 +446,21 @@ def _earlier_commits(found: dict[str, Any], done: str = "Trained") -> list[str]:
 
 def _decided(found: dict[str, Any]) -> str:
     parts = []
-    for claim in found["claims"].values():
+    for name, claim in found["claims"].items():
         checked = Checked.of(claim)
         parts += [
             f"### {claim['said']}",
             f"({claim['source']}) {checked.verdict} {checked.sentence}",
             *map(markdown, checked.tables),
+            f"![{claim['said']}](claims/{name}.svg)",
         ]
-    commits = found.get("commits", {})
-    again = [f"--system {name}" for name in found["claims"] if name not in commits]
-    minutes = _BUDGETS["claims"] / 60
+    minutes = sum(plan["budget"] for plan in found["plans"].values()) / 60
     return "\n\n".join(
         [
             *parts,
+            RESERVATION,
             *_earlier_commits(found, "Decided"),
-            f"What one call decides shares {minutes:.0f} minutes of training; the last call was of "
-            f"`{' '.join(again)}`.",
+            f"The trainings shared {minutes:.0f} minutes (`--threads 1`), in equal parts.",
         ]
     )
 
@@ -452,7 +468,6 @@ def _decided(found: dict[str, Any]) -> str:
 _SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "table1": ("Table 1: what a layer costs", _layers),
     "table2": ("Table 2: the systems that the paper is compared with", _siblings),
-    "ensembles": ("Table 2: ensembles", _together),
     "french": ("Table 2: English-French", _in_french),
     "table3": ("Table 3: variations of the Transformer", _variations),
     "claims": ("Claims", _decided),

@@ -22,6 +22,15 @@ def claims(
     out: Annotated[
         Path, typer.Option(help="Output folder; what it holds is not measured again.")
     ] = Path("claims"),
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            "--plan",
+            metavar="FOLDER",
+            help="Output folder of another call, to make its trainings again: their steps, budget "
+            "and threads.",
+        ),
+    ] = None,
     threads: Threads = 0,
     as_json: Json = False,
 ) -> None:
@@ -29,9 +38,9 @@ def claims(
     Decide what is said of the paper's parts by measurements.
 
     Claims: convolution, shift, batch-norm, gradients, dot-product, parallel, mask, attention, long,
-    encoders, scores, heads, cost. Each gets a verdict with its numbers, a picture, and its place on
-    a page. Small models are trained for the last seven, within the budget and for equally many
-    steps; the others take a minute and no data.
+    encoders, batch-size, scores, heads, cost. Each gets a verdict with its numbers, a picture, and
+    its place on a page. Small models are trained for the last eight, within the budget and for
+    equally many steps; the others take a minute and no data.
     """
     from heedful.paper.claims.check import CLAIMS, check_claims, to_dict
     from heedful.paper.systems.corpus import choose_corpus
@@ -42,6 +51,7 @@ def claims(
         out,
         lambda: choose_corpus(data, source_language, vocabulary, out / "text"),
         parse_budget(budget),
+        plan=plan,
         threads=threads,
         say=say,
     )

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from heedful.errors import RunFolderError, SettingError
 from heedful.files import make_folder, replacing_file
@@ -15,34 +15,39 @@ from heedful.paper.claims.layers import (
     check_gradients,
     check_parallel,
 )
-from heedful.paper.claims.statement import Checked, Statement, TrainedStatement
-from heedful.paper.claims.trained import (
+from heedful.paper.claims.long_distance import check_long
+from heedful.paper.claims.models import (
     ATTENTION,
+    BATCH_SIZES,
     COST,
     ENCODERS,
     HEADS,
     LONG,
     MASK,
     SCORES,
+)
+from heedful.paper.claims.repeated_name import write_repeated_names
+from heedful.paper.claims.statement import Checked, Statement, TrainedStatement
+from heedful.paper.claims.trained import (
     check_attention,
+    check_batch_sizes,
     check_cost,
     check_encoders,
     check_heads,
-    check_long,
     check_mask,
     check_scores,
 )
 from heedful.paper.claims.trainings import COMMON, RECIPE, Trainings
 from heedful.paper.systems.corpus import TableCorpus
-from heedful.paper.systems.plan import describe
+from heedful.paper.systems.plan import Plan, describe
 from heedful.paper.systems.task import TableTask
-from heedful.paper.systems.training import train_all
+from heedful.paper.systems.training import PLAN, train_all
 from heedful.paper.tables import markdown, write_table
 from heedful.visualise.report_page import ReportPage
 from heedful.visualise.size_curves import draw_size_curves
 
 _LEARNED = 20  # BLEU
-_RESERVATION = (
+RESERVATION = (
     "Every verdict is of these models, this text and this machine, with one training of each "
     "model: intervals are over sentences, and say nothing of another seed, size or text."
 )
@@ -110,8 +115,7 @@ CLAIMS: dict[str, _Claim] = {
             "section 4",
             LONG,
             check_long,
-            all_must_learn=True,
-            decided_by_bleu=True,
+            text=write_repeated_names,
         ),
         TrainedStatement(
             "encoders",
@@ -119,6 +123,14 @@ CLAIMS: dict[str, _Claim] = {
             _NOTES,
             ENCODERS,
             check_encoders,
+            decided_by_bleu=True,
+        ),
+        TrainedStatement(
+            "batch-size",
+            "Layer norm learns with batches of any size, and batch norm needs large ones.",
+            _NOTES,
+            BATCH_SIZES,
+            check_batch_sizes,
             decided_by_bleu=True,
         ),
         TrainedStatement(
@@ -153,6 +165,7 @@ def check_claims(
     corpus: Callable[[], TableCorpus],
     budget: float,
     *,
+    plan: Path | None = None,
     threads: int = 0,
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Checked]:
@@ -160,10 +173,11 @@ def check_claims(
     Decide claims, all if none is named; what `out` has is not measured again.
 
     `corpus`: finds the text that models are trained on, where any are. `budget`: seconds for these,
-    shared by their number. The page has all claims of `out`.
+    shared by their number. `plan`: the folder of another call, to make its trainings again; then
+    their budgets and threads are taken. The page has all claims of `out`.
 
     Raises `SettingError` for an unknown name, `RunFolderError` if `out` has a claim's models of
-    another text.
+    another text or budget, or where `plan` has no plan of a claim.
     """
     if unknown := sorted({*names} - {*CLAIMS}):
         raise SettingError(
@@ -171,23 +185,27 @@ def check_claims(
         )
     make_folder(out)  # what cannot be written is said before the work
     chosen = {name: CLAIMS[name] for name in names or CLAIMS}
-    models = sum(_models(claim) for claim in chosen.values())
+    models = max(1, sum(_models(claim) for claim in chosen.values()))
     found = {}
     for name, claim in chosen.items():
         kept = out / f"{name}.json"
         text = None if isinstance(claim, Statement) else corpus()
+        share = Share(budget * _models(claim) / models, threads, None)
+        if plan is not None and text is not None:
+            share = Share.of(plan / name / PLAN)
         if kept.exists():
             found[name] = _read(kept, text)
+            if text is not None:
+                _check_budget(out / name / PLAN, share)
             continue
         say(claim.said)
         plain = {}
         if isinstance(claim, Statement):
             found[name] = claim.check()
         elif text is not None:
-            share = budget * _models(claim) / models
-            found[name] = _train_and_check(claim, text, out / name, share, threads, say)
+            found[name] = _train_and_check(claim, text, out / name, share, say)
             plain["text"] = describe(text)
-        _draw(claim, found[name], out / f"{name}.png")
+        draw(claim.said, found[name], out / f"{name}.png")
         with replacing_file(kept) as stream:
             stream.write(json.dumps(found[name].to_dict() | plain, indent=1) + "\n")
     page = {
@@ -199,6 +217,35 @@ def check_claims(
     return found
 
 
+class Share(NamedTuple):
+    """What a claim's trainings may take."""
+
+    seconds: float
+    threads: int
+    plan: Path | None
+    """The plan of another call, to make it again."""
+
+    @classmethod
+    def of(cls, plan: Path) -> "Share":
+        """Read it of a plan."""
+        planned = Plan.read(plan)
+        return cls(planned.budget, planned.threads, plan)
+
+
+def _check_budget(kept: Path, share: Share) -> None:
+    """Refuse what was trained by another budget, where its plan is still there."""
+    if not kept.exists():
+        return
+    planned = Plan.read(kept)
+    if (planned.budget, planned.threads) != (share.seconds, share.threads):
+        raise RunFolderError(
+            f"--out must be a new folder or one of the same budget and threads, but {kept} shared "
+            f"out {planned.budget / 60:.1f} minutes for {planned.threads} threads, and this call "
+            f"{share.seconds / 60:.1f} for {share.threads} (0 is all; a budget is shared by the "
+            "claims that are named); name another folder, or delete the claim's."
+        )
+
+
 def _models(claim: _Claim) -> int:
     """Count the models that a claim needs."""
     return len(claim.systems) if isinstance(claim, TrainedStatement) else 0
@@ -208,21 +255,25 @@ def _train_and_check(
     claim: TrainedStatement,
     corpus: TableCorpus,
     out: Path,
-    budget: float,
-    threads: int,
+    share: Share,
     say: Callable[[str], None],
 ) -> Checked:
     """Train a claim's models for equally many steps, and compare them."""
     corpus = corpus._replace(narrow=1)  # the models are small already
+    if claim.text is not None:
+        corpus = claim.text(corpus, out / "lines")
     common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")
     task = TableTask(RECIPE, common, claim.systems, corpus, out, "steps")
-    measured = train_all(task, budget, threads=threads, say=say)
+    measured = train_all(task, share.seconds, plan=share.plan, threads=share.threads, say=say)
     checked = claim.check(Trainings({one.name: one for one in measured}, corpus, out))
     lines = len(corpus.lines("train", corpus.source))
-    trained = (
-        f"Each model took {measured[0].steps:,} steps on {lines:,} pairs of lines "
-        f"({corpus.source}-{corpus.target})."
+    steps = sorted({one.steps for one in measured})
+    took = (
+        f"Each model took {steps[0]:,}"
+        if len(steps) == 1
+        else (f"Models took {steps[0]:,} to {steps[-1]:,}, by the size of their batches,")
     )
+    trained = f"{took} steps on {lines:,} pairs of lines ({corpus.source}-{corpus.target})."
     checked = replace(checked, sentence=f"{checked.sentence} {trained}")
     return leave_open(claim, checked, [one.bleu for one in measured])
 
@@ -256,7 +307,7 @@ def to_markdown(found: dict[str, Checked]) -> str:
             *map(markdown, checked.tables),
             f"![{claim.said}]({name}.png)",
         ]
-    return "\n\n".join([*parts, _RESERVATION]) + "\n"
+    return "\n\n".join([*parts, RESERVATION]) + "\n"
 
 
 def to_dict(found: dict[str, Checked]) -> dict[str, Any]:
@@ -267,10 +318,10 @@ def to_dict(found: dict[str, Checked]) -> dict[str, Any]:
     }
 
 
-def _draw(claim: _Claim, checked: Checked, out: Path) -> None:
-    """Draw the numbers."""
+def draw(said: str, checked: Checked, out: Path) -> None:
+    """Draw the numbers of a claim."""
     rows = checked.tables[0]
-    sheet = ReportPage(claim.said, checked.sentence, rows[0], tuple(rows[1:]))
+    sheet = ReportPage(said, checked.sentence, rows[0], tuple(rows[1:]))
     draw_size_curves(checked.panels, out, sheet)
 
 

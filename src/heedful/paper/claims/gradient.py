@@ -1,4 +1,4 @@
-"""How much a translation's last word depends on each source word."""
+"""How much the last word of a translation depends on each token before it."""
 
 import torch
 from jaxtyping import Float
@@ -18,28 +18,33 @@ def differentiable_model(run: Run) -> EncoderDecoder:
 
 
 def gradient_norms(
-    run: Run, model: EncoderDecoder, source: str, target: str
-) -> Float[Tensor, " source"]:
-    """Compute norms of the gradients of the last target token at the source tokens' embeddings."""
+    run: Run, model: EncoderDecoder, source: str, target: str, token: int
+) -> Float[Tensor, " token"]:
+    """
+    Compute how much a token of the translation depends on each one before it.
+
+    `token`: its index. Norms of the gradients of its log-probability at their embeddings.
+    """
     embedded: list[Tensor] = []
+    # Where one matrix is both, the source is embedded first.
+    wanted = 2 if model.embed_target is model.embed_source else 1
 
     def keep(_module: object, _inputs: object, states: Tensor) -> Tensor:
-        if not embedded:  # the target's, where one matrix is both
-            embedded.append(states.detach().requires_grad_())
-            return embedded[0]
-        return states
+        is_target = len(embedded) == wanted - 1
+        embedded.append(states.detach().requires_grad_() if is_target else states)
+        return embedded[-1]
 
     tokenizer = run.tokenizer
     batch = run.collator(model).batch(
         tokenizer.encode_source([source]), tokenizer.encode_target([target])
     )
-    hook = model.embed_source.register_forward_hook(keep)
+    hook = model.embed_target.register_forward_hook(keep)
     try:
-        states = model(batch.source, batch.target_in)[0, -1:]  # (1, d_model)
+        states = model(batch.source, batch.target_in)[0, token : token + 1]  # (1, d_model)
         logits = model.output(states)
-        torch.log_softmax(logits, dim=-1)[0, batch.target_out[0, -1]].backward()
+        torch.log_softmax(logits, dim=-1)[0, batch.target_out[0, token]].backward()
     finally:
         hook.remove()
-    gradient = embedded[0].grad
+    gradient = embedded[wanted - 1].grad
     assert gradient is not None
-    return gradient[0].norm(dim=-1)
+    return gradient[0, 1 : token + 1].norm(dim=-1)  # the first input is the start symbol

@@ -1,11 +1,13 @@
 """Claims about layers as they are before training."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from heedful.model.additive import additive_attention
@@ -13,14 +15,17 @@ from heedful.model.attention import scaled_dot_product_attention
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Encoder
 from heedful.model.norm import BatchNorm
+from heedful.paper.claims.peak_memory import peak_bytes
 from heedful.paper.claims.statement import Checked
 from heedful.paper.dependent_products import count_products
+from heedful.paper.estimate import Estimate
 from heedful.paper.layer_build import build_layer
 from heedful.paper.layer_kinds import LayerSizes
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
 _D_MODEL, _HEADS, _LENGTH = 64, 4, 24
-_REPEATS = 5
+_ROUNDS = 5
+_WIDTHS = (16, 64, 256)
 
 
 def check_batch_norm() -> Checked:
@@ -77,54 +82,77 @@ def check_gradients() -> Checked:
 
 
 def check_additive_cost() -> Checked:
-    """Time both scores on the same queries, keys and values."""
+    """Time both scores on the same queries, keys and values, and follow their memory."""
     lengths = (64, 128, 256, 512)
-    seconds: dict[str, list[float]] = {"dot product": [], "additive": []}
-    energy = torch.randn(_HEADS, _D_MODEL)
-    for n in lengths:
-        query, key, value = torch.randn(3, 1, _HEADS, n, _D_MODEL).unbind(0)
-        kinds = {
-            "dot product": partial(scaled_dot_product_attention, query, key, value),
-            "additive": partial(additive_attention, query, key, value, energy),
-        }
-        for name, attend in kinds.items():
-            seconds[name].append(1000 * _fastest(attend))
-    slower = [
-        additive / dot
-        for additive, dot in zip(seconds["additive"], seconds["dot product"], strict=True)
-    ]
+    panels, slower, larger = [], [], []
+    for axis, sizes in (("positions", lengths), ("d_k", _WIDTHS)):
+        kinds = [
+            _scores(size, _D_MODEL) if axis == "positions" else _scores(lengths[2], size)
+            for size in sizes
+        ]
+        seconds = _in_turn([function for each in kinds for function in each.values()])
+        timed = seconds.reshape(len(seconds), len(sizes), len(kinds[0]))  # (rounds, sizes, kinds)
+        slower += [Estimate.of(ratios) for ratios in (timed[..., 1] / timed[..., 0]).T.tolist()]
+        memory = {name: [peak_bytes(each[name]) for each in kinds] for name in kinds[0]}
+        dot, additive = memory.values()
+        larger += [more / less for more, less in zip(additive, dot, strict=True)]
+        curves = [_timed(name, timed[..., n]) for n, name in enumerate(kinds[0])]
+        megabytes = {name: [each / 1e6 for each in found] for name, found in memory.items()}
+        panels += [
+            SizePanel(axis, sizes, tuple(curves), "milliseconds"),
+            SizePanel(axis, sizes, _curves(megabytes), "megabytes"),
+        ]
+    times = [one.value for one in slower]
     return Checked(
-        min(slower) > 1,
-        f"Additive scores take {min(slower):.1f} to {max(slower):.1f} times as long; both keep "
-        f"queries x keys weights, and additive ones need {_D_MODEL} sums for each besides.",
-        (SizePanel("positions", lengths, _curves(seconds), "milliseconds"),),
+        min(low for low, _ in (one.interval for one in slower)) > 1 and min(larger) > 1,
+        f"Additive scores take {min(times):.1f} to {max(times):.1f} times as long, and "
+        f"{min(larger):.1f} to {max(larger):.1f} times the memory, because each needs d_k sums "
+        f"({_HEADS} heads, forwards; {lengths[2]} positions against d_k, d_k {_D_MODEL} against "
+        f"positions; {_ROUNDS} rounds on this machine).",
+        tuple(panels),
     )
+
+
+def _scores(n: int, d_k: int) -> dict[str, Callable[[], object]]:
+    """Prepare attention of n positions with both scores."""
+    query, key, value = torch.randn(3, 1, _HEADS, n, d_k).unbind(0)
+    return {
+        "dot product": partial(scaled_dot_product_attention, query, key, value),
+        "additive": partial(additive_attention, query, key, value, torch.randn(_HEADS, d_k)),
+    }
 
 
 def check_parallel() -> Checked:
     """Follow the products that wait for each other, and time equally many positions."""
     lengths, positions, width = (16, 64, 256, 1024), 4096, 2 * _D_MODEL
-    chains: dict[str, list[float]] = {
-        name: [] for name in ("self-attention", "recurrent", "convolution")
+    names = ("self-attention", "recurrent", "convolution")
+    chains = {
+        name: [float(count_products(name, LayerSizes(n, width)).chain) for n in lengths]
+        for name in names
     }
-    slower = {}
-    for name, chain in chains.items():
-        chain.extend(float(count_products(name, LayerSizes(n, width)).chain) for n in lengths)
-        seconds = []
-        for n in (lengths[0], lengths[-1]):
-            layer, x = build_layer(name, LayerSizes(n, width)).eval(), _states(positions // n, n)
-            x = torch.cat((x, x), dim=2)  # (sequences, n, width)
-            seconds.append(_fastest(partial(layer, x)))
-        slower[name] = seconds[1] / seconds[0]
+    layers = [
+        partial(build_layer(name, LayerSizes(n, width)).eval(), _wide(positions // n, n))
+        for name in names
+        for n in lengths
+    ]
+    seconds = _in_turn(layers)
+    timed = seconds.reshape(len(seconds), len(names), len(lengths))
+    slower = [Estimate.of(each) for each in (timed[..., -1] / timed[..., 0]).T.tolist()]
     growth = {name: found[-1] / found[0] for name, found in chains.items()}
     times = lengths[-1] // lengths[0]
+    curves = tuple(_timed(name, timed[:, n]) for n, name in enumerate(names))
     return Checked(
         growth["recurrent"] > times / 2 and growth["self-attention"] == growth["convolution"] == 1,
         f"In sequences {times} times as long, {growth['recurrent']:.0f} times as many products of "
         "a recurrent layer wait for each other, and no more of the others. The same "
         f"{positions:,} positions then take "
-        + ", ".join(f"{factor:.1f} times as long by {name}" for name, factor in slower.items())
-        + " (this machine, the fastest of five).",
+        + ", ".join(
+            f"{one.value:.1f} ± {one.margin:.1f} times as long by {name}"
+            for name, one in zip(names, slower, strict=True)
+        )
+        + f" (this machine, {_ROUNDS} rounds, 95 % intervals). Self-attention multiplies more in "
+        "longer sequences; how much waiting costs depends on how many products a machine computes "
+        "at a time.",
         (
             SizePanel(
                 "positions of a sequence",
@@ -132,8 +160,15 @@ def check_parallel() -> Checked:
                 _curves(chains),
                 "products that wait for each other",
             ),
+            SizePanel("positions of a sequence", lengths, curves, "milliseconds"),
         ),
     )
+
+
+def _wide(batch: int, time: int) -> Tensor:
+    """Draw states of twice the width."""
+    x = _states(batch, time)
+    return torch.cat((x, x), dim=2)  # (batch, time, width)
 
 
 def _states(batch: int, time: int) -> Tensor:
@@ -145,16 +180,26 @@ def _states(batch: int, time: int) -> Tensor:
     )
 
 
-def _fastest(function: Callable[[], object]) -> float:
-    """Return the fewest seconds of some calls."""
-    found = []
+def _in_turn(functions: Sequence[Callable[[], object]]) -> Float[np.ndarray, "rounds functions"]:
+    """Time functions in rounds, so that a slow moment of the machine falls on all of them."""
+    found = np.empty((_ROUNDS, len(functions)))
     with torch.inference_mode():
-        function()
-        for _ in range(_REPEATS):
-            began = time.perf_counter()
+        for function in functions:
             function()
-            found.append(time.perf_counter() - began)
-    return min(found)
+        for times in found:
+            for number, function in enumerate(functions):
+                began = time.perf_counter()
+                function()
+                times[number] = time.perf_counter() - began
+    return found
+
+
+def _timed(name: str, seconds: Float[np.ndarray, "rounds sizes"]) -> SizeCurve:
+    """Give the mean milliseconds of each size with their margins."""
+    estimates = [Estimate.of(each) for each in (1000 * seconds).T.tolist()]
+    return SizeCurve(
+        name, tuple(one.value for one in estimates), tuple(one.margin for one in estimates)
+    )
 
 
 def _curves(values: dict[str, list[float]]) -> tuple[SizeCurve, ...]:

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from heedful.paper.claims.trainings import Trainings
+from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.system import TableSystem
 from heedful.paper.tables import Rows
 from heedful.visualise.size_curves import SizeCurve, SizePanel
@@ -37,6 +39,7 @@ class Checked:
                 "label": panel.label,
                 "logarithmic": panel.logarithmic,
                 "curves": {curve.name: list(curve.values) for curve in panel.curves},
+                "margins": {one.name: list(one.margins) for one in panel.curves if one.margins},
             }
             for panel in self.panels
         ]
@@ -56,7 +59,10 @@ class Checked:
             SizePanel(
                 panel["axis"],
                 tuple(panel["sizes"]),
-                tuple(SizeCurve(name, tuple(one)) for name, one in panel["curves"].items()),
+                tuple(
+                    SizeCurve(name, tuple(values), tuple(panel["margins"].get(name, ())))
+                    for name, values in panel["curves"].items()
+                ),
                 panel["label"],
                 panel["logarithmic"],
             )
@@ -88,6 +94,8 @@ class TrainedStatement(NamedTuple):
     """Whether one model that has not learnt to translate leaves it open; else the best one must."""
     decided_by_bleu: bool = False
     """Whether it is left open where all models make hardly an error."""
+    text: Callable[[TableCorpus, Path], TableCorpus] | None = None
+    """Makes the text of these models from another one, into a folder."""
 
 
 def _rows(panel: SizePanel) -> Rows:
@@ -96,9 +104,14 @@ def _rows(panel: SizePanel) -> Rows:
     heads = [panel.label] if names == [panel.label] else [f"{panel.label}: {one}" for one in names]
     rows: Rows = [(panel.axis, *heads)]
     for index, size in enumerate(panel.sizes):
-        values = (curve.values[index] for curve in panel.curves)
-        rows.append((f"{size:,}", *map(_number, values)))
+        rows.append((f"{size:,}", *(_value(curve, index) for curve in panel.curves)))
     return rows
+
+
+def _value(curve: SizeCurve, index: int) -> str:
+    """Write a number, with its margin if it has one."""
+    margin = f" ± {_number(curve.margins[index])}" if curve.margins else ""
+    return f"{_number(curve.values[index])}{margin}"
 
 
 def _number(value: float) -> str:

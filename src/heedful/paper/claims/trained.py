@@ -5,89 +5,34 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Float
 
 from heedful.model.initialise import initialise
 from heedful.paper.claims.divergence import divergence
-from heedful.paper.claims.gradient import differentiable_model, gradient_norms
+from heedful.paper.claims.models import (
+    ATTENTION,
+    BATCHES,
+    COST,
+    ENCODERS,
+    HEAD_COUNTS,
+    HEADS,
+    KINDS_OF_SCORE,
+    LONG,
+    MASK,
+    NORMS,
+    WIDTHS,
+)
 from heedful.paper.claims.statement import Checked
 from heedful.paper.claims.trainings import Trainings
+from heedful.paper.estimate import Estimate
 from heedful.paper.systems.measured import CurvePoint
 from heedful.paper.systems.system import TableSystem
+from heedful.paper.systems.table2 import PUBLISHED
 from heedful.paper.tables import ScoreDifference
-from heedful.runs.run import Run
 from heedful.translation.translator import Translator
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
-_LAYERS = ("model.encoder_layers=2", "model.decoder_layers=2")
-# With the usual range of 0.1 so narrow a model begins with almost no logits, and hundreds of steps
-# teach it nothing; nor do they at the Transformer's learning rate.
-_RECURRENT = (
-    *_LAYERS,
-    "model.encoder=recurrent",
-    "model.decoder=recurrent",
-    "model.recurrent.initial_range=0.3",
-    "train.learning_rate=4e-3",
-)
-_CONVOLUTIONAL = (
-    *("model.encoder=convs2s", "model.decoder=convs2s", "model.positions=learned"),
-    *("model.convs2s.encoder_layers=2x(128,3)", "model.convs2s.decoder_layers=2x(128,3)"),
-)
-_WIDTHS, _HEADS = (16, 64, 256), (2, 4, 8)
-_SCORES = ("scaled", "unscaled", "additive")
 _SENTENCES = 50
-
-
-def _transformer(name: str, title: str, *settings: str, heads: int = 4) -> TableSystem:
-    """Change a small Transformer."""
-    return TableSystem(name, title, (*_LAYERS, "model.d_ff=512", f"model.heads={heads}", *settings))
-
-
-def _encoder(name: str, *settings: str) -> TableSystem:
-    """Put an encoder before a Transformer's decoder."""
-    sizes = ("model.d_ff=512", "model.heads=4", "model.decoder_layers=2")
-    return TableSystem(name, name, (*sizes, *settings))
-
-
-MASK = (
-    _transformer("transformer", "Transformer"),
-    _transformer("no-mask", "without mask", "model.causal_mask=false"),
-)
-ATTENTION = (
-    TableSystem("attending", "with attention", _RECURRENT),
-    TableSystem("blind", "without attention", (*_RECURRENT, "model.recurrent.score=none")),
-)
-LONG = (
-    _transformer("transformer", "Transformer"),
-    TableSystem("recurrent", "recurrent with attention", _RECURRENT),
-    TableSystem("convolutional", "convolutional with attention", _CONVOLUTIONAL),
-)
-ENCODERS = (
-    _encoder("self-attention", "model.encoder_layers=2"),
-    _encoder(
-        "recurrent",
-        *("model.encoder_layers=2", "model.encoder=recurrent"),
-        "model.recurrent.encoder_hidden_size=64",  # of each direction
-    ),
-    _encoder(
-        "convolution",
-        *("model.encoder_layers=2", "model.attention.encoder=convolution"),
-        "model.attention.window=3",
-    ),
-    _encoder("average", "model.encoder=average"),
-    _encoder("sum", "model.encoder=sum"),
-)
-SCORES = tuple(
-    _transformer(
-        f"{score}-{width}",
-        f"{score}, d_k {width}",
-        *(f"model.d_k={width}", f"model.attention.score={score}"),
-        heads=1,
-    )
-    for width in _WIDTHS
-    for score in _SCORES
-)
-HEADS = tuple(_transformer(f"heads-{count}", f"{count} heads", heads=count) for count in _HEADS)
-COST = LONG[:2]
 
 
 def check_mask(trained: Trainings) -> Checked:
@@ -125,30 +70,6 @@ def check_attention(trained: Trainings) -> Checked:
     )
 
 
-def check_long(trained: Trainings) -> Checked:
-    """Follow quality and gradients into long sentences."""
-    apart = [trained.difference("transformer", one.name, longest=True) for one in LONG[1:]]
-    grown = [trained.growth("transformer", one.name) for one in LONG[1:]]
-    shares = [_first_word_shares(trained, one.name) for one in LONG]
-    return Checked(
-        all(one.interval[0] > 0 for one in (*apart, *grown)),
-        "In the quarter of the longest sentences: "
-        + " ".join(f"{_said(one)} {_grown(more)}" for one, more in zip(apart, grown, strict=True))
-        + " Where the other panel has 1, the last word depends on the source's first as on any "
-        "other.",
-        (
-            _by_length(trained, LONG),
-            SizePanel(
-                "words",
-                tuple(trained.parts),
-                _named(LONG, shares),
-                "gradient at the first word",
-                "none",
-            ),
-        ),
-    )
-
-
 def check_encoders(trained: Trainings) -> Checked:
     """Put five encoders before one decoder."""
     best, *others = (one.name for one in ENCODERS)
@@ -163,12 +84,45 @@ def check_encoders(trained: Trainings) -> Checked:
     )
 
 
+def check_batch_sizes(trained: Trainings) -> Checked:
+    """Train both norms with batches of growing size, on as many tokens."""
+    apart = {tokens: trained.difference(f"layer-{tokens}", f"batch-{tokens}") for tokens in BATCHES}
+    systems = {norm: [trained.systems[f"{norm}-{one}"] for one in BATCHES] for norm in NORMS}
+    smallest, *_, largest = apart.values()
+    grown = smallest.difference - largest.difference
+    # Both are of other models, so their errors are independent.
+    widths = [(one.interval[1] - one.interval[0]) / 2 for one in (smallest, largest)]
+    margin = math.hypot(*widths)
+    holds = smallest.interval[0] > 0 and grown > margin
+    curves = {
+        value: tuple(
+            SizeCurve(f"{norm} norm", tuple(getattr(one, value) for one in each))
+            for norm, each in systems.items()
+        )
+        for value in ("bleu", "perplexity")
+    }
+    return Checked(
+        holds,
+        f"{' '.join(_said(one) for one in apart.values())} From {BATCHES[-1]} to {BATCHES[0]} "
+        f"tokens a batch, layer norm's lead grows by {grown:.1f} BLEU (95 % interval "
+        f"{grown - margin:+.1f} to {grown + margin:+.1f}).",
+        (
+            SizePanel("target tokens of a batch", BATCHES, curves["bleu"], "BLEU", "x"),
+            SizePanel(
+                "target tokens of a batch", BATCHES, curves["perplexity"], "perplexity, validation"
+            ),
+        ),
+    )
+
+
 def check_scores(trained: Trainings) -> Checked:
     """Train one head with three scores at growing widths."""
     apart = {
-        width: trained.difference(f"additive-{width}", f"unscaled-{width}") for width in _WIDTHS
+        width: trained.difference(f"additive-{width}", f"unscaled-{width}") for width in WIDTHS
     }
-    systems = [[trained.systems[f"{score}-{width}"] for width in _WIDTHS] for score in _SCORES]
+    systems = [
+        [trained.systems[f"{score}-{width}"] for width in WIDTHS] for score in KINDS_OF_SCORE
+    ]
     curves = [
         [[getattr(one, value) for one in each] for each in systems]
         for value in ("perplexity", "bleu")
@@ -176,15 +130,15 @@ def check_scores(trained: Trainings) -> Checked:
     panels = [
         SizePanel(
             "d_k",
-            _WIDTHS,
-            tuple(SizeCurve(*pair) for pair in zip(_SCORES, map(tuple, found), strict=True)),
+            WIDTHS,
+            tuple(SizeCurve(*pair) for pair in zip(KINDS_OF_SCORE, map(tuple, found), strict=True)),
             label,
             "x",
         )
         for label, found in zip(("perplexity, validation", "BLEU"), curves, strict=True)
     ]
     return Checked(
-        apart[_WIDTHS[-1]].interval[0] > 0,
+        apart[WIDTHS[-1]].interval[0] > 0,
         " ".join(_said(one) for one in apart.values()),
         tuple(panels),
     )
@@ -207,40 +161,76 @@ def check_heads(trained: Trainings) -> Checked:
     return Checked(
         all(np.mean(gain) > margin for gain, margin in zip(gains, margins, strict=True)),
         f"Two heads of a layer lie {means['trained'][-1]:.2f} bits apart (Jensen-Shannon) with "
-        f"{_HEADS[-1]} heads and {means['trained'][0]:.2f} with {_HEADS[0]}; before training "
-        f"{means['before training'][-1]:.2f} and {means['before training'][0]:.2f} "
+        f"{HEAD_COUNTS[-1]} heads and {means['trained'][0]:.2f} with {HEAD_COUNTS[0]}; before "
+        f"training {means['before training'][-1]:.2f} and {means['before training'][0]:.2f} "
         f"({_SENTENCES} sentences; 0 is the same attention, 1 is none in common).",
         (
-            SizePanel("heads", _HEADS, curves, "bits between two heads", "x"),
-            SizePanel("heads", _HEADS, (bleu,), "BLEU", "x"),
+            SizePanel("heads", HEAD_COUNTS, curves, "bits between two heads", "x"),
+            SizePanel("heads", HEAD_COUNTS, (bleu,), "BLEU", "x"),
         ),
     )
 
 
 def check_cost(trained: Trainings) -> Checked:
-    """Read off what each model has spent where it first reaches a quality."""
-    ours, theirs = (trained.systems[one.name].curve for one in COST)
-    top = min(max(point.bleu for point in curve) for curve in (ours, theirs))
-    if top < 1:
-        steps = tuple(point.step for point in ours)
-        bleus = [[point.bleu for point in curve] for curve in (ours, theirs)]
-        panel = SizePanel("steps", steps, _named(COST, bleus), "BLEU, validation", "none")
-        return Checked(None, "The models do not both reach 1 BLEU in validation.", (panel,))
-    levels = tuple(sorted({max(1, int(top * part)) for part in (0.25, 0.5, 0.75, 0.9)}))
+    """Read off what each model has spent where it first reaches a quality, seed by seed."""
     curves = {
-        kind: [[_cost_of(curve, kind, level) for level in levels] for curve in (ours, theirs)]
-        for kind in ("flops", "seconds")
+        model: [trained.systems[one.name].curve for one in COST if one.name.startswith(model)]
+        for model in ("transformer", "recurrent")
     }
-    times = {kind: found[1][-1] / found[0][-1] for kind, found in curves.items()}
+    titles = [one.title for one in LONG[:2]]
+    top = min(max(point.bleu for point in curve) for curve in itertools.chain(*curves.values()))
+    if top < 1:
+        steps = tuple(point.step for point in curves["transformer"][0])
+        first = [
+            SizeCurve(title, tuple(point.bleu for point in each[0]))
+            for title, each in zip(titles, curves.values(), strict=True)
+        ]
+        panel = SizePanel("steps", steps, tuple(first), "BLEU, validation", "none")
+        return Checked(None, "The models do not all reach 1 BLEU in validation.", (panel,))
+    levels = tuple(sorted({max(1, int(top * part)) for part in (0.25, 0.5, 0.75, 0.9)}))
+    panels, times = [], {}
+    for kind, label in (("flops", "operations"), ("seconds", "seconds")):
+        costs = {  # (seeds, levels)
+            model: np.array([[_cost_of(curve, kind, level) for level in levels] for curve in each])
+            for model, each in curves.items()
+        }
+        times[kind] = Estimate.of(np.log(costs["recurrent"] / costs["transformer"])[:, -1].tolist())
+        drawn = tuple(
+            SizeCurve(title, *_mean_costs(each))
+            for title, each in zip(titles, costs.values(), strict=True)
+        )
+        panels.append(SizePanel("BLEU, validation", levels, drawn, label, "y"))
+    lows, highs = zip(*(one.interval for one in times.values()), strict=True)
     return Checked(
-        min(times.values()) > 1,
-        f"For {levels[-1]} BLEU the recurrent model takes {times['flops']:.1f} times as many "
-        f"operations as the Transformer, and {times['seconds']:.1f} times as long on this machine "
-        "(one training each, so there is no interval).",
-        (
-            SizePanel("BLEU, validation", levels, _named(COST, curves["flops"]), "operations", "y"),
-            SizePanel("BLEU, validation", levels, _named(COST, curves["seconds"]), "seconds", "y"),
-        ),
+        True if min(lows) > 0 else False if min(highs) < 0 else None,
+        f"For {levels[-1]} BLEU the recurrent model takes {_times(times['flops'])} as many "
+        f"operations as the Transformer, and {_times(times['seconds'])} as long on this machine "
+        f"({len(curves['transformer'])} seeds of each). {_published_costs()}",
+        tuple(panels),
+    )
+
+
+def _mean_costs(costs: Float[np.ndarray, "seeds levels"]) -> tuple[tuple[float, ...], ...]:
+    """Return the mean of all seeds at each level, and its margin."""
+    estimates = [Estimate.of(each) for each in costs.T.tolist()]
+    return tuple(one.value for one in estimates), tuple(one.margin for one in estimates)
+
+
+def _times(logarithm: Estimate) -> str:
+    """Say a ratio by the mean of its logarithm."""
+    low, high = map(math.exp, logarithm.interval)
+    return f"{math.exp(logarithm.value):.1f} times (95 % interval {low:.1f} to {high:.1f})"
+
+
+def _published_costs() -> str:
+    """Say what the paper prints."""
+    rows = {one.name: one for one in PUBLISHED}
+    theirs, ours = rows["GNMT + RL"], rows["Transformer (base)"]
+    spent = [cost for cost in (theirs.printed[0], ours.printed[0]) if cost]
+    return (
+        f"The paper prints {spent[0]:.1e} operations for {theirs.bleu[0]} BLEU of GNMT + RL, and "
+        f"{spent[1]:.1e} for {ours.bleu[0]} of its base model, English-German: "
+        f"{spent[0] / spent[1]:.1f} times."
     )
 
 
@@ -280,21 +270,6 @@ def _head_divergences(trained: Trainings, translator: Translator) -> list[float]
             )
         )
     return found
-
-
-def _first_word_shares(trained: Trainings, name: str) -> list[float]:
-    """Compute the gradient of the last word at the source's first, over the mean of all words."""
-    run, corpus = Run.open(trained.folder / "runs" / name), trained.corpus
-    model = differentiable_model(run)
-    sources, targets = (corpus.lines("test", one) for one in (corpus.source, corpus.target))
-    shares = []
-    for lines in trained.parts.values():
-        norms = [
-            gradient_norms(run, model, sources[line], targets[line])
-            for line in lines[-_SENTENCES:].tolist()
-        ]
-        shares.append(float(np.mean([float(one[0] / one.mean()) for one in norms])))
-    return shares
 
 
 def _named(

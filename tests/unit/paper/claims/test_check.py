@@ -30,9 +30,9 @@ def test_claims_are_decided_drawn_and_kept(tmp_path):
 @pytest.mark.parametrize(
     ("name", "bleu", "open_because"),
     [
-        ("long", [96.0, 0.5, 80.0], "The weakest model has only 0.5 BLEU"),
-        ("long", [96.0, 25.0, 80.0], ""),
-        ("long", [99.9, 98.5, 100.0], "Every model has 98.5 BLEU or more"),
+        ("encoders", [3.0, 0.5, 8.0], "The best model has only 8.0 BLEU"),
+        ("encoders", [96.0, 25.0, 80.0], ""),
+        ("encoders", [99.9, 98.5, 100.0], "Every model has 98.5 BLEU or more"),
         ("heads", [99.9, 98.5, 100.0], ""),
         ("mask", [96.0, 0.1], ""),
         ("mask", [3.0, 0.1], "The best model has only 3.0 BLEU"),
@@ -67,12 +67,20 @@ def test_models_are_trained_within_the_budget_and_doubted_where_they_learned_too
     assert plan["budget"] == 20
     assert len({system["steps"] for system in plan["systems"]}) == 1
     kept = (tmp_path / "mask.json").read_bytes()
-    assert check_claims(["mask"], tmp_path, lambda: corpus, 20.0) == found
+    assert check_claims(["mask"], tmp_path, lambda: corpus, 20.0, threads=1) == found
     assert (tmp_path / "mask.json").read_bytes() == kept
+    with pytest.raises(
+        RunFolderError, match=r"0\.3 minutes for 1 threads, and this call 0\.7 for 0"
+    ):
+        check_claims(["mask"], tmp_path, lambda: corpus, 40.0)
+    with pytest.raises(RunFolderError, match=r"plan\.json must be the plan of a table"):
+        check_claims(["mask"], tmp_path / "new", lambda: corpus, 40.0, plan=tmp_path / "other")
+    again = check_claims(["mask"], tmp_path / "again", lambda: corpus, 40.0, plan=tmp_path)
+    assert again == found  # its steps, budget and thread, whatever is asked for
     # what was decided before stays on the page
     check_claims(["shift"], tmp_path, no_corpus, 1.0)
     page = json.loads((tmp_path / "claims.json").read_text("utf-8"))
     assert [*page] == ["shift", "mask"]
     other = corpus._replace(source=corpus.target, target=corpus.source)
     with pytest.raises(RunFolderError, match=r"mask\.json was measured on other text"):
-        check_claims(["mask"], tmp_path, lambda: other, 20.0)
+        check_claims(["mask"], tmp_path, lambda: other, 20.0, threads=1)

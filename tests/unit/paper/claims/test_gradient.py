@@ -19,23 +19,34 @@ SMALL = {
 def test_they_are_those_of_small_steps(tmp_path):
     run = make_random_run(tmp_path, RunConfig().with_settings(SMALL), 50)
     translator = Translator.load(tmp_path, device="cpu", precision="fp32", threads=1)
-    source, target = "w1 w2 w3", "w7 w8"
+    source, target = "w1 w2 w3", "w7 w8 w9"
     model = differentiable_model(run)
-    found = gradient_norms(run, model, source, target)
-    assert found.shape == (4,)  # the end symbol too
-    embedding = translator.models[0].embed_source
-    row = translator.tokenizer.encode_source([source])[0][0]
+    found = gradient_norms(run, model, source, target, token=2)
+    assert found.shape == (2,)
+    embedding = translator.models[0].embed_target
+    row = translator.tokenizer.encode_target([target])[0][1]
     slopes = []
     for index in range(16):
         values = []
         for step in (0.01, -0.01):
             with torch.no_grad():
                 embedding.weight[row, index] += step
-            values.append(translator.score(source, target)[-1])
+            values.append(translator.score(source, target)[2])
             with torch.no_grad():
                 embedding.weight[row, index] -= step
         slopes.append((values[0] - values[1]) / 0.02)
     # of the embedding times the square root of d_model
     expected = torch.tensor(slopes).norm() / 4
-    torch.testing.assert_close(found[0], expected, rtol=0.02, atol=1e-5)
-    assert not model.embed_source._forward_hooks
+    torch.testing.assert_close(found[1], expected, rtol=0.02, atol=1e-5)
+    assert not model.embed_target._forward_hooks
+
+
+def test_one_matrix_for_both_sides_is_followed_where_it_embeds_the_target(tmp_path):
+    tied = {**SMALL, "model.tie_embeddings": "all"}
+    run = make_random_run(tmp_path, RunConfig().with_settings(tied), 50)
+    model = differentiable_model(run)
+    assert model.embed_source is model.embed_target
+    target = "w7 w8 w9"
+    # no source word is among them: what is measured has the target's length
+    assert gradient_norms(run, model, "w1 w2 w3 w4 w5 w6", target, token=2).shape == (2,)
+    assert gradient_norms(run, model, "w1", target, token=2).min() > 0

@@ -30,9 +30,13 @@ def test_gradients_vanish_without_residuals_and_norms():
     assert len(found["norms alone"]) == len(checked.panels[0].sizes) == 6
 
 
-def test_additive_scores_take_longer():
-    found = curves(check_additive_cost())
-    assert found["additive"][-1] > found["dot product"][-1] > 0
+def test_additive_scores_take_longer_and_hold_more():
+    checked = check_additive_cost()
+    for panel in checked.panels:
+        found = {curve.name: curve.values for curve in panel.curves}
+        assert found["additive"][-1] > found["dot product"][-1] > 0
+    assert [panel.axis for panel in checked.panels] == ["positions", "positions", "d_k", "d_k"]
+    assert all(curve.margins for curve in checked.panels[0].curves)  # times have intervals
 
 
 def test_only_the_products_of_recurrence_wait_longer_in_longer_sequences():
@@ -42,3 +46,4 @@ def test_only_the_products_of_recurrence_wait_longer_in_longer_sequences():
     assert found["self-attention"] == (4.0, 4.0, 4.0, 4.0)
     assert found["convolution"] == (1.0, 1.0, 1.0, 1.0)
     assert found["recurrent"][-1] >= 1024
+    assert all(min(curve.margins) > 0 for curve in checked.panels[1].curves)

@@ -3,20 +3,21 @@ import pytest
 from heedful.bench.random_run import make_random_run
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
-from heedful.paper.claims import trained
 from heedful.paper.claims.check import CLAIMS
+from heedful.paper.claims.models import BATCH_SIZES, ENCODERS, HEADS, SCORES
 from heedful.paper.claims.statement import TrainedStatement
 from heedful.paper.claims.trained import (
     check_attention,
+    check_batch_sizes,
     check_cost,
     check_encoders,
     check_heads,
-    check_long,
     check_mask,
     check_scores,
 )
 from heedful.paper.claims.trainings import COMMON, RECIPE
 from heedful.paper.systems.measured import CurvePoint
+from heedful.paper.systems.system import count_parameters
 
 SMALL = {
     "model.d_model": 16,
@@ -42,7 +43,7 @@ def values(checked, panel=0):
 
 def test_every_claims_models_can_be_built():
     trained_claims = [claim for claim in CLAIMS.values() if isinstance(claim, TrainedStatement)]
-    assert len(trained_claims) == 7
+    assert len(trained_claims) == 8
     for claim in trained_claims:
         for system in claim.systems:
             load_config(RECIPE, (*COMMON, *system.settings))
@@ -85,35 +86,86 @@ def test_an_encoder_that_is_as_good_decides_against_it(trainings):
 
 @pytest.mark.parametrize("better", ["additive", "unscaled"])
 def test_the_largest_width_decides_between_scores(trainings, better):
-    good = {system.name: 8 if system.name.startswith(better) else 1 for system in trained.SCORES}
+    good = {system.name: 8 if system.name.startswith(better) else 1 for system in SCORES}
     checked = check_scores(trainings(good))
     assert checked.holds is (better == "additive")
-    assert checked.panels[0].sizes == (16, 64, 256)
+    assert checked.panels[0].sizes == (16, 64, 256, 512)
     assert [*values(checked)] == ["scaled", "unscaled", "additive"]
 
 
+def costs(*seconds):
+    """Curves of pairs of a Transformer and a recurrent model; the second takes so many seconds."""
+    changed = {}
+    for seed, each in enumerate(seconds, start=1):
+        changed[f"transformer-{seed}"] = {"curve": curve(5.0, (20.0, 40.0))}
+        changed[f"recurrent-{seed}"] = {"curve": curve(5.0, (10.0, 20.0), seconds=each)}
+    return changed
+
+
 def test_cost_is_read_where_a_quality_is_first_reached(trainings):
-    found = trainings(
-        {"transformer": 8, "recurrent": 8},
-        transformer={"curve": curve(5.0, (20.0, 40.0))},
-        recurrent={"curve": curve(5.0, (10.0, 20.0), seconds=3.0)},
-    )
+    found = trainings(dict.fromkeys(costs(1.0, 1.0, 1.0), 8), **costs(3.0, 3.1, 2.9))
     checked = check_cost(found)
     assert checked.holds
     assert checked.panels[0].sizes == (5, 10, 15, 18)
     assert values(checked)["Transformer"] == pytest.approx((0.25e9, 0.5e9, 0.75e9, 0.9e9))
     assert values(checked, 1)["recurrent with attention"] == pytest.approx((1.5, 3.0, 4.5, 5.4))
+    assert checked.panels[1].curves[1].margins[-1] == pytest.approx(1.8 * 4.303 * 0.1 / 3**0.5)
+    assert "2.0 times (95 % interval 2.0 to 2.0) as many operations" in checked.sentence
+    assert "2.3e+19 operations for 24.6 BLEU of GNMT + RL" in checked.sentence
+    assert "7.0 times" in checked.sentence
+
+
+@pytest.mark.parametrize(("seconds", "holds"), [((0.1, 9.0, 1.0), None), ((0.3, 0.31, 0.3), False)])
+def test_seeds_that_disagree_decide_nothing_and_one_dearer_cost_against_it(
+    trainings, seconds, holds
+):
+    found = trainings(dict.fromkeys(costs(1.0, 1.0, 1.0), 8), **costs(*seconds))
+    assert check_cost(found).holds is holds
 
 
 def test_models_that_learned_nothing_decide_nothing(trainings):
-    found = trainings(
-        {"transformer": 0, "recurrent": 0},
-        transformer={"curve": curve(5.0, (0.0, 0.4))},
-        recurrent={"curve": curve(5.0, (0.0, 0.0))},
-    )
-    checked = check_cost(found)
+    poor = {name: {"curve": curve(5.0, (0.0, 0.4))} for name in costs(1.0, 1.0, 1.0)}
+    checked = check_cost(trainings(dict.fromkeys(poor, 0), **poor))
     assert checked.holds is None
     assert checked.panels[0].sizes == (10, 20)
+
+
+@pytest.mark.parametrize(
+    ("good", "holds"),
+    [
+        ({32: 1, 128: 8, 512: 8}, True),
+        ({32: 8, 128: 8, 512: 8}, False),
+        ({32: 1, 128: 1, 512: 1}, False),  # as far behind at every size
+    ],
+)
+def test_batch_norm_must_fall_behind_in_small_batches_alone(trainings, good, holds):
+    found = trainings(
+        {f"layer-{size}": 8 for size in good} | {f"batch-{size}": n for size, n in good.items()}
+    )
+    checked = check_batch_sizes(found)
+    assert checked.holds is holds
+    assert checked.panels[0].sizes == (32, 128, 512)
+    assert [*values(checked)] == ["layer norm", "batch norm"]
+
+
+def test_models_of_all_batch_sizes_see_as_many_tokens():
+    for system in BATCH_SIZES:
+        (tokens,) = (
+            int(one.partition("=")[2])
+            for one in system.settings
+            if one.startswith("train.batch_tokens=")
+        )
+        assert tokens * system.times == 512
+
+
+def test_encoders_have_equal_weights():
+    weights = [
+        count_parameters(
+            load_config(RECIPE, (*COMMON, *system.settings, "data.vocabulary_size=1000"))
+        )
+        for system in ENCODERS
+    ]
+    assert max(weights) / min(weights) < 1.02
 
 
 @pytest.fixture
@@ -137,20 +189,7 @@ def lines_of_words(trainings):
 
 
 def test_heads_that_learned_nothing_are_as_far_apart_as_before(lines_of_words):
-    checked = check_heads(lines_of_words([system.name for system in trained.HEADS]))
+    checked = check_heads(lines_of_words([system.name for system in HEADS]))
     assert not checked.holds
     assert values(checked)["trained"] == pytest.approx(values(checked)["before training"], rel=1e-3)
     assert all(0 < value < 1 for value in values(checked)["trained"])
-
-
-def test_long_sentences_have_gradients_too(lines_of_words):
-    names = ("transformer", "recurrent", "convolutional")
-    found = lines_of_words(names)
-    for name in names:
-        text = found.corpus.file("test", "yy").read_text("utf-8")
-        (found.folder / "output" / f"{name}.test.txt").write_text(text, "utf-8")
-    checked = check_long(found)
-    assert not checked.holds  # all are alike
-    shares = values(checked, 1)["Transformer"]
-    assert len(shares) == 4
-    assert min(shares) > 0

@@ -1,0 +1,102 @@
+"""The models that each claim is decided by."""
+
+from heedful.paper.systems.system import TableSystem
+
+_LAYERS = ("model.encoder_layers=2", "model.decoder_layers=2")
+# With the usual range of 0.1 so narrow a model begins with almost no logits, and hundreds of steps
+# teach it nothing; nor do they at the Transformer's learning rate.
+_RECURRENT = (
+    *_LAYERS,
+    "model.encoder=recurrent",
+    "model.decoder=recurrent",
+    "model.recurrent.initial_range=0.3",
+    "train.learning_rate=4e-3",
+)
+_CONVOLUTIONAL = (
+    *("model.encoder=convs2s", "model.decoder=convs2s", "model.positions=learned"),
+    *("model.convs2s.encoder_layers=2x(128,3)", "model.convs2s.decoder_layers=2x(128,3)"),
+)
+WIDTHS, HEAD_COUNTS = (16, 64, 256, 512), (2, 4, 8)
+KINDS_OF_SCORE = ("scaled", "unscaled", "additive")
+BATCHES = (32, 128, 512)
+"""Target tokens of a batch: three sentences of the embedded grammar, a dozen, fifty."""
+NORMS = ("layer", "batch")
+SEEDS = (1, 2, 3)
+
+
+def _transformer(name: str, title: str, *settings: str, heads: int = 4) -> TableSystem:
+    """Change a small Transformer."""
+    return TableSystem(name, title, (*_LAYERS, "model.d_ff=512", f"model.heads={heads}", *settings))
+
+
+def _encoder(name: str, *settings: str) -> TableSystem:
+    """Put an encoder before a Transformer's decoder."""
+    sizes = ("model.d_ff=512", "model.heads=4", "model.decoder_layers=2")
+    return TableSystem(name, name, (*sizes, *settings))
+
+
+MASK = (
+    _transformer("transformer", "Transformer"),
+    _transformer("no-mask", "without mask", "model.causal_mask=false"),
+)
+ATTENTION = (
+    TableSystem("attending", "with attention", _RECURRENT),
+    TableSystem("blind", "without attention", (*_RECURRENT, "model.recurrent.score=none")),
+)
+LONG = (
+    _transformer("transformer", "Transformer"),
+    TableSystem("recurrent", "recurrent with attention", _RECURRENT),
+    TableSystem("convolutional", "convolutional with attention", _CONVOLUTIONAL),
+)
+# All have about 1,050,000 weights with the grammar's 1,000 subwords: the recurrent encoder has more
+# layers for that, the convolutional one wider ones, and a mean or sum, which has no weights, stands
+# in a model that is wider as a whole.
+_WIDER = ("model.d_model=176", "model.d_ff=528")
+ENCODERS = (
+    _encoder("self-attention", "model.encoder_layers=2"),
+    _encoder(
+        "recurrent",
+        *("model.encoder_layers=4", "model.encoder=recurrent"),
+        "model.recurrent.encoder_hidden_size=64",  # of each direction
+    ),
+    _encoder(
+        "convolution",
+        *("model.encoder_layers=2", "model.attention.encoder=convolution"),
+        *("model.attention.window=3", "model.encoder_d_ff=576"),
+    ),
+    _encoder("average", "model.encoder=average", *_WIDER),
+    _encoder("sum", "model.encoder=sum", *_WIDER),
+)
+# As many tokens for all: small batches take as many more steps.
+BATCH_SIZES = tuple(
+    _transformer(
+        f"{norm}-{tokens}",
+        f"{norm} norm, {tokens} tokens",
+        *(f"model.norm_kind={norm}", f"train.batch_tokens={tokens}"),
+    )._replace(times=BATCHES[-1] // tokens)
+    for norm in NORMS
+    for tokens in BATCHES
+)
+SCORES = tuple(
+    _transformer(
+        f"{score}-{width}",
+        f"{score}, d_k {width}",
+        *(f"model.d_k={width}", f"model.attention.score={score}"),
+        heads=1,
+    )
+    for width in WIDTHS
+    for score in KINDS_OF_SCORE
+)
+HEADS = tuple(
+    _transformer(f"heads-{count}", f"{count} heads", heads=count) for count in HEAD_COUNTS
+)
+COST = tuple(
+    one._replace(
+        name=f"{one.name}-{seed}",
+        title=f"{one.title}, seed {seed}",
+        settings=(*one.settings, f"train.seed={seed}"),
+    )
+    for seed in SEEDS
+    for one in LONG[:2]
+)
+"""Pairs of a Transformer and a recurrent model, one for each seed."""
