@@ -21,7 +21,7 @@ PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,search/%.py,beam length settings stopping))
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check pytest format bench bench-speed bench-serving bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-sequences bench-tables figures peers docs screenshots wheel reading-path clean
+.PHONY: help quickstart test check pytest format bench bench-speed bench-speed-avx2 bench-serving bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-sequences bench-tables figures peers docs screenshots wheel reading-path clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -72,6 +72,10 @@ bench: $(VENV)/.for-use ## time the quickstart and a preparation, then train mul
 
 bench-speed: $(VENV)/.for-use peers ## measure heedful beside the peers, write docs/results/speed.md (hours)
 	$(PYTHON) -m benchmarks.speed
+
+bench-speed-avx2: $(VENV)/.for-use peers ## the same as if the processor had AVX2 alone, write docs/results/speed-avx2.md (half an hour)
+	sh benchmarks/held_to_avx2.sh $(PYTHON) -m benchmarks.speed --rounds 1 --out docs/results/speed-avx2 \
+		step-small kernels training lines
 
 bench-serving: $(VENV)/.for-work ## measure the server under load, write docs/results/serving.md (a quarter of an hour)
 	$(PYTHON) -m benchmarks.serving

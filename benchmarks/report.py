@@ -1,6 +1,7 @@
 """The header of every result: machine, versions, commit, commands."""
 
 import json
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -11,6 +12,8 @@ from heedful.machine.devices import describe_machine
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results"
+HELD = "CT2_FORCE_CPU_ISA"
+"""Set where `held_to_avx2.sh` runs a benchmark."""
 
 
 def heedful(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
@@ -30,9 +33,10 @@ def machine() -> str:
     found = describe_machine()
     gibibytes = int(str(found["memory_bytes"])) / (1 << 30)
     gpus = ", ".join(map(str, found["gpus"])) if found["gpus"] else "no GPU"
+    held = "; held to AVX2 by benchmarks/held_to_avx2.sh" if HELD in os.environ else ""
     return (
         f"{found['processor']}, {found['cores']} cores, {gibibytes:.0f} GiB, {gpus}; "
-        f"Python {found['python']}, torch {found['torch']}"
+        f"Python {found['python']}, torch {found['torch']}{held}"
     )
 
 

@@ -28,7 +28,11 @@ TITLES = {
     "gpu": "On a GPU",
 }
 DRAWN = ("curves", "corpus")
-PAGES = {"speed": "Speed", "speed-bf16": "Speed where products in bf16 are fast"}
+PAGES = {
+    "speed": "Speed",
+    "speed-bf16": "Speed where products in bf16 are fast",
+    "speed-avx2": "Speed with AVX2 alone, on a processor held to it",
+}
 """Titles by folder of results: a comparison on one processor says little about another."""
 INTRODUCTION = """Measured by `make bench-speed` (`python -m benchmarks.speed --out FOLDER`):
 heedful and other toolkits in turns, each in a process of its own, with as many threads, on the same
