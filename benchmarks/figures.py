@@ -204,6 +204,7 @@ def _of_speed() -> dict[str, str]:
         **_of_small_steps("speed"),
         **_of_translating("speed"),
         **{f"bf16-{name}": text for name, text in _of_fast_bf16("speed-bf16").items()},
+        **{f"avx2-{name}": text for name, text in _of_held_to_avx2("speed-avx2").items()},
     }
 
 
@@ -215,9 +216,40 @@ def _of_fast_bf16(folder: str) -> dict[str, str]:
         **_of_translating(folder),
         **_of_small_steps(folder),
         **_of_lines(folder),
+        **_of_kernels(folder),
         "training.ratio": f"{rates['heedful'] / rates['joey']:.1f}",
         "ranks.one": f"{runs['1 of 1']['rate'] / runs['1 of 2']['rate']:.2f}",
     }
+
+
+def _of_held_to_avx2(folder: str) -> dict[str, str]:
+    """Write figures of the page of a processor held to AVX2."""
+    training = read(f"{folder}/training")["found"]
+    rates = training_rates(training)
+    small = read(f"{folder}/step-small")["found"]["small"]
+    products = small["machine"]["product_gflops"]
+    return {
+        **_of_small_steps(folder),
+        **_of_kernels(folder),
+        **{f"products.{name}": f"{rate:,.0f}" for name, rate in products.items()},
+        "training.ratio": f"{rates['heedful'] / rates['joey']:.1f}",
+    }
+
+
+def _of_kernels(folder: str) -> dict[str, str]:
+    """Write times of compiled functions of training beside their twins, and of whole steps."""
+    found = read(f"{folder}/kernels")["found"]
+    functions = {
+        f"kernels.{one['function'].split()[0]}-{one['precision']}{what}": text
+        for one in found["functions"]
+        for what, text in (
+            ("", f"{one['compiled']:.1f}"),
+            ("-plain", f"{one['plain']:.1f}"),
+        )
+    }
+    steps = {f"kernels.step-{name}": f"{one['ratio']:.2f}" for name, one in found["steps"].items()}
+    tokens = {"kernels.tokens": f"{found['functions'][0]['tokens']:,}"}
+    return functions | steps | tokens
 
 
 def _of_lines(folder: str) -> dict[str, str]:

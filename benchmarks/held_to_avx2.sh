@@ -1,7 +1,7 @@
 #!/bin/sh
 # Run a command as on a processor that has AVX2 alone, whatever this one has:
 #
-#     sh benchmarks/held_to_avx2.sh python -m benchmarks.speed translate --out docs/results/speed-avx2
+#     sh benchmarks/held_to_avx2.sh python -m benchmarks.speed training --out docs/results/speed-avx2
 #
 # Our C functions are compiled for AVX2; torch, oneDNN, MKL and CTranslate2 are told to use no more.
 # The memory, the caches and the clock stay this processor's own.
