@@ -60,7 +60,7 @@ class Checked:
                 panel["axis"],
                 tuple(panel["sizes"]),
                 tuple(
-                    SizeCurve(name, tuple(values), tuple(panel["margins"].get(name, ())))
+                    SizeCurve(name, tuple(values), tuple(panel.get("margins", {}).get(name, ())))
                     for name, values in panel["curves"].items()
                 ),
                 panel["label"],
