@@ -28,8 +28,9 @@ from typing import Any
 from benchmarks.figures import rewrite
 from benchmarks.report import RESULTS, ROOT, commit, keep, read
 from heedful.config.load import load_config
-from heedful.paper.claims.check import CLAIMS, RESERVATION, check_claims, draw, to_dict
+from heedful.paper.claims.check import RESERVATION, check_claims, draw, to_dict
 from heedful.paper.claims.statement import Checked
+from heedful.paper.claims.statements import CLAIMS
 from heedful.paper.systems.corpus import TableCorpus, find_corpus, grammar_corpus
 from heedful.paper.systems.measured import MeasuredSystem
 from heedful.paper.systems.plan import describe
@@ -91,6 +92,13 @@ def main() -> None:
             parser.error(f"--system {one.after} needs {one.name}, which goes on from it")
     measured = commit()
     out = options.runs / options.what
+    if options.replan and out.exists():
+        parser.error(f"--replan needs a folder without earlier trainings, but {out} is there")
+    begun = out / "commit"
+    if begun.exists() and begun.read_text(encoding="utf-8") != measured:
+        parser.error(f"{out} was begun at another commit; name a new folder in --runs")
+    out.mkdir(parents=True, exist_ok=True)
+    begun.write_text(measured, encoding="utf-8")
     chosen = {"names": options.system} if options.system else {}
     given = {"given": options.plan} if tables else {}
     replan = {"replan": True} if options.replan else {}
@@ -219,6 +227,7 @@ def _claims(out: Path, names: Sequence[str] = (), replan: bool = False) -> dict[
         picture.parent.mkdir(exist_ok=True)
         draw(CLAIMS[name].said, checked, picture)
     decided = earlier | to_dict(found)
+    plans = {name: plan for name, plan in plans.items() if name in CLAIMS}
     known = record["found"].get("commits", {})
     made = {name: _read_json(file) for name in found if (file := out / name / "plan.json").exists()}
     return {
@@ -454,13 +463,17 @@ def _decided(found: dict[str, Any]) -> str:
             *map(markdown, checked.tables),
             f"![{claim['said']}](claims/{name}.svg)",
         ]
-    minutes = sum(plan["budget"] for plan in found["plans"].values()) / 60
+    minutes = ", ".join(
+        f"{name} {plan['budget'] / 60:.1f}" for name, plan in found.get("plans", {}).items()
+    )
     return "\n\n".join(
         [
             *parts,
             RESERVATION,
             *_earlier_commits(found, "Decided"),
-            f"The trainings shared {minutes:.0f} minutes (`--threads 1`), in equal parts.",
+            "Minutes of each claim's trainings, with what belongs to them (`--threads 1`): "
+            f"{minutes}. The models of a claim see equally many tokens. With this file there the "
+            "command makes the same trainings again.",
         ]
     )
 

@@ -39,10 +39,11 @@ def claims(
 
     Claims: convolution, shift, batch-norm, gradients, dot-product, parallel, mask, attention, long,
     encoders, batch-size, scores, heads, cost. Each gets a verdict with its numbers, a picture, and
-    its place on a page. Small models are trained for the last eight, within the budget and for
-    equally many steps; the others take a minute and no data.
+    its place on a page. Small models are trained for the last eight, within the budget and on
+    equally many tokens; the others take a minute and no data.
     """
-    from heedful.paper.claims.check import CLAIMS, check_claims, to_dict
+    from heedful.paper.claims.check import RESERVATION, check_claims, to_dict
+    from heedful.paper.claims.statements import CLAIMS
     from heedful.paper.systems.corpus import choose_corpus
     from heedful.paper.systems.plan import parse_budget
 
@@ -64,4 +65,5 @@ def claims(
         for table in checked.tables:
             echo_table(table)
             typer.echo()
+    typer.echo(RESERVATION)
     typer.echo(out)

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 # Sums that are held at once. Chosen by hand: 16 MB in fp32, and few enough to start seldom.
-_MOST_NUMBERS = 1 << 22
+MOST_NUMBERS = 1 << 22
 
 
 def additive_scores(
@@ -85,6 +85,6 @@ def _parts(query: Tensor, key: Tensor) -> Iterator[slice]:
     """Cut the queries so that their sums with all keys are few enough."""
     queries = query.size(2)
     sums = key.numel() * queries  # of all heads
-    step = max(1, queries * _MOST_NUMBERS // max(sums, 1))
+    step = max(1, queries * MOST_NUMBERS // max(sums, 1))
     for first in range(0, queries, step):
         yield slice(first, first + step)

@@ -1,12 +1,13 @@
 """
-A text whose last word repeats an earlier one, at growing distance, which the source does not tell.
+A text in which a name comes again and again, at growing distance, and the source does not have it.
 
-Some lines of a text make one. Into its translation goes a name, so many words before the end, and
-the same name ends it::
+Some lines of a text make one. Between the words of its translation one name is put, so many words
+after itself, and the last time at the end::
 
-    the cat sleeps . the dog eats .        le chat dort . le chien Bruno mange . Bruno
+    the cat sleeps . the dog eats .        le Bruno chat dort Bruno . le Bruno ...
 
-No attention to the source tells the last word: only what a decoder keeps of its own words does.
+No attention to the source tells the name: only what a decoder keeps of its own words does. Lines of
+small distances have it often, so that models learn soon that it returns.
 """
 
 import random
@@ -17,44 +18,48 @@ from heedful.errors import TextError
 from heedful.paper.systems.corpus import TableCorpus
 
 DISTANCES = (1, 2, 4, 8, 16, 32)
+"""Words between a name and the next one."""
 NAMES = ("Anna", "Bruno", "Clara", "David", "Emma", "Felix", "Gina", "Hugo", "Ida", "Jonas")
-_MOST_LINES, _MOST_JOINED = 20_000, 32
+_MOST_LINES, _FEWEST_LINES, _MOST_JOINED = 20_000, 300, 32
+_LONGEST = 40  # words of a line that is joined with others
 
 
 def write_repeated_names(corpus: TableCorpus, folder: Path) -> TableCorpus:
-    """Write the three parts; `TextError` where lines have too few words between spaces."""
+    """
+    Write the three parts; in line n `DISTANCES[n % 6]` words lie between a name and the next.
+
+    Valid and test have 300 lines at least. Raises `TextError` where too few words have spaces
+    between them.
+    """
     generator = random.Random(1)
     parts = {}
     for part in PARTS:
         sides = (corpus.lines(part, one) for one in (corpus.source, corpus.target))
-        pairs = list(zip(*sides, strict=True))
+        every = list(zip(*sides, strict=True))
+        pairs = [pair for pair in every if max(len(line.split()) for line in pair) <= _LONGEST]
+        count = min(max(len(every), _FEWEST_LINES), _MOST_LINES)
         parts[part] = [
-            _joined(pairs, distance_of(number), generator)
-            for number in range(min(len(pairs), _MOST_LINES))
+            _joined(pairs, DISTANCES[number % len(DISTANCES)], generator) for number in range(count)
         ]
     write_lines(folder, side_files(parts, (corpus.source, corpus.target)), "this claim")
     return corpus._replace(folder=folder)
-
-
-def distance_of(line: int) -> int:
-    """Tell how many words before the end a line has the name."""
-    return DISTANCES[line % len(DISTANCES)]
 
 
 def _joined(pairs: list[Pair], distance: int, generator: random.Random) -> Pair:
     """Join pairs of lines until their translation is long enough for every distance."""
     sources: list[str] = []
     words: list[str] = []
-    while len(words) < max(DISTANCES):
-        if len(sources) == _MOST_JOINED:
+    while len(words) <= max(DISTANCES):
+        if len(sources) == _MOST_JOINED or not pairs:
             raise TextError(
-                f"the text for this claim must have words with spaces between, but {_MOST_JOINED} "
-                f"of its translations together have {len(words)}; give a text whose target "
-                "language is written so."
+                "the text for the claim `long` must have translations of 2 to "
+                f"{_LONGEST} words with spaces between, but {len(sources)} of them together have "
+                f"{len(words)}; give another text."
             )
         source, target = generator.choice(pairs)
         sources.append(source)
         words += target.split()
     name = generator.choice(NAMES)
-    place = len(words) - distance + 1
-    return " ".join(sources), " ".join([*words[:place], name, *words[place:], name])
+    first = len(words) % distance or distance  # so that the last name ends the line
+    parts = [words[:first], *(words[n : n + distance] for n in range(first, len(words), distance))]
+    return " ".join(sources), " ".join(word for part in parts for word in (*part, name))

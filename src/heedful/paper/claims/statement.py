@@ -90,8 +90,8 @@ class TrainedStatement(NamedTuple):
     """Who says so."""
     systems: tuple[TableSystem, ...]
     check: Callable[[Trainings], Checked]
-    all_must_learn: bool = False
-    """Whether one model that has not learnt to translate leaves it open; else the best one must."""
+    must_learn: tuple[str, ...] = ()
+    """Models without which it is left open if they have not learnt to translate; else the best."""
     decided_by_bleu: bool = False
     """Whether it is left open where all models make hardly an error."""
     text: Callable[[TableCorpus, Path], TableCorpus] | None = None

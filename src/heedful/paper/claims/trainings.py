@@ -31,18 +31,24 @@ class Trainings(NamedTuple):
     """By name."""
     corpus: TableCorpus
     folder: Path
+    threads: int = 0
 
     def translator(self, name: str) -> Translator:
         """Load a model."""
-        return Translator.load(self.folder / "runs" / name, precision="fp32", device="cpu")
+        return Translator.load(
+            self.folder / "runs" / name, precision="fp32", device="cpu", threads=self.threads
+        )
 
     @property
     def parts(self) -> dict[int, np.ndarray]:
         """Numbers of the test's lines in four parts, by the words of the longest source."""
         words = [len(line.split()) for line in self.corpus.lines("test", self.corpus.source)]
-        parts = np.array_split(np.argsort(words, kind="stable"), _PARTS)
-        # where many lines have equally many words two parts may end alike; the later one keeps it
-        return {words[int(part[-1])]: part for part in parts}
+        found: dict[int, np.ndarray] = {}
+        for part in np.array_split(np.argsort(words, kind="stable"), _PARTS):
+            # where many lines have equally many words two parts may end alike, and are one
+            longest = words[int(part[-1])]
+            found[longest] = np.concatenate((found.get(longest, part[:0]), part))
+        return found
 
     def bleu_by_length(self, name: str) -> tuple[float, ...]:
         """BLEU of every part."""
@@ -63,15 +69,38 @@ class Trainings(NamedTuple):
             first_title, second_title, tested.difference, tested.interval, "BLEU"
         )
 
-    def growth(self, ours: str, theirs: str) -> ScoreDifference:
-        """Compare how much further apart two models are in the last part than in the others."""
+    def growth(self, ours: str, theirs: str) -> ScoreDifference | None:
+        """
+        Compare how much further apart two models are in the last part than in the others.
+
+        None where all lines are equally long.
+        """
         *others, longest = self.parts.values()
+        if not others:
+            return None
         scored = [self._scored(name) for name in (ours, theirs)]
         drawn = [_drawn(scored, lines) for lines in (longest, np.concatenate(others))]
         point, *samples = drawn[0] - drawn[1]
         low, high = np.quantile(samples, (0.025, 0.975)).tolist()
         first, second = (self.systems[name].title for name in (ours, theirs))
         return ScoreDifference(first, second, float(point), (low, high), "BLEU")
+
+    def growth_between(
+        self, here: tuple[str, str], there: tuple[str, str]
+    ) -> tuple[float, tuple[float, float]]:
+        """
+        Compare how much further apart two models are than two others on the same sentences.
+
+        Returns the difference of both differences, and its 95 % interval.
+        """
+        every = np.arange(len(self.corpus.lines("test", self.corpus.source)))
+        drawn = [
+            _drawn([self._scored(name) for name in pair], every)  # the same samples for both
+            for pair in (here, there)
+        ]
+        point, *samples = drawn[0] - drawn[1]
+        low, high = np.quantile(samples, (0.025, 0.975)).tolist()
+        return float(point), (low, high)
 
     def _scored(self, name: str) -> SufficientStatistics:
         """Count the test's n-grams, line by line."""

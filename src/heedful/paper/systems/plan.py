@@ -10,7 +10,7 @@ rates are.
 import json
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -107,7 +107,7 @@ class Plan:
             ]
             left_out = tuple(found.pop("left_out"))
             return cls(**found, systems=tuple(systems), left_out=left_out)
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise RunFolderError(
                 f"{path} must be the plan of a table, but it cannot be read ({error}); delete it, "
                 "or name another folder."
@@ -141,8 +141,8 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
     if budget < _MEASURING * len(unknown):
         raise SettingError(
             f"--budget must be enough to measure the rates of {len(unknown)} systems and to train "
-            f"them, but is {budget / 60:.1f} minutes; give at least "
-            f"{2 * _MEASURING * len(unknown) / 60 + 1:.0f}m."
+            f"them, but is {budget / task.share / 60:.1f} minutes; give at least "
+            f"{(2 * _MEASURING * len(unknown) / 60 + 1) / task.share:.0f}m."
         )
     encoded = encode_all(task)
     alike: dict[tuple[str, ...], float] = {}
@@ -159,13 +159,15 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
         say(f"{system.title}: {rates[system.name]:,.0f} target tokens a second in training")
     batches = {name: one.config.train.batch_tokens for name, one in encoded.items()}
     seconds = {name: tokens / rates[name] for name, tokens in batches.items()}
-    steps = _share(trained, seconds, budget, time.monotonic() - began, task.equal)
+    steps = _share(task, seconds, budget, time.monotonic() - began)
+    counted = {name: count * seconds[name] for name, count in steps.items()}
+    fewest = min(counted.values())  # so that equally long trainings validate at the same steps
     planned = [
         PlannedSystem(
             name,
             (
                 *encoded[name].settings,
-                *_lengths_of(count, count * seconds[name]),
+                *_lengths_of(count, fewest if task.equal == "steps" else counted[name]),
                 _precision(encoded[name].config),
             ),
             encoded[name].folder,
@@ -187,11 +189,7 @@ def _but_for_seed(system: TableSystem) -> tuple[str, ...]:
 
 
 def _share(
-    systems: Sequence[TableSystem],
-    seconds: Mapping[str, float],
-    budget: float,
-    spent: float,
-    equal: Equal,
+    task: TableTask, seconds: Mapping[str, float], budget: float, spent: float
 ) -> dict[str, int]:
     """
     Count the steps of each system.
@@ -200,24 +198,29 @@ def _share(
 
     A system that goes on from another one is left out where less than one step remains for it.
     """
-    left = budget - spent
+    systems, left = task.trained, budget - spent
     share = max(TRAINING_SHARE * left - _SCORING * len(systems), _LEAST_SHARE * left, budget / 4)
     together = sum(seconds[system.name] * system.times for system in systems)
     steps = {}
     for system in systems:
         own = len(systems) * seconds[system.name]
-        if equal == "steps":
+        if task.equal == "steps":
             own = together / system.times
         count = int(share / own)
         if count >= _FEWEST or (count and system.after):
             steps[system.name] = count
         elif not system.after:
             raise SettingError(
-                f"--budget must leave every system {_FEWEST} steps, but {budget / 60:.1f} minutes "
-                f"leave {system.title} {count}; give at least "
-                f"{own * _FEWEST / TRAINING_SHARE / 60 + spent / 60 + 1:.0f}m."
+                f"--budget must leave every system {_FEWEST} steps, but "
+                f"{budget / task.share / 60:.1f} minutes leave {system.title} {count}; give at "
+                f"least {_minutes(own * _FEWEST / TRAINING_SHARE + spent) / task.share:.0f}m."
             )
     return steps
+
+
+def _minutes(seconds: float) -> float:
+    """Round up, with a minute to spare."""
+    return seconds / 60 + 1
 
 
 class EncodedSystem(NamedTuple):

@@ -25,14 +25,14 @@ def neighbours(
 
 
 def cost_rows(
-    systems: Sequence[MeasuredSystem], published: Mapping[str, str] | None = None
+    systems: Sequence[MeasuredSystem], published: tuple[str, Mapping[str, str]] | None = None
 ) -> Rows:
     """
     Lay out what every system costs and reaches.
 
-    `published`: BLEU by title, for a column of its own; empty for systems that are not in it.
+    `published`: the head of a column, and what it has, by title; empty for others.
     """
-    beside = () if published is None else ("published BLEU",)
+    beside = () if published is None else (published[0],)
     rows: Rows = [
         (
             *("system", "weights", "steps", "minutes", "operations"),
@@ -50,7 +50,7 @@ def cost_rows(
                 f"{one.seconds / 60:.1f}",
                 f"{one.flops:.2e}",
                 "" if one.perplexity is None else f"{one.perplexity:.2f}",
-                *(() if published is None else (published.get(one.title, ""),)),
+                *(() if published is None else (published[1].get(one.title, ""),)),
                 f"{one.bleu:.1f}",
                 f"{low:.1f} to {high:.1f}",
                 f"{one.chrf:.1f}",

@@ -22,6 +22,8 @@ class TableTask(NamedTuple):
     """The folder of the table."""
     equal: Equal
     """What the systems have in common."""
+    share: float = 1.0
+    """Of the whole budget, where other trainings have the rest."""
 
     @property
     def trained(self) -> list[TableSystem]:

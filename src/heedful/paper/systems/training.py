@@ -36,10 +36,12 @@ def train_all(
         return _train_planned(_choose_plan(task, budget, plan, threads, say), task, say)
 
 
-def _choose_plan(
-    task: TableTask, budget: float, plan: Path | None, threads: int, say: Callable[[str], None]
-) -> Plan:
-    """Take the plan that the folder has, one that is given, or make one, in this order."""
+def check_plans(task: TableTask, budget: float, plan: Path | None, threads: int) -> Plan | None:
+    """
+    Return the plan that the folder has, if any.
+
+    Raises `RunFolderError` if it, or the one that is given, is of something else.
+    """
     given = None if plan is None else Plan.read(plan)
     if given is not None:
         budget, threads = given.budget, given.threads
@@ -63,13 +65,23 @@ def _choose_plan(
                 "delete it."
             )
         return planned
-    if given is None:
+    return None
+
+
+def _choose_plan(
+    task: TableTask, budget: float, plan: Path | None, threads: int, say: Callable[[str], None]
+) -> Plan:
+    """Take the plan that the folder has, one that is given, or make one, in this order."""
+    if (kept := check_plans(task, budget, plan, threads)) is not None:
+        return kept
+    if plan is None:
         planned = make_plan(task, budget, threads, say)
     else:
+        given = Plan.read(plan)
         # fewer systems than there, and perhaps fewer texts
         folders = {name: one.folder for name, one in encode_all(task).items()}
         planned = given.in_folders(folders)
-    planned.write(kept)
+    planned.write(task.out / PLAN)
     return planned
 
 

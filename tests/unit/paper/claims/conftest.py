@@ -17,8 +17,8 @@ def trainings(tmp_path, make):
     for language, lines in (("xx", SOURCES), ("yy", TARGETS)):
         corpus.file("test", language).write_text("".join(f"{line}\n" for line in lines), "utf-8")
 
-    def made(good: dict[str, int], **changed) -> Trainings:
-        output: Path = tmp_path / "out" / "output"
+    def made(good: dict[str, int], folder: str = "out", **changed) -> Trainings:
+        output: Path = tmp_path / folder / "output"
         output.mkdir(parents=True)
         for name, count in good.items():
             lines = [*TARGETS[:count], *("nothing" for _ in TARGETS[count:])]
@@ -26,6 +26,6 @@ def trainings(tmp_path, make):
                 "".join(f"{line}\n" for line in lines), "utf-8"
             )
         systems = {name: make(name, **changed.get(name, {})) for name in good}
-        return Trainings(systems, corpus, tmp_path / "out")
+        return Trainings(systems, corpus, tmp_path / folder)
 
     return made

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from heedful.errors import RunFolderError, SettingError
-from heedful.paper.claims.check import CLAIMS, check_claims, leave_open, to_dict, to_markdown
-from heedful.paper.claims.statement import Checked
+from heedful.errors import RunFolderError, SettingError, TextError
+from heedful.paper.claims.check import RESERVATION, check_claims, to_dict, to_markdown
+from heedful.paper.claims.statements import CLAIMS
 
 
 def no_corpus():
@@ -27,23 +27,6 @@ def test_claims_are_decided_drawn_and_kept(tmp_path):
     assert not said  # nothing is measured again
 
 
-@pytest.mark.parametrize(
-    ("name", "bleu", "open_because"),
-    [
-        ("encoders", [3.0, 0.5, 8.0], "The best model has only 8.0 BLEU"),
-        ("encoders", [96.0, 25.0, 80.0], ""),
-        ("encoders", [99.9, 98.5, 100.0], "Every model has 98.5 BLEU or more"),
-        ("heads", [99.9, 98.5, 100.0], ""),
-        ("mask", [96.0, 0.1], ""),
-        ("mask", [3.0, 0.1], "The best model has only 3.0 BLEU"),
-    ],
-)
-def test_models_that_cannot_be_told_apart_decide_nothing(name, bleu, open_because):
-    checked = leave_open(CLAIMS[name], Checked(False, "Found.", ()), bleu)
-    assert checked.holds is (None if open_because else False)
-    assert open_because in checked.sentence
-
-
 def test_unknown_claims_and_damaged_files_are_refused(tmp_path):
     with pytest.raises(SettingError, match=r"NAME must be one of convolution.*but is 'none'"):
         check_claims(["none"], tmp_path, no_corpus, 1.0)
@@ -59,7 +42,9 @@ def test_models_are_trained_within_the_budget_and_doubted_where_they_learned_too
     rates = json.dumps({"transformer": 3_000.0, "no-mask": 3_000.0})
     (tmp_path / "mask" / "rates.json").write_text(rates, "utf-8")
     found = check_claims(["mask"], tmp_path, lambda: corpus, 20.0, threads=1)
-    assert "conclude nothing before a longer training" in found["mask"].sentence
+    assert (
+        "Conclude nothing before a longer training: Transformer has only" in found["mask"].sentence
+    )
     assert found["mask"].holds is None
     assert "Not decided. Without mask" in (tmp_path / "claims.md").read_text("utf-8")
     assert len(found["mask"].panels[0].sizes) >= 2
@@ -69,12 +54,18 @@ def test_models_are_trained_within_the_budget_and_doubted_where_they_learned_too
     kept = (tmp_path / "mask.json").read_bytes()
     assert check_claims(["mask"], tmp_path, lambda: corpus, 20.0, threads=1) == found
     assert (tmp_path / "mask.json").read_bytes() == kept
-    with pytest.raises(
-        RunFolderError, match=r"0\.3 minutes for 1 threads, and this call 0\.7 for 0"
-    ):
-        check_claims(["mask"], tmp_path, lambda: corpus, 40.0)
+    with pytest.raises(RunFolderError, match=r"begun with something else \(--budget, --threads\)"):
+        check_claims(["shift", "mask"], tmp_path, lambda: corpus, 40.0)
+    assert not (tmp_path / "shift.json").exists()  # refused before anything is measured
     with pytest.raises(RunFolderError, match=r"plan\.json must be the plan of a table"):
-        check_claims(["mask"], tmp_path / "new", lambda: corpus, 40.0, plan=tmp_path / "other")
+        check_claims(["mask"], tmp_path / "new", lambda: corpus, 40.0, plan=tmp_path / "none")
+    other = tmp_path / "other" / "mask"
+    other.mkdir(parents=True)
+    changed = json.loads((tmp_path / "mask" / "plan.json").read_text("utf-8"))
+    changed["systems"][0]["steps"] += 1
+    (other / "plan.json").write_text(json.dumps(changed), "utf-8")
+    with pytest.raises(RunFolderError, match=r"begun with something else \(--plan\)"):
+        check_claims(["mask"], tmp_path, lambda: corpus, 20.0, plan=other.parent)
     again = check_claims(["mask"], tmp_path / "again", lambda: corpus, 40.0, plan=tmp_path)
     assert again == found  # its steps, budget and thread, whatever is asked for
     # what was decided before stays on the page
@@ -84,3 +75,29 @@ def test_models_are_trained_within_the_budget_and_doubted_where_they_learned_too
     other = corpus._replace(source=corpus.target, target=corpus.source)
     with pytest.raises(RunFolderError, match=r"mask\.json was measured on other text"):
         check_claims(["mask"], tmp_path, lambda: other, 20.0, threads=1)
+
+
+def test_every_page_says_what_may_not_be_concluded(tmp_path):
+    check_claims(["shift"], tmp_path, no_corpus, 1.0)
+    assert RESERVATION in (tmp_path / "claims.md").read_text("utf-8")
+    page = json.loads((tmp_path / "claims.json").read_text("utf-8"))
+    assert page["shift"]["reservation"] == RESERVATION
+
+
+def test_a_short_test_is_refused_before_anything_is_measured(corpus, tmp_path):
+    folder = tmp_path / "short"
+    folder.mkdir()
+    for part in ("train", "valid", "test"):
+        for language in ("en", "fr"):
+            lines = corpus.lines(part, language)[:19]
+            (folder / f"{part}.{language}").write_text(
+                "".join(f"{one}\n" for one in lines), "utf-8"
+            )
+    with pytest.raises(TextError, match="at least 20 lines to decide a claim by, but has 19"):
+        check_claims(["shift", "mask"], tmp_path, lambda: corpus._replace(folder=folder), 40.0)
+    assert not (tmp_path / "shift.json").exists()
+
+
+def test_a_budget_that_is_too_small_is_named_as_the_user_gave_it(corpus, tmp_path):
+    with pytest.raises(SettingError, match=r"but is 0\.1 minutes; give at least \d+m"):
+        check_claims(["mask", "scores"], tmp_path, lambda: corpus, 6.0, threads=1)

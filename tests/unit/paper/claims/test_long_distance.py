@@ -3,20 +3,13 @@ import pytest
 import torch
 
 from heedful.bench.random_run import make_random_run
-from heedful.config.schema import RunConfig
+from heedful.config.load import load_config
 from heedful.paper.claims import long_distance
 from heedful.paper.claims.long_distance import check_long
 from heedful.paper.claims.models import LONG
 from heedful.paper.claims.repeated_name import DISTANCES
+from heedful.paper.claims.trainings import RECIPE
 
-SMALL = {
-    "model.d_model": 16,
-    "model.d_ff": 32,
-    "model.heads": 2,
-    "model.encoder_layers": 1,
-    "model.decoder_layers": 1,
-    "data.vocabulary_size": 50,
-}
 NAMED = [one.name for one in LONG]
 
 
@@ -31,7 +24,7 @@ def probabilities(near, far):
     [
         ((0.9, 0.2), True),
         ((0.9, 0.9), False),  # nothing is lost
-        ((0.6, 0.6), False),  # worse, but not by distance
+        ((0.7, 0.7), None),  # worse, but not by distance
         ((0.2, 0.1), None),  # has learnt nothing
     ],
 )
@@ -42,32 +35,66 @@ def test_what_is_far_must_be_lost_by_both_and_kept_by_the_transformer(
         "transformer": probabilities(0.95, 0.95),
         "recurrent": probabilities(*recurrent),
         "convolutional": probabilities(0.9, 0.1),
+        "far-reaching": probabilities(0.9, 0.3),
     }
     monkeypatch.setattr(long_distance, "_probabilities", lambda _, name: known[name])
     monkeypatch.setattr(long_distance, "_gradient_shares", lambda *_: (1.0,) * len(DISTANCES))
     checked = check_long(trainings(dict.fromkeys(NAMED, 8)))
     assert checked.holds is holds
     assert checked.panels[0].sizes == DISTANCES
-    assert ("nearest word" in checked.sentence) is (holds is None)
+    assert ("conclude nothing" in checked.sentence) is (recurrent[0] < 0.5)
 
 
-def test_probabilities_and_gradients_are_those_of_the_last_word(trainings):
+@pytest.fixture
+def random_models(trainings):
+    """Trainings of random weights, and a text of their words: a name and its repetition."""
     found = trainings(dict.fromkeys(NAMED, 8))
     words = [f"w{n}" for n in range(1, 41)]
     lines = [
-        " ".join([*words[: 36 - distance], "w9", *words[36 - distance : 35], "w9"])
+        " ".join([*words[: 35 - distance], "w9", *words[35 - distance : 35], "w9"])
         for distance in DISTANCES
     ]
     for language, each in (("xx", ["w1 w2"] * 12), ("yy", lines * 2)):
         found.corpus.file("test", language).write_text("\n".join(each) + "\n", "utf-8")
-    for name in NAMED:
-        folder = found.folder / "runs" / name
+    for system in LONG:
+        settings = [one for one in system.settings if one.startswith("model.")]
+        config = load_config(RECIPE, [*settings, "model.d_model=16", "data.vocabulary_size=50"])
+        folder = found.folder / "runs" / system.name
         folder.mkdir(parents=True)
-        make_random_run(folder, RunConfig().with_settings(SMALL), 50)
+        make_random_run(folder, config, 50)
+    return found, lines
+
+
+def test_probabilities_are_those_of_the_last_word(random_models):
+    found, lines = random_models
     checked = check_long(found)
     assert checked.holds is None  # random weights know no name
-    translator = found.translator("transformer")
-    scores = translator.score("w1 w2", lines[0])
+    scores = found.translator("transformer").score("w1 w2", lines[0])
     curve = checked.panels[0].curves[0]
     assert curve.values[0] == pytest.approx(np.exp(scores[-2]), rel=1e-4)  # the end symbol follows
-    assert all(share > 0 for share in checked.panels[1].curves[0].values)
+
+
+def test_a_convolution_has_no_gradient_at_a_name_beyond_its_reach(random_models):
+    checked = check_long(random_models[0])
+    shares = {curve.name: curve.values for curve in checked.panels[1].curves}
+    near, *_, far = shares["convolutional, 2 layers of 3"]
+    assert near > 0
+    assert far == 0
+    reached = [share > 0 for share in shares["convolutional, 2 layers of 3"]]
+    assert reached == [True, True, True, False, False, False]  # 1, 2 and 4 words, not 8
+    for name in ("Transformer", "convolutional, 5 layers of 9"):
+        assert min(shares[name]) > 0
+
+
+def test_a_word_of_several_subwords_has_the_product_of_their_probabilities(
+    random_models, monkeypatch
+):
+    found, lines = random_models
+    monkeypatch.setattr(
+        long_distance,
+        "_words",
+        lambda _tokenizer, target: [range(n, n + 2) for n in range(len(target.split()) - 1)],
+    )
+    known = long_distance._probabilities(found, "transformer")
+    scores = found.translator("transformer").score("w1 w2", lines[0])
+    assert known[0, 0] == pytest.approx(np.exp(sum(scores[-3:-1])), rel=1e-4)

@@ -3,9 +3,9 @@ import pytest
 from heedful.bench.random_run import make_random_run
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
-from heedful.paper.claims.check import CLAIMS
 from heedful.paper.claims.models import BATCH_SIZES, ENCODERS, HEADS, SCORES
 from heedful.paper.claims.statement import TrainedStatement
+from heedful.paper.claims.statements import CLAIMS
 from heedful.paper.claims.trained import (
     check_attention,
     check_batch_sizes,
@@ -50,14 +50,17 @@ def test_every_claims_models_can_be_built():
 
 
 @pytest.mark.parametrize(
-    ("good", "seen", "holds"), [(0, 1.01, True), (0, 7.0, False), (8, 1.0, False)]
+    ("good", "seen", "bleu", "holds"),
+    [(0, 1.01, 0.1, True), (0, 7.0, 0.1, False), (8, 1.0, 90.0, False), (4, 1.01, 40.0, False)],
 )
-def test_a_mask_is_needed_where_loss_falls_and_translation_fails(trainings, good, seen, holds):
+def test_a_mask_is_needed_where_loss_falls_and_translation_fails(
+    trainings, good, seen, bleu, holds
+):
     found = trainings(
         {"transformer": 8, "no-mask": good},
         **{
             "transformer": {"curve": curve(5.0, (10.0, 20.0))},
-            "no-mask": {"curve": curve(seen, (0.0, 0.1))},
+            "no-mask": {"curve": curve(seen, (0.0, 0.1)), "bleu": bleu},
         },
     )
     checked = check_mask(found)
@@ -65,7 +68,7 @@ def test_a_mask_is_needed_where_loss_falls_and_translation_fails(trainings, good
     assert values(checked, 1)["without mask"] == (0.0, 0.1)
 
 
-@pytest.mark.parametrize(("blind", "holds"), [(4, True), (8, False)])
+@pytest.mark.parametrize(("blind", "holds"), [(4, True), (8, None)])
 def test_attention_is_needed_where_long_sentences_lose_most(trainings, blind, holds):
     checked = check_attention(trainings({"attending": 8, "blind": blind}))
     assert checked.holds is holds
@@ -80,8 +83,11 @@ def test_self_attention_must_be_above_every_other_encoder(trainings):
 def test_an_encoder_that_is_as_good_decides_against_it(trainings):
     good = {"self-attention": 8, "recurrent": 8, "convolution": 2, "average": 1, "sum": 1}
     checked = check_encoders(trainings(good))
-    assert not checked.holds
+    assert checked.holds is None  # as good as the best, as far as these sentences tell
     assert "+0.0 BLEU" in checked.sentence
+    better = {"self-attention": 2, "recurrent": 8, "convolution": 2, "average": 1, "sum": 1}
+    (found,) = (one for one in [check_encoders(trainings(better, "again"))])
+    assert found.holds is False
 
 
 @pytest.mark.parametrize("better", ["additive", "unscaled"])
@@ -134,8 +140,9 @@ def test_models_that_learned_nothing_decide_nothing(trainings):
     ("good", "holds"),
     [
         ({32: 1, 128: 8, 512: 8}, True),
-        ({32: 8, 128: 8, 512: 8}, False),
-        ({32: 1, 128: 1, 512: 1}, False),  # as far behind at every size
+        ({32: 8, 128: 8, 512: 8}, None),
+        ({32: 1, 128: 1, 512: 1}, None),  # as far behind at every size
+        ({32: 7, 128: 1, 512: 1}, False),  # further behind in large ones
     ],
 )
 def test_batch_norm_must_fall_behind_in_small_batches_alone(trainings, good, holds):
@@ -146,6 +153,20 @@ def test_batch_norm_must_fall_behind_in_small_batches_alone(trainings, good, hol
     assert checked.holds is holds
     assert checked.panels[0].sizes == (32, 128, 512)
     assert [*values(checked)] == ["layer norm", "batch norm"]
+
+
+def test_the_interval_of_a_growing_lead_is_of_the_same_sentences(trainings):
+    good = {"layer-32": 8, "batch-32": 1, "layer-512": 8, "batch-512": 2}
+    found = trainings(good)
+    point, (low, high) = found.growth_between(("layer-32", "batch-32"), ("layer-512", "batch-512"))
+    apart = [
+        found.difference(*pair) for pair in (("layer-32", "batch-32"), ("layer-512", "batch-512"))
+    ]
+    assert point == pytest.approx(apart[0].difference - apart[1].difference)
+    widths = [one.interval[1] - one.interval[0] for one in apart]
+    assert 0 < high - low < sum(widths)  # their errors are alike, and cancel
+    same, interval = found.growth_between(*[("layer-32", "batch-32")] * 2)
+    assert (same, *interval) == (0, 0, 0)
 
 
 def test_models_of_all_batch_sizes_see_as_many_tokens():
@@ -191,5 +212,6 @@ def lines_of_words(trainings):
 def test_heads_that_learned_nothing_are_as_far_apart_as_before(lines_of_words):
     checked = check_heads(lines_of_words([system.name for system in HEADS]))
     assert not checked.holds
+    assert "(8 sentences;" in checked.sentence
     assert values(checked)["trained"] == pytest.approx(values(checked)["before training"], rel=1e-3)
     assert all(0 < value < 1 for value in values(checked)["trained"])

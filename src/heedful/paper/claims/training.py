@@ -1,0 +1,90 @@
+"""Train a claim's models for equally many steps, and decide it by them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from heedful.errors import TextError
+from heedful.paper.claims.statement import Checked, TrainedStatement
+from heedful.paper.claims.trainings import COMMON, RECIPE, Trainings
+from heedful.paper.systems.corpus import TableCorpus
+from heedful.paper.systems.plan import Plan
+from heedful.paper.systems.task import TableTask
+from heedful.paper.systems.training import PLAN, train_all
+
+_LEARNED = 20  # BLEU
+_TOO_EASY = 98  # where every model has this much, what is left cannot tell them apart
+_FEWEST_LINES = 20
+
+
+def check_text(corpus: TableCorpus) -> TableCorpus:
+    """Raise `TextError` for a test that is too short to decide anything."""
+    lines = len(corpus.lines("test", corpus.source))
+    if lines < _FEWEST_LINES:
+        raise TextError(
+            f"the test must have at least {_FEWEST_LINES} lines to decide a claim by, but has "
+            f"{lines}; give more."
+        )
+    return corpus
+
+
+def claim_task(claim: TrainedStatement, corpus: TableCorpus, out: Path, share: float) -> TableTask:
+    """
+    List the trainings of a claim, and write the text that they need.
+
+    `share`: of the whole budget.
+    """
+    corpus = corpus._replace(narrow=1)  # the models are small already
+    if claim.text is not None:
+        corpus = claim.text(corpus, out / "lines")
+    common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")
+    return TableTask(RECIPE, common, claim.systems, corpus, out, "steps", share)
+
+
+def train_and_check(
+    claim: TrainedStatement,
+    task: TableTask,
+    budget: float,
+    *,
+    plan: Path | None,
+    threads: int,
+    say: Callable[[str], None],
+) -> Checked:
+    """Train the models, and compare them."""
+    measured = train_all(task, budget, plan=plan, threads=threads, say=say)
+    systems = {one.name: one for one in measured}
+    corpus, planned = task.corpus, Plan.read(task.out / PLAN)
+    checked = claim.check(Trainings(systems, corpus, task.out, planned.threads))
+    lines = len(corpus.lines("train", corpus.source))
+    steps = sorted({one.steps for one in measured})
+    took = f"Each model took {steps[0]:,}"
+    if len(steps) > 1:
+        took = f"Models took {steps[0]:,} to {steps[-1]:,}, by the size of their batches,"
+    trained = f"{took} steps on {lines:,} pairs of lines ({corpus.source}-{corpus.target})."
+    checked = replace(checked, sentence=f"{checked.sentence} {trained}")
+    return leave_open(claim, checked, {one.name: one.bleu for one in measured})
+
+
+def leave_open(claim: TrainedStatement, checked: Checked, bleu: Mapping[str, float]) -> Checked:
+    """
+    Decide nothing where models cannot be told apart. `bleu`: of each model.
+
+    They cannot before those that must have learnt to translate, nor where BLEU decides and all make
+    hardly an error.
+    """
+    needed = claim.must_learn or (max(bleu, key=lambda name: bleu[name]),)
+    weakest = min(needed, key=lambda name: bleu[name])
+    if bleu[weakest] < _LEARNED:
+        titles = {one.name: one.title for one in claim.systems}
+        doubt = (
+            f"Conclude nothing before a longer training: {titles[weakest]} has only "
+            f"{bleu[weakest]:.1f} BLEU."
+        )
+        return replace(checked, holds=None, sentence=f"{checked.sentence} {doubt}")
+    if claim.decided_by_bleu and min(bleu.values()) >= _TOO_EASY:
+        doubt = (
+            f"Every model has {min(bleu.values()):.1f} BLEU or more: conclude nothing on so easy a "
+            "text."
+        )
+        return replace(checked, holds=None, sentence=f"{checked.sentence} {doubt}")
+    return checked

@@ -1,0 +1,34 @@
+import pytest
+
+from heedful.paper.claims.statement import Checked
+from heedful.paper.claims.statements import CLAIMS
+from heedful.paper.claims.training import leave_open
+
+
+@pytest.mark.parametrize(
+    ("name", "bleu", "open_because"),
+    [
+        ("encoders", {"self-attention": 3.0, "sum": 8.0}, "sum has only 8.0 BLEU"),
+        ("encoders", {"self-attention": 96.0, "sum": 2.0}, ""),
+        ("encoders", {"self-attention": 99.9, "sum": 98.5}, "Every model has 98.5 BLEU or more"),
+        ("heads", {"heads-2": 99.9, "heads-4": 98.5}, ""),
+        ("mask", {"transformer": 96.0, "no-mask": 0.1}, ""),
+        ("mask", {"transformer": 3.0, "no-mask": 0.1}, "Transformer has only 3.0 BLEU"),
+        (
+            "batch-size",
+            {"layer-32": 3.0, "layer-128": 60.0, "layer-512": 90.0, "batch-32": 80.0},
+            "layer norm, 32 tokens has only 3.0 BLEU",
+        ),
+        ("scores", {"additive-512": 9.0, "unscaled-512": 60.0}, "additive, d_k 512 has only 9.0"),
+        (
+            "cost",
+            {f"{model}-{seed}": 60.0 for model in ("transformer", "recurrent") for seed in (1, 2)}
+            | {"transformer-3": 60.0, "recurrent-3": 2.0},
+            "recurrent with attention, seed 3 has only 2.0 BLEU",
+        ),
+    ],
+)
+def test_models_that_cannot_be_told_apart_decide_nothing(name, bleu, open_because):
+    checked = leave_open(CLAIMS[name], Checked(False, "Found.", ()), bleu)
+    assert checked.holds is (None if open_because else False)
+    assert open_because in checked.sentence
