@@ -102,10 +102,10 @@ def _prepare(
     if not trained:
         return None, {}
     text = check_text(corpus())
-    models = sum(len(one.systems) for one in trained.values())
+    whole = sum(one.cost for one in trained.values())
     found = {}
     for name, claim in trained.items():
-        share = len(claim.systems) / models
+        share = claim.cost / whole
         seconds, given, used = budget * share, None, threads
         if plan is not None:
             given = plan / name / PLAN

@@ -94,8 +94,15 @@ class TrainedStatement(NamedTuple):
     """Models without which it is left open if they have not learnt to translate; else the best."""
     decided_by_bleu: bool = False
     """Whether it is left open where all models make hardly an error."""
+    weight: int = 1
+    """How many times as long its models train as those of the other claims."""
     text: Callable[[TableCorpus, Path], TableCorpus] | None = None
     """Makes the text of these models from another one, into a folder."""
+
+    @property
+    def cost(self) -> int:
+        """Its part of a budget, in models of weight 1."""
+        return self.weight * len(self.systems)
 
 
 def _rows(panel: SizePanel) -> Rows:

@@ -95,6 +95,7 @@ CLAIMS: dict[str, Claim] = {
             "section 4",
             LONG,
             check_long,
+            weight=3,  # what lies far back is learnt last
             text=write_repeated_names,
         ),
         TrainedStatement(
