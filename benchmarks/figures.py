@@ -230,6 +230,7 @@ def _of_held_to_avx2(folder: str) -> dict[str, str]:
     products = small["machine"]["product_gflops"]
     return {
         **_of_small_steps(folder),
+        **_of_lines(folder),
         **_of_kernels(folder),
         **{f"products.{name}": f"{rate:,.0f}" for name, rate in products.items()},
         "training.ratio": f"{rates['heedful'] / rates['joey']:.1f}",
