@@ -57,7 +57,7 @@ def short_attention(
 
     Section 3.2. Returns no weights; `scaled_dot_product_attention` does.
     """
-    if can_attend(qkv, kv, mask, packings):
+    if can_attend(qkv, kv, mask, heads, d_k, packings):
         return native_short_attention(qkv, kv, mask, heads, d_k, packings)
     return plain_short_attention(qkv, kv, mask, heads, d_k, packings)
 

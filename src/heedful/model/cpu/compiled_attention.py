@@ -37,7 +37,12 @@ class _AttentionStruct(ctypes.Structure):
 
 
 def can_attend(
-    qkv: Tensor, kv: Tensor | None, mask: Tensor | None, packings: Packings = (None, None)
+    qkv: Tensor,
+    kv: Tensor | None,
+    mask: Tensor | None,
+    heads: int,
+    d_k: int,
+    packings: Packings = (None, None),
 ) -> bool:
     """
     Decide whether there are compiled functions for these tensors.
@@ -49,13 +54,16 @@ def can_attend(
         return False
     if mask is not None and not (is_plain(mask) and mask.dtype == torch.bool):
         return False
-    if kv is None:
-        return True
-    rows = [
-        one.size(0) if packing is None else packing.rows
-        for one, packing in zip(given, packings, strict=True)
-    ]
-    return kv.dtype == qkv.dtype and rows[0] == rows[1]
+    width, offered = heads * d_k, qkv.size(2) if kv is None else kv.size(2)
+    values = offered - (2 if kv is None else 1) * width
+    if values <= 0 or values % heads or (kv is not None and qkv.size(2) != width):
+        return False
+    rows = set()
+    for one, packing in zip(given, packings, strict=False):
+        if packing is not None and one.shape[:2] != (1, len(packing.places)):
+            return False
+        rows.add(one.size(0) if packing is None else packing.rows)
+    return len(rows) == 1 and (kv is None or kv.dtype == qkv.dtype)
 
 
 def native_short_attention(

@@ -24,7 +24,7 @@ _LEVELS = 1 << 16
 
 def draw_seed() -> int:
     """Draw a seed of 63 bits from torch's default generator."""
-    return int(torch.randint(torch.iinfo(torch.int64).max, ()).item())
+    return int(torch.randint(torch.iinfo(torch.int64).max, (), device="cpu").item())
 
 
 def keep_mask(shape: torch.Size, probability: float) -> UInt8[Tensor, "*shape"]:
@@ -37,9 +37,14 @@ def keep_mask(shape: torch.Size, probability: float) -> UInt8[Tensor, "*shape"]:
     """
     count = shape.numel()
     words = np.random.SFC64(draw_seed()).random_raw((count + 3) // 4)
-    threshold = round(probability * _LEVELS) - _LEVELS // 2
+    threshold = _threshold(probability) - _LEVELS // 2
     kept = words.view(np.int16)[:count] >= threshold
     return torch.from_numpy(kept.view(np.uint8)).view(shape)
+
+
+def _threshold(probability: float) -> int:
+    """Return below which of all levels an element is dropped; one level at least is kept."""
+    return min(round(probability * _LEVELS), _LEVELS - 1)
 
 
 class _AddThinned(torch.autograd.Function):
@@ -102,7 +107,7 @@ class Dropout(nn.Module):
 
     def _add(self, x: Tensor | None, y: Tensor) -> Tensor:
         """Draw the mask and add, on a CPU."""
-        threshold = round(self.probability * _LEVELS)
+        threshold = _threshold(self.probability)
         scale = 1.0 / (1.0 - threshold / _LEVELS)
         if can_thin(x, y):
             return native_add_thinned(x, y, draw_seed(), threshold, scale)

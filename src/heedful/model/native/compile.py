@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from heedful.machine.processor import cache_folder, processor_facts, read_cached, write_cached
@@ -30,11 +30,15 @@ _log = logging.getLogger("heedful")
 _LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
 
 
+Functions = Callable[[ctypes.CDLL], Sequence[str]]
+"""Names what a library must have, by what it says of itself."""
+
+
 class NoLibrary(Exception):
     """No compiled functions are available, and why."""
 
 
-def native_library(name: str, functions: Sequence[str] = ()) -> ctypes.CDLL:
+def native_library(name: str, functions: Functions = lambda _: ()) -> ctypes.CDLL:
     """
     Load the library of a C file of this package, named without its suffix, or compile it.
 
@@ -108,7 +112,7 @@ def _kept(folder: Path, stem: str) -> Path | None:
     return None
 
 
-def _compiled(command: list[str], folder: Path, stem: str, functions: Sequence[str]) -> ctypes.CDLL:
+def _compiled(command: list[str], folder: Path, stem: str, functions: Functions) -> ctypes.CDLL:
     """Compile and load; cache a library that loads."""
     with tempfile.TemporaryDirectory(
         prefix=".compile-", dir=folder, ignore_cleanup_errors=True
@@ -143,10 +147,10 @@ def _compiled(command: list[str], folder: Path, stem: str, functions: Sequence[s
         return library
 
 
-def _loaded(path: Path, functions: Sequence[str]) -> ctypes.CDLL:
+def _loaded(path: Path, functions: Functions) -> ctypes.CDLL:
     """Load a library and check that it has all the functions."""
     library = ctypes.CDLL(str(path))
-    missing = [name for name in functions if not hasattr(library, name)]
+    missing = [name for name in functions(library) if not hasattr(library, name)]
     if missing:
         raise NoLibrary(f"the library {path} has no {', '.join(missing)}; CC may be no C compiler")
     return library

@@ -41,9 +41,14 @@ _FUNCTIONS = (
 )
 
 
+def _functions_of(library: ctypes.CDLL) -> tuple[str, ...]:
+    """List what a library must have: all, unless it says that it is of another processor."""
+    return () if hasattr(library, "lanes") and not library.lanes() else _FUNCTIONS
+
+
 def load_products() -> ctypes.CDLL:
     """Compile or load ``steps.c`` and declare its functions to ctypes; raises `NoLibrary`."""
-    library = native_library("steps", _FUNCTIONS)
+    library = native_library("steps", _functions_of)
     if not library.lanes():
         raise NoLibrary("they are written for x86 processors with AVX2")
     pointer, number = ctypes.c_void_p, ctypes.c_int
@@ -91,12 +96,18 @@ FLOATS = (torch.float32, torch.bfloat16)
 
 def is_plain(x: Tensor) -> bool:
     """Decide whether C functions find a tensor's numbers: in the memory of the CPU, as they are."""
-    return type(x) in (Tensor, nn.Parameter) and x.device.type == "cpu"
+    return type(x) in (Tensor, nn.Parameter) and x.device.type == "cpu" and not x.is_neg()
 
 
 def kernels_kind(device: torch.device) -> str:
-    """Name the way of attention and dropout in training: compiled, or plain; numbers differ."""
-    return "compiled" if device.type == "cpu" and native_products() is not None else "plain"
+    """
+    Name the way of attention, loss and dropout in training, whose numbers differ.
+
+    `plain`, or `compiled-16` or `compiled-8` by the numbers that one vector holds: sums of others
+    are taken in another order.
+    """
+    library = native_products() if device.type == "cpu" else None
+    return "plain" if library is None else f"compiled-{library.lanes()}"
 
 
 def why_not_native() -> str:

@@ -7,12 +7,19 @@ from torch._subclasses import FakeTensorMode
 from heedful.model.attention import causal_mask
 from heedful.model.cpu.attention import plain_short_attention, short_attention
 from heedful.model.cpu.compiled_attention import (
+    _addresses,
+    _NativeCall,
     can_attend,
     native_short_attention,
 )
 from heedful.model.cpu.unpadding import Packing
 
 CLOSE = {torch.float32: 2e-6, torch.bfloat16: 0.01}
+
+
+def with_holes(real):
+    """Leave some of the tokens out, but not the first of a row."""
+    return real & (torch.rand(real.shape) < 0.7).index_fill_(1, torch.tensor([0]), True)
 
 
 def prefixes(lengths, time):
@@ -45,16 +52,19 @@ def distance(one, other):
     d_v=st.sampled_from([1, 7, 16, 40]),
     cross=st.booleans(),
     packed=st.booleans(),
+    holes=st.booleans(),
     mask=st.sampled_from(["none", "keys", "causal", "heads"]),
     dtype=st.sampled_from([torch.float32, torch.bfloat16]),
     seed=st.integers(0, 99),
 )
 def test_values_and_gradients_are_those_of_the_plain_twin(
-    lengths, others, heads, d_k, d_v, cross, packed, mask, dtype, seed
+    lengths, others, heads, d_k, d_v, cross, packed, holes, mask, dtype, seed
 ):
     torch.manual_seed(seed)
     query_real = prefixes(lengths, max(lengths))
+    query_real = with_holes(query_real) if holes else query_real
     key_real = prefixes(others[: len(lengths)], max(others)) if cross else query_real
+    key_real = with_holes(key_real) if holes and cross else key_real
     packings = (None, None)
     if packed:
         packings = Packing.of(query_real), Packing.of(key_real)
@@ -146,7 +156,7 @@ def test_long_rows_and_empty_ones():
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
 def test_other_types_go_another_way(dtype):
-    assert not can_attend(torch.zeros(1, 3, 24, dtype=dtype), None, None)
+    assert not can_attend(torch.zeros(1, 3, 24, dtype=dtype), None, None, 1, 8)
     x = torch.randn(1, 3, 24).to(dtype)
     plain = plain_short_attention(x, None, None, 1, 8)
     assert torch.equal(short_attention(x, None, None, 1, 8), plain)
@@ -154,19 +164,19 @@ def test_other_types_go_another_way(dtype):
 
 def test_without_compiled_functions_attention_is_plain(monkeypatch):
     where = "heedful.model.cpu.compiled_attention.native_products"
-    assert can_attend(torch.zeros(1, 3, 24), None, None)
+    assert can_attend(torch.zeros(1, 3, 24), None, None, 1, 8)
     monkeypatch.setattr(where, lambda: None)
-    assert not can_attend(torch.zeros(1, 3, 24), None, None)
+    assert not can_attend(torch.zeros(1, 3, 24), None, None, 1, 8)
 
 
 def test_what_the_compiled_function_cannot_read_goes_to_torch():
     query, kv = torch.zeros(4, 5, 16), torch.zeros(4, 7, 32)
-    assert can_attend(query, kv, None)
+    assert can_attend(query, kv, None, 1, 16)
     for wrong in (kv[:2], torch.zeros(9, 7, 32), kv.bfloat16(), kv.to("meta")):
-        assert not can_attend(query, wrong, None)
+        assert not can_attend(query, wrong, None, 1, 16)
         with pytest.raises(RuntimeError):
             short_attention(query, wrong, None, 1, 16)
-    assert not can_attend(query, kv, torch.zeros(4, 1, 1, 7))
+    assert not can_attend(query, kv, torch.zeros(4, 1, 1, 7), 1, 16)
     with FakeTensorMode() as mode:
         assert (
             short_attention(*map(mode.from_tensor, (query, kv)), None, 1, 16).shape == query.shape
@@ -201,3 +211,55 @@ def test_numbers_need_not_lie_side_by_side():
     found, _ = results(native_short_attention, (x, None), mask, 1, 16, (None, None), upstream)
     plain, _ = results(plain_short_attention, (x, None), mask, 1, 16, (None, None), upstream)
     assert all(distance(*pair) < 1e-6 for pair in zip(found, plain, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("shape", "heads", "d_k", "tokens"),
+    [
+        ((1, 5, 24), 1, 8, 11),  # fewer tokens than the packing has
+        ((1, 15, 24), 1, 8, 11),  # more
+        ((2, 11, 24), 1, 8, 11),  # two rows of tokens
+        ((1, 3, 16), 1, 8, 0),  # no values
+        ((1, 3, 23), 2, 4, 0),  # heads of unequal values
+    ],
+)
+def test_sizes_that_do_not_fit_are_left_to_torch(shape, heads, d_k, tokens):
+    packing = Packing.of(prefixes([2, 2, 7], 20)) if tokens else None
+    assert packing is None or len(packing.places) == tokens
+    assert not can_attend(torch.zeros(shape), None, None, heads, d_k, (packing, packing))
+
+
+def test_queries_of_another_width_are_left_to_torch():
+    assert not can_attend(torch.zeros(1, 3, 9), torch.zeros(1, 4, 16), None, 1, 8)
+
+
+@pytest.mark.parametrize(("d_k", "d_v"), [(3, 65), (65, 3), (16, 16), (1, 33)])
+def test_working_memory_is_not_left(d_k, d_v):
+    heads, sentinel, behind = 2, -12345.0, 4096
+    qkv = torch.randn(2, 19, heads * (2 * d_k + d_v))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        call = _NativeCall(qkv, None, None, heads, d_k, (None, None))
+        size = call.memory.numel()
+        memory = torch.full((size + behind,), sentinel)
+        context = torch.empty(2, 19, heads * d_v)
+        call.library.short_attention(call.address, memory.data_ptr(), context.data_ptr())
+        gradient = torch.empty_like(qkv)
+        call.library.short_attention_gradients(
+            *(call.address, torch.randn_like(context).data_ptr(), memory.data_ptr()),
+            *_addresses(gradient, None, heads * d_k),
+        )
+    finally:
+        torch.set_num_threads(threads)
+    assert (memory[size:] == sentinel).all()
+    assert (memory[:size] != sentinel).any()
+
+
+def test_a_tensor_whose_sign_is_turned_when_it_is_read_goes_to_torch():
+    x = torch.randn(1, 3, 24)
+    turned = torch._neg_view(x)
+    assert not can_attend(turned, None, None, 1, 8)
+    torch.testing.assert_close(
+        short_attention(turned, None, None, 1, 8), short_attention(-x, None, None, 1, 8)
+    )

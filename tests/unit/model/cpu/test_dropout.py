@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.model.cpu.dropout import Dropout, keep_mask
+from heedful.model.cpu.dropout import Dropout, draw_seed, keep_mask
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -56,3 +56,19 @@ def test_dropout_masks_have_any_shape(sizes, probability):
 def test_dropout_does_nothing_when_not_training():
     x = torch.randn(3, 3)
     assert Dropout(0.5).eval()(x) is x
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_a_probability_next_to_one_keeps_some(monkeypatch, is_compiled):
+    if not is_compiled:
+        monkeypatch.setattr("heedful.model.cpu.compiled_dropout.native_products", lambda: None)
+    torch.manual_seed(1)
+    x = torch.ones(1 << 20)
+    kept = Dropout(1 - 2**-20).train()(x)
+    assert 0 < (kept != 0).sum() < 100
+    assert kept.max() == 1 << 16  # a 65,536th is kept
+
+
+def test_seeds_are_drawn_on_the_processor_whatever_device_is_the_default():
+    with torch.device("meta"):
+        assert draw_seed() >= 0

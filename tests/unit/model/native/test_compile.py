@@ -172,17 +172,30 @@ def test_what_the_wheel_brought_is_loaded_without_a_compiler(
     subprocess.run([small_compiler(tmp_path), "-o", str(made)], check=True)
     monkeypatch.setattr(compile, "built_library", lambda _: made)
     monkeypatch.setenv("CC", "no-such-compiler")
-    assert native_library("steps", ["lanes"]).lanes() == 1
+    assert native_library("steps", lambda _: ["lanes"]).lanes() == 1
     assert not cache.exists()
     monkeypatch.setenv("CC", small_compiler(tmp_path))
     assert not caplog.messages
     spoiled = tmp_path / "steps-avx-vnni.so"  # another file: the first one is in use
     spoiled.write_bytes(b"no library")
     monkeypatch.setattr(compile, "built_library", lambda _: spoiled)
-    assert native_library("steps", ["lanes"]).lanes() == 1
+    assert native_library("steps", lambda _: ["lanes"]).lanes() == 1
     assert "steps-avx-vnni.so cannot be loaded" in caplog.messages[0]
     assert "compiling C functions" in caplog.messages[1]
     monkeypatch.setenv("HEEDFUL_NATIVE", "compile")
     monkeypatch.setenv("CC", "no-such-compiler")
     with pytest.raises(NoLibrary, match="no C compiler"):
         native_library("steps")
+
+
+def test_a_processor_without_the_instructions_is_told_so_and_compiles_once(
+    cache, tmp_path, compiled, monkeypatch
+):
+    del compiled
+    plain = script(tmp_path / "plain", 'exec cc "$@" -march=x86-64')
+    monkeypatch.setenv("CC", plain)
+    monkeypatch.setenv("HEEDFUL_NATIVE", "compile")
+    for _ in range(2):
+        with pytest.raises(NoLibrary, match="written for x86 processors with AVX2"):
+            load_products()
+        assert len(list(cache.iterdir())) == 1

@@ -17,6 +17,7 @@ from heedful.model.native.product import (
     NativeInt8Linear,
     can_multiply,
     can_multiply_bf16,
+    kernels_kind,
     load_products,
 )
 from heedful.model.native.variants import LIBRARIES, OPTIONS, VARIANTS
@@ -158,3 +159,11 @@ def test_dropout_of_every_variant_draws_the_same(products, monkeypatch):
     expected = compiled_dropout.native_add_thinned(None, y, 77, 20_000, 1.0)
     monkeypatch.setattr(compiled_dropout, "native_products", lambda: products)
     assert torch.equal(compiled_dropout.native_add_thinned(None, y, 77, 20_000, 1.0), expected)
+
+
+def test_kernels_are_named_with_the_numbers_of_a_vector(compiled, monkeypatch):
+    cpu = torch.device("cpu")
+    assert kernels_kind(cpu) in ("compiled-8", "compiled-16")
+    assert kernels_kind(torch.device("meta")) == "plain"
+    monkeypatch.setattr("heedful.model.native.product.native_products", lambda: None)
+    assert kernels_kind(cpu) == "plain"
