@@ -57,10 +57,10 @@ def train_and_check(
     checked = claim.check(Trainings(systems, corpus, task.out, planned.threads))
     lines = len(corpus.lines("train", corpus.source))
     steps = sorted({one.steps for one in measured})
-    took = f"Each model took {steps[0]:,}"
+    took = f"Each model took {steps[0]:,} steps"
     if len(steps) > 1:
-        took = f"Models took {steps[0]:,} to {steps[-1]:,}, by the size of their batches,"
-    trained = f"{took} steps on {lines:,} pairs of lines ({corpus.source}-{corpus.target})."
+        took = f"Models took {steps[0]:,} to {steps[-1]:,} steps, by the size of their batches,"
+    trained = f"{took} on {lines:,} pairs of lines ({corpus.source}-{corpus.target})."
     checked = replace(checked, sentence=f"{checked.sentence} {trained}")
     return leave_open(claim, checked, {one.name: one.bleu for one in measured})
 

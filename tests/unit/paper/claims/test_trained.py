@@ -51,7 +51,13 @@ def test_every_claims_models_can_be_built():
 
 @pytest.mark.parametrize(
     ("good", "seen", "bleu", "holds"),
-    [(0, 1.01, 0.1, True), (0, 7.0, 0.1, False), (8, 1.0, 90.0, False), (4, 1.01, 40.0, False)],
+    [
+        (0, 1.01, 0.1, True),
+        (0, 5.4, 0.1, True),
+        (0, 5.6, 0.1, False),
+        (8, 1.0, 90.0, False),
+        (4, 1.01, 40.0, False),
+    ],
 )
 def test_a_mask_is_needed_where_loss_falls_and_translation_fails(
     trainings, good, seen, bleu, holds
