@@ -16,7 +16,7 @@ from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Encoder
 from heedful.model.norm import BatchNorm
 from heedful.paper.claims.peak_memory import peak_bytes
-from heedful.paper.claims.statement import Checked
+from heedful.paper.claims.statement import Checked, decide
 from heedful.paper.dependent_products import count_products
 from heedful.paper.estimate import Estimate
 from heedful.paper.layer_build import build_layer
@@ -92,7 +92,8 @@ def check_additive_cost() -> Checked:
         ]
         seconds = _in_turn([function for each in kinds for function in each.values()])
         timed = seconds.reshape(len(seconds), len(sizes), len(kinds[0]))  # (rounds, sizes, kinds)
-        slower += [Estimate.of(ratios) for ratios in (timed[..., 1] / timed[..., 0]).T.tolist()]
+        logs = np.log(timed[..., 1] / timed[..., 0])  # a slow moment multiplies
+        slower += [Estimate.of(each) for each in logs.T.tolist()]
         memory = {name: [peak_bytes(each[name]) for each in kinds] for name in kinds[0]}
         dot, additive = memory.values()
         larger += [more / less for more, less in zip(additive, dot, strict=True)]
@@ -102,9 +103,9 @@ def check_additive_cost() -> Checked:
             SizePanel(axis, sizes, tuple(curves), "milliseconds"),
             SizePanel(axis, sizes, _curves(megabytes), "megabytes"),
         ]
-    times = [one.value for one in slower]
+    times = np.exp([one.value for one in slower])
     return Checked(
-        min(low for low, _ in (one.interval for one in slower)) > 1,
+        decide(*(one.interval for one in slower)),
         f"Additive scores take {min(times):.1f} to {max(times):.1f} times as long, and here "
         f"{min(larger):.1f} to {max(larger):.1f} times the memory ({_HEADS} heads, forwards; "
         f"{lengths[2]} positions against d_k, d_k {_D_MODEL} against positions; {_ROUNDS} rounds "

@@ -105,6 +105,13 @@ class TrainedStatement(NamedTuple):
         return self.weight * len(self.systems)
 
 
+def decide(*intervals: tuple[float, float]) -> bool | None:
+    """Say whether all differences are above zero, or one below it, beyond their intervals."""
+    if min(low for low, _ in intervals) > 0:
+        return True
+    return False if min(high for _, high in intervals) < 0 else None
+
+
 def _rows(panel: SizePanel) -> Rows:
     """Lay a panel out."""
     names = [curve.name for curve in panel.curves]

@@ -22,7 +22,7 @@ from heedful.paper.claims.models import (
     NORMS,
     WIDTHS,
 )
-from heedful.paper.claims.statement import Checked
+from heedful.paper.claims.statement import Checked, decide
 from heedful.paper.claims.trainings import Trainings
 from heedful.paper.estimate import Estimate
 from heedful.paper.systems.measured import CurvePoint
@@ -67,7 +67,7 @@ def check_attention(trained: Trainings) -> Checked:
     growth = trained.growth("attending", "blind")
     grown = "All lines are equally long." if growth is None else _grown(growth)
     return Checked(
-        None if growth is None else _decide(longest.interval, growth.interval),
+        None if growth is None else decide(longest.interval, growth.interval),
         f"{_said(apart)} In the quarter of the longest sentences the difference is "
         f"{longest.difference:+.1f} ({_interval(longest)}). {grown}",
         (_by_length(trained, ATTENTION),),
@@ -79,7 +79,7 @@ def check_encoders(trained: Trainings) -> Checked:
     best, *others = (one.name for one in ENCODERS)
     apart = [trained.difference(best, name) for name in others]
     return Checked(
-        _decide(*(one.interval for one in apart)),
+        decide(*(one.interval for one in apart)),
         " ".join(_said(one) for one in apart)
         + " Weights: "
         + ", ".join(f"{one.parameters:,} ({one.title})" for one in trained.systems.values())
@@ -102,7 +102,7 @@ def check_batch_sizes(trained: Trainings) -> Checked:
         for value in ("bleu", "perplexity")
     }
     return Checked(
-        _decide(apart[BATCHES[0]].interval, interval),
+        decide(apart[BATCHES[0]].interval, interval),
         f"{' '.join(_said(one) for one in apart.values())} From {BATCHES[-1]} to {BATCHES[0]} "
         f"tokens a batch, layer norm's lead grows by {grown:.1f} BLEU (95 % interval "
         f"{interval[0]:+.1f} to {interval[1]:+.1f}).",
@@ -138,7 +138,7 @@ def check_scores(trained: Trainings) -> Checked:
         for label, found in zip(("perplexity, validation", "BLEU"), curves, strict=True)
     ]
     return Checked(
-        _decide(apart[WIDTHS[-1]].interval),
+        decide(apart[WIDTHS[-1]].interval),
         " ".join(_said(one) for one in apart.values()),
         tuple(panels),
     )
@@ -158,7 +158,7 @@ def check_heads(trained: Trainings) -> Checked:
     curves = tuple(SizeCurve(name, each) for name, each in means.items())
     bleu = SizeCurve("trained", tuple(trained.systems[one.name].bleu for one in HEADS))
     return Checked(
-        _decide(*(gain.interval for gain in gains)),
+        decide(*(gain.interval for gain in gains)),
         f"Two heads of a layer lie {means['trained'][-1]:.2f} bits apart (Jensen-Shannon) with "
         f"{HEAD_COUNTS[-1]} heads and {means['trained'][0]:.2f} with {HEAD_COUNTS[0]}; before "
         f"training {means['before training'][-1]:.2f} and {means['before training'][0]:.2f} "
@@ -201,7 +201,7 @@ def check_cost(trained: Trainings) -> Checked:
         )
         panels.append(SizePanel("BLEU, validation", levels, drawn, label, "y"))
     return Checked(
-        _decide(*(one.interval for one in times.values())),
+        decide(*(one.interval for one in times.values())),
         f"For {levels[-1]} BLEU the recurrent model takes {_times(times['flops'])} as many "
         f"operations as the Transformer, and {_times(times['seconds'])} as long at the planned "
         f"rates ({len(curves['transformer'])} seeds of each). {_published_costs()}",
@@ -277,13 +277,6 @@ def _named(
     return tuple(
         SizeCurve(one.title, tuple(each)) for one, each in zip(systems, values, strict=True)
     )
-
-
-def _decide(*intervals: tuple[float, float]) -> bool | None:
-    """Say whether all differences are above zero, or one below it, beyond their intervals."""
-    if min(low for low, _ in intervals) > 0:
-        return True
-    return False if min(high for _, high in intervals) < 0 else None
 
 
 def _said(apart: ScoreDifference) -> str:

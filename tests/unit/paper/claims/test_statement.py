@@ -1,6 +1,8 @@
 import json
 
-from heedful.paper.claims.statement import Checked
+import pytest
+
+from heedful.paper.claims.statement import Checked, decide
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
 
@@ -24,3 +26,15 @@ def test_it_is_read_as_it_was_written():
         ],
         [("words", "BLEU"), ("3", "1,020"), ("4", "3")],
     ]
+
+
+@pytest.mark.parametrize(
+    ("intervals", "decided"),
+    [
+        ([(0.1, 2.0), (0.5, 1.0)], True),
+        ([(0.1, 2.0), (-0.5, 1.0)], None),
+        ([(0.1, 2.0), (-0.5, 1.0), (-2.0, -1.0)], False),
+    ],
+)
+def test_intervals_decide_where_none_has_zero_in_it(intervals, decided):
+    assert decide(*intervals) is decided
