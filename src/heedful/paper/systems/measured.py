@@ -254,6 +254,8 @@ def _translate(
         corpus.lines(part, corpus.source),
         beam=_BEAM,
         replace_unknown=system.replace_unknown,
+        # an ensemble has no one attention to the source, by which a penalty could be given
+        coverage_penalty=0.0 if system.members else None,
     )
     file = output_file(system.name, part, out)
     file.parent.mkdir(exist_ok=True)
