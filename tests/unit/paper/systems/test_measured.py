@@ -3,7 +3,12 @@ from dataclasses import asdict
 
 import pytest
 
-from heedful.paper.systems.measured import MeasuredSystem, _after, at_cost
+from heedful.bench.random_run import make_random_run
+from heedful.config.schema import RunConfig
+from heedful.errors import SettingError
+from heedful.paper.systems.measured import MeasuredSystem, _after, _translate, at_cost
+from heedful.paper.systems.system import TableSystem
+from heedful.translation.translator import Translator
 
 
 @pytest.mark.parametrize(
@@ -32,3 +37,27 @@ def test_a_curve_begins_with_that_of_the_training_it_went_on_from(make):
     for kind in ("seconds", "flops"):
         spent = getattr(first[-1], kind)
         assert at_cost(whole, kind, spent) == at_cost(first, kind, spent)
+
+
+def test_an_ensemble_translates_without_the_penalty_of_one_models_attention(corpus, tmp_path):
+    changed = {
+        "model.encoder": "recurrent",
+        "model.decoder": "recurrent",
+        "model.d_model": 16,
+        "model.encoder_layers": 1,
+        "model.decoder_layers": 1,
+        "search.coverage_penalty": 0.2,
+        "data.vocabulary_size": 50,
+    }
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        folder.mkdir()
+        make_random_run(folder, RunConfig().with_settings(changed), 50)
+    short = corpus._replace(folder=tmp_path)
+    for language in (corpus.source, corpus.target):
+        short.file("test", language).write_text("w1 w2\nw3\n", "utf-8")
+    translator = Translator.load(folders, device="cpu", precision="fp32", threads=1)
+    system = TableSystem("both", "Both", members=("one", "two"))
+    assert len(_translate(translator, system, "test", short, tmp_path)) == 2
+    with pytest.raises(SettingError, match="coverage penalty is defined by the one attention"):
+        _translate(translator, system._replace(members=()), "test", short, tmp_path)
