@@ -420,7 +420,10 @@ def _in_french(found: dict[str, Any]) -> str:
             "On the same validation curves, at equal cost:",
             markdown(equal_cost_rows(systems)),
             *found["conclusions"],
-            "One training each: what another seed would change is not in these intervals either.",
+            "One training each: what another seed would change is not in these intervals either. "
+            "Batches had mixed lengths then, as those of Table 2 had, so what was padded took "
+            "longer than counted; today's code refuses this plan, and makes another with "
+            "`--replan`.",
         ]
     )
 
