@@ -415,7 +415,7 @@ def _in_french(found: dict[str, Any]) -> str:
             "BLEU, cased, on its test part of 2,001. The steps are of a plan of "
             f"{len(found['plan']['systems'])} trainings in "
             f"{found['plan']['budget'] / 60:.0f} minutes (`--threads 1`): each has "
-            f"{systems[0].seconds / 60:.1f} minutes.{_not_trained(found)}",
+            f"{systems[0].seconds / 60:.1f} minutes.",
             markdown(Table2(systems, (), found["text"]).rows),
             "On the same validation curves, at equal cost:",
             markdown(equal_cost_rows(systems)),
@@ -426,14 +426,6 @@ def _in_french(found: dict[str, Any]) -> str:
             "`--replan`.",
         ]
     )
-
-
-def _not_trained(found: dict[str, Any]) -> str:
-    """Name the systems of a plan that were not trained."""
-    trained = {one["name"] for one in found["here"]}
-    names = [one["name"] for one in found["plan"]["systems"] if one["name"] not in trained]
-    titles = [one.title for one in SYSTEMS if one.name in names]
-    return f" Planned with them, but not trained: {', '.join(titles)}." if titles else ""
 
 
 def _variations(found: dict[str, Any]) -> str:

@@ -61,8 +61,8 @@ def check_claims(
         plain: dict[str, Any] = {}
         if isinstance(claim, TrainedStatement):
             assert text is not None
-            task, budget, given, threads = trainings[name]
-            found[name] = train_and_check(claim, task, budget, plan=given, threads=threads, say=say)
+            task, seconds, given, used = trainings[name]
+            found[name] = train_and_check(claim, task, seconds, plan=given, threads=used, say=say)
             plain["text"] = describe(text)
         else:
             found[name] = claim.check()
