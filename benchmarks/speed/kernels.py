@@ -1,7 +1,6 @@
 """The compiled functions of training beside their plain twins, and a step with and without all."""
 
 import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
@@ -10,6 +9,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.speed.context import Context
+from benchmarks.speed.turns import in_turn
 from heedful.model.attention import causal_mask
 from heedful.model.cpu import compiled_dropout
 from heedful.model.cpu.attention import plain_short_attention
@@ -19,7 +19,7 @@ from heedful.model.cpu.unpadding import Packing
 
 _HEADS, _D_K = 4, 64  # of the recipe `small`
 _LONGEST, _SHORTEST = 45, 8
-_WARM_UPS = 3
+_WAYS = ("compiled", "plain")
 
 
 def kernels(context: Context) -> dict[str, Any]:
@@ -57,6 +57,13 @@ def _functions(precision: torch.dtype, context: Context) -> list[dict[str, Any]]
     def attend(function: Callable[..., Tensor]) -> Callable[[], Tensor]:
         return lambda: function(qkv, None, mask, _HEADS, _D_K, (packing, packing))
 
+    def and_back(forward: Callable[[], Tensor]) -> Callable[[], None]:
+        def both() -> None:
+            out = forward()
+            out.backward(torch.ones_like(out))
+
+        return both
+
     def thin_plainly() -> Tensor:
         with patch.object(compiled_dropout, "native_products", lambda: None):
             return dropout.add(x, y)
@@ -70,28 +77,13 @@ def _functions(precision: torch.dtype, context: Context) -> list[dict[str, Any]]
             "function": name,
             "precision": str(precision).removeprefix("torch."),
             "tokens": tokens,
-            **_in_turn(*pair, turns=2 if context.quick else 10 * context.rounds),
+            **in_turn(
+                {way: and_back(one) for way, one in zip(_WAYS, pair, strict=True)},
+                turns=2 if context.quick else 10 * context.rounds,
+            ),
         }
         for name, pair in pairs.items()
     ]
-
-
-def _in_turn(
-    compiled: Callable[[], Tensor], plain: Callable[[], Tensor], turns: int
-) -> dict[str, float]:
-    """Return median milliseconds of both, and of their ratio, over turns."""
-    both = {"compiled": compiled, "plain": plain}
-    times: dict[str, list[float]] = {name: [] for name in both}
-    for turn in range(-_WARM_UPS, turns):
-        for name, function in both.items():
-            began = time.perf_counter()
-            out = function()
-            out.backward(torch.ones_like(out))
-            if turn >= 0:
-                times[name].append(1000 * (time.perf_counter() - began))
-    ratios = [more / less for more, less in zip(times["plain"], times["compiled"], strict=True)]
-    medians = {name: statistics.median(each) for name, each in times.items()}
-    return medians | {"ratio": statistics.median(ratios)}
 
 
 def _steps(recipe: str, context: Context) -> dict[str, Any]:

@@ -18,6 +18,7 @@ TITLES = {
     "translate-64": "Translating, 64 sentences at a time",
     "translate-one": "Translating one sentence at a time",
     "translate-random": "Translating with random weights",
+    "search": "Compiled functions of the search",
     "lines": "Lines of mixed lengths",
     "stream": "A long text",
     "start": "From the start to the first translation",
@@ -78,6 +79,7 @@ def body(name: str, found: Found) -> list[str]:
     own = {
         "training": _training,
         "kernels": _kernels,
+        "search": _search,
         "start": _start,
         "corpus": _corpus,
         "ranks": _ranks,
@@ -115,9 +117,10 @@ def table(found: Found) -> str:
     lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     alone = "".join(
         f"\n\nAlone the products of {one['who']} take {one['products alone']['seconds']:.3f} s, "
-        f"{one['products alone']['of a step']:.0%} of a step."
+        f"{one['products alone'][whole]:.0%} {whole}."
         for one in found["measurements"]
-        if "products alone" in one
+        for whole in ("of a step", "of a pass")
+        if whole in one.get("products alone", {})
     )
     profiles = "".join(
         f"\n\nWhere the time of {one['who']} goes: "
@@ -188,6 +191,39 @@ def _kernels(found: Found) -> str:
         "that with `HEEDFUL_NATIVE=0`. The ratio is the median of all turns.\n\n"
         "| | precision | compiled, ms | plain, ms | ratio |\n| --- | --- | --- | --- | --- |\n"
         + "\n".join(rows)
+    )
+
+
+def _search(found: Found) -> str:
+    """Write searches with and without compiled functions, with profiles, and two parts alone."""
+    rows = [
+        f"| {batch}, {one['precision']} | {one['compiled']:,.1f} | {one['plain']:,.1f} "
+        f"| {one['ratio']:.2f} | {one['products alone']['of a pass']:.0%} "
+        f"| {' | '.join(f'{share:.0%}' for share in one['profile'].values())} |"
+        for batch, each in found["searches"].items()
+        for one in each["rows"]
+    ]
+    first = next(iter(found["searches"].values()))
+    heads = ["", "sentences/s", "plain", "ratio", "products alone", *first["rows"][0]["profile"]]
+    rates = {name: f"{rate:,.0f}" for name, rate in first["product_gflops"].items()}
+    parts = [
+        f"| best continuations of a step, {name} | {one['compiled']:.2f} | {one['plain']:.2f} "
+        f"| {one['ratio']:.2f} |"
+        for name, one in found["best continuations"].items()
+    ]
+    parts += [
+        f"| 256 sentences, 32 at a time, {precision}: several batches at a time, or one "
+        f"| {one['several']:,.0f} | {one['one']:,.0f} | {one['ratio']:.2f} |"
+        for precision, one in found["batches at a time"].items()
+    ]
+    return (
+        "`paper-base` with random weights, 8,000 subwords, 14 tokens, beam 4; in turns with the "
+        "plain modules (`HEEDFUL_NATIVE=0`), which multiply by oneDNN. The ratio is of the "
+        "medians. Products alone, and then where the time goes, are of a search by one thread.\n\n"
+        f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}\n"
+        + "\n".join(rows)
+        + f"\n\nProducts: {', '.join(f'{name} {rate}' for name, rate in rates.items())} GFLOP/s."
+        "\n\n| | ms | plain, or one, ms | ratio |\n| --- | --- | --- | --- |\n" + "\n".join(parts)
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from benchmarks.report import HELD
 from benchmarks.speed.context import Context
 from benchmarks.speed.kernels import kernels
+from benchmarks.speed.search import search
 from benchmarks.speed.whole import corpus, ranks, start, training
 from heedful.text.corpus import read_lines
 
@@ -88,7 +89,7 @@ def _translate(context: Context, batch: int, lines: int) -> dict[str, Any]:
     some = ("--lines", 4 if context.quick else lines)
     often = ("--repeats", _PASSES, "--rounds", context.rounds)
     run = context.trained()
-    return context.bench("translate", run, *text, *some, "--batch", batch, *often, *_SEARCHING)
+    return context.bench("translate", run, *text, *some, "--batch", batch, *often, *_searching())
 
 
 def translate_random(context: Context) -> dict[str, Any]:
@@ -99,14 +100,13 @@ def translate_random(context: Context) -> dict[str, Any]:
     often = ("--source-length", 16, "--repeats", _PASSES, "--rounds", context.rounds)
     return {
         f"{batch} at a time": context.bench(
-            "translate", *shape, "--batch", batch, *often, *_SEARCHING
+            "translate", *shape, "--batch", batch, *often, *_searching()
         )
         for batch in (32, 64)
     }
 
 
 _PASSES = 3  # the first is slower everywhere: threads begin, and memory is new
-_SEARCHING = ("--only", "heedful", "--only", "ctranslate2")
 
 
 def lines(context: Context) -> dict[str, Any]:
@@ -118,12 +118,22 @@ def lines(context: Context) -> dict[str, Any]:
     text.write_text("".join(f"{line}\n" for line in mixed), encoding="utf-8")
     asked = ("translate", context.trained(), "--input", text, "--repeats", 1)
     part = ("--lines", max(1, count // 10))
-    # one that is held to AVX2 has no AVX-512 to compare with, though the peer would find it
-    ways = tuple(way for way in FAST if not (HELD in os.environ and "AVX512" in way))
     return {
-        "all": context.bench(*asked, *_only(ways)),
+        "all": context.bench(*asked, *_only(_had(FAST))),
         "part": context.bench(*asked, *part, *_only((*FAST[:1], "marian"))),
     }
+
+
+def _searching() -> list[str]:
+    """Let heedful and CTranslate2 take part, in all their ways."""
+    if HELD not in os.environ:
+        return _only(("heedful", "ctranslate2"))
+    return _only(("heedful", "heedful int8", *_had((*FAST[1:], *_FLOATS))))
+
+
+def _had(ways: tuple[str, ...]) -> tuple[str, ...]:
+    """Leave out what a processor held to AVX2 does not have, though a peer would find it."""
+    return tuple(way for way in ways if not (HELD in os.environ and "AVX512" in way))
 
 
 def _only(names: tuple[str, ...]) -> list[str]:
@@ -134,6 +144,7 @@ def _only(names: tuple[str, ...]) -> list[str]:
 # On a processor the other ways are slower, Marian's several times: it gets a tenth of the lines.
 _ENGINE = ("int8", "int8 workers", "int8 AVX512", "int8 AVX512 workers")
 FAST = ("heedful int8", *(f"ctranslate2 {way}" for way in _ENGINE))
+_FLOATS = ("ctranslate2 float32", "ctranslate2 float32 workers")
 
 
 def _mixed(sentences: Iterator[str]) -> Iterator[str]:
@@ -233,6 +244,7 @@ SECTIONS: dict[str, Section] = {
     "translate-64": translate_64,
     "translate-one": translate_one,
     "translate-random": translate_random,
+    "search": search,
     "lines": lines,
     "stream": stream,
     "start": start,

@@ -6,7 +6,9 @@ from typing import Any
 import torch
 
 from heedful.bench.process import time_repeats
+from heedful.bench.search_profile import profile_search
 from heedful.machine.memory import peak_memory
+from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.search.options import SearchOptions
 from heedful.text.corpus import read_lines
 from heedful.translation.translate import OutputFormat, translate_lines
@@ -25,7 +27,8 @@ def measure_search(request: dict[str, Any]) -> dict[str, Any]:
     `request`: `run` and `weights`, `input` (a file with plain lines), `output` (where translations
     go), `batch` (sentences searched together; None for what `heedful translate` does), `search`
     (fields of `SearchOptions`), `repeats`, `precision`, `device` and `threads`. Returns:
-    `seconds` of each pass after warming up, `memory`.
+    `seconds` of each pass after warming up, `memory`, and with `profile` where the time of one more
+    pass goes (`profile_search`).
 
     From lines to lines: tokenization and detokenization are included. As in `heedful translate`,
     the text is streamed and memory does not grow with it.
@@ -58,11 +61,15 @@ def measure_search(request: dict[str, Any]) -> dict[str, Any]:
 
     first = [line for line, _ in zip(read_lines(source), range(batch or _WARM_UP), strict=False)]
     translator.translate(first, options)
-    seconds = time_repeats(stream if batch is None else batches, request["repeats"])
+    work = stream if batch is None else batches
+    seconds = time_repeats(work, request["repeats"])
     memory = peak_memory()
     if translator.model.device.type == "cuda":
         memory = int(torch.cuda.max_memory_allocated(translator.model.device))
-    return {"seconds": seconds, "memory": memory}
+    found = {"seconds": seconds, "memory": memory}
+    if request.get("profile") and isinstance(translator.model, EncoderDecoder):
+        found |= profile_search(translator.model, work)
+    return found
 
 
 def _ignore(text: str) -> None:

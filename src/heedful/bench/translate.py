@@ -59,6 +59,8 @@ class BenchText:
     """Number of timed passes."""
     stop: str = "as-ctranslate2"
     """heedful's stopping rule; the default is CTranslate2's."""
+    profile: bool = False
+    """Whether to find where the time of heedful's search goes."""
 
 
 def bench_trained(
@@ -114,6 +116,7 @@ def bench_random(
         max_length=str(tokens),
         repeats=text.repeats,
         stop=text.stop,
+        profile=text.profile,
     )
     with tempfile.TemporaryDirectory() as folder:
         run = make_random_run(Path(folder), config, vocabulary)
@@ -163,6 +166,7 @@ def _bench(
             "alpha": LengthPenalty.parse(text.length_penalty).alpha,
             "max_length": _limit(text.max_length),
             "repeats": text.repeats,
+            "profile": text.profile,
             "device": device,
             "threads": threads,
             "output": str(folder / "output"),
@@ -264,7 +268,11 @@ class _Judge:
             float(flops),
             rate,
             answer["memory"],
-            {**facts, "versions": answer.get("versions", {})},
+            {
+                **facts,
+                **{name: answer[name] for name in ("products alone", "profile") if name in answer},
+                "versions": answer.get("versions", {}),
+            },
         )
 
     def _bleu(self, texts: Sequence[str]) -> float:

@@ -148,6 +148,14 @@ def translate(
         ),
     ] = "as-ctranslate2",
     repeats: Annotated[int, typer.Option(min=1, help="Passes over the text to time.")] = 5,
+    profile: Annotated[
+        bool,
+        typer.Option(
+            "--profile",
+            help="Print how heedful's time is divided between the parts of the model, in a search "
+            "by one thread, and what its products would take alone.",
+        ),
+    ] = False,
     rounds: Rounds = 1,
     peers: Peers = _HERE,
     only: Only = None,
@@ -179,6 +187,7 @@ def translate(
         max_length,
         repeats,
         stop,
+        profile,
     )
     conditions = _conditions(device, precision, threads, peers, only, rounds)
     if run is not None:

@@ -36,7 +36,7 @@ def can_compile(stack: Encoder | Decoder) -> bool:
     """Decide whether the layers of a stack can be compiled: their products already are."""
     layers: list[EncoderLayer | DecoderLayer] = [*stack.layers]
     return is_known(stack) and all(
-        isinstance(one, NativeLinear) for layer in layers for one in _products(layer)
+        isinstance(one, NativeLinear) for layer in layers for one in products_of(layer)
     )
 
 
@@ -174,7 +174,7 @@ def _compiled(plain: Encoder | Decoder) -> NativeLayers:
     """Collect the arguments that the compiled functions need for a stack."""
     layers: list[EncoderLayer | DecoderLayer] = [*plain.layers]
     first, norms = _norms(layers, plain.norm)
-    products = [[p for p in _products(one) if isinstance(p, NativeLinear)] for one in layers]
+    products = [[p for p in products_of(one) if isinstance(p, NativeLinear)] for one in layers]
     heads = layers[0].self_attention
     return NativeLayers(products, norms, first, heads.heads, heads.d_k, heads.d_v)
 
@@ -197,7 +197,7 @@ def _norms(
     return (found[0], found[1:]) if isinstance(last, nn.LayerNorm) else (None, found)
 
 
-def _products(layer: EncoderLayer | DecoderLayer) -> list[nn.Module]:
+def products_of(layer: EncoderLayer | DecoderLayer) -> list[nn.Module]:
     """List the products of a layer in execution order."""
     own, network = layer.self_attention, layer.feed_forward
     assert isinstance(network, FeedForward)  # `can_compile` has seen to it

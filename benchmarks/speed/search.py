@@ -1,0 +1,133 @@
+"""The compiled functions of the search beside their plain twins, and several batches at a time."""
+
+import statistics
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.speed.context import Context
+from benchmarks.speed.turns import in_turn
+from heedful.bench.random_run import make_random_run, random_lines
+from heedful.config.load import load_config
+from heedful.search.options import SearchOptions
+from heedful.search.step import extend, extend_plainly
+from heedful.translation.translator import Translator
+
+_BEAM = 4
+_ANY_TOKENS = 1 << 40  # sentences of a batch are counted
+_TWINS: dict[str, dict[str, str]] = {"compiled": {}, "plain": {"HEEDFUL_NATIVE": "0"}}
+
+
+def search(context: Context) -> dict[str, Any]:
+    """Time searches with random weights, with the compiled functions and without, in turns."""
+    sizes = {1: 1, 4: 2} if context.quick else {1: 16, 32: 128, 64: 128}  # lines by batch
+    found = {
+        f"{batch} at a time": _searches(batch, lines, context) for batch, lines in sizes.items()
+    }
+    before = torch.get_num_threads()
+    torch.set_num_threads(context.threads or before)
+    try:
+        return {
+            "searches": found,
+            "best continuations": _continuations(context),
+            "batches at a time": _batches(context),
+        }
+    finally:
+        torch.set_num_threads(before)
+
+
+def _searches(batch: int, lines: int, context: Context) -> dict[str, Any]:
+    """Measure each precision both ways; the profiles and products are of the last round."""
+    recipe, vocabulary, tokens = ("tiny", 500, 4) if context.quick else ("paper-base", 8000, 14)
+    asked = (
+        *("translate", "--recipe", recipe, "--vocabulary", vocabulary, "--source-length", 16),
+        *("--tokens", tokens, "--lines", lines, "--batch", batch, "--repeats", 3),
+        *("--only", "heedful", "--only", "heedful fp32", "--only", "heedful int8", "--profile"),
+    )
+    turns: dict[str, list[dict[str, Any]]] = {way: [] for way in _TWINS}
+    for _ in range(context.rounds):
+        for way, environment in _TWINS.items():
+            turns[way].append(context.bench(*asked, environment=environment))
+    rates = turns["compiled"][-1]["machine"]["product_gflops"]
+    return {"product_gflops": rates, "rows": _rows(turns)}
+
+
+def _rows(turns: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Put the precisions of both ways beside each other; medians over rounds."""
+    seconds = {
+        way: [
+            {one["precision"]: one["seconds"]["median"] for one in report["measurements"]}
+            for report in reports
+        ]
+        for way, reports in turns.items()
+    }
+    rows = []
+    for one in turns["compiled"][-1]["measurements"]:
+        both = {
+            way: statistics.median(turn[one["precision"]] for turn in each)
+            for way, each in seconds.items()
+        }
+        sentences = one["counts"]["sentences"]
+        rows.append(
+            {
+                "precision": one["precision"],
+                **{way: sentences / spent for way, spent in both.items()},
+                "ratio": both["plain"] / both["compiled"],
+                "profile": one["profile"],
+                "products alone": one["products alone"],
+            }
+        )
+    return rows
+
+
+def _continuations(context: Context) -> dict[str, Any]:
+    """Time the choice of a beam's best continuations, for 64 sentences and for one."""
+    vocabulary = 500 if context.quick else 8000
+    found = {}
+    for sentences in (64, 1):
+        torch.manual_seed(1)
+        totals = torch.randn(sentences, _BEAM)
+        scores = torch.randn(sentences, _BEAM, vocabulary).log_softmax(-1)
+        ways = {
+            way: partial(function, totals, scores, 2 * _BEAM)
+            for way, function in (("compiled", extend), ("plain", extend_plainly))
+        }
+        found[f"{sentences} at a time"] = in_turn(ways, 2 if context.quick else 300)
+    return found
+
+
+def _batches(context: Context) -> dict[str, Any]:
+    """Translate several batches at a time, and one after the other."""
+    recipe, vocabulary, lines = ("tiny", 500, 4) if context.quick else ("paper-base", 8000, 256)
+    batch = 2 if context.quick else 32
+    texts = random_lines(vocabulary, 16, lines)
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        run = make_random_run(Path(folder), load_config(recipe, ()), vocabulary)
+        options = SearchOptions(beam=_BEAM, max_length="14", stop="as-ctranslate2")
+        for precision in ("int8", "fp32"):
+            translator = Translator.load(
+                run.folder.path, precision=precision, threads=context.threads
+            )
+            translate = partial(
+                translator.translate,
+                options=options,
+                batch_tokens=_ANY_TOKENS,
+                batch_lines=batch,
+            )
+            ways = {
+                "several": partial(translate, texts),
+                "one": partial(_one_by_one, translate, texts, batch),
+            }
+            found[precision] = in_turn(ways, 1 if context.quick else 3 * context.rounds)
+    return found
+
+
+def _one_by_one(translate: Callable[[list[str]], object], texts: list[str], batch: int) -> None:
+    """Translate a batch after the other."""
+    for first in range(0, len(texts), batch):
+        translate(texts[first : first + batch])
