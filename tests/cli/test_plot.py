@@ -133,7 +133,7 @@ def test_info_tells_what_a_run_has_cost(heedful_cli, trained, tmp_path, monkeypa
     key = f"{machine['processor']} | 1 threads | {machine['torch']}"
     (tmp_path / "heedful").mkdir(exist_ok=True)
     rates = json.dumps({key: {"fp32": 50.0, "bf16": 70.0}})
-    (tmp_path / "heedful" / "machine.json").write_text(rates)
+    (tmp_path / "heedful" / "products.json").write_text(rates)
     cost = describe_run(trained)["cost"]
     assert cost["sustained_tflops"] == 0.05
     assert cost["paper_flops"] == pytest.approx(seconds * 50e9, rel=0.01)

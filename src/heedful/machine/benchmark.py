@@ -17,10 +17,11 @@ import torch
 from heedful.errors import SettingError
 from heedful.machine.devices import processor_of
 from heedful.machine.processor import cache_folder, read_cached, write_cached
+from heedful.model.cpu.linear import linear_forward
 
 PRECISIONS = ("auto", "fp32", "bf16", "int8")
 CLEARLY_FASTER = 1.3
-_FILE = "machine.json"
+_FILE = "products.json"
 _ROWS, _IN, _OUT = 2048, 512, 2048
 # Products of one measurement, and the seconds after which the fewest are enough.
 _FEWEST, _ENOUGH, _BRIEFLY = 2, 6, 0.2
@@ -61,7 +62,11 @@ def remembered_rates(processor: str, threads: int, version: str) -> dict[str, fl
 
 
 def _rate(dtype: torch.dtype, device: torch.device, seconds: float) -> float:
-    """Time a matrix product of a typical shape: the best of several runs, in GFLOP/s."""
+    """
+    Time a matrix product of a typical shape: the best of several runs, in GFLOP/s.
+
+    By the kernel that models use, which on a processor need not be torch's own.
+    """
     left = torch.ones(_ROWS, _IN, dtype=dtype, device=device)
     right = torch.ones(_OUT, _IN, dtype=dtype, device=device)
     best, tried, begin = float("inf"), 0, time.perf_counter()
@@ -74,7 +79,7 @@ def _rate(dtype: torch.dtype, device: torch.device, seconds: float) -> float:
     ):
         tried += 1
         started = time.perf_counter()
-        torch.nn.functional.linear(left, right)
+        linear_forward(left, right)
         if device.type == "cuda":
             torch.cuda.synchronize(device)
         best = min(best, time.perf_counter() - started)

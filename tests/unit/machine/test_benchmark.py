@@ -11,7 +11,7 @@ CPU = torch.device("cpu")
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "heedful" / "machine.json"
+    return tmp_path / "heedful" / "products.json"
 
 
 def test_the_precision_that_is_clearly_faster_is_taken():

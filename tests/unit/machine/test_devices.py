@@ -12,7 +12,7 @@ CPU = torch.device("cpu")
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "heedful" / "machine.json"
+    return tmp_path / "heedful" / "products.json"
 
 
 def test_a_device_that_is_not_there_is_refused():

@@ -11,7 +11,7 @@ from heedful.machine import memory
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "heedful" / "machine.json"
+    return tmp_path / "heedful" / "products.json"
 
 
 def test_more_memory_than_there_is_cannot_be_promised():
