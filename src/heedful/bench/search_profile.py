@@ -30,7 +30,7 @@ _PARTS = {
 }
 _BETWEEN = "best continuations and all between"
 # As the compiled functions multiply with one thread; the median of some repetitions counts.
-_BLOCK, _REPEATS = 64, 3
+_BLOCK, _REPEATS = 256, 3
 
 
 def profile_search(model: EncoderDecoder, work: Callable[[], object]) -> dict[str, Any]:
