@@ -141,7 +141,7 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
     if budget < _MEASURING * len(unknown):
         raise SettingError(
             f"--budget must be enough to measure the rates of {len(unknown)} systems and to train "
-            f"them, but is {budget / task.share / 60:.1f} minutes; give at least "
+            f"them, but is {_said(budget / task.share)}; give at least "
             f"{(2 * _MEASURING * len(unknown) / 60 + 1) / task.share:.0f}m."
         )
     encoded = encode_all(task)
@@ -212,10 +212,15 @@ def _share(
         elif not system.after:
             raise SettingError(
                 f"--budget must leave every system {_FEWEST} steps, but "
-                f"{budget / task.share / 60:.1f} minutes leave {system.title} {count}; give at "
+                f"{_said(budget / task.share)} leave {system.title} {count}; give at "
                 f"least {_minutes(own * _FEWEST / TRAINING_SHARE + spent) / task.share:.0f}m."
             )
     return steps
+
+
+def _said(seconds: float) -> str:
+    """Write a time: under two minutes in seconds."""
+    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.1f} minutes"
 
 
 def _minutes(seconds: float) -> float:

@@ -99,5 +99,5 @@ def test_a_short_test_is_refused_before_anything_is_measured(corpus, tmp_path):
 
 
 def test_a_budget_that_is_too_small_is_named_as_the_user_gave_it(corpus, tmp_path):
-    with pytest.raises(SettingError, match=r"but is 0\.1 minutes; give at least \d+m"):
+    with pytest.raises(SettingError, match=r"but is \d+ seconds; give at least \d+m"):
         check_claims(["mask", "scores"], tmp_path, lambda: corpus, 6.0, threads=1)
