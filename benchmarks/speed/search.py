@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
 
@@ -13,11 +14,13 @@ from benchmarks.speed.context import Context
 from benchmarks.speed.turns import in_turn
 from heedful.bench.random_run import make_random_run, random_lines
 from heedful.config.load import load_config
+from heedful.model.inference import native_layers
 from heedful.search.options import SearchOptions
 from heedful.search.step import extend, extend_plainly
 from heedful.translation.translator import Translator
 
 _BEAM = 4
+_FEW_ROWS = 64
 _ANY_TOKENS = 1 << 40  # sentences of a batch are counted
 _TWINS: dict[str, dict[str, str]] = {"compiled": {}, "plain": {"HEEDFUL_NATIVE": "0"}}
 
@@ -34,7 +37,7 @@ def search(context: Context) -> dict[str, Any]:
         return {
             "searches": found,
             "best continuations": _continuations(context),
-            "batches at a time": _batches(context),
+            **_whole(context),
         }
     finally:
         torch.set_num_threads(before)
@@ -100,34 +103,39 @@ def _continuations(context: Context) -> dict[str, Any]:
     return found
 
 
-def _batches(context: Context) -> dict[str, Any]:
-    """Translate several batches at a time, and one after the other."""
+def _whole(context: Context) -> dict[str, Any]:
+    """Translate several batches at a time or one, and with other numbers of rows at a time."""
     recipe, vocabulary, lines = ("tiny", 500, 4) if context.quick else ("paper-base", 8000, 256)
     batch = 2 if context.quick else 32
+    turns = 1 if context.quick else 3 * context.rounds
     texts = random_lines(vocabulary, 16, lines)
-    found = {}
+    options = SearchOptions(beam=_BEAM, max_length="14", stop="as-ctranslate2")
+    batches, rows = {}, {}
     with tempfile.TemporaryDirectory() as folder:
         run = make_random_run(Path(folder), load_config(recipe, ()), vocabulary)
-        options = SearchOptions(beam=_BEAM, max_length="14", stop="as-ctranslate2")
         for precision in ("int8", "fp32"):
             translator = Translator.load(
                 run.folder.path, precision=precision, threads=context.threads
             )
-            translate = partial(
-                translator.translate,
-                options=options,
-                batch_tokens=_ANY_TOKENS,
-                batch_lines=batch,
-            )
+            translate = partial(translator.translate, options=options, batch_tokens=_ANY_TOKENS)
+            some = partial(translate, batch_lines=batch)
             ways = {
-                "several": partial(translate, texts),
-                "one": partial(_one_by_one, translate, texts, batch),
+                "several": partial(some, texts),
+                "one": partial(_one_by_one, some, texts, batch),
             }
-            found[precision] = in_turn(ways, 1 if context.quick else 3 * context.rounds)
-    return found
+            batches[precision] = in_turn(ways, turns)
+            more = partial(translate, texts, batch_lines=2 * batch)
+            rows[precision] = in_turn({"many": more, "few": partial(_by_few_rows, more)}, turns)
+    return {"batches at a time": batches, "rows at a time": rows}
 
 
 def _one_by_one(translate: Callable[[list[str]], object], texts: list[str], batch: int) -> None:
     """Translate a batch after the other."""
     for first in range(0, len(texts), batch):
         translate(texts[first : first + batch])
+
+
+def _by_few_rows(translate: Callable[[], object]) -> None:
+    """Let each thread compute few rows at a time."""
+    with patch.object(native_layers, "_BLOCK", _FEW_ROWS):
+        translate()
