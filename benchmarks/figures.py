@@ -217,6 +217,7 @@ def _of_fast_bf16(folder: str) -> dict[str, str]:
         **_of_small_steps(folder),
         **_of_lines(folder),
         **_of_kernels(folder),
+        **_of_search(folder),
         "training.ratio": f"{rates['heedful'] / rates['joey']:.1f}",
         "ranks.one": f"{runs['1 of 1']['rate'] / runs['1 of 2']['rate']:.2f}",
     }
@@ -232,6 +233,8 @@ def _of_held_to_avx2(folder: str) -> dict[str, str]:
         **_of_small_steps(folder),
         **_of_lines(folder),
         **_of_kernels(folder),
+        **_of_search(folder),
+        **_of_translating(folder),
         **{f"products.{name}": f"{rate:,.0f}" for name, rate in products.items()},
         "training.ratio": f"{rates['heedful'] / rates['joey']:.1f}",
     }
@@ -251,6 +254,39 @@ def _of_kernels(folder: str) -> dict[str, str]:
     steps = {f"kernels.step-{name}": f"{one['ratio']:.2f}" for name, one in found["steps"].items()}
     tokens = {"kernels.tokens": f"{found['functions'][0]['tokens']:,}"}
     return functions | steps | tokens
+
+
+def _of_search(folder: str) -> dict[str, str]:
+    """Write searches with compiled functions beside plain ones, and the shares of their parts."""
+    found = read(f"{folder}/search")["found"]
+    searches = {
+        f"search.{batch.split()[0]}-{one['precision']}.{what}": text
+        for batch, each in found["searches"].items()
+        for one in each["rows"]
+        for what, text in (
+            *((way, f"{one[way]:.0f}") for way in ("compiled", "plain")),
+            *(
+                (name.split()[0], f"{100 * share:.0f}")  # `layers` of `layers of the decoder`
+                for name, share in one["profile"].items()
+            ),
+            ("products", f"{100 * one['products alone']['of a pass']:.0f}"),
+            ("bound", f"{1 / one['products alone']['of a pass']:.2f}"),
+        )
+    }
+    parts = {
+        f"search.continuations-{batch.split()[0]}.{way}": f"{one[way]:.3f}"
+        for batch, one in found["best continuations"].items()
+        for way in ("compiled", "plain")
+    }
+    several = {
+        f"search.several-{precision}": f"{one['ratio']:.2f}"
+        for precision, one in found["batches at a time"].items()
+    }
+    rows = {
+        f"search.rows-{precision}": f"{one['ratio']:.2f}"
+        for precision, one in found.get("rows at a time", {}).items()
+    }
+    return searches | parts | several | rows
 
 
 def _of_lines(folder: str) -> dict[str, str]:
