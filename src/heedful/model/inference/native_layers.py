@@ -17,7 +17,7 @@ from heedful.model.native.product import FP32, NativeLinear, Product, native_pro
 
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int
 # Rows that one thread computes at a time: more read the weights less often. With AVX-512, 64 are
-# 4 % slower in 8 bits and 5 % in fp32, 512 no faster; with AVX2 alone all are alike.
+# 1 to 4 % slower, and 512 no faster; with AVX2 alone all are alike.
 _BLOCK = 256
 # With fewer rows for each thread reading the weights takes the time, so the threads share rows.
 _WORTH = 16
