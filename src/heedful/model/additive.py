@@ -56,6 +56,7 @@ class _AdditiveScores(torch.autograd.Function):
             scores[:, :, part] = (inner.flatten(2, 3) @ energy.unsqueeze(-1)).view_as(
                 scores[:, :, part]
             )
+            del inner  # before the next part is made
         return scores
 
     @staticmethod

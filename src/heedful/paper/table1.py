@@ -93,8 +93,8 @@ class Table1:
             f"d = {n} and d = {n // more}: {self._faster('d')}.",
             "A recurrent layer's products wait for each other, so its time is not that of its "
             "multiply-adds. The powers are fitted to the three largest sizes; they are those of "
-            "this machine's kernels, one sequence at a time, and lie below the published orders "
-            "where the projections, or the time of reading the weights, outweigh.",
+            "this machine's kernels, one sequence at a time, and differ from the published orders: "
+            "the projections, and the time of reading the weights, have powers of their own.",
             f"Paths were found in stacks with n = {PATHS.n}, k = {PATHS.k} and r = {PATHS.r}, "
             "where both sides are read / where only earlier positions are.",
         ]

@@ -76,15 +76,29 @@ def _draw(panels: Sequence[SizePanel]) -> "Figure":
     return figure
 
 
+def _scale_y(axes: "Axes", values: Sequence[float]) -> None:
+    """Make the y axis logarithmic, with a place for zeros, and numbers on less than a decade."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    positive = [value for value in values if value > 0]
+    if positive and min(values) == 0:
+        axes.set_yscale("symlog", linthresh=min(positive))
+        return
+    axes.set_yscale("log")
+    is_narrow = bool(positive) and max(positive) < 10 * min(positive)
+    axes.yaxis.set_minor_locator(LogLocator(subs=(2, 3, 5) if is_narrow else "auto"))
+    number = FuncFormatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_minor_formatter(number if is_narrow else NullFormatter())
+
+
 def _draw_panel(axes: "Axes", panel: SizePanel) -> None:
     """Draw the curves; an error bar smaller than its point is hidden by it."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     if panel.logarithmic in ("both", "x"):
         axes.set_xscale("log", base=2)
     if panel.logarithmic in ("both", "y"):
-        axes.set_yscale("log")
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        _scale_y(axes, [value for curve in panel.curves for value in curve.values])
     axes.xaxis.set_major_locator(FixedLocator(list(panel.sizes)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:,.0f}"))

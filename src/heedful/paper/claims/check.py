@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
+
 from heedful.errors import RunFolderError, SettingError
 from heedful.files import make_folder, replacing_file
 from heedful.paper.claims.statement import Checked, TrainedStatement
@@ -20,8 +22,8 @@ from heedful.visualise.size_curves import draw_size_curves
 
 RESERVATION = (
     "Every verdict is of these models, this text and this machine. Where no seeds are named, one "
-    "model of each kind was trained: such intervals are over sentences, and say nothing of another "
-    "seed, size or text."
+    "model of each kind was trained: such intervals are over sentences, those of times over "
+    "rounds, and say nothing of another seed, size or text."
 )
 
 
@@ -51,6 +53,8 @@ def check_claims(
             f"NAME must be one of {', '.join(CLAIMS)}, but is {unknown[0]!r}; choose some."
         )
     make_folder(out)  # what cannot be written is said before the work
+    for name in CLAIMS:
+        _kept(out, name, None)  # what cannot be read is, too
     chosen = {name: CLAIMS[name] for name in names or CLAIMS}
     text, trainings = _prepare(chosen, out, corpus, budget, plan, threads)
     found = {name: kept for name in chosen if (kept := _kept(out, name, text)) is not None}
@@ -65,7 +69,7 @@ def check_claims(
             found[name] = train_and_check(claim, task, seconds, plan=given, threads=used, say=say)
             plain["text"] = describe(text)
         else:
-            found[name] = claim.check()
+            found[name] = _with_threads(threads, claim.check)
         draw(claim.said, found[name], out / f"{name}.png")
         with replacing_file(out / f"{name}.json") as stream:
             stream.write(json.dumps(found[name].to_dict() | plain, indent=1) + "\n")
@@ -76,6 +80,16 @@ def check_claims(
     }
     write_table(out, "claims", to_markdown(page), to_dict(page))
     return {name: found[name] for name in chosen}
+
+
+def _with_threads(threads: int, check: Callable[[], Checked]) -> Checked:
+    """Measure with so many threads; with as many as there are if 0."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads or before)
+    try:
+        return check()
+    finally:
+        torch.set_num_threads(before)
 
 
 class ClaimTrainings(NamedTuple):
@@ -101,6 +115,13 @@ def _prepare(
     trained = {name: one for name, one in chosen.items() if isinstance(one, TrainedStatement)}
     if not trained:
         return None, {}
+    needed = [] if plan is None else [plan / name / PLAN for name in trained]
+    for file in needed:
+        if not file.exists():
+            raise RunFolderError(
+                "--plan must be a folder of claims with a plan of each that is trained, but "
+                f"{file} is missing; name another folder, or other claims."
+            )
     text = check_text(corpus())
     whole = sum(one.cost for one in trained.values())
     found = {}

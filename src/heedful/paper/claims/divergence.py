@@ -1,19 +1,20 @@
-"""How much two heads differ in what they attend to."""
+"""How many different things the heads of a layer attend to."""
 
 import numpy as np
 from jaxtyping import Float
 
 
-def divergence(
-    first: Float[np.ndarray, "queries keys"], second: Float[np.ndarray, "queries keys"]
-) -> float:
-    """Compute the mean Jensen-Shannon divergence of two heads' rows in bits."""
-    middle = (first + second) / 2
-    return float(np.mean([_kl(first, middle), _kl(second, middle)]))
+def different_heads(weights: Float[np.ndarray, "heads queries keys"]) -> float:
+    """
+    Count the heads that differ: 1 if all attend alike, their number if none has a key in common.
+
+    Two to the power of their Jensen-Shannon divergence in bits, the mean over queries.
+    """
+    together = entropy(weights.mean(axis=0)) - entropy(weights).mean(axis=0)  # (queries,)
+    return float(2 ** together.mean())
 
 
-def _kl(first: np.ndarray, second: np.ndarray) -> float:
-    """Compute the mean Kullback-Leibler divergence in bits; 0 log 0 is 0."""
+def entropy(weights: Float[np.ndarray, "*rows keys"]) -> Float[np.ndarray, "*rows"]:
+    """Compute the entropy of each row in bits; 0 log 0 is 0."""
     tiny = np.finfo(np.float64).tiny
-    ratios = np.log2(np.maximum(first, tiny) / np.maximum(second, tiny))
-    return float((first * ratios).sum(axis=-1).mean())
+    return -(weights * np.log2(np.maximum(weights, tiny))).sum(axis=-1)

@@ -1,19 +1,19 @@
 """Claims about layers as they are before training."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from heedful.bench.work import build
+from heedful.config.load import load_config
 from heedful.model.additive import MOST_NUMBERS, additive_attention
 from heedful.model.attention import scaled_dot_product_attention
-from heedful.model.layer_config import LayerConfig
-from heedful.model.layers import Encoder
+from heedful.model.initialise import initialise
 from heedful.model.norm import BatchNorm
 from heedful.paper.claims.peak_memory import peak_bytes
 from heedful.paper.claims.statement import Checked, decide
@@ -25,6 +25,16 @@ from heedful.visualise.size_curves import SizeCurve, SizePanel
 
 _D_MODEL, _HEADS, _LENGTH = 64, 4, 24
 _ROUNDS = 5
+_SEEDS = (1, 2, 3, 4, 5)
+_FADED = 1e-2
+"""A gradient that changes by more, or by more than its inverse, is not alive any more."""
+STACKS: dict[str, dict[str, str]] = {
+    "residuals and norms": {},
+    "residuals alone": {"norm_kind": "none"},
+    "norms alone": {"residuals": "false"},
+    "neither": {"norm_kind": "none", "residuals": "false"},
+}
+"""Settings of the stacks that `gradients` compares, by what they have."""
 _WIDTHS = (16, 64, 256)
 
 
@@ -45,7 +55,7 @@ def check_batch_norm() -> Checked:
     holds = min(differences["batch norm"]) > 1e-2 and max(differences["layer norm"]) < 1e-5
     return Checked(
         holds,
-        "Beside other sentences a sentence's states change by up to "
+        "Beside other sentences a sentence's states change in training by up to "
         f"{max(differences['batch norm']):.2f} with batch norm, and by at most "
         f"{max(differences['layer norm']):.0e} with layer norm.",
         (SizePanel("other sentences", others, _curves(differences), "largest difference"),),
@@ -53,32 +63,47 @@ def check_batch_norm() -> Checked:
 
 
 def check_gradients() -> Checked:
-    """Compare the gradient that reaches the input of deep stacks."""
+    """Compare the gradient that reaches the input of deep stacks, with a model's first weights."""
     depths = (1, 2, 4, 8, 16, 32)
-    kinds: dict[str, dict[str, Any]] = {
-        "residuals and norms": {},
-        "residuals alone": {"norm_kind": "none"},
-        "norms alone": {"residuals": False},
-        "neither": {"norm_kind": "none", "residuals": False},
+    norms = {
+        name: np.array([[_gradient(depth, seed, changed) for depth in depths] for seed in _SEEDS])
+        for name, changed in STACKS.items()  # (seeds, depths)
     }
-    norms: dict[str, list[float]] = {name: [] for name in kinds}
-    for name, changed in kinds.items():
-        for depth in depths:
-            torch.manual_seed(depth)
-            config = LayerConfig(_D_MODEL, 4 * _D_MODEL, _HEADS, dropout=0.0, **changed)
-            x = _states(4, _LENGTH).requires_grad_()
-            out = Encoder(config, depth)(x)
-            (gradient,) = torch.autograd.grad(out, x, torch.ones_like(out).normal_())
-            norms[name].append(float(gradient.norm()))
-    kept = {name: found[-1] / found[0] for name, found in norms.items()}
-    holds = kept["residuals and norms"] > 1e-2 and kept["neither"] < 1e-6
+    factors = {name: each[:, -1] / each[:, 0] for name, each in norms.items()}
+    alive = {
+        name: bool((each > _FADED).all() and (each < 1 / _FADED).all())
+        for name, each in factors.items()
+    }
+    both, *alone, neither = alive
+    curves = {name: np.median(each, axis=0).tolist() for name, each in norms.items()}
+    said = {True: "does", False: "does not"}
     return Checked(
-        holds,
+        alive[both] and not alive[neither],
         f"From 1 to {depths[-1]} layers the gradient at the input changes by a factor of "
-        + ", ".join(f"{factor:.1e} with {name}" for name, factor in kept.items())
-        + " (weights before training).",
-        (SizePanel("layers", depths, _curves(norms), "norm of the gradient"),),
+        + ", ".join(
+            f"{each.min():.1e} to {each.max():.1e} with {name}" for name, each in factors.items()
+        )
+        + f" ({len(_SEEDS)} draws of a model's first weights). It is called alive between "
+        f"{_FADED:g} and {1 / _FADED:g}. "
+        + " ".join(f"It {said[alive[name]]} stay alive with {name}." for name in alone),
+        (SizePanel("layers", depths, _curves(curves), "norm of the gradient, median"),),
     )
+
+
+def _gradient(depth: int, seed: int, changed: Mapping[str, str]) -> float:
+    """Compute the norm of the gradient at the input of an encoder."""
+    settings = (
+        *(f"model.d_model={_D_MODEL}", f"model.d_ff={4 * _D_MODEL}", f"model.heads={_HEADS}"),
+        *(f"model.encoder_layers={depth}", "model.decoder_layers=1", "model.dropout=0"),
+        *(f"model.{name}={value}" for name, value in changed.items()),
+    )
+    model = build(load_config("tiny", settings), 100)
+    initialise(model, seed)
+    x = _states(4, _LENGTH).requires_grad_()
+    out = model.encoder(x)
+    generator = torch.Generator().manual_seed(seed)
+    (gradient,) = torch.autograd.grad(out, x, torch.randn(out.shape, generator=generator))
+    return float(gradient.norm())
 
 
 def check_additive_cost() -> Checked:
@@ -110,8 +135,8 @@ def check_additive_cost() -> Checked:
         f"{min(larger):.1f} to {max(larger):.1f} times the memory ({_HEADS} heads, forwards; "
         f"{lengths[2]} positions against d_k, d_k {_D_MODEL} against positions; {_ROUNDS} rounds "
         "on this machine). Each score needs d_k sums; ours are computed for some queries at a time "
-        f"in {MOST_NUMBERS * 4 / 1e6:.0f} MB, so their memory stops growing there, and does not "
-        "decide.",
+        f"in {MOST_NUMBERS * 4 / 1e6:.0f} MB, so beyond it only the scores themselves grow, and "
+        "memory does not decide.",
         tuple(panels),
     )
 
@@ -147,7 +172,9 @@ def check_parallel() -> Checked:
     return Checked(
         growth["recurrent"] > times / 2 and growth["self-attention"] == growth["convolution"] == 1,
         f"In sequences {times} times as long, {growth['recurrent']:.0f} times as many products of "
-        "a recurrent layer wait for each other, and no more of the others. The same "
+        "a recurrent layer wait for each other, as its equations say, "
+        f"{growth['self-attention']:.0f} times as many of self-attention and "
+        f"{growth['convolution']:.0f} times as many of a convolution. The same "
         f"{positions:,} positions then take "
         + ", ".join(
             f"{one.value:.1f} ± {one.margin:.1f} times as long by {name}"

@@ -1,6 +1,7 @@
 """Whether a decoder can say a word again that lies far back."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -14,6 +15,7 @@ from heedful.paper.estimate import Estimate
 from heedful.runs.run import Run
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.translation.aligner import segment_text
+from heedful.translation.translator import Translator
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
 _KNOWN = 0.5
@@ -53,12 +55,16 @@ def check_long(trained: Trainings) -> Checked:
     ]
     shares = [SizeCurve(one.title, _gradient_shares(trained, one.name)) for one in LONG]
     return Checked(
-        (True if all(lost) else False if any(kept) else None) if learnt else None,
-        "Probability of the name that a translation must end with because it stood "
-        f"{DISTANCES[0]} or {DISTANCES[-1]} words before, while the source does not have it "
+        (False if any(kept) else True if all(lost) else None) if learnt else None,
+        "Probability, among all names, of the one that a translation must end with because it "
+        f"stood {DISTANCES[0]} or {DISTANCES[-1]} words before, while the source does not have it "
         f"(chance is {1 / len(NAMES):.1f}): {LONG[0].title} {ours[:, 0].mean():.2f} and "
-        f"{ours[:, -1].mean():.2f}; {' '.join(sentences)}{'' if learnt else doubt} A convolution "
-        "of 2 layers of 3 reads 5 tokens back, whatever it learns; one of 5 layers of 9 reads 41.",
+        f"{ours[:, -1].mean():.2f}; {' '.join(sentences)}{'' if learnt else doubt} A model keeps "
+        f"the name if the lead is surely below {_KEPT:g}. A convolution "
+        "of 2 layers of 3 reads 5 tokens back, whatever it learns; one of 5 layers of 9 reads 41. "
+        f"{_practice(trained)} Weights: "
+        + ", ".join(f"{trained.systems[one.name].parameters:,} ({one.title})" for one in LONG)
+        + ".",
         (
             SizePanel("words between", DISTANCES, tuple(curves), "probability of the name", "x"),
             SizePanel("words between", DISTANCES, tuple(shares), "gradient at the name", "x"),
@@ -67,15 +73,48 @@ def check_long(trained: Trainings) -> Checked:
 
 
 def _probabilities(trained: Trainings, name: str) -> Float[np.ndarray, "lines distances"]:
-    """Compute the probability of each test line's last word, by the distance of its name."""
+    """
+    Compute the probability of each test line's last word among all names, by its distance.
+
+    Among them: that a name is due is another thing to know than which.
+    """
     translator, (sources, targets) = trained.translator(name), _test(trained)
-    scores = translator.score(sources, targets)
+    begun = [target.rpartition(" ")[0] for target in targets]
+    names = [target.rpartition(" ")[2] for target in targets]
+    every = [*dict.fromkeys((*NAMES, *names))]
+    chances = {
+        one: _last_words(translator, sources, [f"{before} {one}" for before in begun])
+        for one in every
+    }
     found = [
-        math.exp(sum(line[token] for token in _words(translator.tokenizer, target)[-1]))
-        for target, line in zip(targets, scores, strict=True)
+        chances[one][line] / sum(each[line] for each in chances.values())
+        for line, one in enumerate(names)
     ]
     whole = len(found) // len(DISTANCES) * len(DISTANCES)
     return np.array(found[:whole]).reshape(-1, len(DISTANCES))
+
+
+def _last_words(
+    translator: Translator, sources: Sequence[str], targets: Sequence[str]
+) -> list[float]:
+    """Compute the probability of the last word of each translation."""
+    scores = translator.score(sources, targets)
+    return [
+        math.exp(sum(line[token] for token in _words(translator.tokenizer, target)[-1]))
+        for target, line in zip(targets, scores, strict=True)
+    ]
+
+
+def _practice(trained: Trainings) -> str:
+    """Say how often each distance was trained."""
+    counts = [0] * len(DISTANCES)
+    for number, line in enumerate(trained.corpus.lines("train", trained.corpus.target)):
+        repeated = sum(word in NAMES for word in line.split()) - 1
+        counts[number % len(DISTANCES)] += repeated
+    return (
+        f"The training text has {counts[0]:,} repetitions after {DISTANCES[0]} word and "
+        f"{counts[-1]:,} after {DISTANCES[-1]}."
+    )
 
 
 def _gradient_shares(trained: Trainings, name: str) -> tuple[float, ...]:

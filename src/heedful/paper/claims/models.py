@@ -67,6 +67,7 @@ ENCODERS = (
         "recurrent",
         *("model.encoder_layers=4", "model.encoder=recurrent"),
         "model.recurrent.encoder_hidden_size=64",  # of each direction
+        *("model.recurrent.initial_range=0.3", "train.learning_rate=3e-3"),  # as above
     ),
     _encoder(
         "convolution",
@@ -99,6 +100,8 @@ SCORES = tuple(
 HEADS = tuple(
     _transformer(f"heads-{count}", f"{count} heads", heads=count) for count in HEAD_COUNTS
 )
+# With the grammar's 1,000 subwords both have about 1,250,000 weights.
+_AS_LARGE = (LONG[0]._replace(settings=(*LONG[0].settings, "model.d_ff=704")), LONG[1])
 COST = tuple(
     one._replace(
         name=f"{one.name}-{seed}",
@@ -106,6 +109,6 @@ COST = tuple(
         settings=(*one.settings, f"train.seed={seed}"),
     )
     for seed in SEEDS
-    for one in LONG[:2]
+    for one in _AS_LARGE
 )
 """Pairs of a Transformer and a recurrent model, one for each seed."""

@@ -96,6 +96,8 @@ class TrainedStatement(NamedTuple):
     """Whether it is left open where all models make hardly an error."""
     weight: int = 1
     """How many times as long its models train as those of the other claims."""
+    validations: int | None = None
+    """Of each model; as many as its time allows if None."""
     text: Callable[[TableCorpus, Path], TableCorpus] | None = None
     """Makes the text of these models from another one, into a folder."""
 

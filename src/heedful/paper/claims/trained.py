@@ -2,13 +2,15 @@
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+import torch
 from jaxtyping import Float
 
+from heedful.model.attention import MultiHeadAttention
 from heedful.model.initialise import initialise
-from heedful.paper.claims.divergence import divergence
+from heedful.paper.claims.divergence import different_heads, entropy
 from heedful.paper.claims.models import (
     ATTENTION,
     BATCHES,
@@ -32,7 +34,13 @@ from heedful.paper.tables import ScoreDifference
 from heedful.translation.translator import Translator
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
-_SENTENCES = 50
+_SENTENCES, _FOR_ENTROPY = 50, 20
+_HEADS_OF = ("trained", "before training", "before training, as sharp")
+_MOST_SHARPENED, _HALVINGS = 1000.0, 16
+_PARTS_OF_TOP = (0.25, 0.5, 0.75, 0.9, 0.98)
+"""Of the best BLEU that all reach: the qualities whose cost is compared."""
+_RISING = 1.0
+"""BLEU by which the last validation must differ from the one before to be still rising."""
 _AS_LOW = 1.1
 """Two perplexities are alike within this factor: both end at what label smoothing leaves."""
 
@@ -69,8 +77,23 @@ def check_attention(trained: Trainings) -> Checked:
     return Checked(
         None if growth is None else decide(longest.interval, growth.interval),
         f"{_said(apart)} In the quarter of the longest sentences the difference is "
-        f"{longest.difference:+.1f} ({_interval(longest)}). {grown}",
+        f"{longest.difference:+.1f} ({_interval(longest)}). {grown}{_still_rising(trained)}",
         (_by_length(trained, ATTENTION),),
+    )
+
+
+def _still_rising(trained: Trainings) -> str:
+    """Say where a longer training would change a difference."""
+    rising = []
+    for system in trained.systems.values():
+        bleu = [point.bleu for point in system.curve]
+        if len(bleu) > 1 and bleu[-1] - bleu[-2] > _RISING:
+            rising.append(f"{system.title} ({bleu[-2]:.1f}, then {bleu[-1]:.1f})")
+    if not rising:
+        return ""
+    return (
+        f" Validation BLEU was still rising: {', '.join(rising)}; after more steps the difference "
+        "would be another."
     )
 
 
@@ -137,35 +160,45 @@ def check_scores(trained: Trainings) -> Checked:
         )
         for label, found in zip(("perplexity, validation", "BLEU"), curves, strict=True)
     ]
+    small, large = (
+        (f"additive-{width}", f"unscaled-{width}") for width in WIDTHS[:: len(WIDTHS) - 1]
+    )
+    grown, interval = trained.growth_between(large, small)
     return Checked(
-        decide(apart[WIDTHS[-1]].interval),
-        " ".join(_said(one) for one in apart.values()),
+        decide(apart[WIDTHS[-1]].interval, interval),
+        f"{' '.join(_said(one) for one in apart.values())} From {WIDTHS[0]} to {WIDTHS[-1]} the "
+        f"lead grows by {grown:.1f} BLEU (95 % interval {interval[0]:+.1f} to "
+        f"{interval[1]:+.1f}).",
         tuple(panels),
     )
 
 
 def check_heads(trained: Trainings) -> Checked:
-    """Measure how much the heads of a layer differ, before and after training."""
-    found: dict[str, list[list[float]]] = {"trained": [], "before training": []}
+    """Count the different heads of a layer, trained, before training, and sharpened as much."""
+    found: dict[str, list[list[float]]] = {name: [] for name in _HEADS_OF}
     for system in HEADS:
         translator = trained.translator(system.name)
-        fresh = Translator(translator.run, translator.run.build().eval())
-        initialise(fresh.models[0], translator.run.config.train.seed)  # as this training began
-        for name, model in zip(found, (translator, fresh), strict=True):
-            found[name].append(_head_divergences(trained, model))
-    gains = [Estimate.of_many(np.subtract(*pair)) for pair in zip(*found.values(), strict=True)]
+        fresh, sharp = (_untrained(translator) for _ in range(2))
+        sharpen(sharp, _entropy(trained, translator), lambda one: _entropy(trained, one))
+        for name, model in zip(_HEADS_OF, (translator, fresh, sharp), strict=True):
+            found[name].append(_different_heads(trained, model))
+    after, before, _ = found.values()
+    gains = [np.subtract(*pair) for pair in zip(after, before, strict=True)]
+    growth = [np.subtract(more, fewer) for fewer, more in itertools.pairwise(after)]
     means = {name: tuple(float(np.mean(one)) for one in each) for name, each in found.items()}
     curves = tuple(SizeCurve(name, each) for name, each in means.items())
     bleu = SizeCurve("trained", tuple(trained.systems[one.name].bleu for one in HEADS))
+    counted = {name: ", ".join(f"{mean:.2f}" for mean in each) for name, each in means.items()}
     return Checked(
-        decide(*(gain.interval for gain in gains)),
-        f"Two heads of a layer lie {means['trained'][-1]:.2f} bits apart (Jensen-Shannon) with "
-        f"{HEAD_COUNTS[-1]} heads and {means['trained'][0]:.2f} with {HEAD_COUNTS[0]}; before "
-        f"training {means['before training'][-1]:.2f} and {means['before training'][0]:.2f} "
-        f"({len(found['trained'][0])} sentences; 0 is the same attention, 1 is none in common; of "
-        "the encoder and of attention to it).",
+        decide(*(Estimate.of_many(each).interval for each in (*growth, *gains))),
+        f"Of {', '.join(map(str, HEAD_COUNTS))} heads of a layer {counted['trained']} are "
+        f"different after training and {counted['before training']} before (two to the power of "
+        f"their Jensen-Shannon divergence; {len(after[0])} sentences; of the encoder and of "
+        "attention to it). Sharpness alone makes heads differ: with queries multiplied until "
+        "attention is as sharp as the trained one, "
+        f"{counted['before training, as sharp']} of the untrained are.",
         (
-            SizePanel("heads", HEAD_COUNTS, curves, "bits between two heads", "x"),
+            SizePanel("heads", HEAD_COUNTS, curves, "different heads of a layer", "x"),
             SizePanel("heads", HEAD_COUNTS, (bleu,), "BLEU", "x"),
         ),
     )
@@ -178,33 +211,43 @@ def check_cost(trained: Trainings) -> Checked:
         for model in ("transformer", "recurrent")
     }
     titles = [one.title for one in LONG[:2]]
-    top = min(max(point.bleu for point in curve) for curve in itertools.chain(*curves.values()))
-    if top < 1:
+    every = [*itertools.chain(*curves.values())]
+    top = min(max(point.bleu for point in curve) for curve in every)
+    seen = max(curve[0].bleu for curve in every)  # before it nobody knows
+    levels = tuple(sorted({level for part in _PARTS_OF_TOP if (level := int(top * part)) > seen}))
+    if not levels:
         steps = tuple(point.step for point in curves["transformer"][0])
         first = [
             SizeCurve(title, tuple(point.bleu for point in each[0]))
             for title, each in zip(titles, curves.values(), strict=True)
         ]
         panel = SizePanel("steps", steps, tuple(first), "BLEU, validation", "none")
-        return Checked(None, "The models do not all reach 1 BLEU in validation.", (panel,))
-    levels = tuple(sorted({max(1, int(top * part)) for part in (0.25, 0.5, 0.75, 0.9)}))
+        doubt = f"No quality above that of a first validation, {seen:.1f} BLEU, is reached by all."
+        return Checked(None, doubt, (panel,))
     panels, times = [], {}
     for kind, label in (("flops", "operations"), ("seconds", "seconds")):
         costs = {  # (seeds, levels)
             model: np.array([[_cost_of(curve, kind, level) for level in levels] for curve in each])
             for model, each in curves.items()
         }
-        times[kind] = Estimate.of(np.log(costs["recurrent"] / costs["transformer"])[:, -1].tolist())
+        ratios = np.log(costs["recurrent"] / costs["transformer"])
+        times[kind] = [Estimate.of(each) for each in ratios.T.tolist()]  # of each level
         drawn = tuple(
             SizeCurve(title, *_mean_costs(each))
             for title, each in zip(titles, costs.values(), strict=True)
         )
         panels.append(SizePanel("BLEU, validation", levels, drawn, label, "y"))
+    weights = (trained.systems[f"{model}-1"].parameters for model in curves)
+    said = [
+        f"for {level} BLEU {_times(flops)} as many operations and {_times(seconds)} as long"
+        for level, flops, seconds in zip(levels, *times.values(), strict=True)
+    ]
     return Checked(
-        decide(*(one.interval for one in times.values())),
-        f"For {levels[-1]} BLEU the recurrent model takes {_times(times['flops'])} as many "
-        f"operations as the Transformer, and {_times(times['seconds'])} as long at the planned "
-        f"rates ({len(curves['transformer'])} seeds of each). {_published_costs()}",
+        decide(*(one.interval for each in times.values() for one in each)),
+        f"The recurrent model takes {'; '.join(said)} as the Transformer, at the planned rates "
+        f"({len(curves['transformer'])} seeds of each; "
+        f"{' and '.join(f'{count:,}' for count in weights)} weights of the Transformer and the "
+        f"recurrent model). {_published_costs()}",
         tuple(panels),
     )
 
@@ -250,25 +293,57 @@ def _by_length(trained: Trainings, systems: Sequence[TableSystem]) -> SizePanel:
     return SizePanel("words", tuple(trained.parts), _named(systems, curves), "BLEU", "none")
 
 
-def _head_divergences(trained: Trainings, translator: Translator) -> list[float]:
-    """Compute the mean divergence between two heads of a layer for every sentence."""
-    corpus, found = trained.corpus, []
+def _untrained(translator: Translator) -> Translator:
+    """Build a model as its training began."""
+    fresh = Translator(translator.run, translator.run.build().eval())
+    initialise(fresh.models[0], translator.run.config.train.seed)
+    return fresh
+
+
+def sharpen(
+    translator: Translator, wanted: float, entropy_of: Callable[[Translator], float]
+) -> None:
+    """Multiply all queries by one factor, by which the entropy of attention is as wanted."""
+    heads = [one for one in translator.models[0].modules() if isinstance(one, MultiHeadAttention)]
+    first = [one.qkv_proj.weight.detach().clone() for one in heads]
+    low, high = 0.0, math.log(_MOST_SHARPENED)  # of the factor's logarithm
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        with torch.no_grad():
+            for one, weight in zip(heads, first, strict=True):
+                one.qkv_proj.weight.copy_(weight)
+                one.qkv_proj.weight[: one.widths[0]] *= math.exp(middle)
+        if entropy_of(translator) > wanted:
+            low = middle
+        else:
+            high = middle
+
+
+def _entropy(trained: Trainings, translator: Translator) -> float:
+    """Compute the mean entropy of attention in some sentences, in bits."""
+    found = [
+        entropy(layer).mean()
+        for layers in itertools.islice(_attention(trained, translator), _FOR_ENTROPY)
+        for layer in layers
+    ]
+    return float(np.mean(found))
+
+
+def _different_heads(trained: Trainings, translator: Translator) -> list[float]:
+    """Count the different heads of a layer for every sentence, the mean over layers."""
+    return [
+        float(np.mean([different_heads(layer) for layer in layers]))
+        for layers in _attention(trained, translator)
+    ]
+
+
+def _attention(trained: Trainings, translator: Translator) -> Iterator[list[np.ndarray]]:
+    """Compute the weights of each layer (heads, queries, keys) in some sentences of the test."""
+    corpus = trained.corpus
     pairs = zip(*(corpus.lines("test", one) for one in (corpus.source, corpus.target)), strict=True)
     for source, target in itertools.islice(pairs, _SENTENCES):
         attention = translator.attend(source, target)
-        layers = [*attention.encoder, *attention.cross]
-        found.append(
-            float(
-                np.mean(
-                    [
-                        divergence(first, second)
-                        for layer in layers
-                        for first, second in itertools.combinations(layer, 2)
-                    ]
-                )
-            )
-        )
-    return found
+        yield [*attention.encoder, *attention.cross]
 
 
 def _named(

@@ -38,7 +38,7 @@ def claim_task(claim: TrainedStatement, corpus: TableCorpus, out: Path, share: f
     if claim.text is not None:
         corpus = claim.text(corpus, out / "lines")
     common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")
-    return TableTask(RECIPE, common, claim.systems, corpus, out, "steps", share)
+    return TableTask(RECIPE, common, claim.systems, corpus, out, "steps", share, claim.validations)
 
 
 def train_and_check(

@@ -167,7 +167,9 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
             name,
             (
                 *encoded[name].settings,
-                *_lengths_of(count, fewest if task.equal == "steps" else counted[name]),
+                *_lengths_of(
+                    count, fewest if task.equal == "steps" else counted[name], task.validations
+                ),
                 _precision(encoded[name].config),
             ),
             encoded[name].folder,
@@ -220,7 +222,7 @@ def _share(
 
 def _said(seconds: float) -> str:
     """Write a time: under two minutes in seconds."""
-    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.1f} minutes"
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} minutes"
 
 
 def _minutes(seconds: float) -> float:
@@ -298,9 +300,10 @@ def _precision(config: RunConfig) -> str:
     return f"train.precision={chosen}"
 
 
-def _lengths_of(steps: int, seconds: float) -> tuple[str, ...]:
+def _lengths_of(steps: int, seconds: float, validations: int | None) -> tuple[str, ...]:
     """Fit schedule, checkpoints and validations to the number of steps."""
-    validations = max(2, min(VALIDATIONS, int(seconds / _BETWEEN_VALIDATIONS)))
+    if validations is None:
+        validations = max(2, min(VALIDATIONS, int(seconds / _BETWEEN_VALIDATIONS)))
     return (
         f"train.steps={steps}",
         f"train.warmup={min(300, max(1, steps // 8))}",

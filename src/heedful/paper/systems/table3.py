@@ -170,13 +170,7 @@ class Table3:
 
         None of fewer than three rows, or if all are equal.
         """
-        if len(self.pairs) < _FEWEST_RANKED:
-            return None, None
-        rows, ours = zip(*self.pairs, strict=True)
-        return (
-            rank_correlation([row.perplexity for row in rows], [_perplexity(one) for one in ours]),
-            rank_correlation([row.bleu for row in rows], [one.valid_bleu for one in ours]),
-        )
+        return _correlations(self.pairs)
 
     @property
     def conclusions(self) -> list[str]:
@@ -188,6 +182,8 @@ class Table3:
             if any(noise.exceeds(value) for noise, value in self._against(one))
         ]
         found = {one.name for one in self.systems}
+        others = [row for row, _ in self.pairs if row.name != "base"]
+        alike = _correlations([pair for pair in self.pairs if pair[0].name != "big"])
         missing = [row.title for row in PUBLISHED if row.name not in found]
         return [
             *([f"Not trained: {', '.join(missing)}."] if missing else []),
@@ -195,10 +191,13 @@ class Table3:
             f"with a standard deviation of {perplexity.deviation:.3f}, and BLEU {bleu.mean:.2f} "
             f"with one of {bleu.deviation:.2f}. So a row is marked (*) where it differs by more "
             f"than {perplexity.margin:.2f} or {bleu.margin:.2f} from their mean. That happens to "
-            f"one number of twenty by chance, and the table has {2 * len(self.pairs)}.",
+            f"one number of twenty by chance, and besides the base row's the table has "
+            f"{2 * len(others)}; all are compared with one deviation of "
+            f"{len(self.seeds)} trainings, so stars that are due to chance come together.",
             f"Beyond that noise: {', '.join(apart) or 'no row'}.",
             f"Rank correlation with the published rows: {_signed(self.correlations[0])} for "
-            f"perplexity, {_signed(self.correlations[1])} for BLEU.",
+            f"perplexity, {_signed(self.correlations[1])} for BLEU; without the big model, which "
+            f"takes three times the steps, {_signed(alike[0])} and {_signed(alike[1])}.",
             f"Ours are {_PARTS[_WIDTH * self.narrow]} as wide and half as deep, on a small text, "
             "one training a row: they show which choices matter at this size, not that the "
             "paper's rows would differ so.",
@@ -253,6 +252,19 @@ class Table3:
 
 def _signed(correlation: float | None) -> str:
     return "none, of too few or equal rows," if correlation is None else f"{correlation:+.2f}"
+
+
+def _correlations(
+    pairs: Sequence[tuple[PublishedRow, MeasuredSystem]],
+) -> tuple[float | None, float | None]:
+    """Rank perplexity and BLEU of some rows against the published ones."""
+    if len(pairs) < _FEWEST_RANKED:
+        return None, None
+    rows, ours = zip(*pairs, strict=True)
+    return (
+        rank_correlation([row.perplexity for row in rows], [_perplexity(one) for one in ours]),
+        rank_correlation([row.bleu for row in rows], [one.valid_bleu for one in ours]),
+    )
 
 
 def _perplexity(one: MeasuredSystem) -> float:

@@ -24,6 +24,8 @@ class TableTask(NamedTuple):
     """What the systems have in common."""
     share: float = 1.0
     """Of the whole budget, where other trainings have the rest."""
+    validations: int | None = None
+    """Of each training; as many as its time allows if None."""
 
     @property
     def trained(self) -> list[TableSystem]:

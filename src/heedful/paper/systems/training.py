@@ -54,7 +54,8 @@ def check_plans(task: TableTask, budget: float, plan: Path | None, threads: int)
     if kept.exists():
         planned = Plan.read(kept)
         differs = _differences(planned, task)
-        differs += ["--budget"] * (planned.budget != budget)
+        shared = ", which the named claims share" if task.share < 1 else ""
+        differs += [f"--budget{shared}"] * (planned.budget != budget)
         differs += ["--threads"] * (planned.threads != threads)
         folders = {one.name: one.data for one in planned.systems}
         differs += ["--plan"] * (given is not None and given.in_folders(folders) != planned)

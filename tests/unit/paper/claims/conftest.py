@@ -15,7 +15,8 @@ def trainings(tmp_path, make):
     corpus = TableCorpus(tmp_path / "text", "xx", "yy", 100)
     corpus.folder.mkdir()
     for language, lines in (("xx", SOURCES), ("yy", TARGETS)):
-        corpus.file("test", language).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        for part in ("train", "test"):
+            corpus.file(part, language).write_text("".join(f"{line}\n" for line in lines), "utf-8")
 
     def made(good: dict[str, int], folder: str = "out", **changed) -> Trainings:
         output: Path = tmp_path / folder / "output"

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+import torch
 
 from heedful.errors import RunFolderError, SettingError, TextError
 from heedful.paper.claims.check import RESERVATION, check_claims, to_dict, to_markdown
@@ -57,7 +58,9 @@ def test_models_are_trained_within_the_budget_and_doubted_where_they_learned_too
     with pytest.raises(RunFolderError, match=r"begun with something else \(--budget, --threads\)"):
         check_claims(["shift", "mask"], tmp_path, lambda: corpus, 40.0)
     assert not (tmp_path / "shift.json").exists()  # refused before anything is measured
-    with pytest.raises(RunFolderError, match=r"plan\.json must be the plan of a table"):
+    with pytest.raises(RunFolderError, match=r"--budget, which the named claims share"):
+        check_claims(["mask", "attention"], tmp_path, lambda: corpus, 20.0, threads=1)
+    with pytest.raises(RunFolderError, match=r"none/mask/plan\.json is missing"):
         check_claims(["mask"], tmp_path / "new", lambda: corpus, 40.0, plan=tmp_path / "none")
     other = tmp_path / "other" / "mask"
     other.mkdir(parents=True)
@@ -75,6 +78,28 @@ def test_models_are_trained_within_the_budget_and_doubted_where_they_learned_too
     other = corpus._replace(source=corpus.target, target=corpus.source)
     with pytest.raises(RunFolderError, match=r"mask\.json was measured on other text"):
         check_claims(["mask"], tmp_path, lambda: other, 20.0, threads=1)
+
+
+def test_a_damaged_decision_of_another_claim_is_named_before_anything_is_measured(tmp_path):
+    (tmp_path / "heads.json").write_text("[]", "utf-8")
+    with pytest.raises(RunFolderError, match=r"heads\.json must hold a measured claim"):
+        check_claims(["convolution"], tmp_path, no_corpus, 1.0)
+    assert not (tmp_path / "convolution.json").exists()
+
+
+def test_what_is_timed_has_the_threads_that_are_asked_for(tmp_path, monkeypatch):
+    before, seen = torch.get_num_threads(), []
+    measured = CLAIMS["shift"].check()
+
+    def check():
+        seen.append(torch.get_num_threads())
+        return measured
+
+    monkeypatch.setitem(CLAIMS, "shift", CLAIMS["shift"]._replace(check=check))
+    for number, threads in enumerate((before + 1, 0)):
+        check_claims(["shift"], tmp_path / str(number), no_corpus, 1.0, threads=threads)
+    assert seen == [before + 1, before]
+    assert torch.get_num_threads() == before
 
 
 def test_every_page_says_what_may_not_be_concluded(tmp_path):
@@ -99,5 +124,5 @@ def test_a_short_test_is_refused_before_anything_is_measured(corpus, tmp_path):
 
 
 def test_a_budget_that_is_too_small_is_named_as_the_user_gave_it(corpus, tmp_path):
-    with pytest.raises(SettingError, match=r"but is \d+ seconds; give at least \d+m"):
+    with pytest.raises(SettingError, match=r"but is \d+ s; give at least \d+m"):
         check_claims(["mask", "scores"], tmp_path, lambda: corpus, 6.0, threads=1)

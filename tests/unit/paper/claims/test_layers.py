@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from heedful.paper.claims import layers
@@ -28,6 +29,15 @@ def test_gradients_vanish_without_residuals_and_norms():
     assert found["residuals and norms"][-1] > 0.01 * found["residuals and norms"][0]
     assert found["neither"][-1] < 1e-6 * found["neither"][0]
     assert len(found["norms alone"]) == len(checked.panels[0].sizes) == 6
+    assert "It does not stay alive with residuals alone." in checked.sentence
+
+
+@pytest.mark.parametrize(
+    "both", [{"norm_kind": "none"}, {"norm_kind": "none", "residuals": "false"}]
+)
+def test_stacks_that_lack_a_part_that_is_needed_do_not_keep_gradients(monkeypatch, both):
+    monkeypatch.setitem(layers.STACKS, "residuals and norms", both)
+    assert check_gradients().holds is False
 
 
 def test_additive_scores_take_longer_and_hold_more():

@@ -7,7 +7,7 @@ from heedful.config.load import load_config
 from heedful.paper.claims import long_distance
 from heedful.paper.claims.long_distance import check_long
 from heedful.paper.claims.models import LONG
-from heedful.paper.claims.repeated_name import DISTANCES
+from heedful.paper.claims.repeated_name import DISTANCES, NAMES
 from heedful.paper.claims.trainings import RECIPE
 
 NAMED = [one.name for one in LONG]
@@ -24,6 +24,7 @@ def probabilities(near, far):
     [
         ((0.9, 0.2), True),
         ((0.9, 0.9), False),  # nothing is lost
+        ((0.96, 0.89), False),  # a little, but less than 0.1
         ((0.7, 0.7), None),  # worse, but not by distance
         ((0.2, 0.1), None),  # has learnt nothing
     ],
@@ -69,9 +70,13 @@ def test_probabilities_are_those_of_the_last_word(random_models):
     found, lines = random_models
     checked = check_long(found)
     assert checked.holds is None  # random weights know no name
-    scores = found.translator("transformer").score("w1 w2", lines[0])
+    translator, begun = found.translator("transformer"), lines[0].rpartition(" ")[0]
+    chances = {
+        name: np.exp(translator.score("w1 w2", f"{begun} {name}")[-2])  # the end symbol follows
+        for name in ("w9", *NAMES)
+    }
     curve = checked.panels[0].curves[0]
-    assert curve.values[0] == pytest.approx(np.exp(scores[-2]), rel=1e-4)  # the end symbol follows
+    assert curve.values[0] == pytest.approx(chances["w9"] / sum(chances.values()), rel=1e-4)
 
 
 def test_a_convolution_has_no_gradient_at_a_name_beyond_its_reach(random_models):
@@ -95,6 +100,7 @@ def test_a_word_of_several_subwords_has_the_product_of_their_probabilities(
         "_words",
         lambda _tokenizer, target: [range(n, n + 2) for n in range(len(target.split()) - 1)],
     )
-    known = long_distance._probabilities(found, "transformer")
-    scores = found.translator("transformer").score("w1 w2", lines[0])
-    assert known[0, 0] == pytest.approx(np.exp(sum(scores[-3:-1])), rel=1e-4)
+    translator = found.translator("transformer")
+    (known,) = long_distance._last_words(translator, ["w1 w2"], [lines[0]])
+    scores = translator.score("w1 w2", lines[0])
+    assert known == pytest.approx(np.exp(sum(scores[-3:-1])), rel=1e-4)

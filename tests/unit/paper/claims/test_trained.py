@@ -1,9 +1,14 @@
+from types import SimpleNamespace
+
 import pytest
+import torch
 
 from heedful.bench.random_run import make_random_run
+from heedful.bench.work import build
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
-from heedful.paper.claims.models import BATCH_SIZES, ENCODERS, HEADS, SCORES
+from heedful.model.initialise import initialise
+from heedful.paper.claims.models import BATCH_SIZES, COST, ENCODERS, HEADS, SCORES
 from heedful.paper.claims.statement import TrainedStatement
 from heedful.paper.claims.statements import CLAIMS
 from heedful.paper.claims.trained import (
@@ -14,6 +19,7 @@ from heedful.paper.claims.trained import (
     check_heads,
     check_mask,
     check_scores,
+    sharpen,
 )
 from heedful.paper.claims.trainings import COMMON, RECIPE
 from heedful.paper.systems.measured import CurvePoint
@@ -99,18 +105,24 @@ def test_an_encoder_that_is_as_good_decides_against_it(trainings):
 @pytest.mark.parametrize("better", ["additive", "unscaled"])
 def test_the_largest_width_decides_between_scores(trainings, better):
     good = {system.name: 8 if system.name.startswith(better) else 1 for system in SCORES}
+    good |= {name: 2 for name in good if name.endswith("-16")}
     checked = check_scores(trainings(good))
     assert checked.holds is (better == "additive")
     assert checked.panels[0].sizes == (16, 64, 256, 512)
     assert [*values(checked)] == ["scaled", "unscaled", "additive"]
 
 
+def test_a_lead_that_does_not_grow_with_the_width_decides_nothing(trainings):
+    good = {system.name: 8 if system.name.startswith("additive") else 1 for system in SCORES}
+    assert check_scores(trainings(good)).holds is None
+
+
 def costs(*seconds):
     """Curves of pairs of a Transformer and a recurrent model; the second takes so many seconds."""
     changed = {}
     for seed, each in enumerate(seconds, start=1):
-        changed[f"transformer-{seed}"] = {"curve": curve(5.0, (20.0, 40.0))}
-        changed[f"recurrent-{seed}"] = {"curve": curve(5.0, (10.0, 20.0), seconds=each)}
+        changed[f"transformer-{seed}"] = {"curve": curve(5.0, (2.0, 22.0, 42.0))}
+        changed[f"recurrent-{seed}"] = {"curve": curve(5.0, (1.0, 11.0, 21.0), seconds=each)}
     return changed
 
 
@@ -118,13 +130,24 @@ def test_cost_is_read_where_a_quality_is_first_reached(trainings):
     found = trainings(dict.fromkeys(costs(1.0, 1.0, 1.0), 8), **costs(3.0, 3.1, 2.9))
     checked = check_cost(found)
     assert checked.holds
-    assert checked.panels[0].sizes == (5, 10, 15, 18)
-    assert values(checked)["Transformer"] == pytest.approx((0.25e9, 0.5e9, 0.75e9, 0.9e9))
-    assert values(checked, 1)["recurrent with attention"] == pytest.approx((1.5, 3.0, 4.5, 5.4))
-    assert checked.panels[1].curves[1].margins[-1] == pytest.approx(1.8 * 4.303 * 0.1 / 3**0.5)
-    assert "2.0 times (95 % interval 2.0 to 2.0) as many operations" in checked.sentence
+    assert checked.panels[0].sizes == (5, 10, 15, 18, 20)
+    assert values(checked)["Transformer"][:2] == pytest.approx((1.15e9, 1.4e9))
+    assert values(checked, 1)["recurrent with attention"][:2] == pytest.approx((4.2, 5.7))
+    assert checked.panels[1].curves[1].margins[1] == pytest.approx(1.9 * 4.303 * 0.1 / 3**0.5)
+    assert "for 10 BLEU 1.4 times (95 % interval 1.4 to 1.4) as many operations" in checked.sentence
     assert "2.3e+19 operations for 24.6 BLEU of GNMT + RL" in checked.sentence
     assert "7.0 times" in checked.sentence
+
+
+def test_qualities_that_a_first_validation_has_are_not_compared(trainings):
+    early = costs(3.0, 3.1, 2.9)
+    early["transformer-2"] = {"curve": curve(5.0, (16.0, 22.0, 42.0))}
+    checked = check_cost(trainings(dict.fromkeys(early, 8), **early))
+    assert checked.panels[0].sizes == (18, 20)
+    early["recurrent-1"] = {"curve": curve(5.0, (21.0, 21.0))}
+    checked = check_cost(trainings(dict.fromkeys(early, 8), "again", **early))
+    assert checked.holds is None
+    assert "a first validation, 21.0 BLEU" in checked.sentence
 
 
 @pytest.mark.parametrize(("seconds", "holds"), [((0.1, 9.0, 1.0), None), ((0.3, 0.31, 0.3), False)])
@@ -185,12 +208,13 @@ def test_models_of_all_batch_sizes_see_as_many_tokens():
         assert tokens * system.times == 512
 
 
-def test_encoders_have_equal_weights():
+@pytest.mark.parametrize("systems", [ENCODERS, COST])
+def test_models_that_are_compared_have_equal_weights(systems):
     weights = [
         count_parameters(
             load_config(RECIPE, (*COMMON, *system.settings, "data.vocabulary_size=1000"))
         )
-        for system in ENCODERS
+        for system in systems
     ]
     assert max(weights) / min(weights) < 1.02
 
@@ -215,9 +239,30 @@ def lines_of_words(trainings):
     return made
 
 
-def test_heads_that_learned_nothing_are_as_far_apart_as_before(lines_of_words):
+def test_heads_that_learned_nothing_are_as_different_as_before(lines_of_words):
     checked = check_heads(lines_of_words([system.name for system in HEADS]))
     assert not checked.holds
-    assert "(8 sentences;" in checked.sentence
-    assert values(checked)["trained"] == pytest.approx(values(checked)["before training"], rel=1e-3)
-    assert all(0 < value < 1 for value in values(checked)["trained"])
+    assert "8 sentences;" in checked.sentence
+    after, before, sharp = values(checked).values()
+    assert after == pytest.approx(before, rel=1e-3)
+    assert sharp == pytest.approx(before, rel=1e-2)
+    assert all(1 < one < heads for one, heads in zip(after, (2, 4, 8), strict=True))
+
+
+def test_attention_is_sharpened_until_it_has_the_entropy_wanted():
+    model = build(RunConfig().with_settings(SMALL), 50).eval()
+    initialise(model, 1)
+    queries = [layer.self_attention.qkv_proj for layer in model.encoder.layers]
+    before = [one.weight.detach().clone() for one in queries]
+    translator = SimpleNamespace(models=[model])
+    # the entropy falls as the first query's weights grow
+    wanted = 0.25
+    sharpen(
+        translator,
+        wanted,
+        lambda _: float(before[0][0, 0] / queries[0].weight.detach()[0, 0]),
+    )
+    width = model.encoder.layers[0].self_attention.widths[0]
+    for one, first in zip(queries, before, strict=True):
+        assert torch.allclose(one.weight[:width], 4 * first[:width], rtol=1e-3)
+        assert torch.equal(one.weight[width:], first[width:])

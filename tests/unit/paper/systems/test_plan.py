@@ -95,6 +95,6 @@ def test_another_seed_takes_the_steps_of_the_first(corpus, tmp_path):
 
 
 def test_a_budget_too_small_to_measure_is_refused_before_the_work(corpus, tmp_path):
-    with pytest.raises(SettingError, match=r"the rates of 2 systems .* 0\.0 minutes; give"):
+    with pytest.raises(SettingError, match=r"the rates of 2 systems .* 1 s; give"):
         planned(corpus, tmp_path, "time", budget=1.0)
     assert not (tmp_path / "text").exists()
