@@ -13,7 +13,8 @@ English-French.
 `--system` trains some systems of Table 2 with their ensembles, or rows of Table 3, or decides some
 claims, only, and keeps what the JSON has of the others; these claims then share the whole time.
 `--plan` names the plan of all, where there is no JSON yet; `--replan` plans anew where there is
-one. `--runs` names the folder of models, a new one for other systems.
+one, in `--budget` if that is given. `--runs` names the folder of models, a new one for other
+systems.
 """
 
 import argparse
@@ -33,7 +34,7 @@ from heedful.paper.claims.statement import Checked
 from heedful.paper.claims.statements import CLAIMS
 from heedful.paper.systems.corpus import TableCorpus, find_corpus, grammar_corpus
 from heedful.paper.systems.measured import MeasuredSystem
-from heedful.paper.systems.plan import describe
+from heedful.paper.systems.plan import describe, parse_budget
 from heedful.paper.systems.report import equal_cost_rows, plain
 from heedful.paper.systems.system import count_parameters
 from heedful.paper.systems.table2 import COMMON, ENSEMBLES, RECIPE, SYSTEMS, Table2, make_table2
@@ -66,6 +67,7 @@ def main() -> None:
     parser.add_argument("--system", action="append", default=[], metavar="NAME")
     parser.add_argument("--plan", type=Path, metavar="FILE")
     parser.add_argument("--replan", action="store_true")
+    parser.add_argument("--budget", type=parse_budget, metavar="TIME")
     options = parser.parse_args()
     has_record = (RESULTS / f"{options.what}.json").exists()
     tables = options.what in ("table2", "table3")
@@ -90,6 +92,7 @@ def main() -> None:
     for one in SYSTEMS if options.what == "table2" else ():
         if one.after in options.system and one.name not in options.system:
             parser.error(f"--system {one.after} needs {one.name}, which goes on from it")
+    _BUDGETS[options.what] = options.budget or _BUDGETS[options.what]
     measured = commit()
     out = options.runs / options.what
     if options.replan and out.exists():
