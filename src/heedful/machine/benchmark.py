@@ -16,8 +16,8 @@ import torch
 
 from heedful.errors import SettingError
 from heedful.machine.devices import processor_of
+from heedful.machine.onednn import linear_forward
 from heedful.machine.processor import cache_folder, read_cached, write_cached
-from heedful.model.cpu.linear import linear_forward
 
 PRECISIONS = ("auto", "fp32", "bf16", "int8")
 CLEARLY_FASTER = 1.3

@@ -18,7 +18,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.model.cpu.linear import bias_gradient, linear_forward, matmul
+from heedful.machine.onednn import linear_forward
+from heedful.model.cpu.linear import bias_gradient, matmul
 from heedful.model.native.loss import subtracted_softmax
 from heedful.model.output import chunk_rows, logits
 

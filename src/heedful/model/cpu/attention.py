@@ -16,12 +16,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from heedful.machine.onednn import has_onednn_kernel
 from heedful.model.cpu.compiled_attention import (
     Packings,
     can_attend,
     native_short_attention,
 )
-from heedful.model.cpu.linear import has_onednn_kernel
 from heedful.model.cpu.unpadding import gather, repeat, scatter
 
 # Above this many keys memory traffic decides, and torch's fused kernel stores no weights. Chosen by

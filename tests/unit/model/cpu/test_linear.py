@@ -3,8 +3,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.model.cpu import linear as linear_module
-from heedful.model.cpu.linear import bias_gradient, linear, linear_forward, matmul
+from heedful.machine import onednn
+from heedful.machine.onednn import linear_forward
+from heedful.model.cpu.linear import bias_gradient, linear, matmul
 
 
 def plainly(x, weight, bias, relu):
@@ -39,7 +40,7 @@ def test_products_and_their_gradients_equal_torchs(batch, width, out, with_bias,
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 @pytest.mark.parametrize("there", [True, False])
 def test_every_type_is_multiplied_with_and_without_onednn(dtype, there, monkeypatch):
-    monkeypatch.setattr(linear_module, "_HAS_ONEDNN", there and linear_module._HAS_ONEDNN)
+    monkeypatch.setattr(onednn, "_HAS_ONEDNN", there and onednn._HAS_ONEDNN)
     torch.manual_seed(1)
     x, weight, bias = torch.randn(70, 24), torch.randn(40, 24), torch.randn(40)
     gradient = torch.randn(70, 40)
