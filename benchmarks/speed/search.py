@@ -137,5 +137,5 @@ def _one_by_one(translate: Callable[[list[str]], object], texts: list[str], batc
 
 def _by_few_rows(translate: Callable[[], object]) -> None:
     """Let each thread compute few rows at a time."""
-    with patch.object(native_layers, "_BLOCK", _FEW_ROWS):
+    with patch.object(native_layers, "ROWS_OF_A_BLOCK", _FEW_ROWS):
         translate()

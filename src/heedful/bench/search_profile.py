@@ -1,16 +1,19 @@
 """Where the time of a search goes: the parts of a model, and what its products take alone."""
 
+import ctypes
 import statistics
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from heedful.bench.own_products import products_alone
+from heedful.bench.process import time_repeats
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.inference.compiled import (
     CompiledDecoder,
@@ -18,6 +21,7 @@ from heedful.model.inference.compiled import (
     CompiledOutput,
     products_of,
 )
+from heedful.model.inference.native_layers import ROWS_OF_A_BLOCK
 from heedful.model.inference.optimize import is_compiled
 from heedful.model.inference.quantized import PrepackedCrossAttention
 from heedful.model.native.product import NativeLinear
@@ -29,48 +33,56 @@ _PARTS = {
     "log_probabilities": "output and softmax",
 }
 _BETWEEN = "best continuations and all between"
-# As the compiled functions multiply with one thread; the median of some repetitions counts.
-_BLOCK, _REPEATS = 256, 3
+_REPEATS = 3  # of a pass, and of each product; the median counts
 
 
 def profile_search(model: EncoderDecoder, work: Callable[[], object]) -> dict[str, Any]:
     """
     Time the parts of a model in a search by one thread.
 
-    `work`: searches with `model`. Returns `profile`, the share of each part, and `products alone`,
-    the `seconds` that the matrix products of a pass take when nothing is between them, with their
-    share `of a pass`.
+    `work`: searches with `model`. Returns `profile`, the share of each part, and on a processor
+    `products alone`, the `seconds` that the matrix products of a pass take when nothing is between
+    them, with their share `of a pass`. They are left out where only a part of the model is
+    compiled.
     """
-    threads = torch.get_num_threads()
+    threads, device = torch.get_num_threads(), model.device
     torch.set_num_threads(1)
     try:
-        with _timed(model) as (spent, rows):
-            began = time.perf_counter()
-            work()
-            whole = time.perf_counter() - began
-        alone = _products_of(model, rows) if is_compiled(model) else products_alone(work)
+        with _timed(model, device) as (spent, rows):
+            (whole,) = time_repeats(work, 1)
+        parts = {name: spent[part] / whole for part, name in _PARTS.items()}
+        found: dict[str, Any] = {"profile": parts | {_BETWEEN: 1 - sum(parts.values())}}
+        if device.type != "cpu":
+            return found
+        if is_compiled(model):
+            alone = _products_of(model, rows)
+        elif any(isinstance(one, NativeLinear) for one in model.modules()):
+            return found  # a part of the products would be missing
+        else:
+            alone = products_alone(work)
+        seconds = statistics.median(time_repeats(work, _REPEATS))
+        return found | {"products alone": {"seconds": alone, "of a pass": alone / seconds}}
     finally:
         torch.set_num_threads(threads)
-    parts = {name: spent[part] / whole for part, name in _PARTS.items()}
-    return {
-        "profile": parts | {_BETWEEN: 1 - sum(parts.values())},
-        "products alone": {"seconds": alone, "of a pass": alone / whole},
-    }
 
 
 @contextmanager
-def _timed(model: EncoderDecoder) -> Iterator[tuple[dict[str, float], dict[str, Counter[int]]]]:
-    """Sum up the seconds of each part, and count how often it had so many rows."""
+def _timed(
+    model: EncoderDecoder, device: torch.device
+) -> Iterator[tuple[dict[str, float], dict[str, Counter[int]]]]:
+    """Sum up the seconds of each part, and count how often it had each number of rows."""
     spent: dict[str, float] = defaultdict(float)
     rows: dict[str, Counter[int]] = defaultdict(Counter)
 
     def timed(part: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any) -> Any:
+            _synchronize(device)
             began = time.perf_counter()
-            found = function(*arguments)
+            result = function(*arguments)
+            _synchronize(device)
             spent[part] += time.perf_counter() - began
             rows[part][_rows(part, arguments)] += 1
-            return found
+            return result
 
         return call
 
@@ -81,6 +93,12 @@ def _timed(model: EncoderDecoder) -> Iterator[tuple[dict[str, float], dict[str, 
     finally:
         for part in _PARTS:
             delattr(model, part)  # the method of the class again
+
+
+def _synchronize(device: torch.device) -> None:
+    """Wait for the operations of a GPU."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def _rows(part: str, arguments: Sequence[Any]) -> int:
@@ -120,15 +138,27 @@ def _products_of(model: EncoderDecoder, rows: Mapping[str, Counter[int]]) -> flo
 
 
 def _seconds(products: Sequence[NativeLinear], rows: int) -> float:
-    """Time products of so many rows, one after the other, a block of rows after the other."""
-    inputs = {one.inner: torch.rand(min(rows, _BLOCK), one.inner) for one in products}
-    whole, rest = divmod(rows, _BLOCK)
-    sizes = [*[_BLOCK] * whole, *[rest] * bool(rest)]
-    spent = []
-    for _ in range(_REPEATS):
-        began = time.perf_counter()
+    """Time products of a number of rows, one after the other, a block of rows after the other."""
+    blocks, rest = divmod(rows, ROWS_OF_A_BLOCK)
+    sizes = [*[ROWS_OF_A_BLOCK] * blocks, *[rest] * bool(rest)]
+    calls = {size: [_call(one, size) for one in products] for size in {*sizes}}
+
+    def multiply() -> None:
         for size in sizes:
-            for one in products:
-                one(inputs[one.inner][:size])
-        spent.append(time.perf_counter() - began)
-    return statistics.median(spent)
+            for call in calls[size]:
+                call()
+
+    return statistics.median(time_repeats(multiply, _REPEATS))
+
+
+def _call(linear: NativeLinear, rows: int) -> Callable[[], object]:
+    """Prepare the call of a C function, as Python takes a part of the time of a few rows."""
+    x, out = torch.rand(rows, linear.inner), torch.empty(rows, linear.outer)
+    product, (rounded, largest) = linear.product, linear.room(rows)
+    function = partial(
+        linear.library.product_rows,
+        *(ctypes.byref(product), x.data_ptr(), rows, linear.levels, int(linear.nonnegative), 1),
+        *(rounded.data_ptr(), largest.data_ptr(), out.data_ptr()),
+    )
+    function.kept = x, out, product, rounded, largest  # type: ignore[attr-defined]  # alive
+    return function

@@ -1,11 +1,10 @@
-from collections import Counter, defaultdict
-
 import pytest
+import torch
 
+from heedful.bench import search_profile
 from heedful.bench.random_run import make_random_run, random_lines
 from heedful.bench.search_profile import profile_search
 from heedful.config.load import load_config
-from heedful.model.native.product import NativeLinear
 from heedful.search.options import SearchOptions
 from heedful.translation.translator import Translator
 
@@ -18,7 +17,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("precision", "family"),
-    [("fp32", "transformer"), ("int8", "transformer"), ("fp32", "recurrent")],
+    [("fp32", "transformer"), ("int8", "transformer")],
 )
 def test_shares_are_of_the_whole_and_the_model_stays_as_it_was(tmp_path, precision, family):
     settings = [f"model.{side}={family}" for side in ("encoder", "decoder")]
@@ -30,29 +29,52 @@ def test_shares_are_of_the_whole_and_the_model_stays_as_it_was(tmp_path, precisi
     shares = found["profile"]
     assert sum(shares.values()) == pytest.approx(1)
     assert all(share > 0 for share in shares.values())
-    assert 0 < found["products alone"]["of a pass"] < 1
+    assert 0 < found["products alone"]["of a pass"] < 2  # timed apart from the pass
     assert not {"encode", "start", "step", "log_probabilities"} & {*vars(translator.model)}
     assert [one.tokens for one in translator.translate(lines, options)] == before
 
 
-def test_products_are_made_again_with_the_rows_of_the_search(folder, monkeypatch):
+def test_products_are_made_again_as_often_as_the_search_made_them(folder, monkeypatch):
     translator = Translator.load(folder, precision="fp32")
-    seen = defaultdict(Counter)
-    plain = NativeLinear.forward
+    called = {}
 
-    def count(linear, x, relu=False):
-        seen[linear][len(x)] += 1
-        return plain(linear, x, relu)
+    def seconds(products, rows):
+        called.setdefault(len(products), []).append(rows)
+        return float(rows * len(products))
 
-    monkeypatch.setattr(NativeLinear, "forward", count)
+    monkeypatch.setattr(search_profile, "_seconds", seconds)
     options = SearchOptions(beam=2, max_length="4", stop="as-ctranslate2")
-    profile_search(translator.model, lambda: translator.translate(random_lines(100, 6, 5), options))
-    layer = translator.model.decoder.layers[0]
-    # one hypothesis of each of five sentences at first, then two; the median of three counts
-    of_a_step = {5: 3, 10: 3}
-    assert seen[translator.model.output.linear] == of_a_step
-    assert seen[layer.feed_forward.linear1] == seen[layer.cross_attention.q_proj] == of_a_step
-    sources = translator.model.encoder.layers[0].feed_forward.linear1
-    ((tokens, times),) = seen[sources].items()
-    assert tokens >= 5 * 6 and times == 3
-    assert seen[layer.cross_attention.kv_proj][tokens] == times
+    found = profile_search(
+        translator.model, lambda: translator.translate(random_lines(100, 6, 5), options)
+    )
+    layers = len(translator.model.decoder.layers)
+    (output,) = {1} & {*called} - {layers}
+    # one hypothesis of each of five sentences at first, then two, in four steps and the last
+    assert called[output] == called[6 * layers] == [5, 10]
+    (tokens,) = called[4 * layers]  # of the encoder
+    assert tokens >= 5 * 6
+    steps = 5 + 4 * 10
+    alone = tokens * (4 * layers + layers) + steps * (6 * layers + 1)
+    assert found["products alone"]["seconds"] == alone
+
+
+def test_a_prepared_product_is_that_of_the_layer(folder):
+    translator = Translator.load(folder, precision="int8")
+    linear = translator.model.output.linear
+    call = search_profile._call(linear, 3)
+    call()
+    x, out, *_ = call.kept
+    assert torch.equal(out, linear(x))
+
+
+@pytest.mark.parametrize(
+    "setting", ["model.encoder=average", "model.attention.score=additive", "model.experts.count=4"]
+)
+def test_products_of_a_model_that_is_compiled_in_part_are_left_out(tmp_path, setting):
+    run = make_random_run(tmp_path, load_config("tiny", [setting]), 100)
+    translator = Translator.load(run.folder.path, precision="fp32")
+    found = profile_search(
+        translator.model,
+        lambda: translator.translate(random_lines(100, 6, 2), SearchOptions(max_length="2")),
+    )
+    assert [*found] == ["profile"]

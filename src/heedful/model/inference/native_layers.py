@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from heedful.model.native.product import FP32, NativeLinear, Product, native_products
 
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int
-# Rows that one thread computes at a time: more read the weights less often. With AVX-512, 64 are
-# 1 to 4 % slower, and 512 no faster; with AVX2 alone all are alike.
-_BLOCK = 256
+# Rows that one thread computes at a time: more read the weights less often. What 256 gain over 64
+# is in docs/results/speed-bf16.md.
+ROWS_OF_A_BLOCK = 256
 # With fewer rows for each thread reading the weights takes the time, so the threads share rows.
 _WORTH = 16
 
@@ -180,7 +180,7 @@ class NativeLayers:
         threads = torch.get_num_threads()
         block = 0
         if threads == 1 or sentences * width >= _WORTH * threads:
-            blocks = threads * max(1, round(sentences * width / (threads * _BLOCK)))
+            blocks = threads * max(1, round(sentences * width / (threads * ROWS_OF_A_BLOCK)))
             block = -(-sentences // blocks)
         stack, about = ctypes.byref(self.stack), ctypes.byref(work)
         needed = threads * self.library.memory_for(stack, about, block or sentences)
