@@ -40,7 +40,7 @@ def claims(
     Claims: convolution, shift, batch-norm, gradients, dot-product, parallel, mask, attention, long,
     encoders, batch-size, scores, heads, cost. Each gets a verdict with its numbers, a picture, and
     its place on a page. Small models are trained for the last eight, within the budget and on
-    equally many places of their batches; the others take a minute and no data.
+    equally many positions, padding included; the others take a minute and no data.
     """
     from heedful.paper.claims.check import RESERVATION, check_claims, to_dict
     from heedful.paper.claims.statements import CLAIMS

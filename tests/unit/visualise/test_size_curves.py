@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from heedful.visualise.report_page import ReportPage
@@ -18,18 +20,15 @@ def test_each_panel_has_its_own_sizes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("values", "numbers"),
-    [
-        ((1.06, 1.19), (">2<",)),
-        ((2.58, 3.03), (">2<", ">3<")),
-        ((0.0, 1e-9, 2e-9), (">0<",)),  # a zero has a place, too
-        ((1.0, 1000.0), (">1<", ">1000<")),
-    ],
+    "values", [(1.06, 1.19), (2.58, 3.03), (0.0, 1e-9, 2e-9), (1.0, 1000.0), (7.0, 20.0)]
 )
-def test_a_logarithmic_axis_has_numbers(tmp_path, values, numbers):
-    sizes = tuple(range(1, len(values) + 1))
+def test_a_logarithmic_axis_has_numbers(tmp_path, values):
+    sizes = tuple(range(5000, len(values) + 5000))  # the numbers of the other axis
     panel = SizePanel("n", sizes, (SizeCurve("a layer", values),), "perplexity", "y")
     out = tmp_path / "drawn.svg"
     draw_size_curves([panel], out, ReportPage("All", "All.", ("layer",), (("a layer",),)))
-    drawn = out.read_text("utf-8")
-    assert all(number in drawn for number in numbers)
+    numbers = map(float, re.findall(r">([0-9.]+(?:e-?[0-9]+)?)<", out.read_text("utf-8")))
+    low, high = 0.9 * min(values), 1.1 * max(values)
+    shown = {number for number in numbers if low <= number <= high}
+    assert len(shown) >= 2
+    assert min(values) > 0 or 0 in shown  # a zero has a place, too

@@ -67,7 +67,7 @@ ENCODERS = (
         "recurrent",
         *("model.encoder_layers=4", "model.encoder=recurrent"),
         "model.recurrent.encoder_hidden_size=64",  # of each direction
-        *("model.recurrent.initial_range=0.3", "train.learning_rate=3e-3"),  # as above
+        *("model.recurrent.initial_range=0.3", "train.learning_rate=3e-3"),  # else, as above
     ),
     _encoder(
         "convolution",

@@ -126,7 +126,7 @@ CLAIMS: dict[str, Claim] = {
         ),
         TrainedStatement(
             "heads",
-            "More heads of a layer attend to more different things.",
+            "Heads learn to attend to different things.",
             "section 4",
             HEADS,
             check_heads,

@@ -3,13 +3,14 @@
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import torch
 from jaxtyping import Float
 
-from heedful.model.attention import MultiHeadAttention
 from heedful.model.initialise import initialise
+from heedful.model.layers import DecoderLayer, EncoderLayer
 from heedful.paper.claims.divergence import different_heads, entropy
 from heedful.paper.claims.models import (
     ATTENTION,
@@ -179,24 +180,23 @@ def check_heads(trained: Trainings) -> Checked:
     for system in HEADS:
         translator = trained.translator(system.name)
         fresh, sharp = (_untrained(translator) for _ in range(2))
-        sharpen(sharp, _entropy(trained, translator), lambda one: _entropy(trained, one))
+        sharpen(sharp, _entropies(trained, translator), partial(_entropies, trained))
         for name, model in zip(_HEADS_OF, (translator, fresh, sharp), strict=True):
             found[name].append(_different_heads(trained, model))
-    after, before, _ = found.values()
-    gains = [np.subtract(*pair) for pair in zip(after, before, strict=True)]
-    growth = [np.subtract(more, fewer) for fewer, more in itertools.pairwise(after)]
+    after, _, as_sharp = found.values()
+    gains = [Estimate.of_many(np.subtract(*pair)) for pair in zip(after, as_sharp, strict=True)]
     means = {name: tuple(float(np.mean(one)) for one in each) for name, each in found.items()}
     curves = tuple(SizeCurve(name, each) for name, each in means.items())
     bleu = SizeCurve("trained", tuple(trained.systems[one.name].bleu for one in HEADS))
     counted = {name: ", ".join(f"{mean:.2f}" for mean in each) for name, each in means.items()}
     return Checked(
-        decide(*(Estimate.of_many(each).interval for each in (*growth, *gains))),
+        decide(*(gain.interval for gain in gains)),
         f"Of {', '.join(map(str, HEAD_COUNTS))} heads of a layer {counted['trained']} are "
         f"different after training and {counted['before training']} before (two to the power of "
         f"their Jensen-Shannon divergence; {len(after[0])} sentences; of the encoder and of "
-        "attention to it). Sharpness alone makes heads differ: with queries multiplied until "
-        "attention is as sharp as the trained one, "
-        f"{counted['before training, as sharp']} of the untrained are.",
+        "attention to it). Sharpness alone makes heads differ: of untrained ones, with the queries "
+        "of each layer multiplied until its attention is as sharp as the trained one, "
+        f"{counted['before training, as sharp']} are. The difference to these decides.",
         (
             SizePanel("heads", HEAD_COUNTS, curves, "different heads of a layer", "x"),
             SizePanel("heads", HEAD_COUNTS, (bleu,), "BLEU", "x"),
@@ -301,32 +301,38 @@ def _untrained(translator: Translator) -> Translator:
 
 
 def sharpen(
-    translator: Translator, wanted: float, entropy_of: Callable[[Translator], float]
+    translator: Translator,
+    wanted: Sequence[float],
+    entropies: Callable[[Translator], Sequence[float]],
 ) -> None:
-    """Multiply all queries by one factor, by which the entropy of attention is as wanted."""
-    heads = [one for one in translator.models[0].modules() if isinstance(one, MultiHeadAttention)]
+    """
+    Multiply the queries of each layer by a factor, by which its attention has a wanted entropy.
+
+    `wanted`, `entropies`: of the encoder's layers, then of attention to it.
+    """
+    layers = [one for one in translator.models[0].modules() if isinstance(one, EncoderLayer)]
+    others = [one for one in translator.models[0].modules() if isinstance(one, DecoderLayer)]
+    heads = [layer.self_attention for layer in layers] + [one.cross_attention for one in others]
     first = [one.qkv_proj.weight.detach().clone() for one in heads]
-    low, high = 0.0, math.log(_MOST_SHARPENED)  # of the factor's logarithm
+    low = np.zeros(len(heads))
+    high = np.full(len(heads), math.log(_MOST_SHARPENED))  # of the factors' logarithms
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        with torch.no_grad():
-            for one, weight in zip(heads, first, strict=True):
+        for one, weight, logarithm in zip(heads, first, middle, strict=True):
+            with torch.no_grad():
                 one.qkv_proj.weight.copy_(weight)
-                one.qkv_proj.weight[: one.widths[0]] *= math.exp(middle)
-        if entropy_of(translator) > wanted:
-            low = middle
-        else:
-            high = middle
+                one.qkv_proj.weight[: one.widths[0]] *= math.exp(logarithm)
+        is_blunt = np.asarray(entropies(translator)) > np.asarray(wanted)
+        low, high = np.where(is_blunt, middle, low), np.where(is_blunt, high, middle)
 
 
-def _entropy(trained: Trainings, translator: Translator) -> float:
-    """Compute the mean entropy of attention in some sentences, in bits."""
+def _entropies(trained: Trainings, translator: Translator) -> list[float]:
+    """Compute the mean entropy of each layer's attention in some sentences, in bits."""
     found = [
-        entropy(layer).mean()
+        [float(entropy(layer).mean()) for layer in layers]
         for layers in itertools.islice(_attention(trained, translator), _FOR_ENTROPY)
-        for layer in layers
     ]
-    return float(np.mean(found))
+    return [float(np.mean(each)) for each in zip(*found, strict=True)]
 
 
 def _different_heads(trained: Trainings, translator: Translator) -> list[float]:

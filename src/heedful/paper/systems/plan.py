@@ -36,8 +36,10 @@ Say = Callable[[str], None]
 TRAINING_SHARE = 0.7
 """Of the budget; the rest is for preparing, measuring, validating and scoring."""
 VALIDATIONS = 8
-_BETWEEN_VALIDATIONS = 10
-"""Counted seconds at least: a validation of the embedded text takes two or three."""
+_BETWEEN_VALIDATIONS = 10.0
+"""Counted seconds at least, where none are asked for."""
+_VALIDATION = 2.5
+"""Seconds of one on the embedded text."""
 _FEWEST = 10
 _MEASURING = 4
 """Seconds that measuring the rate of a system takes at least."""
@@ -201,7 +203,9 @@ def _share(
     A system that goes on from another one is left out where less than one step remains for it.
     """
     systems, left = task.trained, budget - spent
-    share = max(TRAINING_SHARE * left - _SCORING * len(systems), _LEAST_SHARE * left, budget / 4)
+    more = _VALIDATION * max(0, (task.validations or 0) - 2)
+    besides = (_SCORING + more) * len(systems)
+    share = max(TRAINING_SHARE * left - besides, _LEAST_SHARE * left, budget / 4)
     together = sum(seconds[system.name] * system.times for system in systems)
     steps = {}
     for system in systems:
@@ -302,12 +306,14 @@ def _precision(config: RunConfig) -> str:
 
 def _lengths_of(steps: int, seconds: float, validations: int | None) -> tuple[str, ...]:
     """Fit schedule, checkpoints and validations to the number of steps."""
-    if validations is None:
-        validations = max(2, min(VALIDATIONS, int(seconds / _BETWEEN_VALIDATIONS)))
+    most, between = VALIDATIONS, _BETWEEN_VALIDATIONS
+    if validations is not None:
+        most, between = validations, _VALIDATION
+    count = max(2, min(most, int(seconds / between)))
     return (
         f"train.steps={steps}",
         f"train.warmup={min(300, max(1, steps // 8))}",
-        f"train.validate_steps={max(1, steps // validations)}",
+        f"train.validate_steps={-(-steps // count)}",  # and once more at the end
         f"train.checkpoint_steps={max(1, steps // 40)}",
         "train.checkpoint_minutes=none",
         "train.keep_last=10",

@@ -24,8 +24,9 @@ def probabilities(near, far):
     [
         ((0.9, 0.2), True),
         ((0.9, 0.9), False),  # nothing is lost
-        ((0.96, 0.89), False),  # a little, but less than 0.1
-        ((0.7, 0.7), None),  # worse, but not by distance
+        ((0.97, 0.92), False),  # a little, but less than 0.1
+        ((0.97, 0.87), None),  # near 0.1
+        ((0.7, 0.7), False),  # worse, but not by distance
         ((0.2, 0.1), None),  # has learnt nothing
     ],
 )
@@ -44,6 +45,24 @@ def test_what_is_far_must_be_lost_by_both_and_kept_by_the_transformer(
     assert checked.holds is holds
     assert checked.panels[0].sizes == DISTANCES
     assert ("conclude nothing" in checked.sentence) is (recurrent[0] < 0.5)
+
+
+def test_a_transformer_that_loses_the_name_too_decides_against_it(trainings, monkeypatch):
+    known = dict.fromkeys(NAMED, probabilities(0.97, 0.1)) | {
+        "transformer": probabilities(0.97, 0.55)
+    }
+    monkeypatch.setattr(long_distance, "_probabilities", lambda _, name: known[name])
+    monkeypatch.setattr(long_distance, "_gradient_shares", lambda *_: (1.0,) * len(DISTANCES))
+    assert check_long(trainings(dict.fromkeys(NAMED, 8))).holds is False
+
+
+def test_repetitions_of_the_training_text_are_counted_by_distance(trainings):
+    found = trainings(dict.fromkeys(NAMED, 8))
+    lines = ["Anna a Anna b Anna", *["Anna a b Anna"] * 4, "Anna c d Anna"]
+    found.corpus.file("train", "yy").write_text("\n".join(lines) + "\n", "utf-8")
+    assert long_distance._practice(found) == (
+        "The training text has 2 repetitions after 1 word and 1 after 32."
+    )
 
 
 @pytest.fixture

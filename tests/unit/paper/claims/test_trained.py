@@ -8,6 +8,7 @@ from heedful.bench.work import build
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
 from heedful.model.initialise import initialise
+from heedful.paper.claims import trained as trained_module
 from heedful.paper.claims.models import BATCH_SIZES, COST, ENCODERS, HEADS, SCORES
 from heedful.paper.claims.statement import TrainedStatement
 from heedful.paper.claims.statements import CLAIMS
@@ -21,7 +22,7 @@ from heedful.paper.claims.trained import (
     check_scores,
     sharpen,
 )
-from heedful.paper.claims.trainings import COMMON, RECIPE
+from heedful.paper.claims.trainings import COMMON, RECIPE, Trainings
 from heedful.paper.systems.measured import CurvePoint
 from heedful.paper.systems.system import count_parameters
 
@@ -85,6 +86,19 @@ def test_attention_is_needed_where_long_sentences_lose_most(trainings, blind, ho
     checked = check_attention(trainings({"attending": 8, "blind": blind}))
     assert checked.holds is holds
     assert checked.panels[0].sizes == (1, 2, 3, 6)
+
+
+@pytest.mark.parametrize(("last", "rising"), [(20.5, False), (24.0, True)])
+def test_a_model_that_still_learns_is_named(trainings, last, rising):
+    blind = {"curve": curve(5.0, (10.0, 20.0, last))}
+    checked = check_attention(
+        trainings(
+            {"attending": 8, "blind": 4},
+            attending={"curve": curve(5.0, (30.0, 90.0, 90.1))},
+            blind=blind,
+        )
+    )
+    assert ("still rising: blind (20.0, then 24.0)" in checked.sentence) is rising
 
 
 def test_self_attention_must_be_above_every_other_encoder(trainings):
@@ -156,6 +170,15 @@ def test_seeds_that_disagree_decide_nothing_and_one_dearer_cost_against_it(
 ):
     found = trainings(dict.fromkeys(costs(1.0, 1.0, 1.0), 8), **costs(*seconds))
     assert check_cost(found).holds is holds
+
+
+def test_every_quality_must_cost_less(trainings):
+    """The recurrent model is dearer at first, and cheaper at the highest quality."""
+    changed = {}
+    for seed in (1, 2, 3):
+        changed[f"transformer-{seed}"] = {"curve": curve(5.0, (1.0, 15.0, 16.0, 17.0, 18.0, 22.0))}
+        changed[f"recurrent-{seed}"] = {"curve": curve(5.0, (0.5, 6.0, 13.0, 21.0, 22.0, 22.0))}
+    assert check_cost(trainings(dict.fromkeys(changed, 8), **changed)).holds is False
 
 
 def test_models_that_learned_nothing_decide_nothing(trainings):
@@ -249,20 +272,41 @@ def test_heads_that_learned_nothing_are_as_different_as_before(lines_of_words):
     assert all(1 < one < heads for one, heads in zip(after, (2, 4, 8), strict=True))
 
 
-def test_attention_is_sharpened_until_it_has_the_entropy_wanted():
+def test_sharper_heads_that_learned_nothing_do_not_decide(lines_of_words, monkeypatch):
+    found = lines_of_words([system.name for system in HEADS])
+    load = Trainings.translator
+
+    def sharper(trained, name):
+        translator = load(trained, name)
+        fresh = trained_module._untrained(translator)
+        sharpen(fresh, [0.8] * 2, lambda one: trained_module._entropies(trained, one))
+        return fresh
+
+    monkeypatch.setattr(Trainings, "translator", sharper)
+    checked = check_heads(found)
+    after, before, _ = values(checked).values()
+    assert all(more > 1.05 * less for more, less in zip(after, before, strict=True))
+    assert not checked.holds
+
+
+def test_each_layer_is_sharpened_until_its_attention_has_the_entropy_wanted():
     model = build(RunConfig().with_settings(SMALL), 50).eval()
     initialise(model, 1)
-    queries = [layer.self_attention.qkv_proj for layer in model.encoder.layers]
+    queries = [
+        model.encoder.layers[0].self_attention.qkv_proj,
+        model.decoder.layers[0].cross_attention.qkv_proj,
+    ]
     before = [one.weight.detach().clone() for one in queries]
-    translator = SimpleNamespace(models=[model])
-    # the entropy falls as the first query's weights grow
-    wanted = 0.25
-    sharpen(
-        translator,
-        wanted,
-        lambda _: float(before[0][0, 0] / queries[0].weight.detach()[0, 0]),
-    )
+
+    def entropies(_translator):
+        """They fall as the weights grow."""
+        return [
+            float(first[0, 0] / one.weight.detach()[0, 0])
+            for one, first in zip(queries, before, strict=True)
+        ]
+
+    sharpen(SimpleNamespace(models=[model]), [1 / 4, 1 / 9], entropies)
     width = model.encoder.layers[0].self_attention.widths[0]
-    for one, first in zip(queries, before, strict=True):
-        assert torch.allclose(one.weight[:width], 4 * first[:width], rtol=1e-3)
+    for one, first, factor in zip(queries, before, (4, 9), strict=True):
+        assert torch.allclose(one.weight[:width], factor * first[:width], rtol=1e-3)
         assert torch.equal(one.weight[width:], first[width:])

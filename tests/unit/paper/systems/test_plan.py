@@ -27,9 +27,9 @@ def test_what_is_no_budget_is_refused(text):
         parse_budget(text)
 
 
-def planned(corpus, out, equal, budget=1_000.0, systems=SYSTEMS, **rates):
+def planned(corpus, out, equal, budget=1_000.0, systems=SYSTEMS, validations=None, **rates):
     (out / "rates.json").write_text(json.dumps(rates), encoding="utf-8")
-    task = TableTask("tiny", COMMON, systems, corpus, out, equal)
+    task = TableTask("tiny", COMMON, systems, corpus, out, equal, validations=validations)
     return make_plan(task, budget, 1, lambda _: None)
 
 
@@ -98,3 +98,21 @@ def test_a_budget_too_small_to_measure_is_refused_before_the_work(corpus, tmp_pa
     with pytest.raises(SettingError, match=r"the rates of 2 systems .* 1 s; give"):
         planned(corpus, tmp_path, "time", budget=1.0)
     assert not (tmp_path / "text").exists()
+
+
+@pytest.mark.parametrize(("budget", "validations"), [(1_000.0, 24), (100.0, 2)])
+def test_validations_that_are_asked_for_have_their_part_of_the_budget(
+    corpus, tmp_path, budget, validations
+):
+    plan = planned(
+        *(corpus, tmp_path, "steps", budget), validations=24, slow=20_000.0, fast=20_000.0
+    )
+    for system in plan.systems:
+        (every,) = (
+            int(one.partition("=")[2])
+            for one in system.settings
+            if one.startswith("train.validate_steps=")
+        )
+        assert validations * 0.9 <= -(-system.steps // every) <= validations
+    together = sum(one.seconds for one in plan.systems)
+    assert together == pytest.approx(max(0.7 * budget - 3 * (6 + 22 * 2.5), 0.4 * budget), rel=0.1)

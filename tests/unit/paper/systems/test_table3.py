@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from heedful.config.load import load_config
 from heedful.paper.systems.table3 import COMMON, PUBLISHED, RECIPE, SYSTEMS, Table3, scaled
 
@@ -45,5 +47,13 @@ def test_what_exceeds_the_noise_is_marked(make, tmp_path):
     assert "(E) learned positions" not in table.conclusions[1]
     assert "| base |" in table.to_markdown()
     assert table.to_dict()["correlations"] == {"perplexity": 1.0, "bleu": 1.0}
+    odd = [
+        replace(one, perplexity=99.0, valid_bleu=1.0) if one.name == "big" else one
+        for one in systems
+    ]
+    said = Table3(tuple(odd), "train.en:7").conclusions[2]
+    assert "+1.00 for perplexity" not in said
+    assert "three times the steps, +1.00 and +1.00." in said
+    assert f"the table has {2 * len(PUBLISHED) - 2};" in table.conclusions[0]
     table.draw(tmp_path / "table3.svg")
     assert "c-layers-2" in (tmp_path / "table3.svg").read_text("utf-8")
