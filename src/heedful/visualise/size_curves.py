@@ -77,15 +77,20 @@ def _draw(panels: Sequence[SizePanel]) -> "Figure":
 
 
 def _scale_y(axes: "Axes", values: Sequence[float]) -> None:
-    """Make the y axis logarithmic, with a place for zeros, and numbers on less than a decade."""
+    """
+    Make the y axis logarithmic, with a place for zeros, and numbers on less than a decade.
+
+    It stays linear where all others lie in a decade above zeros.
+    """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     positive = [value for value in values if value > 0]
+    is_narrow = bool(positive) and max(positive) < 10 * min(positive)
     if positive and min(values) == 0:
-        axes.set_yscale("symlog", linthresh=min(positive))
+        if not is_narrow:
+            axes.set_yscale("symlog", linthresh=min(positive))
         return
     axes.set_yscale("log")
-    is_narrow = bool(positive) and max(positive) < 10 * min(positive)
     axes.yaxis.set_minor_locator(LogLocator(subs=(2, 3, 5) if is_narrow else "auto"))
     number = FuncFormatter(lambda value, _: f"{value:g}")
     axes.yaxis.set_minor_formatter(number if is_narrow else NullFormatter())

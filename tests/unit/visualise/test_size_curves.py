@@ -20,7 +20,16 @@ def test_each_panel_has_its_own_sizes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "values", [(1.06, 1.19), (2.58, 3.03), (0.0, 1e-9, 2e-9), (1.0, 1000.0), (7.0, 20.0)]
+    "values",
+    [
+        (1.06, 1.19),
+        (2.58, 3.03),
+        (0.0, 1e-9, 2e-9),
+        (0.0, 2.6, 3.0),
+        (0.0, 1e-3, 1.0),
+        (1.0, 1000.0),
+        (7.0, 20.0),
+    ],
 )
 def test_a_logarithmic_axis_has_numbers(tmp_path, values):
     sizes = tuple(range(5000, len(values) + 5000))  # the numbers of the other axis
