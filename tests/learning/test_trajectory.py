@@ -10,9 +10,9 @@ PROGRAM = """
 import json, sys
 import torch
 from heedful.config.model import ModelConfig
+from heedful.machine import onednn
 from heedful.model.build import build_model
 from heedful.model.initialise import initialise
-from heedful.model.cpu import linear
 from heedful.model.cpu.unpadding import Packing
 from heedful.training.loss import chunked_loss, plain_loss
 from heedful.training.optimizer import MixedPrecisionOptimizer
@@ -20,7 +20,7 @@ from heedful.training.optimizer import MixedPrecisionOptimizer
 precision, activation, fast = sys.argv[1], sys.argv[2], sys.argv[3] == "fast"
 torch.set_num_threads(1)
 if not fast:
-    linear._HAS_ONEDNN = False
+    onednn._HAS_ONEDNN = False
     Packing.of = classmethod(lambda cls, real: None)
 shape = {"d_model": 64, "d_ff": 128, "heads": 4, "encoder_layers": 2, "decoder_layers": 2}
 shape["activation"] = activation

@@ -34,7 +34,7 @@ SHAPES = {
 @pytest.fixture(autouse=True)
 def products_that_torch_counts(monkeypatch):
     """The plain ones: torch's counter does not know oneDNN's."""
-    monkeypatch.setattr("heedful.model.cpu.linear._HAS_ONEDNN", False)
+    monkeypatch.setattr("heedful.machine.onednn._HAS_ONEDNN", False)
 
 
 def counted(call) -> int:
