@@ -73,9 +73,9 @@ bench: $(VENV)/.for-use ## time the quickstart and a preparation, then train mul
 bench-speed: $(VENV)/.for-use peers ## measure heedful beside the peers, write docs/results/speed.md (hours)
 	$(PYTHON) -m benchmarks.speed
 
-bench-speed-avx2: $(VENV)/.for-use peers ## measure training and lines as if the processor had AVX2 alone, write docs/results/speed-avx2.md (half an hour)
+bench-speed-avx2: $(VENV)/.for-use peers ## measure training and search as if the processor had AVX2 alone, write docs/results/speed-avx2.md (an hour)
 	sh benchmarks/held_to_avx2.sh $(PYTHON) -m benchmarks.speed --rounds 1 --out docs/results/speed-avx2 \
-		step-small kernels training lines
+		step-small kernels training translate translate-64 translate-one translate-random search lines
 
 bench-serving: $(VENV)/.for-work ## measure the server under load, write docs/results/serving.md (a quarter of an hour)
 	$(PYTHON) -m benchmarks.serving
