@@ -284,7 +284,7 @@ def _of_search(folder: str) -> dict[str, str]:
     }
     rows = {
         f"search.rows-{precision}": f"{one['ratio']:.2f}"
-        for precision, one in found.get("rows at a time", {}).items()
+        for precision, one in found["rows at a time"].items()
     }
     return searches | parts | several | rows
 

@@ -29,6 +29,7 @@ from typing import Any
 from benchmarks.figures import rewrite
 from benchmarks.report import RESULTS, ROOT, commit, keep, read
 from heedful.config.load import load_config
+from heedful.errors import SettingError
 from heedful.paper.claims.check import RESERVATION, check_claims, draw, to_dict
 from heedful.paper.claims.statement import Checked
 from heedful.paper.claims.statements import CLAIMS
@@ -67,11 +68,11 @@ def main() -> None:
     parser.add_argument("--system", action="append", default=[], metavar="NAME")
     parser.add_argument("--plan", type=Path, metavar="FILE")
     parser.add_argument("--replan", action="store_true")
-    parser.add_argument("--budget", metavar="TIME")
+    parser.add_argument("--budget", type=_time, metavar="TIME")
     options = parser.parse_args()
     _check(parser, options)
     if options.budget:
-        _BUDGETS[options.what] = parse_budget(options.budget)
+        _BUDGETS[options.what] = options.budget
     measured = commit()
     out = options.runs / options.what
     if options.replan and out.exists():
@@ -87,6 +88,14 @@ def main() -> None:
     found = _MAKERS[options.what](out, **chosen, **given, **replan)
     keep(options.what, found, measured)
     rewrite()
+
+
+def _time(text: str) -> float:
+    """Read a time in seconds."""
+    try:
+        return parse_budget(text)
+    except SettingError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

@@ -221,7 +221,7 @@ def _search(found: Found) -> str:
     parts += [
         f"| 256 sentences, 64 at a time, {precision}: 256 rows at a time in each thread, or 64 "
         f"| {one['many']:,.0f} | {one['few']:,.0f} | {one['ratio']:.2f} |"
-        for precision, one in found.get("rows at a time", {}).items()
+        for precision, one in found["rows at a time"].items()
     ]
     return (
         "`paper-base` with random weights, 8,000 subwords, 14 tokens, beam 4; in turns with the "
