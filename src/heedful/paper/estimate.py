@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,12 @@ STUDENT = (
     *(2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086),
     *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045),
 )
+_MOST = 1e15  # of what is measured; JSON has integers that are too large for a float
+
+
+def is_positive(value: Any) -> bool:
+    """Whether a value of JSON is a finite number above zero, as every time and rate is."""
+    return type(value) in (int, float) and 0 < value < _MOST
 
 
 class Estimate(NamedTuple):

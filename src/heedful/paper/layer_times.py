@@ -6,7 +6,6 @@ is kept as it ends, and a killed measurement goes on with the next one.
 """
 
 import json
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import torch
 
 from heedful.errors import RunFolderError
 from heedful.files import replacing_file
-from heedful.paper.estimate import Estimate
+from heedful.paper.estimate import Estimate, is_positive
 from heedful.paper.layer_build import build_layer
 from heedful.paper.layer_kinds import KINDS, LayerSizes
 
@@ -136,11 +135,16 @@ def _read(kept: Path, budget: float, threads: int) -> dict[str, Any]:
     try:
         state: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
         keys = {_key(name, axis, size) for name, axis, size, _ in points()}
-        whole = all(
-            keys == {*each} and all(math.isfinite(value) for value in each.values())
-            for each in state["rounds"]
-        )
+        planned, rounds = state["planned"], state["rounds"]
+        if type(planned) is not int or not _FEWEST <= planned <= _MOST:
+            raise ValueError(f"{planned!r} rounds are planned")
+        if type(rounds) is not list or len(rounds) > planned:
+            raise ValueError(f"its rounds are no list of at most {planned}")
+        for each in rounds:
+            if wrong := [point for point, value in each.items() if not is_positive(value)]:
+                raise ValueError(f"the time of {wrong[0]} is {each[wrong[0]]!r}")
         same = (state["budget"], state["threads"]) == (budget, threads)
+        whole = all(keys == {*each} for each in rounds)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise RunFolderError(
             f"{kept} must hold the times of layers, but cannot be read ({error}); delete it."

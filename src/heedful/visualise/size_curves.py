@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Steps = Literal["both", "x", "y", "none"]
+"""The axes whose steps multiply."""
 _SIDE, _LEGEND, _LETTERS, _DPI = 3.3, 1.9, 8.0, 200  # inches, points
 
 
@@ -35,8 +37,7 @@ class SizePanel:
     curves: tuple[SizeCurve, ...]
     label: str
     """What the values are."""
-    logarithmic: Literal["both", "x", "y", "none"] = "both"
-    """The axes whose steps multiply."""
+    logarithmic: Steps = "both"
 
 
 def draw_size_curves(panels: Sequence[SizePanel], out: Path, sheet: ReportPage) -> None:

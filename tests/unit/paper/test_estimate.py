@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from heedful.paper.estimate import Estimate
+from heedful.paper.estimate import Estimate, is_positive
 
 
 def test_a_margin_is_that_of_students_t():
@@ -28,3 +28,13 @@ def test_an_interval_holds_the_mean_in_nineteen_of_twenty_draws():
     assert (low + high) / 2 == pytest.approx(estimates[0].value)
     assert estimates[0].holds(high - 1e-9)
     assert not estimates[0].holds(high + 1e-9)
+
+
+@pytest.mark.parametrize("value", [1, 0.25, 1e9])
+def test_times_and_rates_are_numbers_above_zero(value):
+    assert is_positive(value)
+
+
+@pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, 10**400, True, None, "1", [1]])
+def test_what_no_time_or_rate_can_be_is_told(value):
+    assert not is_positive(value)

@@ -1,4 +1,5 @@
 import json
+import math
 
 import numpy as np
 import pytest
@@ -49,6 +50,28 @@ def test_a_killed_measurement_goes_on(tmp_path, monkeypatch):
     kept.write_text("[]", "utf-8")
     with pytest.raises(RunFolderError, match="cannot be read"):
         measure_layers(kept, 0.001, 1)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda state: [state],
+        lambda state: state | {"planned": "3"},
+        lambda state: state | {"planned": None},
+        lambda state: state | {"planned": 31, "rounds": state["rounds"] * 31},
+        lambda state: state | {"rounds": state["rounds"] * 4},
+        lambda state: state | {"rounds": {}},
+        lambda state: state | {"rounds": [dict.fromkeys(state["rounds"][0], 0.0)]},
+        lambda state: state | {"rounds": [dict.fromkeys(state["rounds"][0], "1")]},
+        lambda state: state | {"rounds": [dict.fromkeys(state["rounds"][0], math.inf)]},
+    ],
+)
+def test_damaged_times_are_refused(tmp_path, damage):
+    state = {"budget": 1.0, "threads": 1, "planned": 3, "rounds": [times().rounds[0]]}
+    kept = tmp_path / "times.json"
+    kept.write_text(json.dumps(damage(state)), "utf-8")
+    with pytest.raises(RunFolderError, match=r"times\.json must hold the times of layers"):
+        measure_layers(kept, 1.0, 1)
 
 
 def test_every_layer_is_timed_along_both_axes():

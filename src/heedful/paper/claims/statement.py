@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from heedful.paper.claims.trainings import Trainings
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.system import TableSystem
 from heedful.paper.tables import Rows
-from heedful.visualise.size_curves import SizeCurve, SizePanel
+from heedful.visualise.size_curves import SizeCurve, SizePanel, Steps
 
 _MOST_WRITTEN_OUT = 1e6
 
@@ -54,21 +54,16 @@ class Checked:
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "Checked":
-        """Read it from JSON's values."""
-        panels = tuple(
-            SizePanel(
-                panel["axis"],
-                tuple(panel["sizes"]),
-                tuple(
-                    SizeCurve(name, tuple(values), tuple(panel.get("margins", {}).get(name, ())))
-                    for name, values in panel["curves"].items()
-                ),
-                panel["label"],
-                panel["logarithmic"],
-            )
-            for panel in plain["panels"]
-        )
-        return cls(plain["holds"], plain["sentence"], panels)
+        """Read it from JSON's values; `ValueError`, `TypeError` or `KeyError` where it is none."""
+        holds, sentence = plain["holds"], plain["sentence"]
+        if not (holds is None or isinstance(holds, bool)):
+            raise ValueError(f"`holds` is {holds!r}")
+        if not isinstance(sentence, str):
+            raise TypeError(f"`sentence` is {sentence!r}")
+        panels = tuple(map(_panel, plain["panels"]))
+        if not panels:
+            raise ValueError("it has no numbers")
+        return cls(holds, sentence, panels)
 
 
 class Statement(NamedTuple):
@@ -112,6 +107,31 @@ def decide(*intervals: tuple[float, float]) -> bool | None:
     if min(low for low, _ in intervals) > 0:
         return True
     return False if min(high for _, high in intervals) < 0 else None
+
+
+def _panel(plain: dict[str, Any]) -> SizePanel:
+    """Read the numbers of one picture from JSON's values."""
+    axis, label, logarithmic = plain["axis"], plain["label"], plain["logarithmic"]
+    sizes, margins = tuple(plain["sizes"]), plain.get("margins", {})
+    if not (isinstance(axis, str) and isinstance(label, str)):
+        raise TypeError(f"an axis is {axis!r}, and its values are {label!r}")
+    if logarithmic not in get_args(Steps):
+        raise ValueError(f"`logarithmic` is {logarithmic!r}")
+    if wrong := [size for size in sizes if type(size) is not int]:
+        raise TypeError(f"a size along {axis} is {wrong[0]!r}")
+    curves = tuple(
+        SizeCurve(name, tuple(values), tuple(margins.get(name, ())))
+        for name, values in plain["curves"].items()
+    )
+    for curve in curves:
+        if len(curve.values) != len(sizes) or len(curve.margins) not in (0, len(sizes)):
+            raise ValueError(
+                f"“{curve.name}” has {len(curve.values)} values and {len(curve.margins)} margins "
+                f"for {len(sizes)} sizes"
+            )
+        if wrong := [one for one in curve.values + curve.margins if type(one) not in (int, float)]:
+            raise TypeError(f"“{curve.name}” has a value {wrong[0]!r}")
+    return SizePanel(axis, sizes, curves, label, logarithmic)
 
 
 def _rows(panel: SizePanel) -> Rows:

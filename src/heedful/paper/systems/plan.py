@@ -25,6 +25,7 @@ from heedful.errors import RunFolderError, SettingError
 from heedful.files import replacing_file
 from heedful.machine.benchmark import resolve_precision
 from heedful.machine.devices import resolve_device
+from heedful.paper.estimate import is_positive
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.system import TableSystem, count_parameters
 from heedful.paper.systems.task import Equal, TableTask
@@ -267,10 +268,19 @@ def encode_all(task: TableTask) -> dict[str, EncodedSystem]:
 
 
 def _known_rates(kept: Path) -> dict[str, float]:
-    """Read the rates that were measured before."""
+    """Read the rates that were measured before; `RunFolderError` where the file has none."""
     if not kept.exists():
         return {}
-    return {name: float(rate) for name, rate in json.loads(kept.read_text("utf-8")).items()}
+    try:
+        found: dict[str, float] = json.loads(kept.read_text("utf-8"))
+        if wrong := [name for name, rate in found.items() if not is_positive(rate)]:
+            raise ValueError(f"the rate of {wrong[0]} is {found[wrong[0]]!r}")
+    except (OSError, ValueError, AttributeError) as error:
+        raise RunFolderError(
+            f"{kept} must hold the rates of systems, in target tokens a second, but cannot be read "
+            f"({error}); delete it, and they are measured again."
+        ) from error
+    return found
 
 
 def describe(corpus: TableCorpus) -> str:

@@ -80,8 +80,30 @@ def test_models_are_trained_within_the_budget_and_doubted_where_they_learned_too
         check_claims(["mask"], tmp_path, lambda: other, 20.0, threads=1)
 
 
-def test_a_damaged_decision_of_another_claim_is_named_before_anything_is_measured(tmp_path):
-    (tmp_path / "heads.json").write_text("[]", "utf-8")
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        [],
+        {"holds": "yes", "sentence": "", "panels": []},
+        {
+            "holds": True,
+            "sentence": "They do.",
+            "panels": [
+                {
+                    "axis": "heads",
+                    "sizes": [2, 4],
+                    "label": "BLEU",
+                    "logarithmic": "x",
+                    "curves": {"one": [1.0]},  # and none for 4
+                }
+            ],
+        },
+    ],
+)
+def test_a_damaged_decision_of_another_claim_is_named_before_anything_is_measured(
+    tmp_path, damaged
+):
+    (tmp_path / "heads.json").write_text(json.dumps(damaged), "utf-8")
     with pytest.raises(RunFolderError, match=r"heads\.json must hold a measured claim"):
         check_claims(["convolution"], tmp_path, no_corpus, 1.0)
     assert not (tmp_path / "convolution.json").exists()

@@ -29,6 +29,37 @@ def test_it_is_read_as_it_was_written():
 
 
 @pytest.mark.parametrize(
+    "damage",
+    [
+        {"holds": "yes"},
+        {"holds": 1},
+        {"sentence": None},
+        {"panels": []},
+        {"panels": "n"},
+        {"sizes": [8, 16, 32]},
+        {"sizes": [8, "16"]},
+        {"axis": 8},
+        {"label": None},
+        {"logarithmic": "z"},
+        {"curves": {"one": [1.0]}},
+        {"curves": {"one": [1.0, "2.5"]}},
+        {"curves": [[1.0, 2.5]]},
+        {"margins": {"one": [0.1]}},
+        {"margins": {"one": [0.1, None]}},
+        {"margins": None},
+    ],
+)
+def test_damaged_numbers_are_refused(damage):
+    curve = SizeCurve("one", (1.0, 2.5), (0.1, 0.2))
+    plain = Checked(None, "Perhaps.", (SizePanel("n", (8, 16), (curve,), "seconds"),)).to_dict()
+    (name,) = damage
+    damaged = plain if name in plain else plain["panels"][0]
+    damaged.update(damage)
+    with pytest.raises((ValueError, TypeError, AttributeError)):
+        Checked.of(plain)
+
+
+@pytest.mark.parametrize(
     ("intervals", "decided"),
     [
         ([(0.1, 2.0), (0.5, 1.0)], True),

@@ -116,3 +116,15 @@ def test_validations_that_are_asked_for_have_their_part_of_the_budget(
         assert validations * 0.9 <= -(-system.steps // every) <= validations
     together = sum(one.seconds for one in plan.systems)
     assert together == pytest.approx(max(0.7 * budget - 3 * (6 + 22 * 2.5), 0.4 * budget), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    ["fast", "[]", "null", '{"slow": null}', '{"slow": "1"}', '{"slow": 0}', '{"slow": NaN}'],
+)
+def test_damaged_rates_are_refused_before_the_work(corpus, tmp_path, damaged):
+    (tmp_path / "rates.json").write_text(damaged, encoding="utf-8")
+    task = TableTask("tiny", COMMON, SYSTEMS, corpus, tmp_path, "time")
+    with pytest.raises(RunFolderError, match=r"rates\.json must hold the rates of systems"):
+        make_plan(task, 1_000.0, 1, lambda _: None)
+    assert not (tmp_path / "text").exists()
