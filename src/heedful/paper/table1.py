@@ -12,6 +12,7 @@ from heedful.paper.layer_kinds import GATES, KINDS, LayerSizes
 from heedful.paper.layer_times import LENGTHS, WIDTHS, Axis, LayerTimes, measure_layers
 from heedful.paper.longest_path import find_longest_path
 from heedful.paper.tables import Rows, markdown, write_table
+from heedful.runs.lock import only_writer
 from heedful.visualise.report_page import ReportPage
 from heedful.visualise.size_curves import SizeCurve, SizePanel, draw_size_curves
 
@@ -176,8 +177,18 @@ def make_table1(
     threads: int = 0,
     say: Callable[[str], object] = lambda _: None,
 ) -> Table1:
-    """Count, find paths, and time all layers, or go on with what `out` has; `budget`: seconds."""
+    """
+    Count, find paths, and time all layers, or go on with what `out` has; `budget`: seconds.
+
+    Raises `RunFolderError` where another process writes into `out`, or began it otherwise.
+    """
     make_folder(out)
+    with only_writer(out, "paper table1"):
+        return _make_table1(out, budget, threads, say)
+
+
+def _make_table1(out: Path, budget: float, threads: int, say: Callable[[str], object]) -> Table1:
+    """Make the table in a folder that is locked."""
     products = {name: count_products(name, COUNTED) for name in KINDS}
     paths = {
         name: (find_longest_path(name, PATHS, False), find_longest_path(name, PATHS, True))

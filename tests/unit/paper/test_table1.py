@@ -1,6 +1,10 @@
+import pytest
+
+from heedful.errors import RunFolderError
 from heedful.paper.dependent_products import CountedProducts
 from heedful.paper.layer_kinds import KINDS
-from heedful.paper.table1 import Table1
+from heedful.paper.table1 import Table1, make_table1
+from heedful.runs.lock import only_writer
 from tests.unit.paper.test_layer_times import times
 
 
@@ -25,3 +29,12 @@ def test_where_times_do_not_cross_that_is_said():
         "n = 512: self", "n = 128: self"
     )
     assert "recurrence is faster at every n" in table(power_n=3.0).conclusions[0]
+
+
+def test_only_one_process_makes_the_table_in_a_folder(tmp_path):
+    with (
+        only_writer(tmp_path, "paper table1"),
+        pytest.raises(RunFolderError, match=r"one writer at a time, but heedful paper table1 \("),
+    ):
+        make_table1(tmp_path, 1.0)
+    assert not (tmp_path / "times.json").exists()

@@ -17,6 +17,7 @@ from heedful.paper.systems.plan import Plan, describe
 from heedful.paper.systems.task import TableTask
 from heedful.paper.systems.training import PLAN, check_plans
 from heedful.paper.tables import markdown, write_table
+from heedful.runs.lock import only_writer
 from heedful.visualise.report_page import ReportPage
 from heedful.visualise.size_curves import draw_size_curves
 
@@ -46,15 +47,31 @@ def check_claims(
 
     Raises, before anything is measured, `SettingError` for an unknown name, `TextError` for a text
     that no claim can be decided by, `RunFolderError` if `out` has models of a named claim of
-    another text, budget or plan, or where `plan` has no plan of one.
+    another text, budget or plan, where `plan` has no plan of one, or where another process writes
+    into `out`.
     """
     if unknown := sorted({*names} - {*CLAIMS}):
         raise SettingError(
             f"NAME must be one of {', '.join(CLAIMS)}, but is {unknown[0]!r}; choose some."
         )
     make_folder(out)  # what cannot be written is said before the work
+    # The trainings of a claim lock a folder of their own below it.
+    with only_writer(out, "paper claims"):
+        return _check_claims(names, out, corpus, budget, plan, threads, say)
+
+
+def _check_claims(
+    names: Sequence[str],
+    out: Path,
+    corpus: Callable[[], TableCorpus],
+    budget: float,
+    plan: Path | None,
+    threads: int,
+    say: Callable[[str], None],
+) -> dict[str, Checked]:
+    """Decide claims in a folder that is locked."""
     for name in CLAIMS:
-        _kept(out, name, None)  # what cannot be read is, too
+        _kept(out, name, None)  # what cannot be read is said before the work, too
     chosen = {name: CLAIMS[name] for name in names or CLAIMS}
     text, trainings = _prepare(chosen, out, corpus, budget, plan, threads)
     found = {name: kept for name in chosen if (kept := _kept(out, name, text)) is not None}

@@ -32,7 +32,7 @@ def train_all(
     """
     task = task.narrowed()
     make_folder(task.out)
-    with only_writer(task.out, "heedful paper"):
+    with only_writer(task.out, "paper"):
         return _train_planned(_choose_plan(task, budget, plan, threads, say), task, say)
 
 

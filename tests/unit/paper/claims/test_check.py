@@ -6,6 +6,7 @@ import torch
 from heedful.errors import RunFolderError, SettingError, TextError
 from heedful.paper.claims.check import RESERVATION, check_claims, to_dict, to_markdown
 from heedful.paper.claims.statements import CLAIMS
+from heedful.runs.lock import LOCK, only_writer
 
 
 def no_corpus():
@@ -148,3 +149,14 @@ def test_a_short_test_is_refused_before_anything_is_measured(corpus, tmp_path):
 def test_a_budget_that_is_too_small_is_named_as_the_user_gave_it(corpus, tmp_path):
     with pytest.raises(SettingError, match=r"but is \d+ s; give at least \d+m"):
         check_claims(["mask", "scores"], tmp_path, lambda: corpus, 6.0, threads=1)
+
+
+def test_only_one_process_decides_claims_in_a_folder(tmp_path):
+    with (
+        only_writer(tmp_path, "paper claims"),
+        pytest.raises(RunFolderError, match=r"one writer at a time, but heedful paper claims \("),
+    ):
+        check_claims(["shift"], tmp_path, no_corpus, 1.0)
+    assert not (tmp_path / "shift.json").exists()
+    check_claims(["shift"], tmp_path, no_corpus, 1.0)  # and when it has ended another one may
+    assert not (tmp_path / LOCK).exists()
