@@ -36,6 +36,11 @@ class ScoreDifference:
         )
 
 
+def capital(sentence: str) -> str:
+    """Begin a sentence, which may begin with the title of a system, with a capital letter."""
+    return sentence[:1].upper() + sentence[1:]
+
+
 def markdown(rows: Sequence[Sequence[str]]) -> str:
     """Lay a table out."""
     lines = [f"| {' | '.join(row)} |" for row in rows]

@@ -1,6 +1,8 @@
 import json
 
-from heedful.paper.tables import ScoreDifference, markdown, write_table
+import pytest
+
+from heedful.paper.tables import ScoreDifference, capital, markdown, write_table
 
 
 def test_a_difference_is_said_only_where_there_is_one():
@@ -10,6 +12,13 @@ def test_a_difference_is_said_only_where_there_is_one():
     shown = ScoreDifference("A", "B", 0.5, (-0.1, 1.1), "BLEU").sentence
     assert "0.5 BLEU" in shown
     assert "do not show which is better" in shown
+
+
+@pytest.mark.parametrize(
+    ("sentence", "begun"), [("with BLEU.", "With BLEU."), ("GNMT is.", "GNMT is."), ("", "")]
+)
+def test_a_sentence_begins_with_a_capital_letter(sentence, begun):
+    assert capital(sentence) == begun
 
 
 def test_a_table_is_laid_out():

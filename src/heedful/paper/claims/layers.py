@@ -53,11 +53,12 @@ def check_batch_norm() -> Checked:
                 apart = (norm(x[:1]) - norm(x)[:1]).abs().max()
             differences[name].append(float(apart))
     holds = min(differences["batch norm"]) > 1e-2 and max(differences["layer norm"]) < 1e-5
+    most = max(differences["layer norm"])
+    apart = f"by at most {most:.0e}" if most else "not at all"
     return Checked(
         holds,
         "Beside other sentences a sentence's states change in training by up to "
-        f"{max(differences['batch norm']):.2f} with batch norm, and by at most "
-        f"{max(differences['layer norm']):.0e} with layer norm.",
+        f"{max(differences['batch norm']):.2f} with batch norm, and {apart} with layer norm.",
         (SizePanel("other sentences", others, _curves(differences), "largest difference"),),
     )
 
@@ -173,14 +174,16 @@ def check_parallel() -> Checked:
     curves = tuple(_timed(name, timed[:, n]) for n, name in enumerate(names))
     return Checked(
         growth["recurrent"] > times / 2 and growth["self-attention"] == growth["convolution"] == 1,
-        f"In sequences {times} times as long, {growth['recurrent']:.0f} times as many products of "
-        "a recurrent layer wait for each other, as its equations say, "
-        f"{growth['self-attention']:.0f} times as many of self-attention and "
-        f"{growth['convolution']:.0f} times as many of a convolution. The same "
-        f"{positions:,} positions then take "
+        f"In sequences {times} times as long, {_as_many(growth['recurrent'])} products of a "
+        "recurrent layer wait for each other, as its equations say, "
+        f"{_as_many(growth['self-attention'])} of self-attention and "
+        f"{_as_many(growth['convolution'])} of a convolution. The same {positions:,} positions "
+        "then take "
         + ", ".join(
             f"{one.value:.1f} ± {one.margin:.1f} times as long by {name}"
-            for name, one in zip(names, slower, strict=True)
+            for name, one in zip(
+                ("self-attention", "recurrence", "convolution"), slower, strict=True
+            )
         )
         + f" (this machine, {_ROUNDS} rounds, 95 % intervals). Self-attention multiplies more in "
         "longer sequences; how much waiting costs depends on how many products a machine computes "
@@ -195,6 +198,10 @@ def check_parallel() -> Checked:
             SizePanel("positions of a sequence", lengths, curves, "milliseconds"),
         ),
     )
+
+
+def _as_many(times: float) -> str:
+    return "as many" if times == 1 else f"{times:.0f} times as many"
 
 
 def _wide(batch: int, time: int) -> Tensor:

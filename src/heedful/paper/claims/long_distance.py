@@ -12,6 +12,7 @@ from heedful.paper.claims.repeated_name import DISTANCES, NAMES
 from heedful.paper.claims.statement import Checked
 from heedful.paper.claims.trainings import Trainings
 from heedful.paper.estimate import Estimate
+from heedful.paper.tables import capital
 from heedful.runs.run import Run
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.translation.aligner import segment_text
@@ -33,8 +34,10 @@ def check_long(trained: Trainings) -> Checked:
     loses = {name: fall.interval[0] > _KEPT for name, fall in falls.items()}
     first, *others = found
     sentences = [
-        f"{one.title}: {found[one.name][:, 0].mean():.2f} and {found[one.name][:, -1].mean():.2f}, "
-        f"which is {_said(falls[one.name])} less."
+        capital(
+            f"{one.title}: {found[one.name][:, 0].mean():.2f} and "
+            f"{found[one.name][:, -1].mean():.2f}, which is {_said(falls[one.name])} less."
+        )
         for one in LONG
     ]
     holds = None

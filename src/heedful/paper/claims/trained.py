@@ -31,7 +31,7 @@ from heedful.paper.estimate import Estimate
 from heedful.paper.systems.measured import CurvePoint
 from heedful.paper.systems.system import TableSystem
 from heedful.paper.systems.table2 import LEARNT, PUBLISHED
-from heedful.paper.tables import ScoreDifference
+from heedful.paper.tables import ScoreDifference, capital
 from heedful.translation.translator import Translator
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
@@ -362,7 +362,9 @@ def _named(
 
 def _said(apart: ScoreDifference) -> str:
     """Say how far one system is from another."""
-    return f"{apart.better} minus {apart.worse}: {apart.difference:+.1f} BLEU ({_interval(apart)})."
+    return capital(
+        f"{apart.better} minus {apart.worse}: {apart.difference:+.1f} BLEU ({_interval(apart)})."
+    )
 
 
 def _grown(growth: ScoreDifference) -> str:

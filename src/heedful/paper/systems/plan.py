@@ -29,6 +29,7 @@ from heedful.paper.estimate import is_positive
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.system import TableSystem, count_parameters
 from heedful.paper.systems.task import Equal, TableTask
+from heedful.paper.tables import capital
 from heedful.preparation.prepare import prepare
 from heedful.preparation.prepared_text import PreparedText
 
@@ -153,13 +154,14 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
         if system.after:
             rates[system.name] = rates[system.after] / system.slowdown
         elif system.name not in rates:
-            rate = alike.get(_but_for_seed(system))
-            rates[system.name] = rate or _rate(task, encoded[system.name], threads)
+            known = alike.get(_but_for_seed(system))
+            rates[system.name] = known or _rate(task, encoded[system.name], threads)
             with replacing_file(out / _RATES) as stream:
                 stream.write(json.dumps(rates, indent=1) + "\n")
         if not system.after:
             alike[_but_for_seed(system)] = rates[system.name]
-        say(f"{system.title}: {rates[system.name]:,.0f} target tokens a second in training")
+        rate = rates[system.name]
+        say(capital(f"{system.title}: {rate:,.0f} target tokens a second in training"))
     batches = {name: one.config.train.batch_tokens for name, one in encoded.items()}
     seconds = {name: tokens / rates[name] for name, tokens in batches.items()}
     steps = _share(task, seconds, budget, time.monotonic() - began)

@@ -8,6 +8,7 @@ from heedful.files import make_folder
 from heedful.paper.systems.measured import MeasuredSystem, train_and_measure
 from heedful.paper.systems.plan import Plan, describe, encode_all, make_plan
 from heedful.paper.systems.task import TableTask
+from heedful.paper.tables import capital
 from heedful.runs.lock import only_writer
 
 PLAN = "plan.json"
@@ -91,7 +92,7 @@ def _train_planned(plan: Plan, task: TableTask, say: Callable[[str], None]) -> l
     by_name = {one.name: one for one in plan.systems}
     for system in task.systems:
         if system.name in plan.left_out:
-            say(f"{system.title} is left out: the budget has no step for it")
+            say(capital(f"{system.title} is left out: the budget has no step for it"))
     systems = [system for system in task.systems if system.name not in plan.left_out]
     found = []
     for number, system in enumerate(systems, start=1):

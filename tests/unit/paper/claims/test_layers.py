@@ -19,9 +19,27 @@ def curves(checked):
 def test_only_batch_norm_depends_on_other_sentences(monkeypatch):
     checked = check_batch_norm()
     assert checked.holds
-    assert max(curves(checked)["layer norm"]) < 1e-6
+    most = max(curves(checked)["layer norm"])
+    assert most < 1e-6
+    said = f"by at most {most:.0e}" if most else "not at all"
+    assert f"with batch norm, and {said} with layer norm." in checked.sentence
     monkeypatch.setattr(layers, "BatchNorm", torch.nn.LayerNorm)
     assert not check_batch_norm().holds
+
+
+@pytest.mark.parametrize(
+    ("apart", "said"), [(0.0, "not at all"), (1e-7, "by at most 1e-07"), (2e-6, "by at most 2e-06")]
+)
+def test_how_much_layer_norm_depends_on_others_is_said(monkeypatch, apart, said):
+    class Shifted(torch.nn.Module):
+        def __init__(self, _width):
+            super().__init__()
+
+        def forward(self, x):
+            return torch.full_like(x, apart * (len(x) > 1), dtype=torch.float64)
+
+    monkeypatch.setattr(torch.nn, "LayerNorm", Shifted)
+    assert f"and {said} with layer norm." in check_batch_norm().sentence
 
 
 def test_gradients_vanish_without_residuals_and_norms():
@@ -67,3 +85,6 @@ def test_only_the_products_of_recurrence_wait_longer_in_longer_sequences():
     assert found["convolution"] == (1.0, 1.0, 1.0, 1.0)
     assert found["recurrent"][-1] >= 1024
     assert all(min(curve.margins) > 0 for curve in checked.panels[1].curves)
+    assert "as many of self-attention and as many of a convolution" in checked.sentence
+    assert "times as many of" not in checked.sentence
+    assert "times as long by recurrence, " in checked.sentence

@@ -86,6 +86,7 @@ def test_attention_is_needed_where_long_sentences_lose_most(trainings, blind, ho
     checked = check_attention(trainings({"attending": 8, "blind": blind}))
     assert checked.holds is holds
     assert checked.panels[0].sizes == (1, 2, 3, 6)
+    assert checked.sentence.startswith("Attending minus blind: +")
 
 
 @pytest.mark.parametrize(("last", "rising"), [(20.5, False), (24.0, True)])

@@ -80,11 +80,13 @@ def test_what_goes_on_from_another_is_left_out_without_a_step(corpus, tmp_path):
 def test_rates_are_measured_once(corpus, tmp_path):
     said = []
     for _ in range(2):
-        task = TableTask("tiny", COMMON, SYSTEMS[:1], corpus, tmp_path, "time")
+        systems = (SYSTEMS[0]._replace(title="lower case"),)
+        task = TableTask("tiny", COMMON, systems, corpus, tmp_path, "time")
         plan = make_plan(task, 100.0, 1, said.append)
         assert plan.systems[0].tokens_per_second > 100
         assert plan.systems[0].parameters > 1_000
     assert said[0] == said[1]
+    assert said[0].startswith("Lower case: ")
 
 
 def test_another_seed_takes_the_steps_of_the_first(corpus, tmp_path):
