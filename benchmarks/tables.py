@@ -129,13 +129,16 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None
 
 def _table1(out: Path) -> dict[str, Any]:
     """Count and time layers."""
-    table = make_table1(out, _BUDGETS["table1"], say=print)
+    table = make_table1(out, _BUDGETS["table1"], threads=_THREADS, say=print)
     table.draw(RESULTS / "table1.svg")
+    numbers = table.to_dict()
     return {
+        "count_heading": table.count_heading,
         "counts": table.count_rows,
+        "time_heading": table.time_heading,
         "times": table.time_rows,
         "rounds": len(table.times.rounds),
-        "conclusions": table.conclusions,
+        **{name: numbers[name] for name in ("threads", "layers", "crossings", "conclusions")},
     }
 
 
@@ -375,10 +378,13 @@ def body() -> str:
 
 
 def _layers(found: dict[str, Any]) -> str:
+    # a record made before headings were kept has neither
+    timed = f"Times of one sequence, {found['rounds']} rounds, 95 % intervals:"
     return "\n\n".join(
         [
+            *([found["count_heading"]] if "count_heading" in found else []),
             markdown(found["counts"]),
-            f"Times of one sequence, {found['rounds']} rounds, 95 % intervals:",
+            found.get("time_heading", timed),
             markdown(found["times"]),
             "![Time of a layer against length and width](table1.svg)",
             *found["conclusions"],

@@ -30,8 +30,9 @@ def table1(
     if as_json:
         typer.echo(json.dumps(table.to_dict(), indent=2, ensure_ascii=False))
         return
+    typer.echo(table.count_heading)
     echo_table(table.count_rows)
-    typer.echo(f"\nOne sequence, {len(table.times.rounds)} rounds, 95 % intervals")
+    typer.echo(f"\n{table.time_heading}")
     echo_table(table.time_rows)
     typer.echo()
     for conclusion in table.conclusions:

@@ -7,13 +7,15 @@ is kept as it ends, and a killed measurement goes on with the next one.
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
+from jaxtyping import Float
 
 from heedful.errors import RunFolderError
 from heedful.files import replacing_file
@@ -32,12 +34,24 @@ _FEWEST, _MOST = 3, 30
 _TIMING_SHARE = 0.8
 
 
+class Crossings(NamedTuple):
+    """Where the faster one of two layers becomes the slower one, along an axis."""
+
+    first_is_faster: bool
+    """At the smallest size."""
+    sizes: tuple[Estimate, ...]
+    """In ascending order; none if the same layer is faster at all sizes."""
+    rounds: int
+    """Rounds that agree on which is faster first and on the number of sizes."""
+
+
 @dataclass(frozen=True)
 class LayerTimes:
     """Seconds of the forward pass of each layer, one sequence at a time."""
 
     rounds: tuple[dict[str, float], ...]
     """Each round's seconds, by the points' keys."""
+    threads: int
 
     def estimate(self, name: str, axis: Axis, size: int) -> Estimate:
         """Give the mean of a point with its margin."""
@@ -52,22 +66,23 @@ class LayerTimes:
         ]
         return Estimate.of(slopes)
 
-    def ratios(self, first: str, second: str, axis: Axis) -> np.ndarray:
-        """Divide the mean times of two layers at all sizes of an axis."""
-        means = [
-            np.mean([self._seconds(each, name, axis) for each in self.rounds], axis=0)
-            for name in (first, second)
-        ]
-        return means[0] / means[1]
+    def crossings(self, first: str, second: str, axis: Axis) -> Crossings | None:
+        """
+        Find the sizes at which another layer becomes the faster one, between the measured ones.
 
-    def crossings(self, first: str, second: str, axis: Axis) -> list[float]:
-        """Find the sizes at which another layer becomes the faster one, between the measured."""
-        logs, sizes = np.log(self.ratios(first, second, axis)), np.log(_sizes(axis))
-        return [
-            float(np.exp(sizes[i] - logs[i] * (sizes[i + 1] - sizes[i]) / (logs[i + 1] - logs[i])))
-            for i in range(len(sizes) - 1)
-            if (logs[i] < 0) != (logs[i + 1] < 0)
-        ]
+        They are found in each round, and their means are those of the rounds that agree most. None
+        if no two rounds agree.
+        """
+        found = []
+        for each in self.rounds:
+            ratios = self._seconds(each, first, axis) / self._seconds(each, second, axis)
+            found.append((bool(ratios[0] < 1), _crossings(ratios, _sizes(axis))))
+        kinds = Counter((is_faster, len(sizes)) for is_faster, sizes in found)
+        (is_faster, count), agreeing = kinds.most_common(1)[0]
+        if agreeing == 1:
+            return None
+        alike = [sizes for faster, sizes in found if (faster, len(sizes)) == (is_faster, count)]
+        return Crossings(is_faster, tuple(map(Estimate.of, zip(*alike, strict=True))), agreeing)
 
     @staticmethod
     def _seconds(each: Mapping[str, float], name: str, axis: Axis) -> np.ndarray:
@@ -80,14 +95,15 @@ def measure_layers(
     """
     Time all layers in rounds, or go on with the rounds that a file has.
 
-    `kept`: the file. `budget`: in seconds; the first round decides how many rounds fit.
+    `kept`: the file. `budget`: in seconds; the first round decides how many rounds fit. `threads`:
+    as many as torch has if 0.
 
     Raises `RunFolderError` where the file has something else, or another budget's rounds.
     """
-    state = _read(kept, budget, threads)
     before = torch.get_num_threads()
-    if threads:
-        torch.set_num_threads(threads)
+    threads = threads or before
+    state = _read(kept, budget, threads)
+    torch.set_num_threads(threads)
     try:
         while state["planned"] is None or len(state["rounds"]) < state["planned"]:
             began = time.perf_counter()
@@ -100,7 +116,7 @@ def measure_layers(
                 stream.write(json.dumps(state, indent=1) + "\n")
     finally:
         torch.set_num_threads(before)
-    return LayerTimes(tuple(state["rounds"]))
+    return LayerTimes(tuple(state["rounds"]), threads)
 
 
 def points() -> list[tuple[str, Axis, int, LayerSizes]]:
@@ -156,6 +172,16 @@ def _read(kept: Path, budget: float, threads: int) -> dict[str, Any]:
             "the file."
         )
     return state
+
+
+def _crossings(ratios: Float[np.ndarray, " size"], measured: Sequence[int]) -> list[float]:
+    """Find the sizes at which a ratio passes 1, on straight lines between logarithms."""
+    logs, sizes = np.log(ratios), np.log(measured)
+    return [
+        float(np.exp(sizes[i] - logs[i] * (sizes[i + 1] - sizes[i]) / (logs[i + 1] - logs[i])))
+        for i in range(len(sizes) - 1)
+        if (logs[i] < 0) != (logs[i + 1] < 0)
+    ]
 
 
 def _sizes(axis: Axis) -> Sequence[int]:

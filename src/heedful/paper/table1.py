@@ -9,7 +9,13 @@ from heedful.files import make_folder
 from heedful.machine.devices import describe_machine
 from heedful.paper.dependent_products import CountedProducts, count_products
 from heedful.paper.layer_kinds import GATES, KINDS, LayerSizes
-from heedful.paper.layer_times import LENGTHS, WIDTHS, Axis, LayerTimes, measure_layers
+from heedful.paper.layer_times import (
+    LENGTHS,
+    WIDTHS,
+    Axis,
+    LayerTimes,
+    measure_layers,
+)
 from heedful.paper.longest_path import find_longest_path
 from heedful.paper.tables import Rows, markdown, write_table
 from heedful.runs.lock import only_writer
@@ -20,6 +26,9 @@ COUNTED = LayerSizes(n=512, d=512, k=3, r=16)
 """Sizes at which costs are counted."""
 PATHS = LayerSizes(n=32, d=4, k=3, r=8)
 """Sizes at which the longest paths are found."""
+_AXES: tuple[tuple[Axis, tuple[int, ...]], ...] = (("n", LENGTHS), ("d", WIDTHS))
+_COMPARED = ("self-attention", "recurrent")
+"""The layers whose crossings are found."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,24 @@ class Table1:
     """Found by gradients at the sizes of `PATHS`: both sides read, and earlier positions alone."""
     times: LayerTimes
     machine: dict[str, Any]
+
+    @property
+    def count_heading(self) -> str:
+        """What `count_rows` has, and at which sizes."""
+        sizes = f"n = {COUNTED.n}, d = {COUNTED.d}, k = {COUNTED.k}, r = {COUNTED.r}"
+        return (
+            f"Multiply-adds of a layer at {sizes}; sequential steps are products that wait for "
+            "each other:"
+        )
+
+    @property
+    def time_heading(self) -> str:
+        """What `time_rows` has, and how it was measured."""
+        threads = f"{self.times.threads} thread" + "s" * (self.times.threads != 1)
+        return (
+            f"Times of one sequence with k = {LayerSizes.k}, r = {LayerSizes.r} and {threads}, "
+            f"{len(self.times.rounds)} rounds, 95 % intervals:"
+        )
 
     @property
     def count_rows(self) -> Rows:
@@ -69,10 +96,9 @@ class Table1:
                 "power of d",
             )
         ]
-        axes: tuple[tuple[Axis, tuple[int, ...]], ...] = (("n", LENGTHS), ("d", WIDTHS))
         for name in KINDS:
             cells = []
-            for axis, sizes in axes:
+            for axis, sizes in _AXES:
                 for size in (sizes[0], sizes[-1]):
                     found = self.times.estimate(name, axis, size)
                     cells.append(f"{1000 * found.value:.2f} ± {1000 * found.margin:.2f}")
@@ -85,6 +111,8 @@ class Table1:
     def conclusions(self) -> list[str]:
         """What may be concluded, and what not."""
         n, d = LENGTHS[len(LENGTHS) // 2], WIDTHS[len(WIDTHS) // 2]
+        attention = self.products["self-attention"]
+        restricted = self.products["restricted self-attention"]
         more = GATES["lstm"] - 2  # an LSTM's products less attention's projections, in d² a word
         return [
             "By the published costs a self-attention layer is cheaper than a recurrent one while n "
@@ -96,6 +124,11 @@ class Table1:
             "multiply-adds. The powers are fitted to the three largest sizes; they are those of "
             "this machine's kernels, one sequence at a time, and differ from the published orders: "
             "the projections, and the time of reading the weights, have powers of their own.",
+            "Counted steps are products of which each needs the result of the one before: "
+            f"{attention.chain} of self-attention (projections, scores, mixing, output) stand "
+            f"beside a published {KINDS['self-attention'].sequential}. Restricted self-attention "
+            f"is computed in blocks, which multiply more ({restricted.multiply_adds:.3g}) than the "
+            f"band of the formula ({KINDS['restricted self-attention'].exact(COUNTED):.3g}).",
             f"Paths were found in stacks with n = {PATHS.n}, k = {PATHS.k} and r = {PATHS.r}, "
             "where both sides are read / where only earlier positions are.",
         ]
@@ -103,24 +136,25 @@ class Table1:
     def _faster(self, axis: Axis) -> str:
         """Say where self-attention is faster than recurrence."""
         sizes = LENGTHS if axis == "n" else WIDTHS
-        ratios = self.times.ratios("self-attention", "recurrent", axis)
-        crossings = self.times.crossings("self-attention", "recurrent", axis)
-        if not crossings:
-            faster = "self-attention" if ratios[0] < 1 else "recurrence"
-            return f"{faster} is faster at every {axis} from {sizes[0]:,} to {sizes[-1]:,}"
-        where = " and ".join(f"{axis} = {crossing:,.0f}" for crossing in crossings)
-        first = "self-attention" if ratios[0] < 1 else "recurrence"
-        return f"their times cross at {where}, and {first} is faster below the first"
+        found, rounds = self.times.crossings(*_COMPARED, axis), len(self.times.rounds)
+        if found is None:
+            return "no two rounds agree on where their times cross"
+        first = "self-attention" if found.first_is_faster else "recurrence"
+        agreeing = "" if found.rounds == rounds else f" in {found.rounds} of {rounds} rounds"
+        if not found.sizes:
+            return f"{first} is faster at every {axis} from {sizes[0]:,} to {sizes[-1]:,}{agreeing}"
+        where = " and ".join(
+            f"{axis} = {one.value:,.0f} ± {one.margin:,.0f}" for one in found.sizes
+        )
+        return f"their times cross at {where}{agreeing}, and {first} is faster below the first"
 
     def to_markdown(self) -> str:
         """Lay it out as a page."""
-        sizes = f"n = {COUNTED.n}, d = {COUNTED.d}, k = {COUNTED.k}, r = {COUNTED.r}"
         parts = [
             "# Table 1",
-            f"Multiply-adds of a layer at {sizes}; sequential steps are products that wait for "
-            "each other:",
+            self.count_heading,
             markdown(self.count_rows),
-            f"Times of one sequence, {len(self.times.rounds)} rounds, 95 % intervals:",
+            self.time_heading,
             markdown(self.time_rows),
             *self.conclusions,
         ]
@@ -144,16 +178,28 @@ class Table1:
                 }
                 for name, kind in KINDS.items()
             ],
+            "crossings": {axis: self._crossings(axis) for axis, _ in _AXES},
             "rounds": list(self.times.rounds),
+            "threads": self.times.threads,
             "machine": self.machine,
             "conclusions": self.conclusions,
         }
 
+    def _crossings(self, axis: Axis) -> dict[str, Any] | None:
+        """Convert the crossings of self-attention and recurrence to plain values."""
+        found = self.times.crossings(*_COMPARED, axis)
+        if found is None:
+            return None
+        return {
+            "faster_below": _COMPARED[0 if found.first_is_faster else 1],
+            "sizes": [one._asdict() for one in found.sizes],
+            "rounds": found.rounds,
+        }
+
     def draw(self, out: Path) -> None:
         """Draw time against n and against d."""
-        axes: tuple[tuple[Axis, tuple[int, ...]], ...] = (("n", LENGTHS), ("d", WIDTHS))
         panels = []
-        for axis, sizes in axes:
+        for axis, sizes in _AXES:
             curves = []
             for name in KINDS:
                 found = [self.times.estimate(name, axis, size) for size in sizes]

@@ -17,7 +17,12 @@ def times(power_n=2.0, power_d=1.0, unit=1e-6, rounds=3):
         power = {"n": power_n if name == "self-attention" else 1.0, "d": power_d}[axis]
         scale = 700.0 if axis == "n" and name != "self-attention" else 1.0
         found[f"{name}, {axis}={size}"] = scale * unit * size**power
-    return LayerTimes(tuple(found for _ in range(rounds)))
+    return LayerTimes(tuple(found for _ in range(rounds)), 1)
+
+
+def unlike(*powers):
+    """Rounds in each of which the times of self-attention grow by another power of n."""
+    return LayerTimes(tuple(times(power).rounds[0] for power in powers), 2)
 
 
 def test_powers_and_crossovers_are_those_of_the_times():
@@ -25,11 +30,27 @@ def test_powers_and_crossovers_are_those_of_the_times():
     assert found.exponent("self-attention", "n").value == pytest.approx(2)
     assert found.exponent("recurrent", "n").value == pytest.approx(1)
     assert found.exponent("recurrent", "d").value == pytest.approx(1)
-    assert found.crossings("self-attention", "recurrent", "n") == [pytest.approx(700)]
-    assert found.crossings("recurrent", "self-attention", "n") == [pytest.approx(700)]
-    assert found.crossings("self-attention", "recurrent", "d") == []
-    np.testing.assert_allclose(found.ratios("recurrent", "self-attention", "d"), 1)
+    is_faster, ((size, margin),), rounds = found.crossings("self-attention", "recurrent", "n")
+    assert (is_faster, size, margin, rounds) == (True, pytest.approx(700), pytest.approx(0), 3)
+    is_faster, ((size, _),), _ = found.crossings("recurrent", "self-attention", "n")
+    assert (is_faster, size) == (False, pytest.approx(700))
+    assert found.crossings("self-attention", "recurrent", "d") == (False, (), 3)
     assert found.estimate("recurrent", "n", LENGTHS[0]).margin == pytest.approx(0)
+
+
+def test_crossings_have_an_interval_over_the_rounds():
+    found = unlike(1.9, 2.0, 2.1)
+    each = [700 ** (1 / (power - 1)) for power in (1.9, 2.0, 2.1)]  # where n ** power = 700 n
+    (crossing,) = found.crossings("self-attention", "recurrent", "n").sizes
+    assert crossing.value == pytest.approx(np.mean(each))
+    assert crossing.margin == pytest.approx(4.303 * np.std(each, ddof=1) / 3**0.5)
+
+
+def test_crossings_are_those_of_the_rounds_that_agree():
+    found = unlike(2.0, 1.0, 2.0).crossings("self-attention", "recurrent", "n")
+    assert (found.first_is_faster, found.rounds) == (True, 2)
+    assert [one.value for one in found.sizes] == [pytest.approx(700)]
+    assert unlike(2.0, 1.0, 3.0).crossings("self-attention", "recurrent", "n") is None
 
 
 def test_a_killed_measurement_goes_on(tmp_path, monkeypatch):
@@ -45,8 +66,11 @@ def test_a_killed_measurement_goes_on(tmp_path, monkeypatch):
     again = measure_layers(kept, 0.001, 1)
     assert again.rounds[:2] == first.rounds[:2]
     assert len(again.rounds) == 3
+    assert first.threads == again.threads == 1
     with pytest.raises(RunFolderError, match="another budget"):
         measure_layers(kept, 0.002, 1)
+    with pytest.raises(RunFolderError, match="of other threads"):
+        measure_layers(kept, 0.001, 2)
     kept.write_text("[]", "utf-8")
     with pytest.raises(RunFolderError, match="cannot be read"):
         measure_layers(kept, 0.001, 1)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from heedful.errors import RunFolderError
@@ -5,7 +7,7 @@ from heedful.paper.dependent_products import CountedProducts
 from heedful.paper.layer_kinds import KINDS
 from heedful.paper.table1 import Table1, make_table1
 from heedful.runs.lock import only_writer
-from tests.unit.paper.test_layer_times import times
+from tests.unit.paper.test_layer_times import times, unlike
 
 
 def table(**changed):
@@ -16,9 +18,19 @@ def table(**changed):
 def test_the_page_has_formulas_counts_and_times(tmp_path):
     page = table().to_markdown()
     assert "| self-attention | n² · d | 1.34e+08 | 8.05e+08 | 1e+03 | 1 | 4 |" in page
-    assert "their times cross at n = 700, and self-attention is faster below the first" in page
+    assert "times cross at n = 700 ± 0, and self-attention is faster below the first" in page
+    assert "Multiply-adds of a layer at n = 512, d = 512, k = 3, r = 16; " in page
+    assert "Times of one sequence with k = 3, r = 32 and 1 thread, 3 rounds, 95 % " in page
+    assert "4 of self-attention (projections, scores, mixing, output) stand beside a " in page
+    assert "multiply more (1e+03) than the band of the formula (5.46e+08)" in page
     assert "2.00 ± 0.00" in page
-    assert table().to_dict()["layers"][0]["powers"]["n"]["value"] > 1.99
+    numbers = table().to_dict()
+    assert numbers["layers"][0]["powers"]["n"]["value"] > 1.99
+    (crossing,) = numbers["crossings"]["n"].pop("sizes")
+    assert numbers["crossings"]["n"] == {"faster_below": "self-attention", "rounds": 3}
+    assert crossing == {"value": pytest.approx(700), "margin": pytest.approx(0)}
+    assert numbers["crossings"]["d"]["sizes"] == []
+    assert numbers["threads"] == 1
     table().draw(tmp_path / "table1.svg")
     assert "restricted self-attention" in (tmp_path / "table1.svg").read_text("utf-8")
 
@@ -29,6 +41,17 @@ def test_where_times_do_not_cross_that_is_said():
         "n = 512: self", "n = 128: self"
     )
     assert "recurrence is faster at every n" in table(power_n=3.0).conclusions[0]
+
+
+def test_rounds_that_do_not_agree_on_crossings_are_counted():
+    found = replace(table(), times=unlike(2.0, 1.0, 2.0)).conclusions[0]
+    assert "n = 700 ± 0 in 2 of 3 rounds, and self-attention" in found
+    found = replace(table(), times=unlike(1.0, 2.0, 1.0)).conclusions[0]
+    assert "self-attention is faster at every n from 128 to 2,048 in 2 of 3 rounds" in found
+    none = replace(table(), times=unlike(2.0, 1.0, 3.0))
+    assert "no two rounds agree on where their times cross" in none.conclusions[0]
+    assert none.to_dict()["crossings"]["n"] is None
+    assert "and 2 threads, 3 rounds" in none.to_markdown()
 
 
 def test_only_one_process_makes_the_table_in_a_folder(tmp_path):
