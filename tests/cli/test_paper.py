@@ -261,6 +261,7 @@ def test_table_1_is_counted_timed_and_kept(heedful_cli, tmp_path):
     assert attention["paths"] == [1, 1]
     assert recurrent["sequential"] >= 512
     assert len(found["rounds"]) == 3
+    assert done.stderr.splitlines()[-1].endswith("because 3 rounds are the fewest.")
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"table1.md", "table1.json", "table1.png", "times.json"}
     again = heedful_cli(*command, "--json")

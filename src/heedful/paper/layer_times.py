@@ -30,7 +30,9 @@ WIDTHS = (64, 128, 256, 512, 1024)
 """Sizes along the two axes; the other size is the middle of its own."""
 FITTED = 3
 """Largest sizes that an exponent is fitted to: below them the time of starting a product shows."""
-_FEWEST, _MOST = 3, 30
+FEWEST = 3
+"""Rounds that are timed whatever the budget: fewer have hardly an interval."""
+_MOST = 30
 _TIMING_SHARE = 0.8
 
 
@@ -110,7 +112,7 @@ def measure_layers(
             state["rounds"].append(_round())
             if state["planned"] is None:
                 fitting = _TIMING_SHARE * budget / (time.perf_counter() - began)
-                state["planned"] = min(max(int(fitting), _FEWEST), _MOST)
+                state["planned"] = min(max(int(fitting), FEWEST), _MOST)
             say(f"round {len(state['rounds'])} of {state['planned']}")
             with replacing_file(kept) as stream:
                 stream.write(json.dumps(state, indent=1) + "\n")
@@ -152,7 +154,7 @@ def _read(kept: Path, budget: float, threads: int) -> dict[str, Any]:
         state: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
         keys = {_key(name, axis, size) for name, axis, size, _ in points()}
         planned, rounds = state["planned"], state["rounds"]
-        if type(planned) is not int or not _FEWEST <= planned <= _MOST:
+        if type(planned) is not int or not FEWEST <= planned <= _MOST:
             raise ValueError(f"{planned!r} rounds are planned")
         if type(rounds) is not list or len(rounds) > planned:
             raise ValueError(f"its rounds are no list of at most {planned}")

@@ -1,8 +1,10 @@
+import re
 from dataclasses import replace
 
 import pytest
 
 from heedful.errors import RunFolderError
+from heedful.paper import table1
 from heedful.paper.dependent_products import CountedProducts
 from heedful.paper.layer_kinds import KINDS
 from heedful.paper.table1 import Table1, make_table1
@@ -52,6 +54,21 @@ def test_rounds_that_do_not_agree_on_crossings_are_counted():
     assert "no two rounds agree on where their times cross" in none.conclusions[0]
     assert none.to_dict()["crossings"]["n"] is None
     assert "and 2 threads, 3 rounds" in none.to_markdown()
+
+
+@pytest.mark.parametrize(
+    ("budget", "rounds", "said"),
+    [
+        (0.01, 3, r"This took \d+\.\d s, more than .* 0\.01 s, because 3 rounds are the fewest\."),
+        (0.01, 4, r"This took \d+\.\d s, more than the budget of 0\.01 s\."),
+        (1e6, 3, "costs are counted and paths are found"),  # nothing more
+    ],
+)
+def test_a_budget_that_was_exceeded_is_said(tmp_path, monkeypatch, budget, rounds, said):
+    monkeypatch.setattr(table1, "measure_layers", lambda *_: times(rounds=rounds))
+    lines = []
+    make_table1(tmp_path, budget, say=lines.append)
+    assert re.fullmatch(said, lines[-1])
 
 
 def test_only_one_process_makes_the_table_in_a_folder(tmp_path):
