@@ -21,7 +21,7 @@ PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,search/%.py,beam length settings stopping))
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check pytest format bench bench-speed bench-speed-avx2 bench-serving bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-sequences bench-tables figures peers docs screenshots wheel reading-path clean
+.PHONY: help quickstart test test-gpu check pytest format bench bench-speed bench-speed-avx2 bench-serving bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-sequences bench-tables figures peers docs screenshots wheel reading-path clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -45,24 +45,28 @@ check: $(VENV)/.for-work ## style, docstrings, types, import contracts
 # of one file stay together, so that they share fixtures.
 # In alphabetical order files that train come before tests/unit, so that none is left for the end.
 # Bytecode is kept, whatever the environment says: else every process of a test compiles all.
-# What a checkout compiles for itself is compiled before, once.
+# What a checkout compiles for itself is compiled before, once. A GPU is hidden: what computes there
+# has tests of its own.
 pytest: $(VENV)/.for-work ## run the tests alone
 	@$(PYTHON) -m heedful info > /dev/null
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
+	PYTHONDONTWRITEBYTECODE= CUDA_VISIBLE_DEVICES= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
 	    --numprocesses 3 --dist loadfile --no-loadscope-reorder \
-	    -m "not soak" --ignore tests/soak
+	    -m "not soak" --ignore tests/soak --ignore tests/gpu
+
+test-gpu: $(VENV)/.for-work ## run the tests of what computes on a GPU, where there is one
+	OMP_NUM_THREADS=1 $(PYTHON) -m pytest --numprocesses 3 --dist loadfile tests/gpu
 
 # Long-running tests; the target is there once the folder is. What measures a server runs alone.
 ifneq ($(SOAK),)
 .PHONY: soak
 soak: $(VENV)/.for-work ## run the long tests
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
+	PYTHONDONTWRITEBYTECODE= CUDA_VISIBLE_DEVICES= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
 	    --numprocesses 2 --dist loadfile \
 	    --ignore tests/soak/test_serving.py tests/soak
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
+	PYTHONDONTWRITEBYTECODE= CUDA_VISIBLE_DEVICES= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
 	    --numprocesses 2 --dist loadfile --no-loadscope-reorder \
-	    -m "soak or hypothesis" --hypothesis-profile soak --ignore tests/soak
-	PYTHONDONTWRITEBYTECODE= $(PYTHON) -m pytest tests/soak/test_serving.py
+	    -m "soak or hypothesis" --hypothesis-profile soak --ignore tests/soak --ignore tests/gpu
+	PYTHONDONTWRITEBYTECODE= CUDA_VISIBLE_DEVICES= $(PYTHON) -m pytest tests/soak/test_serving.py
 endif
 
 bench: $(VENV)/.for-use ## time the quickstart and a preparation, then train multi30k and score it (an hour)

@@ -6,6 +6,7 @@ while subwords are trained, in the middle of steps, while a checkpoint is being 
 and at a dozen random moments: tests/soak/test_kills.py.
 """
 
+import json
 import os
 import shutil
 import signal
@@ -13,7 +14,7 @@ import time
 
 import pytest
 
-from tests.support.commands import train_arguments
+from tests.support.commands import refused, train_arguments, train_run
 
 LAST = "step-00000030"
 
@@ -133,8 +134,6 @@ def test_a_signal_ends_with_a_checkpoint_and_the_rest_is_the_same(
 
 
 def test_the_log_of_a_killed_run_has_every_step_once(zygote, text, tmp_path):
-    import json
-
     out = tmp_path / "run"
     out.mkdir()
     settings = ("train.steps=30", "train.checkpoint_steps=3", "train.validate_steps=3")
@@ -145,3 +144,14 @@ def test_the_log_of_a_killed_run_has_every_step_once(zygote, text, tmp_path):
     lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     validated = [line["step"] for line in lines if "bleu" in line]
     assert validated == list(range(3, 31, 3))
+
+
+def test_a_run_goes_on_in_another_precision_only_if_that_is_asked_for(heedful_cli, text, tmp_path):
+    out = tmp_path / "run"
+    few = ("train.steps=3", "train.batch_tokens=192")
+    train_run(heedful_cli, text, out, *few, "train.precision=fp32")
+    words = [*train_arguments(text, out, *few, "train.precision=bf16", "train.steps=5"), "--resume"]
+    refused(heedful_cli(*words), "train.precision was 'fp32'", "add --allow-inexact-resume")
+    done = heedful_cli(*words, "--allow-inexact-resume")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((out / "config.json").read_text())["choices"]["precision"] == "bf16"

@@ -30,6 +30,9 @@ def resolve_device(name: str) -> torch.device:
             f"the device {name} must exist, but torch finds {there} on this machine; choose "
             "--device cpu or auto, or see `heedful info`."
         )
+    # cuDNN's attention is prepared anew for every shape, which takes longer than it saves: batches
+    # of a training, and steps of a search, are hardly ever of one shape
+    torch.backends.cuda.enable_cudnn_sdp(False)
     return torch.device("cuda", index)
 
 

@@ -188,6 +188,8 @@ class MixedPrecisionOptimizer:
         """
         if not self.has_working_copy:
             return
+        if self._accumulate_at_once():
+            return
         for master, parameter in zip(self.masters, self.model_parameters, strict=True):
             if parameter.grad is None:
                 continue
@@ -198,6 +200,23 @@ class MixedPrecisionOptimizer:
                 master.grad = gradient
             else:
                 master.grad += gradient
+
+    def _accumulate_at_once(self) -> bool:
+        """Convert the first gradients of a step together, on a GPU: in one kernel, not in each."""
+        given = [
+            (master, parameter.grad)
+            for master, parameter in zip(self.masters, self.model_parameters, strict=True)
+            if parameter.grad is not None
+        ]
+        if not given or any(one.is_cpu or one.grad is not None for one, _ in given):
+            return False
+        sums = [torch.empty_like(master) for master, _ in given]
+        torch._foreach_copy_(sums, [gradient for _, gradient in given])
+        for (master, _), total in zip(given, sums, strict=True):
+            master.grad = total
+        for parameter in self.model_parameters:
+            parameter.grad = None
+        return True
 
     def gradient_norm(self) -> float:
         """

@@ -258,7 +258,8 @@ def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
     if other:
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} with the settings it was begun with, "
-            f"but {'; '.join(other)}. Use the same settings, or start a new run with another --out."
+            f"but {'; '.join(other)}. Use the same settings, or start a new run with another --out"
+            f"{_or_inexactly(folder, setup)}."
         )
     began = read_corpus(folder)
     if _without_names(files) != _without_names(began):
@@ -272,6 +273,14 @@ def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
             f"--resume must continue the run in {folder.path} with the validation text it was "
             f"begun with, but {changed} has changed since. Give the same, or start a new run."
         )
+
+
+def _or_inexactly(folder: RunFolder, setup: TrainingSetup) -> str:
+    """Name the option that allows the changes, if they are of the machine alone."""
+    may_change = _may_change(setup.config) | _OF_THE_MACHINE
+    old, new = flat_settings(read_settings(folder)), flat_settings(setup.config)
+    allows = not _changed(old, new, may_change)
+    return ", or add --allow-inexact-resume to go on with small differences" if allows else ""
 
 
 def check_continues(
@@ -399,7 +408,8 @@ def resumed_settings(folder: RunFolder, setup: TrainingSetup, ranks: RankGroup) 
         for name, value in now.items()
         if getattr(began, name) and getattr(began, name) != value
     ]
-    if not other:
+    before, asked = flat_settings(read_settings(folder)), flat_settings(setup.config)
+    if not other and all(before[name] == asked[name] for name in _OF_THE_MACHINE):
         return began
     if not setup.allow_inexact:
         raise RunFolderError(

@@ -194,7 +194,7 @@ class Trainer:
             for part in self.objective.parts(self.model, batch, rows, step):
                 part.loss.backward()
                 self.optimizer.accumulate_gradients()
-                totals = totals.plus(part.sums)
+                totals = totals.plus(part.read_sums())
                 self._has_penalty |= part.has_penalty
                 del part  # the next one needs the memory
             del batch

@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
 def test_shares_are_of_the_whole_and_the_model_stays_as_it_was(tmp_path, precision, family):
     settings = [f"model.{side}={family}" for side in ("encoder", "decoder")]
     run = make_random_run(tmp_path, load_config("tiny", settings), 100)
-    translator = Translator.load(run.folder.path, precision=precision)
+    translator = Translator.load(run.folder.path, device="cpu", precision=precision)
     lines, options = random_lines(100, 6, 5), SearchOptions(max_length="4")
     before = [one.tokens for one in translator.translate(lines, options)]
     found = profile_search(translator.model, lambda: translator.translate(lines, options))
@@ -35,7 +35,7 @@ def test_shares_are_of_the_whole_and_the_model_stays_as_it_was(tmp_path, precisi
 
 
 def test_products_are_made_again_as_often_as_the_search_made_them(folder, monkeypatch):
-    translator = Translator.load(folder, precision="fp32")
+    translator = Translator.load(folder, device="cpu", precision="fp32")
     called = {}
 
     def seconds(products, rows):
@@ -59,7 +59,7 @@ def test_products_are_made_again_as_often_as_the_search_made_them(folder, monkey
 
 
 def test_a_prepared_product_is_that_of_the_layer(folder):
-    translator = Translator.load(folder, precision="int8")
+    translator = Translator.load(folder, device="cpu", precision="int8")
     linear = translator.model.output.linear
     call = search_profile._call(linear, 3)
     call()
@@ -72,7 +72,7 @@ def test_a_prepared_product_is_that_of_the_layer(folder):
 )
 def test_products_of_a_model_that_is_compiled_in_part_are_left_out(tmp_path, setting):
     run = make_random_run(tmp_path, load_config("tiny", [setting]), 100)
-    translator = Translator.load(run.folder.path, precision="fp32")
+    translator = Translator.load(run.folder.path, device="cpu", precision="fp32")
     found = profile_search(
         translator.model,
         lambda: translator.translate(random_lines(100, 6, 2), SearchOptions(max_length="2")),

@@ -47,6 +47,7 @@ class RecurrentLayer(nn.Module):
         self.rnn: nn.RNNBase = CELLS[cell](
             inputs, width, batch_first=True, bidirectional=bidirectional, **projected
         )
+        self._pointers: list[int] = []  # of weights that lie where cuDNN wants them
 
     def forward(
         self, x: Float[Tensor, "batch time inputs"], mask: Bool[Tensor, "batch time"]
@@ -78,13 +79,16 @@ class RecurrentLayer(nn.Module):
         if first is not None and order is not None:
             state = tuple(part[order] for part in first)
         projects = self.state_width != self.width  # which torch does step by step too, and warns
-        if data.device.type == "cpu" and (torch.is_grad_enabled() or projects):
+        on_cpu, learns = data.device.type == "cpu", torch.is_grad_enabled()
+        # cuDNN has gradients in training mode only
+        if (on_cpu and (learns or projects)) or (learns and not self.training):
             suffixes = ("", "_reverse") if self.rnn.bidirectional else ("",)
             runs = [self._run_steps(data, sizes.tolist(), state, suffix) for suffix in suffixes]
             out = torch.cat([run[0] for run in runs], dim=1)
             lasts = [run[1] for run in runs]
         else:
             ways = 2 if self.rnn.bidirectional else 1
+            self._flatten(data)
             given = tuple(part.expand(ways, *part.shape).contiguous() for part in state)
             out, last, *_ = self.rnn(
                 PackedSequence(data, sizes), given if len(given) > 1 else given[0]
@@ -94,6 +98,33 @@ class RecurrentLayer(nn.Module):
         if back is not None:
             lasts = [tuple(part[back] for part in last) for last in lasts]
         return packed._replace(data=out), lasts
+
+    def _flatten(self, data: Tensor) -> None:
+        """
+        Put the weights one after the other in memory, where cuDNN wants them, if they are not.
+
+        `torch.nn.RNNBase.flatten_parameters` does so when a module is moved, but not in bf16, and
+        not when an optimizer exchanges the data of its weights.
+        """
+        if data.device.type != "cuda":
+            return
+        weights = [getattr(self.rnn, name) for name in self.rnn._flat_weights_names]
+        if [weight.data_ptr() for weight in weights] == self._pointers:
+            return
+        modes = {"lstm": 2, "gru": 3, "rnn": 1}  # cuDNN's; 1 is the tanh of a plain cell
+        with torch.no_grad():
+            torch._cudnn_rnn_flatten_weight(
+                weights,
+                5 if self.rnn.proj_size else 4,
+                self.rnn.input_size,
+                modes[self.cell],
+                self.width,
+                self.rnn.proj_size,
+                1,
+                True,
+                self.rnn.bidirectional,
+            )
+        self._pointers = [weight.data_ptr() for weight in weights]
 
     def _run_steps(
         self, data: Tensor, sizes: list[int], first: CellState, suffix: str

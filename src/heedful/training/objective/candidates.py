@@ -164,7 +164,7 @@ class CandidateObjective(ABC):
             table.index_put(where, torch.ones_like(flat)).bool(),
         )
         sums = StepTotals(loss=losses.value, figure=losses.figure, pairs=float(len(rows)))
-        return LossPart(losses.loss, sums)
+        return LossPart(losses.loss, lambda: sums)
 
 
 def candidate_log_probabilities(

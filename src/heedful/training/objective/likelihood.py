@@ -5,7 +5,7 @@ An objective gives the losses of a micro-batch one after the other; the trainer 
 through each before it asks for the next, so only one graph is in memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor
@@ -22,8 +22,12 @@ class LossPart(NamedTuple):
 
     loss: Tensor
     """A sum, to go backwards from."""
-    sums: StepTotals
-    """What it adds to the sums of the step, tokens and places apart."""
+    read_sums: Callable[[], StepTotals]
+    """
+    Read what it adds to the sums of the step, tokens and places apart.
+
+    After the backward pass: a GPU that is asked for a number ends all it has begun.
+    """
     has_penalty: bool = False
     """Whether the model has one (`Seq2Seq.penalty`)."""
 
@@ -72,10 +76,15 @@ class Likelihood:
         )
         if self.weight != 1.0:
             loss = self.weight * loss
-        sums = StepTotals(float(loss.detach()), float(nll))
+        found = loss.detach()
         penalty = model.penalty()
-        if penalty is not None:  # a mean over tokens beside a sum over them
-            penalty = penalty.float() * batch.target_tokens
-            sums = sums._replace(penalty=float(penalty.detach()))
-            loss = loss + penalty
-        yield LossPart(loss, sums, penalty is not None)
+        if penalty is None:
+            yield LossPart(loss, lambda: StepTotals(float(found), float(nll)))
+            return
+        penalty = penalty.float() * batch.target_tokens  # a mean over tokens beside a sum over them
+        added = penalty.detach()
+        yield LossPart(
+            loss + penalty,
+            lambda: StepTotals(float(found), float(nll), penalty=float(added)),
+            has_penalty=True,
+        )

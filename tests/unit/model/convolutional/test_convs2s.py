@@ -105,7 +105,8 @@ def test_steps_equal_forward(choices):
         torch.testing.assert_close(state.attention[real], mean[real])
         assert state.length == place + 1
     real = target != 0
-    torch.testing.assert_close(torch.stack(steps, 1)[real], model(source, target)[real])
+    steps, whole = torch.stack(steps, 1)[real], model(source, target)[real]
+    torch.testing.assert_close(steps, whole, rtol=1e-5, atol=1e-4)
 
 
 def test_rows_are_repeated_dropped_and_reordered():

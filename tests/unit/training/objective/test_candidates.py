@@ -60,7 +60,7 @@ def gradient(chosen, model, pairs=PAIRS, rows=ROWS, step=1):
     sums = []
     for part in chosen.parts(model, batch_of(pairs), rows, step):
         part.loss.backward()
-        sums.append(part.sums)
+        sums.append(part.read_sums())
     flat = [p.grad.flatten() for p in model.parameters() if p.grad is not None]
     return torch.cat(flat), sums
 

@@ -23,8 +23,8 @@ def test_its_only_part_is_the_weighted_loss(weight):
     loss, nll = plain_loss(states, batch.target_out[real], model.output.weight, None, 0.1, "others")
     expected = weight * float(loss.detach())
     assert float(part.loss.detach()) == pytest.approx(expected, rel=1e-5)
-    assert part.sums.loss == pytest.approx(expected, rel=1e-5)
-    assert part.sums.nll == pytest.approx(float(nll.detach()), rel=1e-5)
+    assert part.read_sums().loss == pytest.approx(expected, rel=1e-5)
+    assert part.read_sums().nll == pytest.approx(float(nll.detach()), rel=1e-5)
     assert not part.has_penalty
     (mine,) = torch.autograd.grad(part.loss, [model.output.weight])
     (theirs,) = torch.autograd.grad(loss, [model.output.weight])
