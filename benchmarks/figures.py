@@ -203,6 +203,7 @@ def _of_speed() -> dict[str, str]:
         "memory.ours": f"{memory['compared']['measurements'][0]['memory'] / 1e6:,.0f}",
         **_of_small_steps("speed"),
         **_of_translating("speed"),
+        **_of_a_gpu(),
         **{f"bf16-{name}": text for name, text in _of_fast_bf16("speed-bf16").items()},
         **{f"avx2-{name}": text for name, text in _of_held_to_avx2("speed-avx2").items()},
     }
@@ -307,6 +308,21 @@ def _of_small_steps(folder: str) -> dict[str, str]:
         for name, one in steps.items()
         for what, share in (("share", one["share"]), ("alone", one["products alone"]["of a step"]))
     }
+
+
+def _of_a_gpu() -> dict[str, str]:
+    """Write speeds of the base model on a GPU beside the fastest peer's."""
+    figures = {}
+    for work in ("step", "search"):
+        ours, *peers = read("speed/gpu")["found"][f"paper-base {work}"]["measurements"]
+        peer = min(peers, key=lambda one: float(one["seconds"]["median"]))
+        figures |= {
+            f"gpu-{work}.ratio": f"{peer['seconds']['median'] / ours['seconds']['median']:.2f}",
+            f"gpu-{work}.share": f"{100 * ours['share']:.0f}",
+            f"gpu-{work}.memory": f"{ours['memory'] / 1e9:.1f}",
+            f"gpu-{work}.peer-memory": f"{peer['memory'] / 1e9:.1f}",
+        }
+    return figures
 
 
 def _of_translating(folder: str) -> dict[str, str]:
