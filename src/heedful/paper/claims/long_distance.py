@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from heedful.paper.claims.gradient import differentiable_model, gradient_norms
-from heedful.paper.claims.models import LONG
+from heedful.paper.claims.models import LONG, TUNED
 from heedful.paper.claims.repeated_name import DISTANCES, NAMES
 from heedful.paper.claims.statement import Checked
 from heedful.paper.claims.trainings import Trainings
@@ -35,8 +35,8 @@ def check_long(trained: Trainings) -> Checked:
     first, *others = found
     sentences = [
         capital(
-            f"{one.title}: {found[one.name][:, 0].mean():.2f} and "
-            f"{found[one.name][:, -1].mean():.2f}, which is {_said(falls[one.name])} less."
+            f"{one.title}: {found[one.name][:, 0].mean():.3f} and "
+            f"{found[one.name][:, -1].mean():.3f}, which is {_said(falls[one.name])} less."
         )
         for one in LONG
     ]
@@ -67,7 +67,7 @@ def check_long(trained: Trainings) -> Checked:
         f"keeps the name if it surely falls by less than {_KEPT:g}, and loses it if by more. A "
         "convolution "
         "of 2 layers of 3 reads 5 tokens back, whatever it learns; one of 5 layers of 9 reads 41. "
-        f"{_practice(trained)} Weights: "
+        f"{_practice(trained)} {TUNED} Weights: "
         + ", ".join(f"{trained.systems[one.name].parameters:,} ({one.title})" for one in LONG)
         + ".",
         (
@@ -152,4 +152,4 @@ def _words(tokenizer: Tokenizer, target: str) -> list[range]:
 
 def _said(fall: Estimate) -> str:
     low, high = fall.interval
-    return f"{fall.value:.2f} (95 % interval {low:+.2f} to {high:+.2f})"
+    return f"{fall.value:.3f} (95 % interval {low:+.3f} to {high:+.3f})"

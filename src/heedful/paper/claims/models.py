@@ -12,6 +12,11 @@ _RECURRENT = (
     "model.recurrent.initial_range=0.3",
     "train.learning_rate=4e-3",
 )
+TUNED = (
+    "The learning rate and the first weights of the recurrent model were chosen by trials, and the "
+    "Transformer's were not."
+)
+"""What is to be known of every comparison with the recurrent model."""
 _CONVOLUTIONAL = (
     *("model.encoder=convs2s", "model.decoder=convs2s", "model.positions=learned"),
     *("model.convs2s.encoder_layers=2x(128,3)", "model.convs2s.decoder_layers=2x(128,3)"),

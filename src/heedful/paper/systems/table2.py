@@ -64,6 +64,15 @@ _GNMT = (
     *("model.recurrent.start=final", "search.length_penalty=gnmt:0.2"),
     *("search.coverage_penalty=0.2", *_WIDER_START),
 )
+_OF_ONE = {
+    "gnmt-rl": "GNMT + RL goes on from GNMT for as long again, and no GNMT was trained for both "
+    "times; its steps are those by reward, its time is of both parts. What it samples is not among "
+    "its operations, so they are too few.",
+    "gnmt-ensemble": "The ensemble of GNMT is of models without reward, the published one of "
+    "models with it; and ours searches without the coverage penalty, which is of one model's "
+    "attention.",
+}
+"""What is to be known of systems, by name."""
 _CONVS2S = (
     *("model.encoder=convs2s", "model.decoder=convs2s", "model.d_model=256"),
     *("model.positions=learned", "model.convs2s.encoder_layers=4x(256,3)"),
@@ -262,6 +271,7 @@ class Table2:
     def reservations(self) -> list[str]:
         """What may not be concluded."""
         weak = (one.title for one in self.systems if one.bleu < LEARNT)
+        names = {one.name for one in self.systems}
         return [
             *(f"{title} has learnt nothing of use in its steps." for title in weak),
             "Ours are small siblings on a small text, one training each where no seeds are named: "
@@ -271,7 +281,9 @@ class Table2:
             "be as much as a small difference. Perplexity is of the validation text, at the last "
             "validation; the rate of a training by reward is estimated. The published costs are "
             "hours times what a device is thought to sustain; ours count the products that the "
-            "model computes.",
+            "model computes. At equal cost a system that is read off before its last validation "
+            "still had a high learning rate, beside systems at the end of theirs.",
+            *(said for name, said in _OF_ONE.items() if name in names),
         ]
 
     def to_markdown(self) -> str:

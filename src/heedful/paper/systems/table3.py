@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from heedful.config.recipes import recipe
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.measured import MeasuredSystem
-from heedful.paper.systems.noise import Noise, rank_correlation
+from heedful.paper.systems.noise import Noise, chance_of, rank_correlation
 from heedful.paper.systems.plan import describe
 from heedful.paper.systems.report import plain
 from heedful.paper.systems.system import TableSystem
@@ -197,10 +197,11 @@ class Table3:
             f"Beyond that noise: {', '.join(apart) or 'no row'}.",
             f"Rank correlation with the published rows: {_signed(self.correlations[0])} for "
             f"perplexity, {_signed(self.correlations[1])} for BLEU; without the big model, which "
-            f"takes three times the steps, {_signed(alike[0])} and {_signed(alike[1])}.",
+            f"takes three times the steps, {_signed(alike[0])} and {_signed(alike[1])}."
+            f"{_by_chance(self.pairs)}",
             f"Ours are {_PARTS[_WIDTH * self.narrow]} as wide and half as deep, on a small text, "
-            "one training a row: they show which choices matter at this size, not that the "
-            "paper's rows would differ so.",
+            "one training a row: they show which choices matter at this size and after so few "
+            "steps, where what learns fast is ahead, not that the paper's rows would differ so.",
         ]
 
     def to_markdown(self) -> str:
@@ -264,6 +265,24 @@ def _correlations(
     return (
         rank_correlation([row.perplexity for row in rows], [_perplexity(one) for one in ours]),
         rank_correlation([row.bleu for row in rows], [one.valid_bleu for one in ours]),
+    )
+
+
+def _by_chance(pairs: Sequence[tuple[PublishedRow, MeasuredSystem]]) -> str:
+    """Say how often rows in a random order correlate as much."""
+    if len(pairs) < _FEWEST_RANKED:
+        return ""
+    rows, ours = zip(*pairs, strict=True)
+    chances = (
+        chance_of([row.perplexity for row in rows], [_perplexity(one) for one in ours]),
+        chance_of([row.bleu for row in rows], [one.valid_bleu for one in ours]),
+    )
+    if None in chances:
+        return ""
+    perplexity, bleu = (f"{100 * chance:.0f}" for chance in chances if chance is not None)
+    return (
+        f" With all rows, rows in a random order correlate as much {perplexity} and {bleu} times "
+        "of a hundred: above five, the order is not shown to be other than chance."
     )
 
 

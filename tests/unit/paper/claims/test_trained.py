@@ -1,5 +1,7 @@
+import itertools
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
@@ -44,6 +46,11 @@ def curve(perplexity, bleus, seconds=1.0):
     )
 
 
+def all_learnt(names):
+    """Curves of models that learn no more."""
+    return {name: {"curve": curve(5.0, (10.0, 20.0, 20.5))} for name in names}
+
+
 def values(checked, panel=0):
     return {one.name: one.values for one in checked.panels[panel].curves}
 
@@ -61,7 +68,7 @@ def test_every_claims_models_can_be_built():
     [
         (0, 1.01, 0.1, True),
         (0, 5.4, 0.1, True),
-        (0, 5.6, 0.1, False),
+        (0, 5.6, 0.1, None),
         (8, 1.0, 90.0, False),
         (4, 1.01, 40.0, False),
     ],
@@ -83,7 +90,8 @@ def test_a_mask_is_needed_where_loss_falls_and_translation_fails(
 
 @pytest.mark.parametrize(("blind", "holds"), [(4, True), (8, None)])
 def test_attention_is_needed_where_long_sentences_lose_most(trainings, blind, holds):
-    checked = check_attention(trainings({"attending": 8, "blind": blind}))
+    good = {"attending": 8, "blind": blind}
+    checked = check_attention(trainings(good, **all_learnt(good)))
     assert checked.holds is holds
     assert checked.panels[0].sizes == (1, 2, 3, 6)
     assert checked.sentence.startswith("Attending minus blind: +")
@@ -100,6 +108,7 @@ def test_a_model_that_still_learns_is_named(trainings, last, rising):
         )
     )
     assert ("still rising: blind (20.0, then 24.0)" in checked.sentence) is rising
+    assert checked.holds is (None if rising else True)
 
 
 def test_self_attention_must_be_above_every_other_encoder(trainings):
@@ -121,7 +130,8 @@ def test_an_encoder_that_is_as_good_decides_against_it(trainings):
 def test_the_largest_width_decides_between_scores(trainings, better):
     good = {system.name: 8 if system.name.startswith(better) else 1 for system in SCORES}
     good |= {name: 2 for name in good if name.endswith("-16")}
-    checked = check_scores(trainings(good))
+    assert check_scores(trainings(good, "still rising")).holds is None
+    checked = check_scores(trainings(good, **all_learnt(good)))
     assert checked.holds is (better == "additive")
     assert checked.panels[0].sizes == (16, 64, 256, 512)
     assert [*values(checked)] == ["scaled", "unscaled", "additive"]
@@ -129,7 +139,7 @@ def test_the_largest_width_decides_between_scores(trainings, better):
 
 def test_a_lead_that_does_not_grow_with_the_width_decides_nothing(trainings):
     good = {system.name: 8 if system.name.startswith("additive") else 1 for system in SCORES}
-    assert check_scores(trainings(good)).holds is None
+    assert check_scores(trainings(good, **all_learnt(good))).holds is None
 
 
 def costs(*seconds):
@@ -288,6 +298,26 @@ def test_sharper_heads_that_learned_nothing_do_not_decide(lines_of_words, monkey
     after, before, _ = values(checked).values()
     assert all(more > 1.05 * less for more, less in zip(after, before, strict=True))
     assert not checked.holds
+
+
+@pytest.mark.parametrize(
+    ("after", "before", "sharp", "holds"),
+    [
+        (1.9, 1.1, 1.5, True),
+        (1.3, 1.1, 1.5, None),  # more than before, less than any attention as sharp
+        (1.05, 1.1, 1.5, False),
+    ],
+)
+def test_heads_are_compared_with_random_ones_as_sharp(
+    lines_of_words, monkeypatch, after, before, sharp, holds
+):
+    found = lines_of_words([system.name for system in HEADS])
+    near = np.linspace(-0.01, 0.01, 40)
+    counted = itertools.cycle([list(mean + near) for mean in (after, before, sharp)])
+    monkeypatch.setattr(trained_module, "_different_heads", lambda *_: next(counted))
+    checked = check_heads(found)
+    assert checked.holds is holds
+    assert values(checked)["trained"] == pytest.approx([after] * len(HEADS))
 
 
 def test_each_layer_is_sharpened_until_its_attention_has_the_entropy_wanted():

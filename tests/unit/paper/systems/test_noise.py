@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from heedful.paper.systems.noise import Noise, rank_correlation
+from heedful.paper.systems.noise import Noise, chance_of, rank_correlation
 
 
 def test_another_training_lies_within_the_margin_in_95_of_100_cases():
@@ -35,3 +35,11 @@ def test_mean_and_deviation():
 )
 def test_rank_correlation(first, second, expected):
     assert rank_correlation(first, second) == expected
+
+
+def test_chance_is_the_share_of_orders_that_correlate_as_much():
+    # of the 24 orders of four numbers only the one and its mirror image correlate perfectly
+    assert chance_of([1, 2, 3, 4], [10, 20, 30, 40]) == pytest.approx(2 / 24, abs=0.01)
+    assert chance_of([1, 2, 3, 4], [40, 30, 20, 10]) == pytest.approx(2 / 24, abs=0.01)
+    assert chance_of([1, 2, 3, 4], [2, 4, 1, 3]) == pytest.approx(1.0)
+    assert chance_of([1, 2, 3], [5, 5, 5]) is None
