@@ -21,7 +21,7 @@ from heedful.paper.claims.statement import Checked, decide
 from heedful.paper.dependent_products import count_products
 from heedful.paper.estimate import Estimate
 from heedful.paper.layer_build import build_layer
-from heedful.paper.layer_kinds import LayerSizes
+from heedful.paper.layer_kinds import KINDS, LayerSizes
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
 _D_MODEL, _HEADS, _LENGTH = 64, 4, 24
@@ -39,6 +39,7 @@ STACKS: dict[str, dict[str, str]] = {
 }
 """Settings of the stacks that `gradients` compares, by what they have."""
 _WIDTHS = (16, 64, 256)
+_BY = {"recurrent": "recurrence"}
 
 
 def check_batch_norm() -> Checked:
@@ -164,7 +165,7 @@ def _scores(n: int, d_k: int) -> dict[str, Callable[[], object]]:
 def check_parallel() -> Checked:
     """Follow the products that wait for each other, and time equally many positions."""
     lengths, positions, width = (16, 64, 256, 1024), 4096, 2 * _D_MODEL
-    names = ("self-attention", "recurrent", "convolution")
+    names = tuple(KINDS)
     chains = {
         name: [float(count_products(name, LayerSizes(n, width)).chain) for n in lengths]
         for name in names
@@ -176,7 +177,8 @@ def check_parallel() -> Checked:
     ]
     seconds = _in_turn(layers)
     timed = seconds.reshape(len(seconds), len(names), len(lengths))
-    slower = [Estimate.of(each) for each in (timed[..., -1] / timed[..., 0]).T.tolist()]
+    ratios = timed[..., -1] / timed[..., 0]
+    slower = {name: Estimate.of(ratios[:, n].tolist()) for n, name in enumerate(names)}
     growth = {name: found[-1] / found[0] for name, found in chains.items()}
     times = lengths[-1] // lengths[0]
     curves = tuple(_timed(name, timed[:, n]) for n, name in enumerate(names))
@@ -188,14 +190,12 @@ def check_parallel() -> Checked:
         f"{_as_many(growth['convolution'])} of a convolution. The same {positions:,} positions "
         "then take "
         + ", ".join(
-            f"{one.value:.1f} ± {one.margin:.1f} times as long by {name}"
-            for name, one in zip(
-                ("self-attention", "recurrence", "convolution"), slower, strict=True
-            )
+            f"{one.value:.1f} ± {one.margin:.1f} times as long by {_BY.get(name, name)}"
+            for name, one in slower.items()
         )
         + f" (this machine, {_ROUNDS} rounds, 95 % intervals). Self-attention multiplies more in "
         "longer sequences; how much waiting costs depends on how many products a machine computes "
-        f"at a time{_no_cost(slower[1])}. The count decides.",
+        f"at a time{_no_cost(slower['recurrent'])}. The count decides.",
         (
             SizePanel(
                 "positions of a sequence",

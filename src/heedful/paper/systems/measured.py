@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.errors import RunStopped
+from heedful.errors import RunFolderError, RunStopped
 from heedful.evaluation.bleu import text_metrics
 from heedful.evaluation.cost import ForwardFlops, Work
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
@@ -146,7 +146,13 @@ def train_and_measure(
 def _read(out: Path, name: str) -> MeasuredSystem:
     """Read what was measured before."""
     kept = out / "measured" / f"{name}.json"
-    return MeasuredSystem.of(json.loads(kept.read_text(encoding="utf-8")))
+    try:
+        return MeasuredSystem.of(json.loads(kept.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise RunFolderError(
+            f"{kept} must hold the scores of a training, but it cannot be read ({error}); delete "
+            "it, and what its run gives is measured again."
+        ) from error
 
 
 def _after(earlier: Sequence[CurvePoint], curve: Sequence[CurvePoint]) -> tuple[CurvePoint, ...]:

@@ -5,8 +5,8 @@ import pytest
 
 from heedful.bench.random_run import make_random_run
 from heedful.config.schema import RunConfig
-from heedful.errors import SettingError
-from heedful.paper.systems.measured import MeasuredSystem, _after, _translate, at_cost
+from heedful.errors import RunFolderError, SettingError
+from heedful.paper.systems.measured import MeasuredSystem, _after, _read, _translate, at_cost
 from heedful.paper.systems.system import TableSystem
 from heedful.translation.translator import Translator
 
@@ -27,6 +27,15 @@ def test_bleu_is_read_off_the_curve(make, kind, cost, bleu):
 def test_it_is_read_as_it_was_written(make):
     one = make("one")
     assert MeasuredSystem.of(json.loads(json.dumps(asdict(one)))) == one
+
+
+@pytest.mark.parametrize("content", ["", "[]", "null", '{"curve": [{"step": 1}]}'])
+def test_damaged_scores_are_refused_by_their_file(tmp_path, content):
+    file = tmp_path / "measured" / "base.json"
+    file.parent.mkdir()
+    file.write_text(content, encoding="utf-8")
+    with pytest.raises(RunFolderError, match=r"base\.json must hold the scores of a training"):
+        _read(tmp_path, "base")
 
 
 def test_a_curve_begins_with_that_of_the_training_it_went_on_from(make):
