@@ -54,7 +54,9 @@ pytest: $(VENV)/.for-work ## run the tests alone
 	    -m "not soak" --ignore tests/soak --ignore tests/gpu
 
 test-gpu: $(VENV)/.for-work ## run the tests of what computes on a GPU, where there is one
-	OMP_NUM_THREADS=1 $(PYTHON) -m pytest --numprocesses 3 --dist loadfile tests/gpu
+	@$(PYTHON) -m heedful info > /dev/null
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
+	    --numprocesses 3 --dist loadfile tests/gpu
 
 # Long-running tests; the target is there once the folder is. What measures a server runs alone.
 ifneq ($(SOAK),)

@@ -511,8 +511,8 @@ _BEFORE = {
     "heads": [
         "A first rule asked only whether two heads differ more than before training, and said "
         "that they do (commit 143b61e); any sharper attention does. A second one took fewer than "
-        "those of random attention as sharp for a refusal (commit d349f04), which even heads of "
-        "which each has one task of its own would hardly pass."
+        "those of random attention as sharp for a refusal (commit d349f04); even heads that each "
+        "have a task of their own have hardly more."
     ],
     "encoders": [
         "The recurrent encoder has wider first weights and twice the learning rate of the others, "

@@ -11,6 +11,7 @@ def gpu() -> torch.device:
     """The first GPU, whose products in fp32 are not rounded to TF32."""
     if not torch.cuda.is_available():
         pytest.fail("these tests need a GPU, but torch finds no CUDA device")
+    torch.backends.cudnn.allow_tf32 = False
     return torch.device("cuda", 0)
 
 

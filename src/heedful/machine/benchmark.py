@@ -30,7 +30,7 @@ _FEWEST, _ENOUGH, _BRIEFLY = 2, 6, 0.2
 
 def resolve_precision(precision: str, device: torch.device) -> str:
     """Resolve a precision setting to 'fp32' or 'bf16'."""
-    # The measurement takes some 50 ms the first time and is cached.
+    # The measurement takes some 50 ms on a processor the first time, and is cached.
     if precision not in PRECISIONS:
         raise SettingError(f"a precision must be {' or '.join(PRECISIONS)}, but is {precision!r}.")
     if precision != "auto":
@@ -70,9 +70,9 @@ def _rate(dtype: torch.dtype, device: torch.device, seconds: float) -> float:
     """
     rows, inputs, outputs = _SHAPES[device.type]
     # not ones: a GPU multiplies equal numbers faster
-    drawn = torch.Generator().manual_seed(1)
-    left = torch.rand(rows, inputs, generator=drawn).to(device, dtype)
-    right = torch.rand(outputs, inputs, generator=drawn).to(device, dtype)
+    drawn = torch.Generator(device).manual_seed(1)
+    left = torch.rand(rows, inputs, generator=drawn, device=device).to(dtype)
+    right = torch.rand(outputs, inputs, generator=drawn, device=device).to(dtype)
     best, tried, begin = float("inf"), 0, time.perf_counter()
     # The first product also compiles. Where a type is emulated a product takes a quarter of a
     # second, and two of them tell enough.

@@ -205,7 +205,7 @@ def token_log_probabilities(
     Without gradients; the softmax is taken in fp32.
     """
     result = torch.empty(len(targets), dtype=torch.float32, device=states.device)
-    for part in chunk_rows(len(targets), weight.size(0)):
+    for part in chunk_rows(len(targets), weight.size(0), states.device):
         scores = logits(states[part], weight, bias).float()
         chosen = scores.gather(1, targets[part].unsqueeze(1)).squeeze(1)
         result[part] = chosen - scores.logsumexp(dim=1)

@@ -90,6 +90,8 @@ class MixedPrecisionOptimizer:
                 # small shares are added to running averages
                 if id(buffer) not in kept and buffer.is_floating_point():
                     buffer.data = buffer.data.to(torch.bfloat16)
+        # in one kernel of a GPU; on a processor, one by one needs less memory
+        self._converts_together = not self.masters[0].is_cpu
         self.zero_grad()
         self.steps = 0
         self.optimizer = optimizer
@@ -188,7 +190,7 @@ class MixedPrecisionOptimizer:
         """
         if not self.has_working_copy:
             return
-        if self._accumulate_at_once():
+        if self._converts_together and self._accumulate_at_once():
             return
         for master, parameter in zip(self.masters, self.model_parameters, strict=True):
             if parameter.grad is None:
@@ -202,13 +204,13 @@ class MixedPrecisionOptimizer:
                 master.grad += gradient
 
     def _accumulate_at_once(self) -> bool:
-        """Convert the first gradients of a step together, on a GPU: in one kernel, not in each."""
+        """Convert the first gradients of a step together; False if they are not the first."""
         given = [
             (master, parameter.grad)
             for master, parameter in zip(self.masters, self.model_parameters, strict=True)
             if parameter.grad is not None
         ]
-        if not given or any(one.is_cpu or one.grad is not None for one, _ in given):
+        if any(one.grad is not None for one, _ in given):
             return False
         sums = [torch.empty_like(master) for master, _ in given]
         torch._foreach_copy_(sums, [gradient for _, gradient in given])

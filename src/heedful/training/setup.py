@@ -417,9 +417,10 @@ def resumed_settings(folder: RunFolder, setup: TrainingSetup, ranks: RankGroup) 
             f"{began.device}, but {'; '.join(other)}. Use what it began with, or add "
             "--allow-inexact-resume to go on with small differences."
         )
-    return replace(
-        _detect_settings(setup.config, ranks), micro_batch_tokens=began.micro_batch_tokens
-    )
+    found = _detect_settings(setup.config, ranks)
+    if found.device.partition(":")[0] != began.device.partition(":")[0]:
+        return found  # a processor computes fewer tokens at once
+    return replace(found, micro_batch_tokens=began.micro_batch_tokens)
 
 
 def prepare_data(

@@ -238,3 +238,23 @@ def test_running_averages_are_saved_and_loaded_in_full_precision(precision):
     MixedPrecisionOptimizer(again, precision).load(saved, optimizer.moments(), 0)
     for name, part in running_averages(again).items():
         assert part.equal(averages[name]) and (part != 0).any()
+
+
+def test_gradients_converted_together_are_those_converted_one_by_one():
+    found = []
+    for together in (False, True):
+        torch.manual_seed(1)
+        model = nn.ModuleList([nn.Linear(6, 5), nn.Linear(5, 4)])
+        weights = MixedPrecisionOptimizer(model, "bf16")
+        weights._converts_together = together  # as on a GPU
+        for layers in ([*model], [model[0]], [model[1]]):  # some weights have no gradient
+            x = torch.randn(7, layers[0].in_features).bfloat16()
+            for layer in layers:
+                x = layer(x)
+            x.square().sum().backward()
+            weights.accumulate_gradients()
+            assert all(parameter.grad is None for parameter in model.parameters())
+        found.append(weights.gradients)
+    for one, other in zip(*found, strict=True):
+        assert one.dtype == other.dtype == torch.float32
+        assert torch.equal(one, other)

@@ -106,7 +106,7 @@ class RecurrentLayer(nn.Module):
         `torch.nn.RNNBase.flatten_parameters` does so when a module is moved, but not in bf16, and
         not when an optimizer exchanges the data of its weights.
         """
-        if data.device.type != "cuda":
+        if data.device.type != "cuda" or not torch._use_cudnn_rnn_flatten_weight():
             return
         weights = [getattr(self.rnn, name) for name in self.rnn._flat_weights_names]
         if [weight.data_ptr() for weight in weights] == self._pointers:

@@ -76,7 +76,7 @@ def check_attention(trained: Trainings) -> Checked:
     longest = trained.difference("attending", "blind", longest=True)
     growth = trained.growth("attending", "blind")
     grown = "All lines are equally long." if growth is None else _grown(growth)
-    rising = _still_rising(trained)
+    rising = _still_rising(trained, ("attending", "blind"))
     return Checked(
         None if growth is None or rising else decide(longest.interval, growth.interval),
         f"{_said(apart)} In the quarter of the longest sentences the difference is "
@@ -85,10 +85,10 @@ def check_attention(trained: Trainings) -> Checked:
     )
 
 
-def _still_rising(trained: Trainings) -> str:
-    """Say where a longer training would change a difference."""
+def _still_rising(trained: Trainings, names: Sequence[str]) -> str:
+    """Say where a longer training of those that decide would change a difference."""
     rising = []
-    for system in trained.systems.values():
+    for system in (trained.systems[name] for name in names):
         bleu = [point.bleu for point in system.curve]
         if len(bleu) > 1 and bleu[-1] - bleu[-2] > _RISING:
             rising.append(f"{system.title} ({bleu[-2]:.1f}, then {bleu[-1]:.1f})")
@@ -104,12 +104,13 @@ def check_encoders(trained: Trainings) -> Checked:
     """Put five encoders before one decoder."""
     best, *others = (one.name for one in ENCODERS)
     apart = [trained.difference(best, name) for name in others]
+    rising = _still_rising(trained, (best, *others))
     return Checked(
-        decide(*(one.interval for one in apart)),
+        None if rising else decide(*(one.interval for one in apart)),
         " ".join(_said(one) for one in apart)
         + " Weights: "
         + ", ".join(f"{one.parameters:,} ({one.title})" for one in trained.systems.values())
-        + ".",
+        + f".{rising}",
         (_by_length(trained, ENCODERS),),
     )
 
@@ -120,6 +121,7 @@ def check_batch_sizes(trained: Trainings) -> Checked:
     systems = {norm: [trained.systems[f"{norm}-{one}"] for one in BATCHES] for norm in NORMS}
     small, large = ((f"layer-{size}", f"batch-{size}") for size in (BATCHES[0], BATCHES[-1]))
     grown, interval = trained.growth_between(small, large)
+    rising = _still_rising(trained, (*small, *large))
     curves = {
         value: tuple(
             SizeCurve(f"{norm} norm", tuple(getattr(one, value) for one in each))
@@ -128,12 +130,12 @@ def check_batch_sizes(trained: Trainings) -> Checked:
         for value in ("bleu", "perplexity")
     }
     return Checked(
-        decide(apart[BATCHES[0]].interval, interval),
+        None if rising else decide(apart[BATCHES[0]].interval, interval),
         f"{' '.join(_said(one) for one in apart.values())} From {BATCHES[-1]} to {BATCHES[0]} "
         f"tokens a batch, layer norm's lead grows by {grown:.1f} BLEU (95 % interval "
         f"{interval[0]:+.1f} to {interval[1]:+.1f}). A translation of the test has "
         f"{_words(trained):.1f} words, so that {BATCHES[0]} tokens are few sentences."
-        f"{_still_rising(trained)}",
+        f"{rising}",
         (
             SizePanel("target tokens of a batch", BATCHES, curves["bleu"], "BLEU", "x"),
             SizePanel(
@@ -170,7 +172,7 @@ def check_scores(trained: Trainings) -> Checked:
     )
     grown, interval = trained.growth_between(large, small)
     weights = [trained.systems[f"additive-{width}"].parameters for width in WIDTHS]
-    rising = _still_rising(trained)
+    rising = _still_rising(trained, (*small, *large))
     return Checked(
         None if rising else decide(apart[WIDTHS[-1]].interval, interval),
         f"{' '.join(_said(one) for one in apart.values())} From {WIDTHS[0]} to {WIDTHS[-1]} the "
@@ -205,15 +207,15 @@ def check_heads(trained: Trainings) -> Checked:
     bleu = SizeCurve("trained", tuple(trained.systems[one.name].bleu for one in HEADS))
     counted = {name: ", ".join(f"{mean:.2f}" for mean in each) for name, each in means.items()}
     return Checked(
-        more if more or learnt is False else None,
+        True if more else False if learnt is False else None,
         f"Of {', '.join(map(str, HEAD_COUNTS))} heads of a layer {counted['trained']} are "
         f"different after training and {counted['before training']} before (two to the power of "
         f"their Jensen-Shannon divergence; {len(after[0])} sentences; of the encoder and of "
         "attention to it). Sharpness alone makes heads differ: of untrained ones, with the queries "
         "of each layer multiplied until its attention is as sharp as the trained one, "
-        f"{counted['before training, as sharp']} are. These look anywhere, which differs almost as "
-        "much as anything can; so more than they decides for the statement, and fewer than before "
-        "training against it.",
+        f"{counted['before training, as sharp']} are. Each of these looks somewhere else, at "
+        "random, so hardly any heads can differ more. More than these is for the statement, and "
+        "fewer than before training against it.",
         (
             SizePanel("heads", HEAD_COUNTS, curves, "different heads of a layer", "x"),
             SizePanel("heads", HEAD_COUNTS, (bleu,), "BLEU", "x"),

@@ -281,8 +281,8 @@ def _by_chance(pairs: Sequence[tuple[PublishedRow, MeasuredSystem]]) -> str:
         return ""
     perplexity, bleu = (f"{100 * chance:.0f}" for chance in chances if chance is not None)
     return (
-        f" With all rows, rows in a random order correlate as much {perplexity} and {bleu} times "
-        "of a hundred: above five, the order is not shown to be other than chance."
+        f" Of all orders of the rows, {perplexity} % correlate as much in perplexity, and {bleu} % "
+        "in BLEU: above 5 %, the order is not shown to be other than chance."
     )
 
 
