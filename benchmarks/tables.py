@@ -378,13 +378,11 @@ def body() -> str:
 
 
 def _layers(found: dict[str, Any], _: str) -> str:
-    # a record made before headings were kept has neither
-    timed = f"Times of one sequence, {found['rounds']} rounds, 95 % intervals:"
     return "\n\n".join(
         [
-            *([found["count_heading"]] if "count_heading" in found else []),
+            found["count_heading"],
             markdown(found["counts"]),
-            found.get("time_heading", timed),
+            found["time_heading"],
             markdown(found["times"]),
             "![Time of a layer against length and width](table1.svg)",
             *found["conclusions"],

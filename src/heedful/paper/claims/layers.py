@@ -25,7 +25,9 @@ from heedful.paper.layer_kinds import KINDS, LayerSizes
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
 _D_MODEL, _HEADS, _LENGTH = 64, 4, 24
-_ROUNDS, _WARM_UPS = 9, 2
+_ROUNDS = 9
+_LEAST = 0.01
+"""Seconds that are timed at once, at least: what takes less is repeated."""
 _MUCH = 2.0
 """How many times as fast is much faster, at least."""
 _SEEDS = (1, 2, 3, 4, 5)
@@ -236,13 +238,23 @@ def _in_turn(functions: Sequence[Callable[[], object]]) -> Float[np.ndarray, "ro
     """Time functions in rounds, so that a slow moment of the machine falls on all of them."""
     found = np.empty((_ROUNDS, len(functions)))
     with torch.inference_mode():
-        for function in _WARM_UPS * [*functions]:
-            function()
+        _seconds(functions, [1] * len(functions))  # the first call is slower
+        calls = [
+            max(1, math.ceil(_LEAST / one)) for one in _seconds(functions, [1] * len(functions))
+        ]
         for times in found:
-            for number, function in enumerate(functions):
-                began = time.perf_counter()
-                function()
-                times[number] = time.perf_counter() - began
+            times[:] = _seconds(functions, calls)
+    return found
+
+
+def _seconds(functions: Sequence[Callable[[], object]], calls: Sequence[int]) -> list[float]:
+    """Time the calls of each function, one after the other; seconds of one call."""
+    found = []
+    for function, count in zip(functions, calls, strict=True):
+        began = time.perf_counter()
+        for _ in range(count):
+            function()
+        found.append((time.perf_counter() - began) / count)
     return found
 
 
