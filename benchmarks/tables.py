@@ -498,6 +498,10 @@ _BEFORE = {
         "A first rule decided while the model without attention still learnt (commit d349f04); "
         "both take 2.6 times the steps since, and the difference is an eighth of what it was."
     ],
+    "batch-size": [
+        "A first rule did not ask whether the models that decide still learn, and said of the same "
+        "numbers that the statement holds (commit d349f04)."
+    ],
     "dot-product": [
         "A first rule asked for more than once the time (commit d349f04); now it is twice."
     ],
