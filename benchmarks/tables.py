@@ -371,14 +371,15 @@ def body() -> str:
             record = read(name)
             parts += [
                 f"## {title}",
-                lay_out(record["found"], record["commit"]),
+                lay_out(record["found"]),
+                *_earlier_commits(record, "Decided" if name == "claims" else "Trained"),
                 f"```sh\npython -m benchmarks.tables {name}\n```",
                 f"Machine: {record['machine']}. Commit {record['commit']}, {record['date']}.",
             ]
     return "\n\n".join(parts)
 
 
-def _layers(found: dict[str, Any], _: str) -> str:
+def _layers(found: dict[str, Any]) -> str:
     return "\n\n".join(
         [
             found["count_heading"],
@@ -391,7 +392,7 @@ def _layers(found: dict[str, Any], _: str) -> str:
     )
 
 
-def _siblings(found: dict[str, Any], latest: str) -> str:
+def _siblings(found: dict[str, Any]) -> str:
     systems = tuple(map(MeasuredSystem.of, found["here"]))
     trained = {one.name for one in systems}
     table = Table2(systems, (), found["text"])
@@ -427,12 +428,11 @@ def _siblings(found: dict[str, Any], latest: str) -> str:
             "Published (BLEU on newstest2014, and the cost of training as printed and by the "
             "paper's formula):",
             markdown(table.published_rows),
-            *_earlier_commits(found, latest),
         ]
     )
 
 
-def _in_french(found: dict[str, Any], _: str) -> str:
+def _in_french(found: dict[str, Any]) -> str:
     systems = tuple(map(MeasuredSystem.of, found["here"]))
     return "\n\n".join(
         [
@@ -451,7 +451,7 @@ def _in_french(found: dict[str, Any], _: str) -> str:
     )
 
 
-def _variations(found: dict[str, Any], latest: str) -> str:
+def _variations(found: dict[str, Any]) -> str:
     table = Table3(tuple(map(MeasuredSystem.of, found["here"])), found["text"])
     return "\n\n".join(
         [
@@ -462,16 +462,15 @@ def _variations(found: dict[str, Any], latest: str) -> str:
             markdown(table.rows),
             "![Published and measured perplexity and BLEU](table3.svg)",
             *table.conclusions,
-            *_earlier_commits(found, latest),
         ]
     )
 
 
-def _earlier_commits(found: dict[str, Any], latest: str, done: str = "Trained") -> list[str]:
+def _earlier_commits(record: dict[str, Any], done: str) -> list[str]:
     """Name what was made at other commits than the last one."""
     commits: dict[str, list[str]] = {}
-    for title, made_at in found.get("commits", {}).items():
-        if made_at != latest:
+    for title, made_at in record["found"].get("commits", {}).items():
+        if made_at != record["commit"]:
             commits.setdefault(made_at, []).append(title)
     said = (f"at {made_at}: {', '.join(titles)}" for made_at, titles in commits.items())
     return [f"{done} at an earlier commit, {'; '.join(said)}."] if commits else []
@@ -531,7 +530,7 @@ _BEFORE = {
 }
 
 
-def _decided(found: dict[str, Any], latest: str) -> str:
+def _decided(found: dict[str, Any]) -> str:
     parts = []
     for name, claim in found["claims"].items():
         checked = Checked.of(claim)
@@ -550,7 +549,6 @@ def _decided(found: dict[str, Any], latest: str) -> str:
         [
             *parts,
             RESERVATION,
-            *_earlier_commits(found, latest, "Decided"),
             "Minutes of each claim's trainings, with what belongs to them (`--threads 1`): "
             f"{minutes}. The models of a claim see equally many positions, padding included. "
             "With this file there the command makes the same trainings again.",
@@ -558,7 +556,7 @@ def _decided(found: dict[str, Any], latest: str) -> str:
     )
 
 
-_SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any], str], str]]] = {
+_SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "table1": ("Table 1: what a layer costs", _layers),
     "table2": ("Table 2: the systems that the paper is compared with", _siblings),
     "french": ("Table 2: English-French", _in_french),

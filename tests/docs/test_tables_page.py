@@ -17,7 +17,7 @@ def test_table_1_says_at_which_sizes_and_with_how_many_threads(tmp_path, monkeyp
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
     found = json.loads(json.dumps(tables._table1(tmp_path)))
     assert given == [1]
-    page = tables._layers(found, "d349f04")
+    page = tables._layers(found)
     assert page.startswith(made.count_heading)
     assert made.time_heading in page
     assert all(conclusion in page for conclusion in made.conclusions)
@@ -27,7 +27,8 @@ def test_table_1_says_at_which_sizes_and_with_how_many_threads(tmp_path, monkeyp
 
 
 def test_only_earlier_commits_are_named():
-    found = {"commits": {"mask": "d349f04", "heads": "143b61e"}}
-    said = tables._earlier_commits(found, "d349f04", "Decided")
+    record = {"commit": "d349f04", "found": {"commits": {"mask": "d349f04", "heads": "143b61e"}}}
+    said = tables._earlier_commits(record, "Decided")
     assert said == ["Decided at an earlier commit, at 143b61e: heads."]
-    assert tables._earlier_commits({"commits": {"mask": "d349f04"}}, "d349f04") == []
+    del record["found"]["commits"]["heads"]
+    assert tables._earlier_commits(record, "Decided") == []

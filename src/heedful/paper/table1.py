@@ -232,23 +232,18 @@ def make_table1(
     """
     make_folder(out)
     with only_writer(out, "paper table1"):
-        return _make_table1(out, budget, threads, say)
-
-
-def _make_table1(out: Path, budget: float, threads: int, say: Callable[[str], object]) -> Table1:
-    """Make the table in a folder that is locked."""
-    began = time.monotonic()
-    products = {name: count_products(name, COUNTED) for name in KINDS}
-    paths = {
-        name: (find_longest_path(name, PATHS, False), find_longest_path(name, PATHS, True))
-        for name in KINDS
-    }
-    say("costs are counted and paths are found")
-    times = measure_layers(out / "times.json", budget, threads, say)
-    table = Table1(products, paths, times, describe_machine())
-    write_table(out, "table1", table.to_markdown(), table.to_dict())
-    table.draw(out / "table1.png")
-    if (took := time.monotonic() - began) > budget:
-        why = f", because {FEWEST} rounds are the fewest" * (len(times.rounds) == FEWEST)
-        say(f"This took {took:.1f} s, more than the budget of {budget:g} s{why}.")
-    return table
+        began = time.monotonic()
+        products = {name: count_products(name, COUNTED) for name in KINDS}
+        paths = {
+            name: (find_longest_path(name, PATHS, False), find_longest_path(name, PATHS, True))
+            for name in KINDS
+        }
+        say("costs are counted and paths are found")
+        times = measure_layers(out / "times.json", budget, threads, say)
+        table = Table1(products, paths, times, describe_machine())
+        write_table(out, "table1", table.to_markdown(), table.to_dict())
+        table.draw(out / "table1.png")
+        if (took := time.monotonic() - began) > budget:
+            why = f", because {FEWEST} rounds are the fewest" * (len(times.rounds) == FEWEST)
+            say(f"This took {took:.1f} s, more than the budget of {budget:g} s{why}.")
+        return table

@@ -254,12 +254,14 @@ def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
     files, may_change = setup.files, _may_change(setup.config)
     if setup.allow_inexact:
         may_change |= _OF_THE_MACHINE
-    other = _changed(flat_settings(read_settings(folder)), flat_settings(setup.config), may_change)
-    if other:
+    old, new = flat_settings(read_settings(folder)), flat_settings(setup.config)
+    if other := _changed(old, new, may_change):
+        of_the_machine = not _changed(old, new, may_change | _OF_THE_MACHINE)
+        inexactly = ", or add --allow-inexact-resume to go on with small differences"
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} with the settings it was begun with, "
             f"but {'; '.join(other)}. Use the same settings, or start a new run with another --out"
-            f"{_or_inexactly(folder, setup)}."
+            f"{inexactly * of_the_machine}."
         )
     began = read_corpus(folder)
     if _without_names(files) != _without_names(began):
@@ -273,14 +275,6 @@ def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
             f"--resume must continue the run in {folder.path} with the validation text it was "
             f"begun with, but {changed} has changed since. Give the same, or start a new run."
         )
-
-
-def _or_inexactly(folder: RunFolder, setup: TrainingSetup) -> str:
-    """Name the option that allows the changes, if they are of the machine alone."""
-    may_change = _may_change(setup.config) | _OF_THE_MACHINE
-    old, new = flat_settings(read_settings(folder)), flat_settings(setup.config)
-    allows = not _changed(old, new, may_change)
-    return ", or add --allow-inexact-resume to go on with small differences" if allows else ""
 
 
 def check_continues(

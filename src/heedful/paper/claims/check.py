@@ -57,46 +57,35 @@ def check_claims(
     make_folder(out)  # what cannot be written is said before the work
     # The trainings of a claim lock a folder of their own below it.
     with only_writer(out, "paper claims"):
-        return _check_claims(names, out, corpus, budget, plan, threads, say)
-
-
-def _check_claims(
-    names: Sequence[str],
-    out: Path,
-    corpus: Callable[[], TableCorpus],
-    budget: float,
-    plan: Path | None,
-    threads: int,
-    say: Callable[[str], None],
-) -> dict[str, Checked]:
-    """Decide claims in a folder that is locked."""
-    for name in CLAIMS:
-        _kept(out, name, None)  # what cannot be read is said before the work, too
-    chosen = {name: CLAIMS[name] for name in names or CLAIMS}
-    text, trainings = _prepare(chosen, out, corpus, budget, plan, threads)
-    found = {name: kept for name in chosen if (kept := _kept(out, name, text)) is not None}
-    for name, claim in chosen.items():
-        if name in found:
-            continue
-        say(claim.said)
-        plain: dict[str, Any] = {}
-        if isinstance(claim, TrainedStatement):
-            assert text is not None
-            task, seconds, given, used = trainings[name]
-            found[name] = train_and_check(claim, task, seconds, plan=given, threads=used, say=say)
-            plain["text"] = describe(text)
-        else:
-            found[name] = _with_threads(threads, claim.check)
-        draw(claim.said, found[name], out / f"{name}.png")
-        with replacing_file(out / f"{name}.json") as stream:
-            stream.write(json.dumps(found[name].to_dict() | plain, indent=1) + "\n")
-    page = {
-        name: checked
-        for name in CLAIMS
-        if (checked := found.get(name) or _kept(out, name, None)) is not None
-    }
-    write_table(out, "claims", to_markdown(page), to_dict(page))
-    return {name: found[name] for name in chosen}
+        for name in CLAIMS:
+            _kept(out, name, None)  # what cannot be read is said before the work, too
+        chosen = {name: CLAIMS[name] for name in names or CLAIMS}
+        text, trainings = _prepare(chosen, out, corpus, budget, plan, threads)
+        found = {name: kept for name in chosen if (kept := _kept(out, name, text)) is not None}
+        for name, claim in chosen.items():
+            if name in found:
+                continue
+            say(claim.said)
+            plain: dict[str, Any] = {}
+            if isinstance(claim, TrainedStatement):
+                assert text is not None
+                task, seconds, given, used = trainings[name]
+                found[name] = train_and_check(
+                    claim, task, seconds, plan=given, threads=used, say=say
+                )
+                plain["text"] = describe(text)
+            else:
+                found[name] = _with_threads(threads, claim.check)
+            draw(claim.said, found[name], out / f"{name}.png")
+            with replacing_file(out / f"{name}.json") as stream:
+                stream.write(json.dumps(found[name].to_dict() | plain, indent=1) + "\n")
+        page = {
+            name: checked
+            for name in CLAIMS
+            if (checked := found.get(name) or _kept(out, name, None)) is not None
+        }
+        write_table(out, "claims", to_markdown(page), to_dict(page))
+        return {name: found[name] for name in chosen}
 
 
 def _with_threads(threads: int, check: Callable[[], Checked]) -> Checked:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from numpy.typing import ArrayLike
+
 from heedful.config.recipes import recipe
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.measured import MeasuredSystem
@@ -257,32 +259,27 @@ def _signed(correlation: float | None) -> str:
 
 def _correlations(
     pairs: Sequence[tuple[PublishedRow, MeasuredSystem]],
+    measure: Callable[[ArrayLike, ArrayLike], float | None] = rank_correlation,
 ) -> tuple[float | None, float | None]:
-    """Rank perplexity and BLEU of some rows against the published ones."""
+    """Compare perplexity and BLEU of some rows with the published ones, by their ranks."""
     if len(pairs) < _FEWEST_RANKED:
         return None, None
     rows, ours = zip(*pairs, strict=True)
     return (
-        rank_correlation([row.perplexity for row in rows], [_perplexity(one) for one in ours]),
-        rank_correlation([row.bleu for row in rows], [one.valid_bleu for one in ours]),
+        measure([row.perplexity for row in rows], [_perplexity(one) for one in ours]),
+        measure([row.bleu for row in rows], [one.valid_bleu for one in ours]),
     )
 
 
 def _by_chance(pairs: Sequence[tuple[PublishedRow, MeasuredSystem]]) -> str:
     """Say how often rows in a random order correlate as much."""
-    if len(pairs) < _FEWEST_RANKED:
+    perplexity, bleu = _correlations(pairs, chance_of)
+    if perplexity is None or bleu is None:
         return ""
-    rows, ours = zip(*pairs, strict=True)
-    chances = (
-        chance_of([row.perplexity for row in rows], [_perplexity(one) for one in ours]),
-        chance_of([row.bleu for row in rows], [one.valid_bleu for one in ours]),
-    )
-    if None in chances:
-        return ""
-    perplexity, bleu = (f"{100 * chance:.0f}" for chance in chances if chance is not None)
     return (
-        f" Of all orders of the rows, {perplexity} % correlate as much in perplexity, and {bleu} % "
-        "in BLEU: above 5 %, the order is not shown to be other than chance."
+        f" Of all orders of the rows, {100 * perplexity:.0f} % correlate as much in perplexity, "
+        f"and {100 * bleu:.0f} % in BLEU: above 5 %, the order is not shown to be other than "
+        "chance."
     )
 
 
