@@ -140,7 +140,7 @@ def test_what_is_typed_is_translated_and_grows_meanwhile(visit, server):
     assert page.locator("#spoken").text_content() == shown(page)
     # Line after line, so that even a busy machine draws some of the growth.
     page.evaluate(WATCH)
-    translate(page, "\n".join([SENTENCE] * 20))
+    translate(page, "\n".join([SENTENCE] * 150))
     grown = [len(text) for text in page.evaluate("() => window.grown")]
     assert len(set(grown)) > 1 and grown[0] < grown[-1]
 
