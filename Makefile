@@ -21,7 +21,7 @@ PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,search/%.py,beam length settings stopping))
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-gpu check pytest format bench bench-speed bench-speed-avx2 bench-serving bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-sequences bench-tables figures peers docs screenshots wheel reading-path clean
+.PHONY: help quickstart test test-gpu check pytest format bench bench-speed bench-speed-avx2 bench-serving bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-sequences bench-tables figures house peers docs screenshots wheel reading-path clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -141,6 +141,9 @@ screenshots: $(VENV)/.for-work ## draw the documentation's pictures of the web p
 
 wheel: $(VENV)/.for-use ## build the wheel, with its compiled functions, into dist
 	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+house: $(VENV)/.for-use ## count lines by package, circles of imports, the files that a step runs, budgets
+	$(PYTHON) tools/house.py
 
 reading-path: $(VENV)/.for-use ## draw the README's picture of the files of a run
 	$(PYTHON) docs/draw_reading_path.py

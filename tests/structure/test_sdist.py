@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FILES = ("CHANGELOG.md", "LICENSE", "MANIFEST.in", "Makefile", "README.md", "constraints.txt")
-FOLDERS = ("benchmarks", "docs", "src", "tests")
+FOLDERS = ("benchmarks", "docs", "src", "tests", "tools")
 
 
 def test_the_source_archive_has_tests_docs_benchmarks_and_constraints(tmp_path):
