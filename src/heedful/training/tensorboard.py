@@ -7,8 +7,8 @@ is to it.
 """
 
 import math
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,23 +36,18 @@ class EventLog:
     """
     A writer of one run's log as TensorBoard events.
 
-    Uses the writer of the package tensorboard, which needs no TensorFlow. A resumed run repeats the
-    steps after its last checkpoint; a restart event at `next_step` makes TensorBoard drop those of
-    the interrupted sitting. Raises `MissingExtra` without tensorboard and `StorageError` if the
-    folder cannot be written.
+    A resumed run repeats the steps after its last checkpoint; `next_step` makes TensorBoard drop
+    those of the interrupted training. Raises `MissingExtra` without tensorboard and `StorageError`
+    if the folder cannot be written.
     """
 
     def __init__(self, folder: Path, next_step: int = 0) -> None:
         require_tensorboard()
-        from tensorboard.compat.proto.event_pb2 import SessionLog
-        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+        from torch.utils.tensorboard import SummaryWriter
 
         self._folder = folder
-        try:
-            self._writer = EventFileWriter(str(folder), max_queue_size=1000)
-        except OSError as error:
-            raise self._failure(error) from error
-        self._add(next_step, time.time(), session_log=SessionLog(status=SessionLog.START))
+        with self._storage_errors():
+            self._writer = SummaryWriter(str(folder), purge_step=next_step, max_queue=1000)
 
     @classmethod
     def follow(cls, folder: Path, log: Path, step: int) -> "EventLog":
@@ -77,10 +72,8 @@ class EventLog:
 
     def __exit__(self, *_: object) -> None:
         """Close the file and the writer thread."""
-        try:
+        with self._storage_errors():
             self._writer.close()
-        except OSError as error:
-            raise self._failure(error) from error
 
     def write(self, line: Mapping[str, Any], wall_time: float | None = None) -> None:
         """
@@ -90,17 +83,15 @@ class EventLog:
 
         On disk when the call returns. Values that are not finite are left out.
         """
-        from tensorboard.compat.proto.summary_pb2 import Summary
-
-        numbers = {tag: line[name] for name, tag in _TAGS.items() if _is_number(line.get(name))}
-        values = [Summary.Value(tag=tag, simple_value=value) for tag, value in numbers.items()]
-        if samples := line.get("samples"):
-            values.append(_text("validation/samples", _sample_table(samples)))
-        if values:
-            now = time.time() if wall_time is None else wall_time
-            self._add(line["step"], now, summary=Summary(value=values))
-        if wall_time is None:
-            self._flush()
+        with self._storage_errors():
+            for name, tag in _TAGS.items():
+                if _is_number(line.get(name)):
+                    self._writer.add_scalar(tag, line[name], line["step"], wall_time)
+            if samples := line.get("samples"):
+                table = _sample_table(samples)
+                self._writer.add_text("validation/samples", table, line["step"], wall_time)
+            if wall_time is None:
+                self._writer.flush()
 
     def replay(self, log: Path, last_step: int | None = None) -> None:
         """
@@ -119,31 +110,20 @@ class EventLog:
                 continue
             seconds = entry["seconds"] if _is_number(entry.get("seconds")) else seconds
             self.write(entry, began + seconds)
-        self._flush()
-
-    def _flush(self) -> None:
-        """Flush to disk, because TensorBoard reads during the training."""
-        try:
+        with self._storage_errors():
             self._writer.flush()
-        except OSError as error:
-            raise self._failure(error) from error
 
-    def _add(self, step: int, wall_time: float, **what: Any) -> None:
-        """Pass one event to the writer."""
-        from tensorboard.compat.proto.event_pb2 import Event
-
+    @contextmanager
+    def _storage_errors(self) -> Iterator[None]:
+        """Turn errors of the disk into a sentence that names the folder."""
         try:
-            self._writer.add_event(Event(step=step, wall_time=wall_time, **what))
+            yield
         except OSError as error:
-            raise self._failure(error) from error
-
-    def _failure(self, error: OSError) -> StorageError:
-        """Build the error for a disk that cannot be written."""
-        return StorageError(
-            f"the TensorBoard events cannot be written to {self._folder}: "
-            f"{error.strerror or error}. Free some space or name another folder; the run itself "
-            "and its last checkpoint are intact."
-        )
+            raise StorageError(
+                f"the TensorBoard events cannot be written to {self._folder}: "
+                f"{error.strerror or error}. Free some space or name another folder; the run "
+                "itself and its last checkpoint are intact."
+            ) from error
 
 
 def require_tensorboard() -> None:
@@ -162,21 +142,6 @@ def _sample_table(samples: Sequence[Mapping[str, str]]) -> str:
     rows = [[f"**{side}**" for side in samples[0]], ["---"] * len(samples[0])]
     rows += [[text.replace("|", "\\|") for text in sample.values()] for sample in samples]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _text(tag: str, text: str) -> Any:
-    """Make a text value for TensorBoard."""
-    from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
-    from tensorboard.compat.proto.tensor_pb2 import TensorProto
-    from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
-    from tensorboard.compat.proto.types_pb2 import DT_STRING
-
-    one = TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)])
-    return Summary.Value(
-        tag=tag,
-        metadata=SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="text")),
-        tensor=TensorProto(dtype=DT_STRING, tensor_shape=one, string_val=[text.encode()]),
-    )
 
 
 def _is_number(value: object) -> bool:

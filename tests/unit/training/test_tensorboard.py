@@ -53,11 +53,11 @@ def test_sample_translations_are_a_text(tmp_path):
         events.write({"step": 2, "valid_loss": 1.5, "cer": 40.0, "samples": [sample]})
         found = EventAccumulator(str(tmp_path / "run")).Reload()
         assert found.Tags()["scalars"] == ["validation/loss", "validation/cer"]
-        (event,) = found.Tensors("validation/samples")
+        (event,) = found.Tensors("validation/samples/text_summary")
     text = event.tensor_proto.string_val[0].decode()
     assert text.splitlines()[0] == "| **source** | **reference** | **translation** |"
     assert text.splitlines()[2] == r"| the \| dog | le chien | 犬 |"
-    plugin = found.SummaryMetadata("validation/samples").plugin_data.plugin_name
+    plugin = found.SummaryMetadata("validation/samples/text_summary").plugin_data.plugin_name
     assert plugin == "text"
 
 
