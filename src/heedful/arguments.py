@@ -24,20 +24,6 @@ _ONE = {
     str: "a string",
 }
 
-RENAMED_KEYWORDS = {
-    "Translator.translate": {
-        "no_repeat": "no_repeat_ngram",
-        "groups": "diverse_groups",
-        "diversity": "diversity_strength",
-        "prefixes": "target_prefix",
-        "constraints": "force_phrases",
-        "avoid": "avoid_phrases",
-        "watch": "observer",
-    },
-    "train": {"inexact": "allow_inexact_resume", "keep": "keep_state", "anew": "reset"},
-}
-"""Old names of keywords, by function; they are refused, and the message names the new one."""
-
 
 def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Refuse arguments whose types differ from the annotations, in a sentence that names them."""
@@ -50,9 +36,6 @@ def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
         try:
             given = signature.bind(*args, **keywords).arguments
         except TypeError:
-            for old in RENAMED_KEYWORDS.get(owner, {}).keys() & keywords.keys():
-                new = RENAMED_KEYWORDS[owner][old]
-                raise ArgumentError(f"`{old}` of {owner} is now called `{new}`.") from None
             return function(*args, **keywords)  # Python's own message is better
         for name, value in given.items():
             parameter = signature.parameters[name]

@@ -1,12 +1,10 @@
-import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
-import heedful
-from heedful.arguments import RENAMED_KEYWORDS, check_counts, checked, read_pairs, read_texts
+from heedful.arguments import check_counts, checked, read_pairs, read_texts
 from heedful.errors import ArgumentError, SettingError, TextError
 
 
@@ -50,16 +48,6 @@ def test_what_is_missing_or_unknown_is_said_by_python():
         translate([], beams=3)
     with pytest.raises(TypeError, match="missing 1 required"):
         translate()
-
-
-@pytest.mark.parametrize("function", [heedful.train, heedful.Translator.translate])
-def test_an_old_keyword_is_refused_and_the_new_one_named(function):
-    now = inspect.signature(function).parameters
-    renamed = RENAMED_KEYWORDS[function.__qualname__]
-    for old, new in renamed.items():
-        assert new in now and old not in now
-        with pytest.raises(ArgumentError, match=f"`{old}` of .* is now called `{new}`"):
-            function("tiny", **{old: 1})
 
 
 def test_texts_are_one_string_or_several():

@@ -37,7 +37,6 @@ from heedful.cli import (
     train,
     translate,
 )
-from heedful.config.renames import OPTIONS
 from heedful.errors import HeedfulError
 from heedful.machine.processor import check_threads, omp_threads
 
@@ -163,9 +162,6 @@ def _run(arguments: list[str]) -> int:
             return error.exit_code
         refused = getattr(error, "ctx", None)
         path = refused.command_path if refused is not None else "heedful"
-        old = getattr(error, "option_name", "")
-        if new := OPTIONS.get(path.removeprefix("heedful "), {}).get(old):
-            text = f"{old} is now called {new}"
         _fail(f"{text.rstrip('.')}; `{path} --help` lists the options.", error.exit_code)
     return 0
 

@@ -55,11 +55,8 @@ def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
 
 def check_stop(value: str) -> None:
     """Refuse an unknown stopping rule; exits with code 2."""
-    from heedful.config.renames import VALUES
     from heedful.search.stopping import STOPS
 
-    if new := VALUES["search.stop"].get(value):
-        raise typer.BadParameter(f"{value!r} is now called {new}.", param_hint="--stop")
     check_choice("--stop", value, STOPS)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from heedful.config.renames import SETTINGS, VALUES
 from heedful.errors import SettingError
 
 _KINDS = {
@@ -48,9 +47,6 @@ def setting_error(error: ValidationError, table: str, known: Collection[str]) ->
 
 def unknown_setting(name: str, known: Collection[str]) -> str:
     """Report an unknown setting and suggest a similar one."""
-    for old, new in SETTINGS.items():
-        if name in (old, old.partition(".")[2]):
-            return f"`{name}` is now called `{new}`; set that instead"
     near = _nearest(name, known)
     return f"unknown setting `{name}`; " + (did_you_mean(near) if near else _LIST_THEM)
 
@@ -92,5 +88,4 @@ def _complaint(name: str, rule: str, found: Any) -> str:
     value = found["input"]
     plain = value is None or isinstance(value, bool)
     came = str(value).lower() if plain else shorten(value)
-    new = VALUES.get(name, {}).get(value) if isinstance(value, str) else None
-    return f"`{name}` {rule}, but {came} came" + (f", which is now called {new!r}" if new else "")
+    return f"`{name}` {rule}, but {came} came"

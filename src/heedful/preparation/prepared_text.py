@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.config.renames import renamed_settings
 from heedful.config.schema import RunConfig
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.errors import RunFolderError, SettingError
@@ -56,7 +55,6 @@ def read_record(path: Path) -> dict[str, Any]:
             "corpus), but it differs: it was changed, or a newer version wrote it; prepare the "
             "text again into another folder, or upgrade heedful."
         )
-    record["settings"] = renamed_settings(record["settings"])
     return record
 
 

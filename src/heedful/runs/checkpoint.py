@@ -16,7 +16,6 @@ import safetensors.torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from heedful.config.renames import renamed_settings, renamed_tensor
 from heedful.data.tensor_shapes import check_header
 from heedful.errors import RunFolderError
 from heedful.files import remove_folder, replacing, write_synced
@@ -63,25 +62,24 @@ class _Stored(Tensors):
         self._path = path
         # Read, not mapped: tensors in use must not change with the file.
         self._file = safe_open(path, framework="pt", backend="pread")
-        names = self._file.keys()
-        self._names = {renamed_tensor(name): name for name in names}
+        self._names = frozenset(self._file.keys())
 
     def __getitem__(self, name: str) -> Tensor:
         if name not in self._names:
             raise KeyError(name)
         try:
-            tensor: Tensor = self._file.get_tensor(self._names[name])
+            tensor: Tensor = self._file.get_tensor(name)
         except (SafetensorError, OSError) as error:
             raise RunFolderError(_damaged(self._path, f"{name} cannot be read: {error}")) from error
         return tensor
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of a tensor without reading it."""
-        return tuple(self._file.get_slice(self._names[name]).get_shape())
+        return tuple(self._file.get_slice(name).get_shape())
 
     def kind(self, name: str) -> str:
         """Return the type of a tensor's numbers by safetensors' name."""
-        return str(self._file.get_slice(self._names[name]).get_dtype())
+        return str(self._file.get_slice(name).get_dtype())
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._names))
@@ -136,8 +134,6 @@ def read_state(folder: Path, signature: Signature | None = None) -> dict[str, An
     checksums = state.get("sha256")
     if not isinstance(checksums, dict) or checksums.get(STATE) != _state_checksum(state):
         raise RunFolderError(_damaged(folder / STATE, "it does not match its own checksum"))
-    if isinstance(state.get("settings"), dict):
-        state["settings"] = renamed_settings(state["settings"])
     if signature is not None:
         _check_signature(folder, state, signature)
     return state

@@ -15,8 +15,7 @@ import torch
 from heedful._version import __version__
 from heedful.alignment.words import SPACE
 from heedful.config.conditions import flat
-from heedful.config.renames import renamed_settings
-from heedful.config.schema import RunConfig, without_idle
+from heedful.config.schema import RunConfig
 from heedful.data.batch import Collator
 from heedful.errors import RunFolderError, SettingError, TextError
 from heedful.machine.memory import give_memory_back, keep_freed_memory
@@ -44,6 +43,8 @@ from heedful.trees.linearise import SymbolLabels, word_number
 from heedful.trees.sentence import is_numbered, split_words
 
 _FORMAT = 1
+# Of the runs that were written before format 1: they have other names of settings and tensors.
+_LAST_READER = "6828181"
 
 
 @dataclass(frozen=True)
@@ -317,11 +318,14 @@ def best_steps(folder: RunFolder) -> list[int]:
 
 def read_settings(folder: RunFolder) -> RunConfig:
     """Read the settings of a run from `config.json`."""
-    # Older versions let a setting stand that does not act; it is forgotten.
-    settings = _read_config(folder).get("settings")
-    if isinstance(settings, Mapping):
-        settings = without_idle(renamed_settings(settings), given=())
-    return RunConfig.from_dict(settings)
+    try:
+        return RunConfig.from_dict(_read_config(folder).get("settings"))
+    except SettingError as error:
+        raise RunFolderError(
+            f"{folder.config} must hold the settings of a run of format {_FORMAT}, but does not: "
+            f"{str(error).rstrip('.')}. If the run was written before that format, {_LAST_READER} "
+            "is the last commit that reads it."
+        ) from error
 
 
 def read_machine_settings(folder: RunFolder) -> MachineSettings:

@@ -16,7 +16,6 @@ from torch import Tensor
 
 from heedful.config.model import ModelConfig
 from heedful.config.parsing import ParsingConfig
-from heedful.config.renames import ORIGIN
 from heedful.config.train import TrainConfig
 from heedful.errors import RunFolderError, SettingError
 from heedful.model.build import build_model
@@ -279,7 +278,6 @@ def read_pretrained(folder: RunFolder) -> PretrainedRun | None:
         return None
     content = read_json(path)
     try:
-        content = {ORIGIN.get(name, name): value for name, value in content.items()}
         kept, reset = (tuple(map(str, content.pop(name))) for name in ("keep_state", "reset"))
         return PretrainedRun(**content, keep_state=kept, reset=reset)
     except (KeyError, TypeError) as error:

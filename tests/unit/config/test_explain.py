@@ -3,7 +3,6 @@ from pydantic import ValidationError
 
 from heedful.config.explain import did_you_mean, setting_error, unknown_setting
 from heedful.config.model import ModelConfig
-from heedful.config.renames import SETTINGS
 from heedful.errors import SettingError
 
 KNOWN = ("data.max_length", "model.dropout", "search.max_length", "train.steps")
@@ -42,12 +41,6 @@ def test_a_rule_for_several_settings_names_them_itself():
 )
 def test_an_unknown_setting_is_told_with_the_nearest(name, suggested):
     assert unknown_setting(name, KNOWN) == f"unknown setting `{name}`; {suggested}"
-
-
-def test_an_old_name_is_told_with_the_new_one():
-    old, new = next(iter(SETTINGS.items()))
-    for name in (old, old.partition(".")[2]):
-        assert unknown_setting(name, KNOWN) == f"`{name}` is now called `{new}`; set that instead"
 
 
 def test_suggestions_are_joined():

@@ -361,48 +361,6 @@ def test_a_link_to_a_device_is_not_read_without_end(name, tmp_path):
         load_checkpoint(tmp_path / "c")
 
 
-# What a model's parameters were called in the checkpoints of older versions, in order.
-OLD_ATTENTION = ("project_in.weight", "project_in.bias", "project_out.weight", "project_out.bias")
-OLD_NETWORK = ("widen.weight", "widen.bias", "narrow.weight", "narrow.bias")
-
-
-def old_names():
-    yield from ("output_table", "output_bias")
-    yield from ("embed_source.weight", "embed_target.weight")
-    for side, attentions in (("encoder", ("self",)), ("decoder", ("self", "cross"))):
-        layer = f"{side}.layers.0"
-        for name in attentions:
-            yield from (f"{layer}.{name}_attention.{part}" for part in OLD_ATTENTION)
-            yield from (f"{layer}.{name}_residual.norm.{part}" for part in ("weight", "bias"))
-        yield from (f"{layer}.feed_forward.{part}" for part in OLD_NETWORK)
-        yield from (f"{layer}.feed_forward_residual.norm.{part}" for part in ("weight", "bias"))
-
-
-def small_model(seed):
-    sizes = {"d_model": 8, "d_ff": 12, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
-    config = ModelConfig(**sizes, tie_embeddings="none", output_bias=True, dropout=0.0)
-    model = build_model(config, 7, 9, max_length=10, padding=0, start_token=2, end_token=3)
-    initialise(model, seed)
-    return model.eval()
-
-
-def test_tensors_of_older_checkpoints_are_found_by_their_present_names(tmp_path):
-    model, other = small_model(1), small_model(2)
-    weights = dict(zip(old_names(), (p.data for p in model.parameters()), strict=True))
-    kinds = ("first", "second")
-    moments = {f"{kind}.{name}": x.clone() for kind in kinds for name, x in weights.items()}
-    save_checkpoint(tmp_path / "c", weights, moments, {"reason": "regular"})
-    loaded = load_checkpoint(tmp_path / "c", with_training=True)
-    names = [name for name, _ in other.named_parameters()]
-    assert stored_shapes(tmp_path / "c").keys() == loaded.model.keys() == set(names)
-    assert set(loaded.training) == {f"{kind}.{name}" for kind in kinds for name in names}
-    load_weights(other, loaded.model, tmp_path)
-    states = other(torch.tensor([[4, 5, 6, 3]]), torch.tensor([[2, 4, 5]]))
-    # computed by the version that wrote such names
-    written = [-2.0187, -2.2510, -3.1292, -2.0884, -3.6491, -3.5880, -0.8986, -4.6654, -2.0873]
-    assert other.log_probabilities(states)[0, -1].tolist() == pytest.approx(written, abs=1e-4)
-
-
 def test_what_a_killed_process_of_the_same_number_left_does_not_hinder(tmp_path):
     left, place = tmp_path / f".text.{os.getpid()}.tmp", tmp_path / "text"
     left.write_text("half", encoding="utf-8")

@@ -122,10 +122,3 @@ def test_a_checkpoint_is_continued_with_its_settings_and_text_only(
         return
     with pytest.raises(RunFolderError, match=refused):
         check_continues(run, [], state, folder)
-
-
-def test_a_setting_of_an_older_version_that_does_not_act_is_forgotten(folder: Path) -> None:
-    config = json.loads((folder / "config.json").read_text())
-    config["settings"]["model"] |= {"norm_kind": "none", "norm_epsilon": 0.5}
-    (folder / "config.json").write_text(json.dumps(config))
-    assert read_settings(RunFolder(folder)).model.norm_epsilon == 1e-6

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from heedful.config.renames import renamed_table
 from heedful.config.schema import SearchConfig
 from heedful.errors import ExchangeError, RunFolderError
 from heedful.files import open_ordinary
@@ -84,7 +83,7 @@ class ExportRecord:
                 "not; it was changed, or another version wrote it: export the run again."
             )
         return cls(
-            SearchConfig(**renamed_table("search", search)),
+            SearchConfig(**search),
             positions,
             content["source_end"],
             str(content.get("quantization")),
