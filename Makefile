@@ -15,8 +15,8 @@ SOAK := $(wildcard tests/soak)
 PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,model/%.py,attention feed_forward residual layer_config layers layout \
         projections embedding encoder_decoder transformer seq2seq output) \
-    $(patsubst %,model/recurrent/%.py,encoder decoder) \
-    $(patsubst %,model/convolutional/%.py,bytenet) \
+    $(patsubst %,families/recurrent/%.py,encoder decoder) \
+    $(patsubst %,families/bytenet/%.py,model) \
     $(patsubst %,training/%.py,loss schedule optimizer) \
     $(patsubst %,search/%.py,beam length settings stopping))
 

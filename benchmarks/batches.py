@@ -144,8 +144,8 @@ def cost(recipe: str) -> dict[str, object]:
     from heedful.data.batch import Collator
     from heedful.data.batching import BatchOrder
     from heedful.data.micro_batches import PADDING_COST_CPU
+    from heedful.families.build import build_model
     from heedful.machine.benchmark import resolve_precision
-    from heedful.model.build import build_model
     from heedful.model.cpu.attention import SHORT
     from heedful.model.initialise import initialise
     from heedful.training.loss import chunked_loss

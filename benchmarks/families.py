@@ -21,7 +21,8 @@ from benchmarks.report import RESULTS, ROOT, commit, keep, read
 from benchmarks.small import SET, train_and_score
 from benchmarks.speed.context import Context
 from heedful.config.load import load_config
-from heedful.model.build import build_model, parameter_count
+from heedful.families.build import build_model
+from heedful.model.build import parameter_count
 
 VOCABULARY = 4000
 TRANSFORMER = ("model.d_model=256", "model.d_ff=384", "model.heads=4", "model.encoder_layers=3")

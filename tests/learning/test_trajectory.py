@@ -11,7 +11,7 @@ import json, sys
 import torch
 from heedful.config.model import ModelConfig
 from heedful.machine import onednn
-from heedful.model.build import build_model
+from heedful.families.build import build_model
 from heedful.model.initialise import initialise
 from heedful.model.cpu.unpadding import Packing
 from heedful.training.loss import chunked_loss, plain_loss

@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from heedful.config.model import ModelConfig
+from heedful.families.build import build_model
 from heedful.model.attention import MultiHeadAttention, causal_mask
-from heedful.model.build import build_model
 from heedful.model.initialise import initialise
 
 

@@ -17,8 +17,10 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "heedful"
 # The published interface, besides the names that `heedful` exports; numpydoc checks these modules.
 PUBLISHED = {
+    "families.bytenet.model",
+    "families.recurrent.decoder",
+    "families.recurrent.encoder",
     "model.attention",
-    "model.convolutional.bytenet",
     "model.embedding",
     "model.encoder_decoder",
     "model.feed_forward",
@@ -27,8 +29,6 @@ PUBLISHED = {
     "model.layout",
     "model.output",
     "model.projections",
-    "model.recurrent.decoder",
-    "model.recurrent.encoder",
     "model.residual",
     "model.seq2seq",
     "model.transformer",

@@ -20,6 +20,13 @@ ELSEWHERE = {
         bench.__main__ bench.data bench.preparing bench.profile bench.search bench.train
         bench.translate
     """,
+    "a table of settings: tests/unit/config/test_schema.py": """
+        config.data config.search
+    """,
+    "found through the registry: tests/unit/families": """
+        families.bytenet families.experts families.pooled families.pooled.build
+        families.recurrent families.recurrent.clashes families.transformer
+    """,
     "a server is tried from outside: tests/cli/test_serve*.py and tests/browser": """
         serve.app serve.connection serve.middleware serve.openapi serve.pipeline
         serve.response_schemas serve.responses serve.routes_libretranslate

@@ -5,7 +5,7 @@ import itertools
 import torch
 
 from heedful.config.model import ModelConfig
-from heedful.model.build import build_model
+from heedful.families.build import build_model
 from heedful.model.initialise import initialise
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import AllowedTokens

@@ -2,11 +2,11 @@
 
 import torch
 
-from heedful.config.attention import AttentionConfig
 from heedful.config.model import ModelConfig
-from heedful.model.build import build_model
+from heedful.families.build import build_model
 from heedful.model.experts.mixture import mixtures
 from heedful.model.initialise import initialise
+from heedful.settings.attention import AttentionConfig
 
 ATTENTIONS = [
     {"attention": AttentionConfig(score="unscaled")},

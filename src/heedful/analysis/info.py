@@ -145,10 +145,8 @@ def _weights_line(state: dict[str, Any]) -> dict[str, Any]:
 
 def _experts(run: Run, steps: list[int]) -> dict[str, Any]:
     """Describe the load of each expert, in percent of the tokens that pass its mixture."""
-    if run.config.model.experts.count is None or not steps:
-        return {}
-    loads = read_running_loads(run.folder.checkpoint(steps[-1]))
-    return {
+    loads = read_running_loads(run.folder.checkpoint(steps[-1])) if steps else {}
+    return loads and {
         "experts": {
             name: " ".join(f"{100 * share:.1f}" for share in shares) + " % of tokens"
             for name, shares in loads.items()

@@ -13,7 +13,8 @@ import torch
 
 from heedful.config.schema import RunConfig
 from heedful.evaluation.cost import ForwardFlops, Work
-from heedful.model.build import build_model, padded_vocabulary
+from heedful.families.build import build_model
+from heedful.model.build import padded_vocabulary
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.tokenization.tokenizer import END, PAD, START
 

@@ -15,11 +15,11 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from heedful.arguments import checked
-from heedful.config.conditions import flat, written
 from heedful.config.parsing import PARSER_SETTINGS
 from heedful.config.recipes import RECIPES, recipe
 from heedful.config.schema import RunConfig, acting_settings, setting_fields, without_idle
 from heedful.errors import SettingError
+from heedful.settings.conditions import flat, written
 
 # Changes to settings, as text or as values.
 Settings = Sequence[str] | Mapping[str, object]

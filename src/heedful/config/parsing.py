@@ -1,15 +1,14 @@
 """The settings of constituency parsing."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from heedful.config.conditions import ActsIf
-from heedful.config.settings_table import SettingsTable
-
-if TYPE_CHECKING:
-    from heedful.config.schema import RunConfig
+from heedful.config.data import DataConfig
+from heedful.config.train import TrainConfig
+from heedful.settings.conditions import ActsIf
+from heedful.settings.table import SettingsTable
 
 PARSER = ActsIf("parsing.linearisation", unless=(None,))
 
@@ -47,33 +46,32 @@ PARSER_SETTINGS: dict[str, object] = {
 """What makes a parser of another recipe."""
 
 
-def parsing_clashes(config: "RunConfig") -> Iterator[str]:
+def parsing_clashes(parsing: ParsingConfig, data: DataConfig, train: TrainConfig) -> Iterator[str]:
     """List what does not fit, each with what to change."""
-    if config.parsing.linearisation is None:
-        if config.train.best_by == "f1":
+    if parsing.linearisation is None:
+        if train.best_by == "f1":
             yield (
                 "`train.best_by` = f1 compares trees and needs `parsing.linearisation`, but that "
                 "is none; set `train.best_by` to bleu or loss"
             )
         return
-    if config.data.shared_vocabulary:
+    if data.shared_vocabulary:
         yield (
             "`data.shared_vocabulary` must be false for a parser, whose words and symbols have "
             "nothing in common, but true came"
         )
-    elif config.data.target_subwords != "symbols":
+    elif data.target_subwords != "symbols":
         yield (
-            "`data.target_subwords` must be symbols for a parser, but "
-            f"{config.data.target_subwords} came"
+            f"`data.target_subwords` must be symbols for a parser, but {data.target_subwords} came"
         )
-    if not config.parsing.next_word:
+    if not parsing.next_word:
         return
-    if config.parsing.word_numbers is not None:
+    if parsing.word_numbers is not None:
         yield (
             "`parsing.word_numbers` must be none beside `parsing.next_word`, which finds words "
-            f"without numbers, but {config.parsing.word_numbers} came"
+            f"without numbers, but {parsing.word_numbers} came"
         )
-    if config.data.subwords == "word":
+    if data.subwords == "word":
         yield (
             "`data.subwords` must be bpe, unigram or character beside `parsing.next_word`, which "
             "counts words by their first subwords, but word came, where several unknown words may "

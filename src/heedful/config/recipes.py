@@ -6,8 +6,7 @@ the authors' first public code (tensor2tensor 3d9c62f2, 2017-06-15) where the tw
 ``table3-…`` is a row of the paper's Table 3. Sections and tables in the comments are the paper's.
 These keep their values for ever; a change is a new name. ``tiny``, ``small``, ``multi30k`` and the
 other ``…-small``, for small machines, may change until version 1.0, and so may the models before
-the paper (`heedful.config.recurrent_recipes`, `convs2s_recipes`, `experts_recipes`) and the short
-tasks (`sequence_recipes`).
+the paper (`heedful.families`) and the short tasks (`sequence_recipes`).
 """
 
 from collections.abc import Callable
@@ -16,17 +15,16 @@ from functools import wraps
 from math import sqrt
 
 from heedful.arguments import checked
-from heedful.config.bytenet_recipes import BYTENET_RECIPES
-from heedful.config.convs2s_recipes import CONVS2S_RECIPES
-from heedful.config.experts_recipes import EXPERTS_RECIPES
-from heedful.config.explain import did_you_mean
+from heedful.config.data import DataConfig
 from heedful.config.model import ModelConfig
 from heedful.config.parsing_recipes import PARSING_RECIPES
-from heedful.config.recurrent_recipes import RECURRENT_RECIPES
-from heedful.config.schema import DataConfig, RunConfig, SearchConfig
+from heedful.config.schema import RunConfig
+from heedful.config.search import SearchConfig
 from heedful.config.sequence_recipes import SEQUENCE_RECIPES
 from heedful.config.train import TrainConfig
 from heedful.errors import SettingError
+from heedful.families.registry import family_recipes
+from heedful.settings.explain import did_you_mean
 
 RECIPES: dict[str, Callable[[], RunConfig]] = {}
 
@@ -320,8 +318,10 @@ def _published(name: str, summary: str, settings: dict[str, object]) -> None:
     _register(name)(build)
 
 
-_FAMILIES = {**RECURRENT_RECIPES, **CONVS2S_RECIPES, **BYTENET_RECIPES, **EXPERTS_RECIPES}
-for _name, (_summary, _settings) in {**_FAMILIES, **PARSING_RECIPES}.items():
+for _name, _recipe in family_recipes():
+    if not _recipe.base:
+        _published(_name, _recipe.summary, dict(_recipe.settings))
+for _name, (_summary, _settings) in PARSING_RECIPES.items():
     _published(_name, _summary, _settings)
 
 
@@ -410,77 +410,16 @@ def _multi30k() -> RunConfig:
     )
 
 
-@_register("recurrent-small")
-def _recurrent_small() -> RunConfig:
-    """Learn Multi30k with an LSTM and attention, in half an hour on two cores."""
-    return _multi30k().with_settings(
-        {
-            "model.encoder": "recurrent",
-            "model.decoder": "recurrent",
-            "model.encoder_layers": 1,
-            "model.decoder_layers": 1,
-            "model.d_model": 256,  # and so wide is the readout, which shares its matrix
-            "model.dropout": 0.2,
-            "model.recurrent.hidden_size": 256,
-            "data.vocabulary_size": 4000,  # the output matrix is a third of all products
-            "train.steps": 4400,
-            "train.batch_tokens": 1024,
-            "train.schedule": "cosine",
-            "train.learning_rate": 2e-3,
-            "train.warmup": 300,
-            "train.clip_norm": 1.0,
-            "train.checkpoint_steps": 100,
-            "train.validate_steps": 400,
-        }
-    )
+def _small_of_family(name: str, summary: str, base: str, settings: dict[str, object]) -> None:
+    """Register a recipe of another family that changes one of these."""
+
+    def build() -> RunConfig:
+        return recipe(base).with_settings(settings)
+
+    build.__doc__ = summary
+    _register(name)(build)
 
 
-@_register("convolutional-small")
-def _convolutional_small() -> RunConfig:
-    """Learn Multi30k with convolutions that attend in every layer, in an hour on two cores."""
-    return _multi30k().with_settings(
-        {
-            "model.encoder": "convs2s",
-            "model.decoder": "convs2s",
-            "model.d_model": 256,
-            "model.positions": "learned",
-            "model.dropout": 0.2,
-            "model.convs2s.encoder_layers": "4x(256,3)",
-            "model.convs2s.decoder_layers": "3x(256,3)",
-            "data.vocabulary_size": 4000,
-            "train.steps": 4400,
-            "train.batch_tokens": 1024,
-            "train.schedule": "cosine",
-            "train.learning_rate": 1.5e-3,
-            "train.warmup": 300,
-            "train.clip_norm": 1.0,
-            "train.checkpoint_steps": 100,
-            "train.validate_steps": 400,
-        }
-    )
-
-
-@_register("moe-small")
-def _moe_small() -> RunConfig:
-    """Learn Multi30k with mixtures of 8 experts, in an hour on two cores."""
-    return _multi30k().with_settings(
-        {
-            "model.encoder_layers": 3,
-            "model.decoder_layers": 3,
-            "model.d_model": 192,
-            "model.norm": "pre",
-            "model.dropout": 0.15,
-            "model.experts.count": 8,
-            "model.experts.per_token": 2,
-            "model.experts.d_ff": 192,
-            "data.vocabulary_size": 4000,
-            "train.steps": 6000,
-            "train.batch_tokens": 1024,
-            "train.schedule": "cosine",
-            "train.learning_rate": 1.5e-3,
-            "train.warmup": 400,
-            "train.clip_norm": 1.0,
-            "train.checkpoint_steps": 100,
-            "train.validate_steps": 1000,
-        }
-    )
+for _name, _recipe in family_recipes():
+    if _recipe.base:
+        _small_of_family(_name, _recipe.summary, _recipe.base, dict(_recipe.settings))

@@ -4,9 +4,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from heedful.config.conditions import ActsIf
-from heedful.config.field_types import Count, CountOrZero, Device, NotNegative, Positive, Share
-from heedful.config.settings_table import SettingsTable
+from heedful.settings.conditions import ActsIf
+from heedful.settings.field_types import Count, CountOrZero, Device, NotNegative, Positive, Share
+from heedful.settings.table import SettingsTable
 
 _WITH_ADAM = ActsIf("train.optimizer", ("adam",))
 _BY_LIKELIHOOD = ActsIf("train.objective", ("likelihood",))

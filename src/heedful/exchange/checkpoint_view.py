@@ -19,7 +19,7 @@ from heedful.exchange.reference.numpy_translator import (
     NumpyTranslator,
 )
 from heedful.exchange.tensor_names import Tables, TensorNames, key_map, with_zero_biases
-from heedful.model.build import build_model
+from heedful.families.build import build_model
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.tokenizer import END, PAD, START, Tokenizer
 

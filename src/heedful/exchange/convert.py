@@ -14,16 +14,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from heedful.config.conditions import written
 from heedful.errors import ExchangeError, RunFolderError
 from heedful.exchange.formats import ModelBundle, Reader, ReadOptions, WriteOptions, Writer
 from heedful.exchange.parity import Ids, Parity, compare, sample_sentences
+from heedful.families.registry import families
 from heedful.files import replacing
 from heedful.runs.checkpoint import check_weights, load_weights, save_checkpoint
 from heedful.runs.folder import RunFolder
 from heedful.runs.foreign_models import recognise
 from heedful.runs.run import MachineSettings, Run, write_config
 from heedful.search.length import LengthLimit
+from heedful.settings.conditions import written
 from heedful.text.corpus import read_lines
 from heedful.translation.translator import Translator
 
@@ -219,7 +220,9 @@ def _refuse_other_parts(run: Run, kind: str) -> None:
     ]
     if run.config.parsing.next_word:
         others.append(("parsing.next_word", True))
-    if others := [*others, *model.attention.changed(), *model.experts.changed()]:
+    for family in families():
+        others += family.beyond_transformer(model)
+    if others := [*others, *model.attention.changed()]:
         named = " and ".join(f"`{name}` is {written(value)}" for name, value in others)
         raise ExchangeError(
             f"{kind} can express the Transformer of the paper alone, but {named} in "

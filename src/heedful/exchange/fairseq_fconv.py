@@ -17,7 +17,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heedful.config.convs2s import MOST_LAYERS
 from heedful.config.schema import RunConfig
 from heedful.errors import ExchangeError
 from heedful.exchange.checkpoint_view import (
@@ -37,6 +36,7 @@ from heedful.exchange.reference.numpy_translator import (
     NumpyTranslator,
 )
 from heedful.exchange.tensor_names import IMPOSSIBLE
+from heedful.families.convs2s.config import MOST_LAYERS
 from heedful.tokenization.tokenizer import Tokenizer
 
 _FIRST_POSITION = 2

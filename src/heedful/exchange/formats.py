@@ -16,7 +16,8 @@ import safetensors.torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from heedful.config.schema import RunConfig, SearchConfig
+from heedful.config.schema import RunConfig
+from heedful.config.search import SearchConfig
 from heedful.data.tensor_shapes import check_header, is_empty_and_vast
 from heedful.errors import ExchangeError, MissingExtra
 from heedful.exchange.parity import ReferenceModel

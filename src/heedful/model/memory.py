@@ -72,6 +72,8 @@ class SourceEncoder(Protocol):
 
     width: int
     """Width of its states."""
+    positions_differ: bool = True
+    """Whether its states differ from position to position."""
 
     def flops(self) -> StackFlops:
         """Count the operations of a forward pass."""
@@ -95,6 +97,8 @@ class TargetDecoder(Protocol):
     """Width of what meets the output matrix."""
     attends: bool = True
     """Whether it attends to the source."""
+    attends_once: bool = False
+    """Whether each step attends once, and its state has the weights as `attention`."""
 
     def flops(self) -> StackFlops:
         """Count the operations of a forward pass."""

@@ -14,7 +14,7 @@ from torch import Generator, Tensor, nn
 
 from heedful.arguments import check_counts, checked
 from heedful.errors import SettingError
-from heedful.model.convolutional.convolution import Convolution
+from heedful.model.convolution import Convolution
 from heedful.model.initial_weights import glorot
 from heedful.model.inputs import check_mixed
 from heedful.model.layout import Layout, pad

@@ -4,11 +4,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from heedful.families.recurrent.cells import RecurrentLayer
 from heedful.model.attention import MultiHeadAttention, causal_mask
-from heedful.model.convolutional.convolution import Convolution
+from heedful.model.convolution import Convolution
 from heedful.model.cpu.linear import Linear
 from heedful.model.layout import Layout
-from heedful.model.recurrent.cells import RecurrentLayer
 from heedful.paper.layer_kinds import LayerSizes, window
 
 States = Float[Tensor, "batch time width"]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
-from heedful.model.recurrent.cells import Cell
+from heedful.families.recurrent.cells import Cell
 from heedful.model.window import Window
 
 GATES: dict[Cell, int] = {"lstm": 4, "gru": 3, "rnn": 1}

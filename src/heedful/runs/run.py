@@ -14,12 +14,13 @@ import torch
 
 from heedful._version import __version__
 from heedful.alignment.words import SPACE
-from heedful.config.conditions import flat
+from heedful.settings.conditions import flat
 from heedful.config.schema import RunConfig
 from heedful.data.batch import Collator
 from heedful.errors import RunFolderError, SettingError, TextError
 from heedful.machine.memory import give_memory_back, keep_freed_memory
-from heedful.model.build import build_model, padded_vocabulary
+from heedful.families.build import build_model
+from heedful.model.build import padded_vocabulary
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.inference.optimize import can_round_to_bf16, optimize_for_inference
 from heedful.model.inference.quantized import can_prepack

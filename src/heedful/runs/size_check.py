@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from heedful.config.model import ModelConfig
+from heedful.families.registry import families, part_layers
 from heedful.errors import RunFolderError
 from heedful.model.build import parameter_count
 
@@ -31,15 +32,20 @@ def check_sizes(
     bounds["d_model"] = widest
     if "transformer" in (model.encoder, model.decoder):
         bounds |= dict.fromkeys(_BLOCK_WIDTHS, widest)
-        if model.experts.d_ff is not None:  # then no layer may have a network of model.d_ff
+        # with mixtures of experts, it may be that no layer has a network of model.d_ff
+        if any(part_layers(model, side) for side in ("encoder", "decoder")):
             bounds = {name: most for name, most in bounds.items() if "d_ff" not in name}
     wrong = [
         f"`model.{name}` is {value:,}"
         for name, most in bounds.items()
         if (value := getattr(model, name)) is not None and value > most
     ]
-    experts = model.experts.count or 0
-    wrong += [f"`model.experts.count` is {experts:,}"] * (experts > len(shapes))
+    wrong += [
+        f"`{name}` is {count:,}"
+        for family in families()
+        for name, count in family.module_counts(model).items()
+        if count > len(shapes)
+    ]
     wrong += [f"the vocabulary has {max(rows):,} rows"] * (max(rows) > _MOST_TIMES * widest)
     if not wrong:
         with torch.device("meta"):

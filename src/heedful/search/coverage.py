@@ -13,6 +13,7 @@ its end symbol too, but never padding.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float
@@ -20,8 +21,6 @@ from torch import Tensor
 
 from heedful.errors import SettingError
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.pooled import PooledEncoder
-from heedful.model.recurrent.decoder import RecurrentDecoder, RecurrentState
 from heedful.model.seq2seq import DecodingState, Seq2Seq
 from heedful.search.ensemble import Ensemble
 from heedful.search.step import NextLogProbabilities
@@ -31,18 +30,30 @@ from heedful.search.step import NextLogProbabilities
 _FLOOR = torch.finfo(torch.float32).tiny
 
 
+@runtime_checkable
+class SingleAttention(DecodingState, Protocol):
+    """The state of a decoder that attends once a step (`TargetDecoder.attends_once`)."""
+
+    mask: Tensor
+    """True at real source tokens, shape (sentences, 1, source)."""
+    attention: Tensor | None
+    """Weights of the last step, shape (rows, source)."""
+
+
 @dataclass(frozen=True)
 class CoverageState:
-    """A recurrent decoder's state with the sum of its attention so far."""
+    """A decoder's state with the sum of its attention so far."""
 
-    state: RecurrentState
+    state: SingleAttention
     """The decoder's own."""
     coverage: Float[Tensor, "rows source"]
     """Sum of the attention weights of all steps."""
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "CoverageState":
         """Select rows. `sentences`: indices of the sentences that stay; all if None."""
-        return CoverageState(self.state.select(rows, sentences), self.coverage[rows])
+        state = self.state.select(rows, sentences)
+        assert isinstance(state, SingleAttention)
+        return CoverageState(state, self.coverage[rows])
 
 
 def coverage_logs(
@@ -77,13 +88,13 @@ def cover(
     """Wrap the steps and the first state, so that attention adds up; not if beta is 0."""
     if not beta:
         return next_log_probabilities, state
-    assert isinstance(state, RecurrentState)
-    start = state.values.new_zeros(rows, state.mask.size(-1), dtype=torch.float32)
+    assert isinstance(state, SingleAttention)
+    start = torch.zeros(rows, state.mask.size(-1), device=state.mask.device)
 
     def covering(tokens: Tensor, state: DecodingState) -> tuple[Tensor, DecodingState]:
         assert isinstance(state, CoverageState)
         scores, newer = next_log_probabilities(tokens, state.state)
-        assert isinstance(newer, RecurrentState) and newer.attention is not None
+        assert isinstance(newer, SingleAttention) and newer.attention is not None
         return scores, CoverageState(newer, state.coverage + newer.attention)
 
     return covering, CoverageState(state, start)
@@ -99,9 +110,9 @@ def check_coverage(beta: float, models: Sequence[Seq2Seq]) -> None:
         came = f"an ensemble of {len(models)} models came, each with its own; {off}"
     elif isinstance(model, EncoderDecoder) and not model.decoder.attends:
         came = f"this decoder has none; {off}"
-    elif not isinstance(model, EncoderDecoder) or not isinstance(model.decoder, RecurrentDecoder):
+    elif not isinstance(model, EncoderDecoder) or not model.decoder.attends_once:
         came = f"this decoder has many, in layers and heads; {off}"
-    elif isinstance(model.encoder, PooledEncoder):
+    elif not model.encoder.positions_differ:
         came = f"every position of the source gets the same of it here; {off}"
     else:
         return

@@ -8,7 +8,7 @@ from heedful.search.options import DIVERSITY, Sampling, SearchOptions
 from heedful.search.stopping import StoppingPolicy
 
 if TYPE_CHECKING:
-    from heedful.config.schema import SearchConfig
+    from heedful.config.search import SearchConfig
 
 
 _PENALTY, _LIMIT = LengthPenalty("gnmt", 0.6), LengthLimit(50, relative=True)

@@ -18,7 +18,7 @@ from heedful.config.model import ModelConfig
 from heedful.config.parsing import ParsingConfig
 from heedful.config.train import TrainConfig
 from heedful.errors import RunFolderError, SettingError
-from heedful.model.build import build_model
+from heedful.families.build import build_model
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.norm import named_weights
 from heedful.runs.checkpoint import Checkpoint, check_weights, read_state

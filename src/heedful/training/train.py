@@ -24,6 +24,7 @@ from heedful.data.batch import Collator
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.mixing import JoinedPairs, Mixture, mixing_shares
 from heedful.errors import RunFolderError, RunStopped, SettingError
+from heedful.families.registry import families
 from heedful.machine.device_memory import require_room
 from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.model.build import parameter_count
@@ -352,12 +353,9 @@ class _Session:
                 "batch norm: mean and variance are those of each micro-batch, so another "
                 f"train.micro_batch_tokens is another training{ranks}"
             )
-        if config.model.experts.count is not None:
-            ranks = "" if self.ranks.world == 1 else "; rank 0 saves their running load"
-            log.say(
-                "experts: their balance is that of each micro-batch, so another "
-                f"train.micro_batch_tokens is another training{ranks}"
-            )
+        for family in families():
+            for note in family.training_notes(config.model, self.ranks.world):
+                log.say(note)
         if self.setup.pretrained is not None:
             log.say(f"from {self.setup.pretrained.describe()}")
         if train_state.counters.step:

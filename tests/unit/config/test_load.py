@@ -4,11 +4,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from heedful.config.conditions import flat
 from heedful.config.load import load_config, to_toml
 from heedful.config.recipes import recipe, recipe_names
 from heedful.config.schema import RunConfig, setting_conditions, setting_fields
 from heedful.errors import SettingError
+from heedful.settings.conditions import flat
 
 COUNTS = st.integers(1, 10**12)
 WIDTHS = st.integers(1, 10**6)

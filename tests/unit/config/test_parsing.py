@@ -12,7 +12,7 @@ def test_a_recipe_becomes_a_parser():
     assert config.parsing.linearisation == "vinyals"
     assert config.data.target_subwords == "symbols"
     assert config.train.best_by == "f1"
-    assert not list(parsing_clashes(config))
+    assert not list(parsing_clashes(config.parsing, config.data, config.train))
 
 
 @pytest.mark.parametrize(

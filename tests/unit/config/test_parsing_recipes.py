@@ -5,7 +5,8 @@ import torch
 
 from heedful.config.parsing_recipes import PARSING_RECIPES
 from heedful.config.recipes import describe, recipe, recipe_names
-from heedful.model.build import build_model, parameter_count
+from heedful.families.build import build_model
+from heedful.model.build import parameter_count
 
 SYMBOLS = 128  # of Vinyals et al., section 3.2
 

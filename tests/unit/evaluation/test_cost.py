@@ -4,11 +4,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from heedful.analysis.training_cost import training_work
-from heedful.config.bytenet import ByteNetConfig
 from heedful.config.model import ModelConfig
-from heedful.config.recurrent import RecurrentConfig
 from heedful.evaluation.cost import SUSTAINED_TFLOPS, ForwardFlops, Work, paper_flops
-from heedful.model.build import build_model
+from heedful.families.build import build_model
+from heedful.families.bytenet.config import ByteNetConfig
+from heedful.families.recurrent.config import RecurrentConfig
 from heedful.model.initialise import initialise
 from heedful.training.history import read_history
 from heedful.training.loss import chunked_loss

@@ -4,7 +4,7 @@ import torch
 from heedful.config.model import ModelConfig
 from heedful.errors import ExchangeError
 from heedful.exchange.permute_dimensions import grouped_order, reorder_dimensions
-from heedful.model.build import build_model
+from heedful.families.build import build_model
 from heedful.model.initialise import initialise
 
 

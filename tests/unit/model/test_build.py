@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from heedful.config.recipes import recipe, recipe_names
-from heedful.model.build import build_model, padded_vocabulary, parameter_count
+from heedful.families.build import build_model
+from heedful.model.build import padded_vocabulary, parameter_count
 from heedful.model.initialise import initialise
 
 

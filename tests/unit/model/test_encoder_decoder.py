@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from heedful.config.model import ModelConfig
-from heedful.config.recurrent import RecurrentConfig
 from heedful.errors import ArgumentError
-from heedful.model.build import build_model
+from heedful.families.build import build_model
+from heedful.families.recurrent.config import RecurrentConfig
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.memory import Memory
 from heedful.model.transformer import Transformer

@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from heedful.config.attention import AttentionConfig
 from heedful.model.build import parameter_count
 from heedful.model.fastformer import CausalFastformer, Fastformer, RunningSums
 from heedful.model.initialise import initialise
 from heedful.model.layout import Layout, unpad
+from heedful.settings.attention import AttentionConfig
 from tests.support.models import batch, small
 from tests.support.numpy_fastformer import as_numpy, fastformer
 

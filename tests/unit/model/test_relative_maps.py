@@ -3,9 +3,9 @@
 import torch
 from torch import nn
 
-from heedful.config.attention import AttentionConfig
 from heedful.model.layout import Layout, unpad
 from heedful.model.relative_maps import RelativeMaps
+from heedful.settings.attention import AttentionConfig
 from tests.support.models import small
 
 REAL = torch.arange(8) < torch.tensor([[8], [3]])

@@ -12,7 +12,7 @@ from torch import nn
 from heedful.config.model import ModelConfig
 from heedful.errors import RunFolderError, StorageError
 from heedful.files import replacing, replacing_file, tidy
-from heedful.model.build import build_model
+from heedful.families.build import build_model
 from heedful.model.initialise import initialise
 from heedful.runs.average import average_checkpoints, mean_weights
 from heedful.runs.checkpoint import (

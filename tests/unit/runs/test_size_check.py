@@ -4,7 +4,7 @@ import pytest
 
 from heedful.config.model import ModelConfig
 from heedful.errors import RunFolderError
-from heedful.model.build import build_model
+from heedful.families.build import build_model
 from heedful.runs.size_check import check_sizes
 
 MODEL = ModelConfig(d_model=16, d_ff=32, heads=2, encoder_layers=1, decoder_layers=1)

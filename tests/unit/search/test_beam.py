@@ -7,11 +7,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.config.attention import AttentionConfig
-from heedful.config.bytenet import ByteNetConfig
-from heedful.config.convs2s import ConvS2SConfig
-from heedful.config.experts import ExpertsConfig
-from heedful.config.recurrent import RecurrentConfig
+from heedful.families.bytenet.config import ByteNetConfig
+from heedful.families.convs2s.config import ConvS2SConfig
+from heedful.families.experts.config import ExpertsConfig
+from heedful.families.recurrent.config import RecurrentConfig
 from heedful.search.beam import beam_search, prune, search
 from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
@@ -20,6 +19,7 @@ from heedful.search.rules import AllowedTokens
 from heedful.search.settings import SearchSettings
 from heedful.search.step import extend, extend_plainly
 from heedful.search.stopping import can_still_win
+from heedful.settings.attention import AttentionConfig
 from tests.support.exhaustive_search import (
     END,
     PENALTIES,

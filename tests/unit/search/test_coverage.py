@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.config.recurrent import RecurrentConfig
 from heedful.errors import SettingError
+from heedful.families.recurrent.config import RecurrentConfig
 from heedful.search.beam import beam_search
 from heedful.search.constrained import constrained_beam_search
 from heedful.search.coverage import check_coverage, coverage_logs

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from heedful.config.model import ModelConfig
 from heedful.data.batch import Collator
-from heedful.model.build import build_model
+from heedful.families.build import build_model
 from heedful.model.initialise import initialise
 from heedful.search.ensemble import Ensemble
 from heedful.search.rules import AllowedTokens

@@ -5,10 +5,10 @@ import math
 
 import pytest
 
-from heedful.config.bytenet_recipes import BYTENET_RECIPES
-from heedful.config.convs2s_recipes import CONVS2S_RECIPES
-from heedful.config.experts_recipes import EXPERTS_RECIPES
-from heedful.config.recurrent_recipes import RECURRENT_RECIPES
+from heedful.families.bytenet.recipes import BYTENET_RECIPES
+from heedful.families.convs2s.recipes import CONVS2S_RECIPES
+from heedful.families.experts.recipes import EXPERTS_RECIPES
+from heedful.families.recurrent.recipes import RECURRENT_RECIPES
 from heedful.training.train import train
 from tests.support.commands import write_text
 

@@ -16,7 +16,7 @@ from heedful.config.model import ModelConfig
 from heedful.data.batch import Collator
 from heedful.data.batching import BatchOrder
 from heedful.errors import DeviceError, SettingError, TrainingFailed
-from heedful.model.build import build_model
+from heedful.families.build import build_model
 from heedful.model.initialise import initialise
 from heedful.training import trainer as trainer_module
 from heedful.training.distributed import RankGroup, refuse_separate_processes

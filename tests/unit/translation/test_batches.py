@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from heedful.config.model import ModelConfig
-from heedful.model.build import build_model
+from heedful.families.build import build_model
 from heedful.translation import batches
 from heedful.translation.batches import search_batches
 

@@ -13,8 +13,10 @@ from typing import Any
 
 import torch
 
+from heedful.config.data import DataConfig
 from heedful.config.model import ModelConfig
-from heedful.config.schema import DataConfig, RunConfig, SearchConfig
+from heedful.config.schema import RunConfig
+from heedful.config.search import SearchConfig
 from heedful.errors import ExchangeError, MissingExtra
 from heedful.exchange.ctranslate2.binary import read_model_file
 from heedful.exchange.ctranslate2.engine import Engine
@@ -35,8 +37,8 @@ from heedful.exchange.ctranslate2.vocabulary import (
 from heedful.exchange.formats import ModelBundle, ReadOptions, read_settings_file
 from heedful.exchange.keymap import RowMap
 from heedful.exchange.parity import ReferenceModel
+from heedful.families.build import build_model
 from heedful.files import read_within
-from heedful.model.build import build_model
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.serialization import RECORD

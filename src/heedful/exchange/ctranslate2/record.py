@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from heedful.config.schema import SearchConfig
+from heedful.config.search import SearchConfig
 from heedful.errors import ExchangeError, RunFolderError
 from heedful.files import open_ordinary
 from heedful.runs.folder import read_json

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from heedful.config.schema import RunConfig, SearchConfig
+from heedful.config.schema import RunConfig
+from heedful.config.search import SearchConfig
 from heedful.errors import ExchangeError, TokenizerError
 from heedful.exchange.formats import (
     ModelBundle,
@@ -34,7 +35,7 @@ from heedful.exchange.marian.names import (
 from heedful.exchange.marian.search import read_rule
 from heedful.exchange.parity import ReferenceModel
 from heedful.exchange.reference.transformers_marian import TransformersReference
-from heedful.model.build import build_model
+from heedful.families.build import build_model
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.special_symbols import END, PAD

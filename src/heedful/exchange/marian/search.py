@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heedful.config.schema import SearchConfig
+from heedful.config.search import SearchConfig
 from heedful.exchange.formats import Problems
 from heedful.exchange.pickled.settings import WIDEST_BEAM
 from heedful.search.length import LengthPenalty

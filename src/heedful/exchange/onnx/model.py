@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.config.schema import SearchConfig
+from heedful.config.search import SearchConfig
 from heedful.data.batch import Collator
 from heedful.errors import RunFolderError
 from heedful.exchange.formats import import_extra

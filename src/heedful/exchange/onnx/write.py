@@ -30,7 +30,8 @@ from heedful.exchange.onnx.model import (
     never_written,
 )
 from heedful.exchange.onnx.nodes import OPSET, Tensors
-from heedful.model.build import build_model, padded_vocabulary
+from heedful.families.build import build_model
+from heedful.model.build import padded_vocabulary
 from heedful.model.transformer import Transformer
 from heedful.runs.checkpoint import load_weights
 from heedful.runs.folder import write_json

@@ -13,7 +13,7 @@ drops one.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -44,6 +44,17 @@ class MixtureConfig:
     """Whether a sigmoid follows (Shazeer et al. 2017, appendix E)."""
     importance_loss: float = 0.01
     load_loss: float = 0.01
+
+
+class Mixtures(NamedTuple):
+    """The mixtures of experts of an encoder or decoder."""
+
+    config: MixtureConfig | None = None
+    layers: tuple[int, ...] = ()
+    """Layers, from 1, that have one."""
+
+
+NO_MIXTURES = Mixtures()
 
 
 class MixtureOfExperts(nn.Module):

@@ -9,7 +9,7 @@ nothing else changes. The tests compare the result with the model before.
 import torch
 
 from heedful.model.attention import MultiHeadAttention
-from heedful.model.convolutional.convolution import Convolution
+from heedful.model.convolution import Convolution
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.feed_forward import ACTIVATIONS, FeedForward
 from heedful.model.inference.compiled import (

@@ -13,7 +13,7 @@ from heedful.config.model import ModelConfig
 from heedful.exchange.onnx import nodes
 from heedful.exchange.onnx.model import OnnxModel
 from heedful.exchange.onnx.write import write_graphs
-from heedful.model.build import build_model
+from heedful.families.build import build_model
 from heedful.model.initialise import initialise
 
 SMALL = {"d_model": 16, "d_ff": 20, "heads": 4, "encoder_layers": 2, "decoder_layers": 2}

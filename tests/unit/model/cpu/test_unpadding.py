@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.config.model import ModelConfig
-from heedful.model.build import build_model
+from heedful.families.build import build_model
 from heedful.model.cpu.unpadding import Packing, gather, repeat, scatter
 from heedful.model.initialise import initialise
 

@@ -1,0 +1,46 @@
+"""The settings of text: languages, subwords, which pairs are kept."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from heedful.settings.conditions import ActsIf
+from heedful.settings.field_types import Count, CountOrZero, Language, Share
+from heedful.settings.table import SettingsTable
+
+
+class DataConfig(SettingsTable):
+    """Languages, subwords, and which pairs are kept."""
+
+    table: ClassVar[str] = "data"
+
+    source_language: Language = ""
+    """Code of the source language. Empty means the ending of the source files."""
+    target_language: Language = ""
+    """Code of the target language. Empty means the ending of the target files."""
+    vocabulary_size: Count = 37_000
+    """Subwords in the vocabulary, of each language if it is not shared."""
+    vocabulary_multiple: Count = 8
+    """Pad the embedding with unused rows to a multiple of this."""
+    subwords: Literal["bpe", "unigram", "character", "word"] = "bpe"
+    """How text is split into subwords."""
+    target_subwords: Annotated[
+        Literal["as-source", "symbols"], ActsIf("data.shared_vocabulary", (False,))
+    ] = "as-source"
+    """How target text is split: like the source, or at spaces, for symbols such as brackets."""
+    subword_sampling: Share = 0.0
+    """Sample subwords anew in every epoch: BPE-dropout for bpe, alpha for unigram. 0 means off."""
+    vocabulary_threshold: CountOrZero = 0
+    """With given BPE codes: split subwords that occur less often in the text. 0 means none."""
+    shared_vocabulary: bool = True
+    """Whether both languages share one vocabulary."""
+    max_length: Count = 256
+    """Most subwords of a sentence; pairs with a longer one are dropped."""
+    max_length_ratio: Annotated[float, Field(ge=1)] | None = None
+    """Drop pairs whose length ratio is larger, longer side over shorter. None means no limit."""
+    min_script_share: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Drop pairs with a smaller share of letters in the language's script. None means any."""
+    drop_duplicates: bool = False
+    """Whether repeated pairs are dropped."""
+    mixing_temperature: Annotated[float, Field(ge=1)] = 1.0
+    """Sampling of corpora without weights: 1 in proportion to size, larger values more evenly."""

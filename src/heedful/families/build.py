@@ -1,0 +1,104 @@
+"""A whole model from settings: embeddings, an encoder, a decoder and the output of any families."""
+
+from importlib import import_module
+from typing import Any
+
+import torch
+from torch import nn
+
+from heedful.families.family import Family
+from heedful.families.registry import decoder_family, encoder_family, families
+from heedful.model.build import build_positions
+from heedful.model.embedding import TokenEmbedding
+from heedful.model.encoder_decoder import EncoderDecoder, Positions
+from heedful.model.experts.mixture import NO_MIXTURES, Mixtures
+from heedful.model.memory import SourceEncoder, TargetDecoder
+from heedful.model.output import OutputLayer, TiedOutput
+from heedful.model.transformer import Transformer
+from heedful.settings.model import ModelSettings
+
+
+def build_model(
+    settings: ModelSettings,
+    source_vocabulary: int,
+    target_vocabulary: int,
+    *,
+    max_length: int,
+    padding: int = 0,
+    start_token: int = 2,
+    end_token: int = 3,
+) -> EncoderDecoder:
+    """
+    Build a model from its settings.
+
+    `source_vocabulary, target_vocabulary`: rows of the two tables, filling included; equal when the
+    tables are tied.
+
+    `settings.decoder_start` chooses the decoder's first input: the start, end or padding symbol,
+    or a zero vector (the authors' code: padding, whose embedding is zero).
+    """
+    zero_token = padding if settings.decoder_start == "zero" else None
+    first = {"symbol": start_token, "end": end_token, "pad": padding, "zero": padding}
+
+    def embedding(vocabulary: int, *families: str) -> TokenEmbedding:
+        scale = settings.scale_embeddings and "transformer" in families
+        return TokenEmbedding(vocabulary, settings.d_model, scale, zero_token)
+
+    encoder, source_positions = _encoder(settings, max_length)
+    decoder, target_positions = _decoder(settings, max_length, encoder)
+    shared = settings.tie_embeddings == "all"
+    readers = (settings.encoder, settings.decoder) if shared else (settings.decoder,)
+    embed_target = embedding(target_vocabulary, *readers)
+    bias = nn.Parameter(torch.zeros(target_vocabulary)) if settings.output_bias else None
+    output: OutputLayer = TiedOutput(embed_target, bias)
+    if settings.tie_embeddings == "none":
+        output = OutputLayer(nn.Parameter(torch.zeros(target_vocabulary, decoder.width)), bias)
+    is_transformer = settings.encoder == settings.decoder == "transformer"
+    return (Transformer if is_transformer else EncoderDecoder)(
+        embed_target if shared else embedding(source_vocabulary, settings.encoder),
+        embed_target,
+        source_positions,
+        target_positions,
+        encoder,
+        decoder,
+        output,
+        dropout=settings.dropout,
+        padding=padding,
+        start_token=first[settings.decoder_start],
+        end_token=end_token,
+    )
+
+
+def _encoder(settings: ModelSettings, max_length: int) -> tuple[SourceEncoder, Positions | None]:
+    """Build the encoder and its positions."""
+    family = encoder_family(settings.encoder)
+    encoder = _builder(family).build_encoder(settings, _mixtures(settings, "encoder"))
+    return encoder, _positions(family, settings, max_length)
+
+
+def _decoder(
+    settings: ModelSettings, max_length: int, encoder: SourceEncoder
+) -> tuple[TargetDecoder, Positions | None]:
+    """Build the decoder and its positions."""
+    family = decoder_family(settings.decoder)
+    decoder = _builder(family).build_decoder(settings, encoder, _mixtures(settings, "decoder"))
+    return decoder, _positions(family, settings, max_length)
+
+
+def _positions(family: Family, settings: ModelSettings, rows: int) -> Positions | None:
+    """Build the positions of a family that adds them to its embeddings."""
+    return build_positions(settings, rows) if "positions" in family.traits else None
+
+
+def _mixtures(settings: ModelSettings, side: str) -> Mixtures:
+    """Ask the parts, of which at most one has layers."""
+    for family in families():
+        if family.part_layers(settings, side):
+            mixtures: Mixtures = _builder(family).build_part(settings, side)
+            return mixtures
+    return NO_MIXTURES
+
+
+def _builder(family: Family) -> Any:
+    """Import the module that builds a family, and torch with it."""
+    return import_module(family.builder)

@@ -1,0 +1,173 @@
+"""The residual blocks of ByteNet, and the room that they make for the target."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from heedful.arguments import check_counts, check_fields
+from heedful.model.convolution import Convolution
+from heedful.model.cpu.dropout import Dropout
+from heedful.model.cpu.linear import Linear
+from heedful.model.initial_weights import glorot, table
+from heedful.model.memory import Initialised
+
+Lengths = TypeVar("Lengths", int, Tensor)
+
+
+@dataclass(frozen=True)
+class ByteNetSizes:
+    """The sizes of a stack of blocks."""
+
+    width: int
+    """Width of the states between blocks, 2d of the paper."""
+    channels: int
+    """Width inside a block, d of the paper."""
+    kernel: int
+    """Positions that a dilated convolution reads."""
+    dilations: tuple[int, ...]
+    """Distance of these positions in each block."""
+    dropout: float
+    """Dropout probability of the output of each block and of the last ReLU."""
+    norm_epsilon: float = 1e-6
+    """Added to the variance inside every layer norm; tensor2tensor's."""
+    columns: float = 1.0
+    """Columns for each source position, for counting operations."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_counts(width=self.width, channels=self.channels, kernel=self.kernel)
+
+    @property
+    def receptive_field(self) -> int:
+        """Positions from the first to the last that one output depends on."""
+        return 1 + (self.kernel - 1) * sum(self.dilations)
+
+
+def repeated_dilations(blocks: int, largest: int) -> tuple[int, ...]:
+    """List 1, 2, 4 up to the largest, and begin again, one for each block."""
+    doublings = largest.bit_length()
+    return tuple(2 ** (number % doublings) for number in range(blocks))
+
+
+class ByteNetBlock(nn.Module):
+    """A residual block: to half the width, a dilated convolution, and back, each after LN, ReLU."""
+
+    def __init__(self, sizes: ByteNetSizes, dilation: int, causal: bool) -> None:
+        super().__init__()
+        width, channels, epsilon = sizes.width, sizes.channels, sizes.norm_epsilon
+        self.norm_in = nn.LayerNorm(width, eps=epsilon)
+        self.proj_in = Linear(width, channels)
+        self.norm_conv = nn.LayerNorm(channels, eps=epsilon)
+        self.convolution = Convolution(channels, channels, sizes.kernel, dilation, causal)
+        self.norm_out = nn.LayerNorm(channels, eps=epsilon)
+        self.proj_out = Linear(channels, width)
+        self.dropout = Dropout(sizes.dropout)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time width"],
+        real: Bool[Tensor, "batch time 1"] | None = None,
+    ) -> Float[Tensor, "batch time width"]:
+        """Process whole sequences. `real`: where not, the convolution reads zeros."""
+        inner = self._narrow(x)
+        if real is not None:
+            inner = inner * real
+        return self._widen(x, self.convolution(inner))
+
+    def step(
+        self, x: Float[Tensor, "rows width"], past: Float[Tensor, "rows span channels"]
+    ) -> tuple[Float[Tensor, "rows width"], Float[Tensor, "rows span channels"]]:
+        """Process one more position of a causal block. `past`: its last inner inputs."""
+        out, past = self.convolution.step(self._narrow(x), past)
+        return self._widen(x, out), past
+
+    def _narrow(self, x: Tensor) -> Float[Tensor, "*positions channels"]:
+        """Compute what the dilated convolution reads."""
+        inner = self.proj_in(torch.relu(self.norm_in(x)))
+        return torch.relu(self.norm_conv(inner))
+
+    def _widen(self, x: Tensor, inner: Tensor) -> Float[Tensor, "*positions width"]:
+        """Compute the block's output and add its input."""
+        return self.dropout.add(x, self.proj_out(torch.relu(self.norm_out(inner))))
+
+
+class Unfolding(nn.Module):
+    """
+    Room for a target that is longer than its source: ceil(a |s|) + b columns, a and b settings.
+
+    Columns beyond the source hold one vector, learned or zero. Their number is that of the
+    sentence, not of its batch.
+    """
+
+    def __init__(self, width: int, factor: float, offset: int, learned: bool) -> None:
+        super().__init__()
+        # the decimal number that was written: 1.1 * 10 is more than 11 in floating point
+        ratio = Fraction(str(factor)).limit_denominator(1000)
+        self.numerator, self.denominator = ratio.numerator, ratio.denominator
+        self.offset = offset
+        self.padding = nn.Parameter(torch.zeros(width)) if learned else None
+
+    def forward(
+        self, x: Float[Tensor, "batch time width"], real: Bool[Tensor, "batch time"]
+    ) -> tuple[Float[Tensor, "batch columns width"], Bool[Tensor, "batch columns"]]:
+        """Extend each sentence; return the columns, zero after its room, and where it has room."""
+        lengths = real.sum(dim=1, keepdim=True)  # (batch, 1)
+        columns = self._room(x.size(1))
+        positions = torch.arange(columns, device=x.device)
+        x = x * real.unsqueeze(2)
+        x = nn.functional.pad(x, (0, 0, 0, columns - x.size(1)))
+        unfolded = positions < self._room(lengths)  # (batch, columns)
+        if self.padding is not None:
+            beyond = unfolded & (positions >= lengths)
+            x = x + beyond.unsqueeze(2) * self.padding
+        return x, unfolded
+
+    def _room(self, lengths: Lengths) -> Lengths:
+        """Round a |s| up and add b."""
+        return -(-lengths * self.numerator // self.denominator) + self.offset
+
+
+class ByteNetStack(nn.Module, Initialised):
+    """Blocks in a row, and how their weights are drawn and counted."""
+
+    def __init__(self, sizes: ByteNetSizes, causal: bool, unfolding: Unfolding | None) -> None:
+        super().__init__()
+        self.sizes, self.width, self.unfolding = sizes, sizes.width, unfolding
+        self.blocks = nn.ModuleList(
+            ByteNetBlock(sizes, dilation, causal) for dilation in sizes.dilations
+        )
+
+    @torch.no_grad()
+    def initialise(self, generator: torch.Generator) -> None:
+        """
+        Draw all products by Glorot's bound, a kernel as one product of its window.
+
+        The last product of a block is divided by the root of the number of blocks: nothing
+        normalises their sum, and a network of 60 blocks would begin with a loss of twice ln V.
+        """
+        for module in self.modules():
+            if isinstance(module, Linear | Convolution):
+                glorot(module.weight.flatten(1), generator)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+        for block in self._blocks():
+            block.proj_out.weight /= len(self.blocks) ** 0.5
+        if self.unfolding is not None and self.unfolding.padding is not None:
+            table(self.unfolding.padding.unsqueeze(0), generator)
+
+    def initialise_table(self, weight: Tensor, generator: torch.Generator) -> None:
+        """Draw a table as a Transformer's."""
+        table(weight, generator)
+
+    def _weights_of_blocks(self) -> int:
+        """Count the weights of products at each position."""
+        return sum(weight.numel() for weight in self.blocks.parameters() if weight.dim() > 1)
+
+    def _blocks(self) -> Sequence[ByteNetBlock]:
+        """List the blocks by their type."""
+        return list(self.blocks)  # type: ignore[arg-type]

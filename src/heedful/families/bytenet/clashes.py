@@ -1,0 +1,53 @@
+"""Settings of ByteNet that do not go together."""
+
+from collections.abc import Iterator
+
+from heedful.families.bytenet.config import ByteNetConfig
+from heedful.settings.model import ModelSettings
+
+
+def bytenet_clashes(model: ModelSettings, memory: int) -> list[str]:
+    """List what does not fit, each with what to change. `memory`: width of the encoder's states."""
+    return [*_blocks(model), *_join(model, memory)]
+
+
+def _blocks(model: ModelSettings) -> Iterator[str]:
+    """Check the sizes of blocks and kernels."""
+    bytenet = model.part(ByteNetConfig)
+    if bytenet.channels is None and model.d_model % 2:
+        yield (
+            "`model.d_model` must be even, because a block is half as wide inside, but "
+            f"{model.d_model} came (or set `model.bytenet.channels`)"
+        )
+    if bytenet.max_dilation & (bytenet.max_dilation - 1):
+        below = 1 << (bytenet.max_dilation.bit_length() - 1)
+        yield (
+            "`model.bytenet.max_dilation` must be a power of two, because dilations double, but "
+            f"{bytenet.max_dilation} came; near it, {below} and {2 * below} would do"
+        )
+    kernels = {
+        getattr(bytenet, f"{side}_kernel")
+        for side in ("encoder", "decoder")
+        if getattr(model, side) == "bytenet"
+    }
+    if kernels == {1} and bytenet.max_dilation != type(bytenet)().max_dilation:
+        yield (
+            "`model.bytenet.max_dilation` acts only with a kernel of more than one position, but "
+            "all kernels are 1; leave it out, or widen a kernel"
+        )
+    if model.encoder == "bytenet" and bytenet.encoder_kernel % 2 == 0:
+        yield (
+            "`model.bytenet.encoder_kernel` must be odd, because it reads as many positions before "
+            f"as after, but {bytenet.encoder_kernel} came"
+        )
+
+
+def _join(model: ModelSettings, memory: int) -> Iterator[str]:
+    """Check that what is summed has one width."""
+    if model.decoder != "bytenet" or model.part(ByteNetConfig).join != "summed":
+        return
+    if memory != model.d_model:
+        yield (
+            "`model.bytenet.join` = summed needs states of the encoder as wide as `model.d_model` "
+            f"({model.d_model}), but they are {memory} wide; concatenated fits any"
+        )

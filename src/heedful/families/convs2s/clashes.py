@@ -1,0 +1,52 @@
+"""Settings of ConvS2S models that do not go together."""
+
+from collections.abc import Iterator
+
+from heedful.families.convs2s.config import ConvS2SConfig, attending_layers, layers_of
+from heedful.settings.model import ModelSettings
+
+
+def convs2s_clashes(model: ModelSettings, memory: int) -> list[str]:
+    """List what does not fit, each with what to change. `memory`: width of the encoder's states."""
+    found: list[str] = []
+    for side in ("encoder", "decoder"):
+        if getattr(model, side) == "convs2s":
+            found += _layers(model, side)
+    if model.decoder == "convs2s":
+        found += _decoder(model, memory)
+    return found
+
+
+def _layers(model: ModelSettings, side: str) -> Iterator[str]:
+    """Check the shapes of the layers of one side."""
+    layers = layers_of(getattr(model.part(ConvS2SConfig), f"{side}_layers"))
+    for number, layer in enumerate(layers, start=1):
+        if layer.residual > number:
+            yield (
+                f"`model.convs2s.{side}_layers`: layer {number} must add the input of one of the "
+                f"{number} layers up to its own, but {layer.residual} came as third number"
+            )
+
+
+def _decoder(model: ModelSettings, memory: int) -> Iterator[str]:
+    """Check attention and the width of what is read out."""
+    convs2s = model.part(ConvS2SConfig)
+    layers = len(layers_of(convs2s.decoder_layers))
+    if (highest := attending_layers(convs2s.attention, layers)[-1]) > layers:
+        yield (
+            f"`model.convs2s.attention` must name layers of the decoder, which has {layers}, but "
+            f"{highest} came"
+        )
+    if memory != model.d_model:
+        yield (
+            "`model.decoder` = convs2s compares states of the encoder with embeddings, so they "
+            f"must be as wide as `model.d_model` ({model.d_model}), but they are {memory} "
+            "wide; a bidirectional encoder needs a hidden_size of half of it"
+        )
+    width = convs2s.out_embed_dim or model.d_model
+    if model.tie_embeddings != "none" and width != model.d_model:
+        yield (
+            f"`model.tie_embeddings` = {model.tie_embeddings} needs `model.convs2s.out_embed_dim` "
+            f"to be `model.d_model` ({model.d_model}), but it is {width}; leave it out, or set "
+            "`model.tie_embeddings` to none"
+        )

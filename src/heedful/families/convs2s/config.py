@@ -1,0 +1,84 @@
+"""The settings of ConvS2S encoders and decoders."""
+
+import re
+from typing import Annotated, ClassVar, NamedTuple
+
+from pydantic import AfterValidator, BeforeValidator
+
+from heedful.settings.conditions import ActsIf
+from heedful.settings.field_types import Width, number_as_text, written_as
+from heedful.settings.table import SettingsTable
+
+ENCODER = ActsIf("model.encoder", ("convs2s",))
+DECODER = ActsIf("model.decoder", ("convs2s",))
+
+MOST_LAYERS = 1000
+_COUNT = r"[1-9][0-9]{0,5}"
+_PART = rf"(?:([1-9][0-9]{{0,99}})x)?\(({_COUNT}),({_COUNT})(?:,([0-9]{{1,3}}))?\)"
+
+
+def _check_depth(text: str) -> str:
+    """Refuse more layers than any model has, before they are listed."""
+    count = sum(int(times or 1) for times, *_ in re.findall(_PART, text))
+    if count > MOST_LAYERS:
+        raise ValueError(f"must have at most {MOST_LAYERS} layers")
+    return text
+
+
+ConvolutionalLayers = Annotated[
+    str,
+    written_as(
+        rf"{_PART}(?: {_PART})*",
+        "must be parts such as 9x(512,3) with a space between, each a number of layers, their "
+        "channels and their kernel, each below a million",
+    ),
+    AfterValidator(_check_depth),
+]
+Attending = Annotated[
+    str,
+    BeforeValidator(number_as_text),
+    written_as(
+        rf"all|first|last|{_COUNT}(?: {_COUNT})*",
+        "must be all, first, last, or numbers of layers from 1 with spaces between",
+    ),
+]
+
+
+class LayerText(NamedTuple):
+    """One layer as the settings describe it."""
+
+    channels: int
+    kernel: int
+    residual: int
+
+
+def layers_of(text: str) -> list[LayerText]:
+    """Read the shapes of all layers from text such as ``9x(512,3) 4x(1024,3)``."""
+    layers = []
+    for count, channels, kernel, residual in re.findall(_PART, text):
+        shape = LayerText(int(channels), int(kernel), int(residual or 1))
+        layers += [shape] * int(count or 1)
+    return layers
+
+
+def attending_layers(text: str, layers: int) -> list[int]:
+    """List the layers that attend, from 1."""
+    named = {"all": range(1, layers + 1), "first": [1], "last": [layers]}
+    return list(named[text]) if text in named else sorted(map(int, set(text.split())))
+
+
+class ConvS2SConfig(SettingsTable):
+    """Convolutional encoders and decoders of Gehring et al. (2017)."""
+
+    table: ClassVar[str] = "model.convs2s"
+
+    encoder_layers: Annotated[ConvolutionalLayers, ENCODER] = "20x(512,3)"
+    """Channels and kernel of the encoder's layers; a third number says from how far below."""
+    decoder_layers: Annotated[ConvolutionalLayers, DECODER] = "20x(512,3)"
+    """Channels and kernel of the decoder's layers."""
+    attention: Annotated[Attending, DECODER] = "all"
+    """Decoder layers that attend to the source: all, first, last or their numbers from 1."""
+    out_embed_dim: Annotated[Width | None, DECODER] = None
+    """Width of what meets the output matrix. None means d_model."""
+    weight_norm: bool = True
+    """Whether weights are g v / |v| (Salimans and Kingma 2016); v and g are trained."""

@@ -1,0 +1,408 @@
+"""
+Convolutional sequence to sequence learning (Gehring et al. 2017), as fairseq computes it.
+
+::
+
+    encoder                                     decoder
+
+    e = embedding + position                    e = embedding + position
+    x = fc1(e)                                  x = fc1(e)
+    each layer                                  each layer
+      y = GLU(convolution(x))   centred           y = GLU(convolution(x))         causal
+                                                  q = (in_proj(y) + e) sqrt(1/2)
+                                                  c = softmax(q keys) values sqrt(m)
+                                                  y = (y + out_proj(c)) sqrt(1/2)
+      x = (y + x) sqrt(1/2)                       x = (y + x) sqrt(1/2)
+    keys   = fc2(x)                             fc2(x) meets the output matrix
+    values = (keys + e) sqrt(1/2)
+
+m is the number of real source tokens. Where a layer is wider than the one below, x is projected.
+All products have weight normalisation. sqrt(1/2) keeps the variance of a sum, sqrt(m) that of a
+mean over m values (section 3.5).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from heedful.arguments import check_counts, check_fields
+from heedful.model.convolution import Convolution, sentence_places
+from heedful.model.cpu.dropout import Dropout
+from heedful.model.cpu.unpadding import Packing
+from heedful.model.layout import pad, unpad
+from heedful.model.memory import Memory, SourceEncoder, StackFlops, TargetDecoder
+from heedful.model.row_state import RowState
+
+_ROOT_HALF = math.sqrt(0.5)
+_TABLE_DEVIATION = 0.1  # section 3.5; fairseq's Embedding
+
+
+class LayerShape(NamedTuple):
+    """The shape of one layer."""
+
+    channels: int
+    """Width of its output."""
+    kernel: int
+    """Positions that it reads."""
+    residual: int = 1
+    """How many layers below the input is added; 0 for no residual connection."""
+
+
+@dataclass(frozen=True)
+class ConvS2SWiring:
+    """Sizes and choices of an encoder or decoder."""
+
+    d_model: int
+    """Width of the embeddings, and of what attention compares."""
+    layers: tuple[LayerShape, ...]
+    dropout: float = 0.0
+    """Dropout probability of each layer's input."""
+    weight_norm: bool = True
+    gradient_scale: float = 1.0
+    """By which the gradient of an encoder's output is multiplied."""
+    attending: tuple[bool, ...] = ()
+    """Whether each layer of a decoder attends to the memory."""
+    out_embed_dim: int = 0
+    """Width of what a decoder returns."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_counts(d_model=self.d_model, layers=len(self.layers))
+
+
+class ConvS2SStack(nn.Module):
+    """What encoder and decoder share: `fc1`, gated layers with residual connections, `fc2`."""
+
+    def __init__(self, wiring: ConvS2SWiring, outputs: int, causal: bool) -> None:
+        super().__init__()
+        self.wiring, self.width = wiring, outputs
+        self.dropout = Dropout(wiring.dropout)
+        widths = [wiring.layers[0].channels, *[shape.channels for shape in wiring.layers]]
+        self.fc1 = self._linear(wiring.d_model, widths[0])
+        self.projections, self.convolutions = nn.ModuleList(), nn.ModuleList()
+        for number, (channels, kernel, residual) in enumerate(wiring.layers):
+            # the inputs of the layers so far end with this layer's own
+            source = widths[number + 1 - residual] if residual else channels
+            same = source == channels
+            self.projections.append(nn.Identity() if same else self._linear(source, channels))
+            self.convolutions.append(
+                Convolution(
+                    widths[number],
+                    2 * channels,
+                    kernel,
+                    causal=causal,
+                    weight_norm=wiring.weight_norm,
+                )
+            )
+        self.fc2 = self._linear(widths[-1], outputs)
+
+    def _linear(self, inputs: int, outputs: int) -> Convolution:
+        """Make a linear layer, which is a convolution of one position."""
+        return Convolution(inputs, outputs, 1, weight_norm=self.wiring.weight_norm)
+
+    def _run_layers(
+        self,
+        x: Tensor,
+        convolve: Callable[[int, Tensor], Tensor],
+        attend: Callable[[int, Tensor], Tensor] | None = None,
+    ) -> Tensor:
+        """Run all layers from the embeddings; `convolve` and `attend` get a layer's number."""
+        inputs = [self.fc1(x)]  # each (batch, time, channels)
+        for number, shape in enumerate(self.wiring.layers):
+            y = nn.functional.glu(convolve(number, inputs[-1]))
+            if attend is not None:
+                y = attend(number, y)
+            if shape.residual:
+                below, projection = inputs[-shape.residual], self.projections[number]
+                y = (y + projection(below)) * _ROOT_HALF
+            inputs.append(y)
+        return inputs[-1]
+
+    @torch.no_grad()
+    def initialise(self, generator: torch.Generator) -> None:
+        """Draw weights as fairseq does (section 3.5 and appendix A); a gate halves the variance."""
+        kept = 1.0 - self.wiring.dropout
+        for layer in self.modules():
+            if isinstance(layer, Convolution):
+                share = 1.0
+                if layer is self.fc1:
+                    share = kept
+                elif any(layer is one for one in self.convolutions):
+                    share = 4.0 * kept
+                deviation = math.sqrt(share / (layer.kernel * layer.inputs))
+                layer.weight.normal_(0.0, deviation, generator=generator)
+                layer.bias.zero_()
+                layer.reset_gain()
+
+    @torch.no_grad()
+    def initialise_table(self, weight: Tensor, generator: torch.Generator) -> None:
+        """Draw a table, or the output matrix, with a standard deviation of 0.1."""
+        weight.normal_(0.0, _TABLE_DEVIATION, generator=generator)
+
+    def _products(self) -> int:
+        """Count the multiply-adds of one position."""
+        return sum(one.weight.numel() for one in self.modules() if isinstance(one, Convolution))
+
+
+class ConvS2SEncoder(ConvS2SStack, SourceEncoder):
+    """
+    A convolutional encoder.
+
+    Parameters
+    ----------
+    wiring : ConvS2SWiring
+        Sizes and choices.
+
+    Notes
+    -----
+    Section 3.2. Padding is set to zero before each convolution.
+    """
+
+    def __init__(self, wiring: ConvS2SWiring) -> None:
+        super().__init__(wiring, wiring.d_model, causal=False)
+
+    def encode(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        mask: Bool[Tensor, "batch _ _ time"],
+        weights: list[Tensor] | None = None,
+    ) -> Memory:
+        real = mask[:, 0, 0]  # (batch, time)
+        rows, packing = unpad(x, real, keys=0)  # the real tokens alone, on a processor
+        places = None if packing is None else sentence_places(packing, real)
+
+        def convolve(number: int, below: Tensor) -> Tensor:
+            """Convolve within the sentence."""
+            if packing is None:
+                below = below.masked_fill(~real.unsqueeze(2), 0.0)
+            out: Tensor = self.convolutions[number](self.dropout(below), places)
+            return out
+
+        z = pad(self.fc2(self._run_layers(rows, convolve)), packing)
+        z = z.masked_fill(~real.unsqueeze(2), 0.0)  # (batch, time, d_model)
+        z = _ScaleGradient.apply(z, self.wiring.gradient_scale)
+        return Memory((z + x) * _ROOT_HALF, mask, keys=z)
+
+    def flops(self) -> StackFlops:
+        """Count what a forward pass computes for one token."""
+        return StackFlops(2 * self._products())
+
+
+@dataclass(frozen=True)
+class ConvS2SState(RowState):
+    """
+    The state of a convolutional decoder between two steps.
+
+    Notes
+    -----
+    Fulfils the contract `heedful.model.seq2seq.DecodingState`.
+    """
+
+    of_source: ClassVar[tuple[str, ...]] = ("keys", "values", "mask")
+
+    past: tuple[Tensor, ...]
+    """The last inputs of each layer, shape (rows, kernel - 1, channels)."""
+    keys: Tensor
+    """What queries are compared with, shape (sentences, source, d_model)."""
+    values: Tensor
+    """What a context is the mean of, shape (sentences, source, d_model)."""
+    mask: Tensor
+    """True at real source tokens, shape (sentences, 1, source)."""
+    length: int = 0
+    """Target tokens read so far."""
+    attention: Tensor | None = None
+    """Weights of the last step, the mean over the layers, shape (rows, source)."""
+
+
+class ConvS2SDecoder(ConvS2SStack, TargetDecoder):
+    """
+    A convolutional decoder whose layers attend one after the other.
+
+    Parameters
+    ----------
+    wiring : ConvS2SWiring
+        Sizes and choices.
+
+    Notes
+    -----
+    Section 3.3: multi-step attention. A step keeps the last inputs of each layer.
+    """
+
+    def __init__(self, wiring: ConvS2SWiring) -> None:
+        super().__init__(wiring, wiring.out_embed_dim, causal=True)
+        self.attention = nn.ModuleDict(
+            {
+                str(number): ConvS2SAttention(shape.channels, wiring.d_model, wiring.weight_norm)
+                for number, shape in enumerate(wiring.layers)
+                if wiring.attending[number]
+            }
+        )
+
+    def decode(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        memory: Memory,
+        weights: tuple[list[Tensor], list[Tensor]] | None = None,
+        real: Bool[Tensor, "batch time"] | None = None,
+    ) -> Float[Tensor, "batch time width"]:
+        x, packing = unpad(x, real, keys=0)  # the real tokens alone, on a processor
+        places = None
+        if packing is not None and real is not None:
+            places = sentence_places(packing, real)
+
+        def convolve(number: int, below: Tensor) -> Tensor:
+            """Convolve all positions; no real one reads the padding, which comes after it."""
+            out: Tensor = self.convolutions[number](self.dropout(below), places)
+            return out
+
+        out, recorded = self._run(x, self.start(memory), convolve, packing)
+        if weights is not None:
+            weights[1].extend(each.unsqueeze(1) for each in recorded)  # (batch, 1, time, source)
+        return pad(out, packing)
+
+    def start(self, memory: Memory) -> ConvS2SState:
+        states = memory.states
+        past = tuple(one.first_past(len(states), states) for one in self._convolutions())
+        keys = states if memory.keys is None else memory.keys
+        return ConvS2SState(past, keys, states, memory.mask[:, 0])
+
+    def step(
+        self, x: Float[Tensor, "sentences hypotheses d_model"], state: ConvS2SState
+    ) -> tuple[Float[Tensor, "sentences hypotheses width"], ConvS2SState]:
+        newer = []
+
+        def convolve(number: int, below: Tensor) -> Tensor:
+            """Compute one more position of each row."""
+            rows = self.dropout(below.flatten(0, 1))  # (rows, channels)
+            out, past = self._convolutions()[number].step(rows, state.past[number])
+            newer.append(past)
+            return out.unflatten(0, below.shape[:2])
+
+        out, recorded = self._run(x, state, convolve)
+        attention = torch.stack(recorded).mean(0).flatten(0, 1)  # (rows, source)
+        past = tuple(newer)
+        return out, ConvS2SState(
+            past, state.keys, state.values, state.mask, state.length + 1, attention
+        )
+
+    def flops(self) -> StackFlops:
+        """Count what a forward pass computes for a target token, and for a pair of tokens."""
+        attentions = sum(self.wiring.attending)
+        return StackFlops(
+            2 * self._products(), source_pair=2 * 2 * self.wiring.d_model * attentions
+        )
+
+    def _convolutions(self) -> Sequence[Convolution]:
+        """Return the convolution of each layer."""
+        return [one for one in self.convolutions if isinstance(one, Convolution)]
+
+    def _run(
+        self,
+        x: Tensor,
+        state: ConvS2SState,
+        convolve: Callable[[int, Tensor], Tensor],
+        packing: Packing | None = None,
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Run all layers; return what meets the output matrix, and each layer's weights."""
+        recorded: list[Tensor] = []
+
+        def attend(number: int, y: Tensor) -> Tensor:
+            """Attend, in the layers that do."""
+            if str(number) not in self.attention:
+                return y
+            y, weights = self.attention[str(number)](
+                y, x, state.keys, state.values, state.mask, packing
+            )
+            recorded.append(weights)
+            return y
+
+        out = self._run_layers(x, convolve, attend)
+        return self.dropout(self.fc2(out)), recorded
+
+
+class ConvS2SAttention(nn.Module):
+    """
+    The attention of one decoder layer.
+
+    Parameters
+    ----------
+    channels : int
+        Width of the layer's states.
+    d_model : int
+        Width of embeddings, keys and values.
+    weight_norm : bool, default True
+        Whether both projections have weight normalisation.
+
+    Notes
+    -----
+    Section 3.3, equations 1 and 2.
+    """
+
+    def __init__(self, channels: int, d_model: int, weight_norm: bool = True) -> None:
+        super().__init__()
+        self.in_proj = Convolution(channels, d_model, 1, weight_norm=weight_norm)
+        self.out_proj = Convolution(d_model, channels, 1, weight_norm=weight_norm)
+
+    def forward(
+        self,
+        states: Float[Tensor, "_ queries channels"],
+        embeddings: Float[Tensor, "_ queries d_model"],
+        keys: Float[Tensor, "batch source d_model"],
+        values: Float[Tensor, "batch source d_model"],
+        mask: Bool[Tensor, "batch 1 source"],
+        packing: Packing | None = None,
+    ) -> tuple[Float[Tensor, "_ queries channels"], Float[Tensor, "batch _ source"]]:
+        """
+        Add the context to the states.
+
+        Parameters
+        ----------
+        states : Tensor of float, shape (batch, queries, channels)
+            Outputs of the layer's convolution.
+        embeddings : Tensor of float, shape (batch, queries, d_model)
+            Of the target tokens, positions included.
+        keys, values : Tensor of float, shape (batch, source, d_model)
+            From the encoder.
+        mask : Tensor of bool, shape (batch, 1, source)
+            True at real source tokens.
+        packing : Packing, optional
+            Where the states were, if padding was removed from them and from the embeddings.
+
+        Returns
+        -------
+        tuple of Tensor
+            New states, and the weights, of which each row sums to one.
+
+        Notes
+        -----
+        Section 3.5 multiplies the context by m sqrt(1/m), with m the number of real source tokens.
+        """
+        queries = (self.in_proj(states) + embeddings) * _ROOT_HALF  # (batch, queries, d_model)
+        queries = pad(queries, packing)
+        scores = torch.bmm(queries, keys.transpose(1, 2))  # (batch, queries, source)
+        # the least finite number, so that a row without a real token has no NaN
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+        weights = torch.softmax(scores, dim=-1)
+        root = mask.sum(dim=-1, keepdim=True).to(weights.dtype).sqrt()  # (batch, 1, 1)
+        context = torch.bmm(weights, values) * root  # (batch, queries, d_model)
+        if packing is not None:
+            context = packing.pack(context)  # (1, tokens, d_model)
+        return (self.out_proj(context) + states) * _ROOT_HALF, weights
+
+
+class _ScaleGradient(torch.autograd.Function):
+    """The identity, whose gradient is multiplied by a number."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, scale: float) -> Tensor:
+        ctx.scale = scale
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient * ctx.scale, None

@@ -1,0 +1,48 @@
+"""Mixtures of experts, a part of Transformers and of recurrent models (Shazeer et al. 2017)."""
+
+from collections.abc import Iterable, Mapping
+
+from heedful.families.experts.clashes import experts_clashes
+from heedful.families.experts.config import ExpertsConfig, layers_with_mixtures
+from heedful.families.experts.recipes import EXPERTS_RECIPES
+from heedful.families.family import Family
+from heedful.settings.conditions import ActsIf
+from heedful.settings.model import SIDES, ModelSettings
+
+
+class Experts(Family):
+    """Mixtures of experts, in feed-forward networks or between recurrent layers."""
+
+    settings = ExpertsConfig
+    condition = ActsIf(SIDES, families_with="mixtures")
+    recipes = EXPERTS_RECIPES
+    builder = "heedful.families.experts.build"
+
+    def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
+        """List what does not fit."""
+        del memory
+        return experts_clashes(model)
+
+    def part_layers(self, model: ModelSettings, side: str) -> tuple[int, ...]:
+        """List the layers with a mixture."""
+        return layers_with_mixtures(model, side)
+
+    def module_counts(self, model: ModelSettings) -> Mapping[str, int]:
+        """Name the number of experts."""
+        return {"model.experts.count": model.part(ExpertsConfig).count or 0}
+
+    def beyond_transformer(self, model: ModelSettings) -> list[tuple[str, object]]:
+        """Name the number of experts, if there are mixtures."""
+        return model.part(ExpertsConfig).changed()
+
+    def training_notes(self, model: ModelSettings, ranks: int) -> Iterable[str]:
+        """Say what the balance of experts depends on."""
+        if model.part(ExpertsConfig).count is not None:
+            saved = "" if ranks == 1 else "; rank 0 saves their running load"
+            yield (
+                "experts: their balance is that of each micro-batch, so another "
+                f"train.micro_batch_tokens is another training{saved}"
+            )
+
+
+FAMILY = Experts()

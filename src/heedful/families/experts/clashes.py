@@ -1,0 +1,58 @@
+"""Settings of mixtures of experts that do not go together."""
+
+from collections.abc import Iterator
+
+from heedful.families.experts.config import ExpertsConfig, mixture_layers
+from heedful.families.registry import names_with
+from heedful.settings.model import ModelSettings
+
+
+def experts_clashes(model: ModelSettings) -> Iterator[str]:
+    """List what does not fit, each with what to change."""
+    experts = model.part(ExpertsConfig)
+    if experts.count is None:
+        return
+    yield from _numbers(model)
+    total = 0
+    for side in ("encoder", "decoder"):
+        if getattr(model, side) not in names_with("mixtures"):
+            continue
+        layers = getattr(model, f"{side}_layers")
+        text = getattr(experts, f"{side}_layers")
+        chosen = mixture_layers(text, layers)
+        total += len(chosen)
+        if chosen and chosen[-1] > layers:
+            yield (
+                f"`model.experts.{side}_layers` must be layers from 1 to {layers} "
+                f"(`model.{side}_layers`), but {text} came"
+            )
+    if not total:
+        yield (
+            "`model.experts.count` must be none if no layer has a mixture, but "
+            f"{experts.count} came"
+        )
+
+
+def _numbers(model: ModelSettings) -> Iterator[str]:
+    """Check that there are as many experts as a token takes, and a gate to learn."""
+    experts = model.part(ExpertsConfig)
+    count, groups, per_token = experts.count or 0, experts.groups, experts.per_token
+    if groups is not None:
+        if count % groups:
+            yield (
+                f"`model.experts.groups` must divide `model.experts.count` ({count}), but "
+                f"{groups} came"
+            )
+            return
+        count = min(groups, count // groups)
+    where = "" if groups is None else " of groups and of experts in a group"
+    if per_token > count:
+        yield (
+            f"`model.experts.per_token` must be at most the number{where or ' of experts'} "
+            f"({count}), but {per_token} came"
+        )
+    if per_token == 1 and experts.gating == "noisy" and count > 1:
+        yield (
+            "`model.experts.per_token` must be 2 or more, because the weight of a single expert "
+            "is always 1 and its gate would learn nothing of the loss, but 1 came"
+        )

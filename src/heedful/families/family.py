@@ -1,0 +1,106 @@
+"""What a family of models tells the rest of the program."""
+
+from collections.abc import Iterable, Mapping
+from typing import ClassVar, NamedTuple
+
+from heedful.settings.conditions import ActsIf
+from heedful.settings.model import ModelSettings
+from heedful.settings.table import SettingsTable
+
+
+class Recipe(NamedTuple):
+    """Named settings."""
+
+    summary: str
+    """One sentence for lists of recipes."""
+    settings: Mapping[str, object]
+    """What differs from the base, by dotted names."""
+    base: str = ""
+    """The recipe that is changed; empty for the defaults."""
+
+
+class Family:
+    """
+    An encoder and a decoder of one kind, or a part that models of other families may have.
+
+    Nothing here needs torch: the modules are built by `heedful.families.build`, which imports
+    `builder` when a model is built. What a family does not define is as in the Transformer.
+    """
+
+    encoders: ClassVar[tuple[str, ...]] = ()
+    """Values of `model.encoder` that mean this family."""
+    decoders: ClassVar[tuple[str, ...]] = ()
+    """Values of `model.decoder` that mean this family."""
+    traits: ClassVar[frozenset[str]] = frozenset()
+    """
+    Which settings outside of its own table act with it.
+
+    `layers`: `model.encoder_layers`, `model.decoder_layers`; `positions`: `model.positions`;
+    `mixtures`: `model.experts`; `coverage`: `search.coverage_penalty`.
+    """
+    settings: ClassVar[type[SettingsTable] | None] = None
+    """Its table of settings, a part of ``[model]``; None if it has none."""
+    condition: ClassVar[ActsIf | None] = None
+    """When the table acts; None for: when the encoder or the decoder is of this family."""
+    conditions: ClassVar[Mapping[str, tuple[ActsIf, ...]]] = {}
+    """More conditions of settings outside of its own table, by their dotted names."""
+    recipes: ClassVar[Mapping[str, Recipe]] = {}
+    """Its recipes by name."""
+    builder: ClassVar[str] = ""
+    """
+    The module that builds it, with `build_encoder(settings, part)` and `build_decoder(settings,
+    encoder, part)`, or with `build_part(settings, side)`.
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The values of both settings that mean this family; none for a part."""
+        return tuple(dict.fromkeys((*self.encoders, *self.decoders)))
+
+    def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
+        """
+        List settings that do not go together, each with what to change.
+
+        Asked of the families of encoder and decoder, and of all parts. `memory`: width of the
+        encoder's states.
+        """
+        del model, memory
+        return ()
+
+    def part_layers(self, model: ModelSettings, side: str) -> tuple[int, ...]:
+        """List the layers, from 1, of the encoder or decoder that have this part."""
+        del model, side
+        return ()
+
+    def memory_width(self, model: ModelSettings) -> int:
+        """Compute the width of the states of its encoder."""
+        return model.d_model
+
+    def cross_attention(self, model: ModelSettings) -> tuple[int, int]:
+        """Count layers and heads of its decoder's attention to the source, if it attends."""
+        return model.decoder_layers, model.decoder_heads or model.heads
+
+    def no_attention(self, model: ModelSettings) -> str:
+        """Name the choice by which its decoder does not attend; empty if it attends."""
+        del model
+        return ""
+
+    def module_counts(self, model: ModelSettings) -> Mapping[str, int]:
+        """List settings, by dotted names, that say how many modules of one kind there are."""
+        del model
+        return {}
+
+    def beyond_transformer(self, model: ModelSettings) -> list[tuple[str, object]]:
+        """List settings of a part that the paper's Transformer does not have, with their values."""
+        del model
+        return []
+
+    def training_notes(self, model: ModelSettings, ranks: int) -> Iterable[str]:
+        """Say, when a training begins, what its user should know."""
+        del model, ranks
+        return ()
+
+    def no_alignment(self, model: ModelSettings) -> str:
+        """Name the choice by which attention to its encoder links no words; empty if it does."""
+        del model
+        return ""

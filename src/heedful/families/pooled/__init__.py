@@ -1,0 +1,30 @@
+"""Encoders that give every position the mean or the sum of the words, for comparison."""
+
+from collections.abc import Iterable
+
+from heedful.families.family import Family
+from heedful.settings.model import ModelSettings
+
+
+class Pooled(Family):
+    """The mean or the sum of the embeddings as the states of every position."""
+
+    encoders = ("average", "sum")
+    traits = frozenset({"one-state"})
+    builder = "heedful.families.pooled.build"
+
+    def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
+        """Check that a Transformer's decoder keeps its own words."""
+        del memory
+        if model.decoder == "transformer" and not model.residuals:
+            yield (
+                f"`model.residuals` must be true if `model.encoder` is {model.encoder}, because a "
+                "decoder would keep nothing of its own words without them, but false came"
+            )
+
+    def no_alignment(self, model: ModelSettings) -> str:
+        """Name the encoder, whose positions are all alike."""
+        return f"`model.encoder` is {model.encoder}"
+
+
+FAMILY = Pooled()

@@ -1,0 +1,59 @@
+"""
+Encoders without layers: every position is the mean, or the sum, of the source's embeddings.
+
+::
+
+    x1  x2  x3  padding          states  m  m  m  m      m = (x1 + x2 + x3) / 3, or x1 + x2 + x3
+
+So a decoder of any family reads them, and whatever its attention does, its context is that of m:
+the baseline of a translator that knows the words of a sentence, but neither their order nor which
+of them it needs.
+"""
+
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from heedful.model.cpu.dropout import Dropout
+from heedful.model.memory import Memory, SourceEncoder, StackFlops
+
+
+class PooledEncoder(nn.Module, SourceEncoder):
+    """
+    The mean or the sum of the source's embeddings, at every position.
+
+    Parameters
+    ----------
+    d_model : int
+        Width of the embeddings and of the states.
+    pooling : str
+        ``average`` or ``sum``.
+    dropout : float
+        Dropout probability of the embeddings.
+
+    Notes
+    -----
+    It has no weights, and adds no positions, because a mean of positions tells nothing but the
+    length.
+    """
+
+    positions_differ = False
+
+    def __init__(self, d_model: int, pooling: str, dropout: float) -> None:
+        super().__init__()
+        self.width, self.pooling = d_model, pooling
+        self.dropout = Dropout(dropout)
+
+    def encode(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        mask: Bool[Tensor, "batch 1 1 time"],
+        weights: list[Tensor] | None = None,
+    ) -> Memory:
+        real = mask[:, 0, 0, :, None]  # (batch, time, 1)
+        pooled = self.dropout(x).masked_fill(~real, 0.0).sum(dim=1, keepdim=True)
+        if self.pooling == "average":
+            pooled = pooled / real.sum(dim=1, keepdim=True).clamp(min=1)
+        return Memory(pooled.expand_as(x), mask)
+
+    def flops(self) -> StackFlops:
+        return StackFlops()  # sums are not counted

@@ -1,0 +1,42 @@
+"""The recurrent models before the Transformer: RNN, LSTM and GRU, with and without attention."""
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from heedful.families.family import Family
+from heedful.families.recurrent.clashes import memory_width, recurrent_clashes
+from heedful.families.recurrent.config import ATTENTION, RecurrentConfig
+from heedful.families.recurrent.recipes import RECURRENT_RECIPES
+from heedful.settings.model import ModelSettings
+
+
+class Recurrent(Family):
+    """Recurrent encoders and decoders."""
+
+    encoders = decoders = ("recurrent",)
+    traits = frozenset({"layers", "mixtures", "coverage"})
+    settings = RecurrentConfig
+    conditions: ClassVar = {"search.coverage_penalty": (ATTENTION,)}
+    recipes = RECURRENT_RECIPES
+    builder = "heedful.families.recurrent.build"
+
+    def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
+        """List what does not fit."""
+        return recurrent_clashes(model, memory)
+
+    def memory_width(self, model: ModelSettings) -> int:
+        """Compute the width of the encoder's states."""
+        return memory_width(model)
+
+    def cross_attention(self, model: ModelSettings) -> tuple[int, int]:
+        """Count one attention with one head."""
+        del model
+        return 1, 1
+
+    def no_attention(self, model: ModelSettings) -> str:
+        """Name the score that means no attention."""
+        none = model.part(RecurrentConfig).score == "none"
+        return "`model.recurrent.score` is none" if none else ""
+
+
+FAMILY = Recurrent()

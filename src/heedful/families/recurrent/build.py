@@ -1,0 +1,98 @@
+"""Recurrent encoders and decoders from settings."""
+
+from typing import Any
+
+from heedful.families.recurrent.config import RecurrentConfig
+from heedful.families.recurrent.decoder import RecurrentDecoder
+from heedful.families.recurrent.encoder import RecurrentEncoder
+from heedful.families.recurrent.wiring import RecurrentWiring
+from heedful.model.experts.mixture import NO_MIXTURES, Mixtures
+from heedful.model.memory import SourceEncoder
+from heedful.settings.model import ModelSettings
+
+
+def build_encoder(settings: ModelSettings, mixtures: Mixtures = NO_MIXTURES) -> RecurrentEncoder:
+    """Build a recurrent encoder."""
+    recurrent = settings.part(RecurrentConfig)
+    return RecurrentEncoder(
+        _wiring(
+            settings,
+            mixtures,
+            "encoder",
+            direction=recurrent.direction,
+            reverse_source=recurrent.reverse_source,
+        )
+    )
+
+
+def build_decoder(
+    settings: ModelSettings, encoder: SourceEncoder, mixtures: Mixtures = NO_MIXTURES
+) -> RecurrentDecoder:
+    """Build a recurrent decoder behind an encoder of any family."""
+    recurrent = settings.part(RecurrentConfig)
+    size = (
+        recurrent.projection_size
+        or recurrent.decoder_hidden_size
+        or recurrent.hidden_size
+        or settings.d_model
+    )
+    wiring = _wiring(
+        settings,
+        mixtures,
+        "decoder",
+        memory_width=encoder.width,
+        final_width=_final_width(settings, encoder),
+        score=recurrent.score,
+        attention_size=recurrent.attention_size or size,
+        query=recurrent.query,
+        feed=recurrent.feed,
+        feed_layers=recurrent.feed_layers,
+        readout=recurrent.readout,
+        readout_size=recurrent.readout_size or size,
+        readout_dropout=_or(recurrent.readout_dropout, settings.dropout),
+        start=recurrent.start,
+    )
+    return RecurrentDecoder(wiring)
+
+
+def _final_width(settings: ModelSettings, encoder: SourceEncoder) -> int:
+    """Width of what the first state is made of."""
+    if settings.part(RecurrentConfig).start == "mean":
+        return encoder.width
+    if not isinstance(encoder, RecurrentEncoder):
+        return 0
+    wiring = encoder.wiring
+    if settings.part(RecurrentConfig).start == "backward" or not wiring.top_is_bidirectional:
+        return wiring.state_width
+    return 2 * wiring.state_width
+
+
+def _wiring(
+    settings: ModelSettings, mixtures: Mixtures, side: str, **choices: Any
+) -> RecurrentWiring:
+    """Collect the sizes and choices of a recurrent encoder or decoder."""
+    recurrent = settings.part(RecurrentConfig)
+    return RecurrentWiring(
+        d_model=settings.d_model,
+        hidden_size=getattr(recurrent, f"{side}_hidden_size")
+        or recurrent.hidden_size
+        or settings.d_model,
+        layers=getattr(settings, f"{side}_layers"),
+        cell=recurrent.cell,
+        projection_size=recurrent.projection_size,
+        residual_from=recurrent.residual_from,
+        mixture=mixtures.config,
+        mixture_layers=mixtures.layers,
+        fast_forward=recurrent.fast_forward,
+        embedding_dropout=_or(recurrent.embedding_dropout, settings.dropout),
+        layer_dropout=_or(recurrent.layer_dropout, settings.dropout),
+        initialisation=recurrent.initialisation,
+        initial_range=recurrent.initial_range,
+        forget_bias=recurrent.forget_bias,
+        **choices,
+    )
+
+
+def _or(value: float | None, otherwise: float) -> float:
+    """Return the value, or another where it is None; zero is a value."""
+    return otherwise if value is None else value

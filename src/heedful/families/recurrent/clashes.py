@@ -1,0 +1,255 @@
+"""Settings of recurrent models that do not go together."""
+
+from collections.abc import Iterator
+
+from heedful.families.recurrent.config import RecurrentConfig
+from heedful.families.registry import encoder_family, part_layers
+from heedful.settings.conditions import listed
+from heedful.settings.model import ModelSettings
+
+
+def recurrent_clashes(model: ModelSettings, memory: int) -> list[str]:
+    """List what does not fit, each with what to change. `memory`: width of the encoder's states."""
+    clashes = [*_depth(model), *_projection(model), *_mixtures(model)]
+    if model.encoder == "recurrent":
+        clashes += _encoder(model)
+    if model.decoder == "recurrent":
+        clashes += [*_decoder(model, memory), *_start(model)]
+    return clashes
+
+
+def _depth(model: ModelSettings) -> Iterator[str]:
+    """Check that there is a layer where residual connections begin."""
+    recurrent = model.part(RecurrentConfig)
+    begin = recurrent.residual_from
+    sides = [side for side in ("encoder", "decoder") if getattr(model, side) == "recurrent"]
+    deepest = max(getattr(model, f"{side}_layers") for side in sides)
+    if begin is not None and begin > deepest:
+        yield (
+            "`model.recurrent.residual_from` must be at most the number of recurrent layers "
+            f"({deepest}), because it would change nothing otherwise, but {begin} came"
+        )
+    for side in sides if begin == 1 else []:
+        is_both = side == "encoder" and model.part(RecurrentConfig).direction.endswith(
+            "bidirectional"
+        )
+        width = _state(model, side) * (2 if is_both else 1)
+        if width != model.d_model:
+            yield (
+                "`model.recurrent.residual_from` = 1 adds embeddings to the states of the first "
+                f"layer of the {side}, so both must be equally wide, but `model.d_model` is "
+                f"{model.d_model} and the states are {width} wide"
+            )
+
+
+def _projection(model: ModelSettings) -> Iterator[str]:
+    """Check that there is an LSTM's output to be made narrower."""
+    recurrent = model.part(RecurrentConfig)
+    size = recurrent.projection_size
+    if size is None:
+        return
+    if recurrent.cell != "lstm" or recurrent.fast_forward:
+        yield (
+            "`model.recurrent.projection_size` needs LSTMs without `model.recurrent.fast_forward`, "
+            f"but {size} came for {recurrent.cell} cells"
+            + (" with it" if recurrent.fast_forward else "")
+        )
+    for side in ("encoder", "decoder"):
+        if getattr(model, side) == "recurrent" and size >= _hidden(model, side):
+            yield (
+                "`model.recurrent.projection_size` must be less than the width of the states of "
+                f"the {side} ({_hidden(model, side)}), but {size} came"
+            )
+
+
+def _encoder(model: ModelSettings) -> Iterator[str]:
+    """Check the encoder alone, and its width beside a Transformer's decoder."""
+    recurrent = model.part(RecurrentConfig)
+    both = recurrent.direction in ("bidirectional", "first-bidirectional")
+    if recurrent.fast_forward and both:
+        yield (
+            "`model.recurrent.fast_forward` needs `model.recurrent.direction` to be forward or "
+            f"interleaved, but {recurrent.direction} came"
+        )
+    if recurrent.direction == "first-bidirectional" and recurrent.residual_from in (1, 2):
+        yield (
+            "`model.recurrent.residual_from` must be at least 3 where the first layer is "
+            "bidirectional, because the second reads twice its own width, but "
+            f"{recurrent.residual_from} came"
+        )
+    if model.decoder == "transformer" and memory_width(model) != model.d_model:
+        yield (
+            "`model.recurrent.encoder_hidden_size` must give states as wide as `model.d_model` "
+            f"({model.d_model}) for a Transformer's decoder, but they are {memory_width(model)} "
+            "wide; a bidirectional encoder needs half of it"
+        )
+
+
+def _decoder(model: ModelSettings, memory: int) -> Iterator[str]:
+    """Check attention, what is fed back and what is read out."""
+    recurrent = model.part(RecurrentConfig)
+    yield from _attention(model, memory) if recurrent.score != "none" else _no_attention(model)
+    width = _readout_width(model, memory)
+    if model.tie_embeddings != "none" and width != model.d_model:
+        change = "`model.recurrent.readout_size`"
+        if recurrent.readout in ("state", "state-context"):
+            change = "`model.recurrent.readout` to attentional or maxout"
+        yield (
+            f"`model.tie_embeddings` = {model.tie_embeddings} needs a readout as wide as "
+            f"`model.d_model` ({model.d_model}), but it is {width} wide; change "
+            f"{change}, or set `model.tie_embeddings` to none"
+        )
+
+
+def _no_attention(model: ModelSettings) -> Iterator[str]:
+    """Check that nothing needs a context where there is none."""
+    recurrent = model.part(RecurrentConfig)
+    wanted = {
+        "query": ("current",),
+        "feed_layers": ("first",),
+        "readout": ("state", "attentional", "maxout"),
+        "feed": ("none",) if recurrent.readout == "state" else ("none", "readout"),
+    }
+    for name, allowed in wanted.items():
+        if getattr(recurrent, name) not in allowed:
+            yield (
+                f"`model.recurrent.{name}` must be {listed(allowed)} without attention "
+                f"(`model.recurrent.score` = none), but {getattr(recurrent, name)} came"
+            )
+
+
+def _attention(model: ModelSettings, memory: int) -> Iterator[str]:
+    """Check what attention compares, and that it changes something."""
+    recurrent, width = model.part(RecurrentConfig), _state(model, "decoder")
+    if recurrent.readout == "state" and recurrent.feed != "context":
+        yield (
+            "`model.recurrent.feed` must be context if `model.recurrent.readout` is state, because "
+            f"attention would change nothing otherwise, but {recurrent.feed} came"
+        )
+    if recurrent.feed == "none" and recurrent.feed_layers == "all":
+        yield "`model.recurrent.feed_layers` must be first if nothing is fed, but all came"
+    if recurrent.query == "previous" and encoder_family(model.encoder).no_alignment(model):
+        yield (
+            f"`model.recurrent.query` must be current if `model.encoder` is {model.encoder}, "
+            "because all positions of it are alike, but previous came"
+        )
+    if recurrent.score == "dot" and width != memory:
+        yield (
+            "`model.recurrent.score` = dot needs states of the encoder and of the decoder of one "
+            f"width, but they are {memory} and {width} wide; change a hidden_size, "
+            "or choose general"
+        )
+
+
+def _start(model: ModelSettings) -> Iterator[str]:
+    """Check the decoder's first state."""
+    recurrent = model.part(RecurrentConfig)
+    start, direction = recurrent.start, recurrent.direction
+    if start == "zero" and recurrent.score == "none":
+        yield (
+            "`model.recurrent.start` must not be zero without attention (`model.recurrent.score` = "
+            "none), because the decoder would know nothing of the source, but zero came; mean fits "
+            "any encoder"
+        )
+    if recurrent.projection_size is not None and start not in ("zero", "final"):
+        yield (
+            "`model.recurrent.start` must be zero or final if `model.recurrent.projection_size` is "
+            f"set, because h and c are then of two widths, but {start} came"
+        )
+    if start in ("zero", "mean"):
+        return
+    if model.encoder != "recurrent":
+        yield (
+            "`model.recurrent.start` must be zero or mean after an encoder that is not recurrent "
+            f"(`model.encoder` is {model.encoder}), but {start} came"
+        )
+        return
+    top_is_both = direction in ("bidirectional", "interleaved") or (
+        direction == "first-bidirectional" and model.encoder_layers == 1
+    )
+    if start == "backward" and not top_is_both:
+        yield (
+            "`model.recurrent.start` = backward needs an encoder whose top layer reads both ways, "
+            f"but `model.recurrent.direction` is {direction}"
+        )
+    encoder, decoder = _hidden(model, "encoder"), _hidden(model, "decoder")
+    fitting = {encoder, 2 * encoder} if start == "last" and top_is_both else {encoder}
+    if start in ("last", "final") and decoder not in fitting:
+        both = " or of both directions together" if len(fitting) > 1 else ""
+        yield (
+            f"`model.recurrent.start` = {start} needs layers of encoder and decoder of one width"
+            f"{both}, but they are {encoder} and {decoder} wide; bridge fits any"
+        )
+    if start == "final" and model.encoder_layers != model.decoder_layers:
+        yield (
+            "`model.recurrent.start` = final needs as many layers in the encoder as in the "
+            f"decoder, but there are {model.encoder_layers} and {model.decoder_layers}"
+        )
+
+
+def _mixtures(model: ModelSettings) -> Iterator[str]:
+    """Check that there is room for mixtures of experts: outside of what is fed back."""
+    for side in ("encoder", "decoder"):
+        if getattr(model, side) == "recurrent" and part_layers(model, side):
+            yield from _room_for_mixtures(model.part(RecurrentConfig), side)
+
+
+def _room_for_mixtures(recurrent: RecurrentConfig, side: str) -> Iterator[str]:
+    """Check the side of a model that has mixtures."""
+    if recurrent.fast_forward:
+        yield (
+            "`model.recurrent.fast_forward` must be false with mixtures of experts, which are not "
+            "linear, but true came"
+        )
+    if side == "encoder":
+        if recurrent.direction == "interleaved":
+            yield (
+                "`model.recurrent.direction` must not be interleaved with mixtures of experts in "
+                "the encoder, which has two columns of layers then; choose another one"
+            )
+        return
+    alone = recurrent.feed == "none" and recurrent.query == "current"
+    below = (
+        recurrent.query == "previous"
+        and recurrent.feed == "context"
+        and recurrent.feed_layers == "first"
+    )
+    if recurrent.score != "none" and not (alone or below):
+        yield (
+            "mixtures of experts in a recurrent decoder need layers that nothing is fed back to: "
+            "set `model.recurrent.query` to previous, `model.recurrent.feed` to context and "
+            "`model.recurrent.feed_layers` to first, or `model.experts.decoder_layers` to none"
+        )
+
+
+def _hidden(model: ModelSettings, side: str) -> int:
+    """Width of the states of one direction."""
+    recurrent = model.part(RecurrentConfig)
+    own: int | None = getattr(recurrent, f"{side}_hidden_size")
+    return own or recurrent.hidden_size or model.d_model
+
+
+def _state(model: ModelSettings, side: str) -> int:
+    """Width of h of one direction."""
+    return model.part(RecurrentConfig).projection_size or _hidden(model, side)
+
+
+def memory_width(model: ModelSettings) -> int:
+    """Width of a recurrent encoder's states, as `heedful.families.recurrent.wiring` builds them."""
+    recurrent, width = model.part(RecurrentConfig), _state(model, "encoder")
+    columns = 2 if recurrent.direction == "interleaved" else 1
+    if recurrent.fast_forward:
+        gates = {"lstm": 4, "gru": 3, "rnn": 1}[recurrent.cell] * width
+        return columns * (width + gates) // 4
+    first_only = recurrent.direction == "first-bidirectional" and model.encoder_layers > 1
+    return width if recurrent.direction == "forward" or first_only else 2 * width
+
+
+def _readout_width(model: ModelSettings, memory: int) -> int:
+    """Width of what meets the output matrix."""
+    recurrent, width = model.part(RecurrentConfig), _state(model, "decoder")
+    if recurrent.readout == "state":
+        return width
+    if recurrent.readout == "state-context":
+        return width + memory
+    return recurrent.readout_size or width

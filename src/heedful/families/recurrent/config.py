@@ -1,0 +1,81 @@
+"""The settings of recurrent encoders and decoders."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from heedful.settings.conditions import ActsIf
+from heedful.settings.field_types import Positive, Share, Width
+from heedful.settings.table import SettingsTable
+
+ENCODER = ActsIf("model.encoder", ("recurrent",))
+DECODER = ActsIf("model.decoder", ("recurrent",))
+ATTENTION = ActsIf("model.recurrent.score", unless=("none",))
+
+
+class RecurrentConfig(SettingsTable):
+    """Recurrent encoders and decoders."""
+
+    table: ClassVar[str] = "model.recurrent"
+
+    cell: Literal["lstm", "gru", "rnn"] = "lstm"
+    """Kind of cell: LSTM, GRU or plain tanh."""
+    hidden_size: Width | None = None
+    """Width of the states, of each direction. None means d_model."""
+    encoder_hidden_size: Annotated[Width | None, ENCODER] = None
+    """Width of the encoder's states. None means hidden_size."""
+    decoder_hidden_size: Annotated[Width | None, DECODER] = None
+    """Width of the decoder's states. None means hidden_size."""
+    projection_size: Annotated[Width | None, ActsIf("model.recurrent.cell", ("lstm",))] = None
+    """Width to which each LSTM's output is projected. None means it is not."""
+    direction: Annotated[
+        Literal["forward", "bidirectional", "first-bidirectional", "interleaved"], ENCODER
+    ] = "bidirectional"
+    """Encoder: forward, both ways, both in the first layer, or two columns that alternate."""
+    reverse_source: Annotated[bool, ENCODER] = False
+    """Whether the encoder reads the source from its end."""
+    residual_from: Annotated[int, Field(ge=1)] | None = None
+    """First layer, from 1, whose input is added to its output. None means no layer."""
+    fast_forward: bool = False
+    """Whether a layer also reads half of what the layer below computed from its input alone."""
+    score: Annotated[
+        Literal["none", "dot", "general", "scaled", "additive", "normed-additive", "product"],
+        DECODER,
+    ] = "additive"
+    """How attention compares a decoder state with an encoder state, or no attention."""
+    attention_size: Annotated[
+        Width | None, ActsIf("model.recurrent.score", ("additive", "normed-additive", "product"))
+    ] = None
+    """Inner width of additive and product scores. None means the width of the decoder's states."""
+    query: Annotated[Literal["current", "previous"], ATTENTION] = "current"
+    """What attends: the top state of the current step, or the bottom state of the previous one."""
+    feed: Annotated[Literal["none", "context", "readout"], DECODER] = "readout"
+    """What a step reads beside its token: nothing, the context, or the last step's readout."""
+    feed_layers: Annotated[
+        Literal["first", "all"], ActsIf("model.recurrent.feed", unless=("none",))
+    ] = "first"
+    """Decoder layers that read it."""
+    readout: Annotated[Literal["state", "state-context", "attentional", "maxout"], DECODER] = (
+        "attentional"
+    )
+    """What meets the output matrix: the state, state and context, their tanh layer, or maxout."""
+    readout_size: Annotated[
+        Width | None, ActsIf("model.recurrent.readout", ("attentional", "maxout"))
+    ] = None
+    """Width of an attentional or maxout readout. None means the width of the decoder's states."""
+    start: Annotated[Literal["zero", "mean", "bridge", "backward", "last", "final"], DECODER] = (
+        "bridge"
+    )
+    """First decoder state: zero, made of the encoder's states, or its last or final states."""
+    embedding_dropout: Share | None = None
+    """Dropout probability of embeddings. None means model.dropout."""
+    layer_dropout: Share | None = None
+    """Dropout probability between layers. None means model.dropout."""
+    readout_dropout: Annotated[Share | None, DECODER] = None
+    """Dropout probability of the readout. None means model.dropout."""
+    initialisation: Literal["uniform", "glorot"] = "uniform"
+    """First weights: uniform within initial_range, or by Glorot's bound."""
+    initial_range: Annotated[Positive, ActsIf("model.recurrent.initialisation", ("uniform",))] = 0.1
+    """Largest first weight."""
+    forget_bias: Annotated[float, ActsIf("model.recurrent.cell", ("lstm",))] = 1.0
+    """First bias of an LSTM's forget gate."""

@@ -1,0 +1,95 @@
+"""
+Attention with one query a step and one head, as recurrent decoders use it.
+
+Keys are what a score compares with the query, computed once a sentence; the context is the mean of
+the memory's states by the weights. (Bahdanau et al. 2015, section 3.1; Luong et al. 2015, section
+3.1.)
+"""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from heedful.families.recurrent.products import PLAIN, StepProducts
+from heedful.model.cpu.linear import Linear
+
+Score = Literal["dot", "general", "scaled", "additive", "normed-additive", "product"]
+
+
+class RecurrentAttention(nn.Module):
+    """
+    Attention of a recurrent decoder to the memory: how a query q and a memory state h compare.
+
+    - dot: q h
+    - general: q W h
+    - scaled: g q W h, with a learned number g that begins at 1
+    - additive: v tanh(W q + U h), with inner width `width`
+    - normed-additive: g v / |v| tanh(W q + U h + b), with g beginning at width^-0.5
+    - product: the sum of v tanh(W q) tanh(U h), a matrix product for all keys at once
+
+    Luong et al. 2015, section 3.1, name the first two; the additive one is Bahdanau et al. 2015,
+    section A.1.2. The two with g are those of the tf-nmt tutorial (`scaled_luong` and
+    `normed_bahdanau`); g is a weight, not the Transformer's constant. The product is Shazeer et al.
+    2017, appendix G.
+    """
+
+    def __init__(self, score: Score, query_width: int, memory_width: int, width: int) -> None:
+        super().__init__()
+        self.score = score
+        self.query_proj = self.key_proj = self.energy = self.scale = self.bias = None
+        if score in ("additive", "normed-additive", "product"):
+            self.query_proj = Linear(query_width, width, bias=False)
+            self.key_proj = Linear(memory_width, width, bias=False)
+            self.energy = nn.Parameter(torch.zeros(width))
+        elif score != "dot":
+            self.key_proj = Linear(memory_width, query_width, bias=False)
+        if score == "normed-additive":
+            self.bias = nn.Parameter(torch.zeros(width))
+            self.scale = nn.Parameter(torch.full((), width**-0.5))
+        elif score == "scaled":
+            self.scale = nn.Parameter(torch.ones(()))
+
+    def project(
+        self, memory: Float[Tensor, "sentences source memory_width"]
+    ) -> Float[Tensor, "sentences source key_width"]:
+        """Compute the keys (U h, W h, or h itself), once a sentence."""
+        keys = memory if self.key_proj is None else self.key_proj(memory)
+        return torch.tanh(keys) if self.score == "product" else keys
+
+    def forward(
+        self,
+        query: Float[Tensor, "rows queries query_width"],
+        keys: Float[Tensor, "sentences source key_width"],
+        values: Float[Tensor, "sentences source memory_width"],
+        mask: Bool[Tensor, "rows 1 source"],
+        products: StepProducts = PLAIN,
+    ) -> tuple[Float[Tensor, "rows queries memory_width"], Float[Tensor, "rows queries source"]]:
+        """
+        Compute the context of each query, and the weights, of which each row sums to one.
+
+        Queries are all hypotheses of a sentence, or all positions; `keys` and `values` may have
+        more sentences, which are not read. The additive scores hold rows x queries x source x width
+        numbers at once.
+        """
+        scores = self._scores(query, keys, products)  # (rows, queries, source)
+        # the least finite number, so that a row without a real token has no NaN
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+        weights = torch.softmax(scores, dim=-1)
+        return products.mix(weights, values), weights
+
+    def _scores(self, query: Tensor, keys: Tensor, products: StepProducts) -> Tensor:
+        """Compare each query with each key."""
+        if self.query_proj is None or self.energy is None:
+            scores = products.compare(query, keys)
+            return scores if self.scale is None else scores * self.scale
+        projected = products.linear(query, self.query_proj.weight)  # (rows, queries, width)
+        if self.score == "product":
+            return products.compare(torch.tanh(projected) * self.energy, keys)
+        if self.bias is not None:
+            projected = projected + self.bias
+        energy = self.energy
+        if self.scale is not None:
+            energy = energy * (self.scale / torch.linalg.vector_norm(energy))
+        return products.compare_additively(projected, keys, energy)

@@ -1,0 +1,88 @@
+"""What recurrent encoders and decoders share: their first weights, and how these are counted."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from heedful.families.recurrent.cells import RecurrentLayer
+from heedful.families.recurrent.wiring import RecurrentWiring
+from heedful.model.cpu.dropout import Dropout
+from heedful.model.experts.mixture import MixtureOfExperts, mixtures
+from heedful.model.initial_weights import glorot, table, uniform
+from heedful.model.memory import Initialised
+
+
+class RecurrentStack(nn.Module, Initialised):
+    """What recurrent encoders and decoders share."""
+
+    def __init__(self, wiring: RecurrentWiring) -> None:
+        super().__init__()
+        self.wiring = wiring
+        self.layer_dropout = Dropout(wiring.layer_dropout)
+        self.mixtures = nn.ModuleDict()
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """
+        Draw all weights but the number g of a score.
+
+        Uniform within a range, as in Luong et al. 2015, or Glorot's for each gate on its own, as in
+        Joey NMT.
+        """
+        wiring = self.wiring
+        for name, weight in self.named_parameters():
+            if weight.dim() == 0 or name.startswith("mixtures."):  # which draw their own
+                continue
+            if wiring.initialisation == "uniform":
+                uniform(weight, wiring.initial_range, generator)
+            elif weight.dim() == 1 and not name.endswith("energy"):
+                nn.init.zeros_(weight)
+            else:
+                matrix = weight.view(len(weight), -1)
+                for gate in matrix.split(wiring.hidden_size if ".rnn." in name else len(weight)):
+                    glorot(gate, generator)
+        for layer in self.modules():
+            if isinstance(layer, RecurrentLayer) and layer.cell == "lstm":
+                for name, weight in layer.named_parameters():
+                    if "bias_ih" in name:  # the other bias is added to this one
+                        weight.data[layer.width : 2 * layer.width] += wiring.forget_bias
+
+    def initialise_table(self, weight: Tensor, generator: torch.Generator) -> None:
+        """Draw a table as the other weights, or as a Transformer's."""
+        if self.wiring.initialisation == "uniform":
+            uniform(weight, self.wiring.initial_range, generator)
+        else:
+            table(weight, generator)
+
+    def weights_of_position(self) -> int:
+        """
+        Count the weights of products at each position: all but those of the start state.
+
+        Of a mixture those that serve one token.
+        """
+        plain = sum(
+            weight.numel()
+            for name, weight in self.named_parameters()
+            if weight.dim() == 2 and "start_proj" not in name and "mixtures." not in name
+        )
+        return plain + sum(mixture.flops() // 2 for _, mixture in mixtures(self))
+
+    def add_mixtures(self, widths: Sequence[int]) -> None:
+        """Build the mixtures on top of layers that are `widths` wide."""
+        for number, width in enumerate(widths, start=1):
+            if self.wiring.mixture is not None and number in self.wiring.mixture_layers:
+                config = replace(self.wiring.mixture, d_model=width)
+                self.mixtures[str(number)] = MixtureOfExperts(config)
+
+    def add_residual(self, number: int, out: Tensor, below: Tensor) -> Tensor:
+        """Add the input of a layer to its output, from the layer where the residuals begin."""
+        begin = self.wiring.residual_from
+        return out if begin is None or number < begin else out + below
+
+    def mix(self, number: int, x: Tensor, real: Tensor | None = None) -> Tensor:
+        """Apply the mixture on top of a layer, if there is one."""
+        if str(number) not in self.mixtures:
+            return x
+        out = self.mixtures[str(number)](self.layer_dropout(x), real)
+        return self.add_residual(number, out, x)

@@ -1,0 +1,114 @@
+"""Sizes and choices of recurrent encoders and decoders."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from heedful.arguments import check_counts, check_fields
+from heedful.families.recurrent.cells import Cell
+from heedful.families.recurrent.scores import Score
+from heedful.model.experts.mixture import MixtureConfig
+
+
+@dataclass(frozen=True)
+class RecurrentWiring:
+    """Sizes and choices of a recurrent encoder or decoder (`docs/explain/recurrent.md`)."""
+
+    d_model: int
+    """Width of the embeddings."""
+    hidden_size: int
+    """Width of the states, of each direction."""
+    layers: int
+    cell: Cell = "lstm"
+    projection_size: int | None = None
+    """Width to which an LSTM's output, of each direction, is projected; None means it is not."""
+    residual_from: int | None = None
+    """First layer, from 1, whose input is added to its output."""
+    fast_forward: bool = False
+    """Whether a layer also reads half of what the layer below computed from its input alone."""
+    embedding_dropout: float = 0.0
+    layer_dropout: float = 0.0
+    """Dropout probability of the input of every layer but the first."""
+
+    direction: Literal["forward", "bidirectional", "first-bidirectional", "interleaved"] = "forward"
+    """How the layers of an encoder read the source."""
+    reverse_source: bool = False
+    """Whether an encoder reads the source from its end."""
+
+    memory_width: int = 0
+    """Width of the states that a decoder attends to."""
+    final_width: int = 0
+    """Width of the last states that a decoder starts from; 0 if it does not."""
+    score: Score | Literal["none"] = "none"
+    attention_size: int = 0
+    """Inner width of the additive scores."""
+    query: Literal["current", "previous"] = "current"
+    """The top state of this step, or the bottom state of the last one."""
+    feed: Literal["none", "context", "readout"] = "none"
+    """What the layers read beside the embedding."""
+    feed_layers: Literal["first", "all"] = "first"
+    """The layers that read it."""
+    readout: Literal["state", "state-context", "attentional", "maxout"] = "state"
+    """What meets the output matrix."""
+    readout_size: int = 0
+    """Width of an attentional or maxout readout."""
+    readout_dropout: float = 0.0
+    start: Literal["zero", "mean", "bridge", "backward", "last", "final"] = "zero"
+    """Where the first state comes from."""
+
+    mixture: MixtureConfig | None = None
+    """Mixture of experts on top of some layers."""
+    mixture_layers: tuple[int, ...] = ()
+    """These layers, from 1."""
+
+    initialisation: Literal["uniform", "glorot"] = "uniform"
+    initial_range: float = 0.1
+    forget_bias: float = 1.0
+
+    @property
+    def state_width(self) -> int:
+        """Width of h of one direction."""
+        return self.projection_size or self.hidden_size
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_counts(d_model=self.d_model, hidden_size=self.hidden_size, layers=self.layers)
+        if self.readout in ("attentional", "maxout"):
+            check_counts(readout_size=self.readout_size)
+        if self.score in ("additive", "normed-additive", "product"):
+            check_counts(attention_size=self.attention_size)
+
+    @property
+    def gates(self) -> int:
+        """Width of the input's part of all gates of one direction."""
+        return {"lstm": 4, "gru": 3, "rnn": 1}[self.cell] * self.hidden_size
+
+    @property
+    def columns(self) -> int:
+        """Stacks of layers side by side in an encoder."""
+        return 2 if self.direction == "interleaved" else 1
+
+    @property
+    def output_width(self) -> int:
+        """Width of the states that an encoder returns."""
+        if self.fast_forward:
+            return self.columns * (self.hidden_size + self.gates) // 4
+        return 2 * self.state_width if self.top_is_bidirectional else self.state_width
+
+    @property
+    def top_is_bidirectional(self) -> bool:
+        """Whether the last layer, or pair of columns, of an encoder reads both ways."""
+        only_first = self.direction == "first-bidirectional" and self.layers > 1
+        return self.direction != "forward" and not only_first
+
+    @property
+    def readout_width(self) -> int:
+        """Width of the states that a decoder returns."""
+        if self.readout == "state":
+            return self.state_width
+        if self.readout == "state-context":
+            return self.state_width + self.memory_width
+        return self.readout_size
+
+    def inputs_above(self, below: int) -> int:
+        """Return the width of the input of a layer above one of width `below`, without `feed`."""
+        return below + (self.gates // 2 if self.fast_forward else 0)

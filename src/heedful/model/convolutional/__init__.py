@@ -1,1 +1,0 @@
-"""Convolutional encoders and decoders."""

@@ -1,1 +1,0 @@
-"""Recurrent encoders and decoders."""

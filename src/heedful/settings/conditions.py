@@ -1,0 +1,119 @@
+"""
+Settings that act only where another setting has a certain value.
+
+The condition stands beside the setting, or beside a whole table, in `schema.py`::
+
+    momentum: Annotated[Share, ActsIf("train.optimizer", ("sgd",))] = 0.0
+
+A setting that does not act keeps its default: another value is refused, and one that comes from
+below (a recipe, a base) is reset where a change above it has made it idle. So files that hold
+every setting can be read, and printed settings are those that act.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ActsIf:
+    """A setting acts only if another one has some value, and itself acts."""
+
+    settings: str | tuple[str, ...]
+    """Dotted name of the other setting; of several, one that has the value is enough."""
+    values: tuple[object, ...] = ()
+    """The values with which it acts; none means any but those of `unless`."""
+    unless: tuple[object, ...] = ()
+    """The values with which it does not act."""
+    families_with: str = ""
+    """A trait: the names of all families that have it are among `values`."""
+    families_without: str = ""
+    """A trait: the names of all families that have it are among `unless`."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The other settings."""
+        return (self.settings,) if isinstance(self.settings, str) else self.settings
+
+    def with_families(self, names_with: Callable[[str], tuple[str, ...]]) -> "ActsIf":
+        """Replace traits by names. `names_with`: from a trait to the families that have it."""
+        values, unless = self.values, self.unless
+        if self.families_with:
+            values = (*values, *names_with(self.families_with)) or ("a family that is not here",)
+        if self.families_without:
+            unless = (*names_with(self.families_without), *unless)
+        return ActsIf(self.settings, values, unless)
+
+    def holds_for(self, value: object) -> bool:
+        """Whether it acts with this value of the other setting."""
+        return value in self.values if self.values else value not in self.unless
+
+    def describe(self) -> str:
+        """Write the condition as after “only if”."""
+        names = " or ".join(f"`{name}`" for name in self.names)
+        wanted = listed(self.values) if self.values else f"not {listed(self.unless)}"
+        return f"{names} is {wanted}"
+
+    def advice(self) -> str:
+        """Write what to set, so that it acts."""
+        names = " or ".join(f"`{name}`" for name in self.names)
+        wanted = listed(self.values) if self.values else f"another value than {listed(self.unless)}"
+        return f"set {names} to {wanted}"
+
+
+Conditions = Mapping[str, tuple[ActsIf, ...]]
+"""By the dotted names of the settings that have one; all conditions of a setting must hold."""
+
+
+def acts(name: str, values: Mapping[str, Any], conditions: Conditions) -> bool:
+    """Whether a setting acts. `values`: all settings by their dotted names."""
+    return all(_holds(condition, values, conditions) for condition in conditions.get(name, ()))
+
+
+def idle_settings(
+    values: Mapping[str, Any], defaults: Mapping[str, Any], conditions: Conditions
+) -> list[str]:
+    """Explain each setting that does not act and yet has another value than its default."""
+    complaints = []
+    for name in conditions:
+        if acts(name, values, conditions) or values[name] == defaults[name]:
+            continue
+        # the first condition that fails is the one to change
+        condition = next(c for c in conditions[name] if not _holds(c, values, conditions))
+        now = [written(values[other]) for other in condition.names]
+        is_now = f"that is {now[0]}" if len(now) == 1 else f"they are {' and '.join(now)}"
+        complaints.append(
+            f"`{name}` acts only if {condition.describe()}, but {is_now}; leave `{name}` out, or "
+            f"{condition.advice()}"
+        )
+    return complaints
+
+
+def flat(values: Mapping[str, Any], table: str = "") -> dict[str, Any]:
+    """Flatten tables to dotted names, to any depth."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{table}{name}.")
+        else:
+            found[f"{table}{name}"] = value
+    return found
+
+
+def written(value: object) -> str:
+    """Write a value as on the command line."""
+    return str(value).lower() if value is None or isinstance(value, bool) else f"{value}"
+
+
+def listed(values: tuple[object, ...]) -> str:
+    """List values for a sentence: a, b or c."""
+    *most, last = map(written, values)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _holds(condition: ActsIf, values: Mapping[str, Any], conditions: Conditions) -> bool:
+    """Whether one of the other settings has the value, and acts itself."""
+    return any(
+        condition.holds_for(values.get(name)) and acts(name, values, conditions)
+        for name in condition.names
+    )

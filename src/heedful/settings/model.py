@@ -1,0 +1,142 @@
+"""
+The settings of a Transformer, and what all models have; the defaults are the paper's base model.
+
+`heedful.config.model` adds the tables of the families.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal, TypeVar
+
+from heedful.settings.attention import TRANSFORMER, AttentionConfig
+from heedful.settings.conditions import ActsIf
+from heedful.settings.field_types import CountOrZero, Depth, Norm, Positive, Share, Width
+from heedful.settings.table import SettingsTable
+
+Table = TypeVar("Table", bound=SettingsTable)
+SIDES = ("model.encoder", "model.decoder")
+_WITH_NORM = ActsIf("model.norm_kind", unless=("none",))
+ENCODER, DECODER = (ActsIf(side, ("transformer",)) for side in SIDES)
+SINUSOIDS = ("interleaved", "halves", "grouped")
+POSITIONS = ActsIf(SIDES, families_with="positions")
+_ATTENDING = ("model.decoder", "model.attention.encoder")
+_WITH_PAIRS = ActsIf(_ATTENDING, ("transformer", "attention"))
+_WITH_HEADS = ActsIf(_ATTENDING, ("transformer", "attention", "fastformer"))
+DEPTHS = [ActsIf(side, families_with="layers") for side in SIDES]
+
+
+class ModelSettings(SettingsTable):
+    """The shape of a Transformer and every choice inside it."""
+
+    table: ClassVar[str] = "model"
+
+    encoder: str = "transformer"
+    """Family of the encoder; average and sum give every position the mean or sum of the words."""
+    decoder: str = "transformer"
+    """Family of the decoder."""
+    d_model: Width = 512
+    """Width of the states between layers."""
+    d_ff: Annotated[Width, TRANSFORMER] = 2048
+    """Inner width of the position-wise feed-forward networks."""
+    heads: Annotated[Width, TRANSFORMER, _WITH_HEADS] = 8
+    """Attention heads of every layer."""
+    d_k: Annotated[Width | None, TRANSFORMER, _WITH_PAIRS] = None
+    """Width of one head's queries and keys. None means d_model / heads."""
+    d_v: Annotated[Width | None, TRANSFORMER, _WITH_PAIRS] = None
+    """Width of one head's values. None means d_model / heads."""
+    encoder_layers: Annotated[Depth, DEPTHS[0]] = 6
+    """Layers of the encoder."""
+    decoder_layers: Annotated[Depth, DEPTHS[1]] = 6
+    """Layers of the decoder."""
+    encoder_heads: Annotated[
+        Width | None, ENCODER, ActsIf("model.attention.encoder", unless=("convolution",))
+    ] = None
+    """Attention heads of the encoder. None means heads."""
+    decoder_heads: Annotated[Width | None, DECODER] = None
+    """Attention heads of the decoder. None means heads."""
+    encoder_d_ff: Annotated[Width | None, ENCODER] = None
+    """Inner width of the encoder's feed-forward networks. None means d_ff."""
+    decoder_d_ff: Annotated[Width | None, DECODER] = None
+    """Inner width of the decoder's feed-forward networks. None means d_ff."""
+    activation: Annotated[Literal["relu", "gelu", "gelu_tanh", "silu"], TRANSFORMER] = "relu"
+    """Non-linearity of the feed-forward networks; gelu_tanh is the approximation by tanh."""
+    dropout: Share = 0.1
+    """Dropout probability of each sub-layer's output and of the sum of embedding and position."""
+    norm_kind: Annotated[Literal["layer", "batch", "none"], TRANSFORMER] = "layer"
+    """Layer norm (paper); batch norm, by which the sentences of a batch mix; or none."""
+    norm: Annotated[Norm, TRANSFORMER, _WITH_NORM] = "post"
+    """Norm post each sum (paper), pre each sub-layer, or pre and no final one."""
+    encoder_norm: Annotated[Norm | None, ENCODER, _WITH_NORM] = None
+    """Where the encoder normalises. None means norm."""
+    decoder_norm: Annotated[Norm | None, DECODER, _WITH_NORM] = None
+    """Where the decoder normalises. None means norm."""
+    norm_epsilon: Annotated[Positive, TRANSFORMER, _WITH_NORM] = 1e-6
+    """Added to the variance inside every norm."""
+    residuals: Annotated[bool, TRANSFORMER] = True
+    """Whether the input of a sub-layer is added to its output; false is for teaching."""
+    causal_mask: Annotated[bool, DECODER] = True
+    """Whether the decoder hides later positions in training; false is for teaching."""
+    positions: Annotated[
+        Literal["interleaved", "halves", "grouped", "learned", "none"], POSITIONS
+    ] = "interleaved"
+    """Sinusoids alternating (paper), in halves (its code), grouped (Marian); learned, or none."""
+    position_offset: Annotated[CountOrZero, POSITIONS, ActsIf("model.positions", SINUSOIDS)] = 0
+    """Number of the first position; the paper does not define it."""
+    tie_embeddings: Literal["all", "output", "none"] = "all"
+    """Shared matrices: both embeddings and output (all), target and output (output), or none."""
+    projection_bias: Annotated[bool, TRANSFORMER, _WITH_HEADS] = True
+    """Whether the query, key, value and output projections have a bias."""
+    output_bias: bool = False
+    """Whether the logits have a bias."""
+    scale_embeddings: Annotated[bool, TRANSFORMER] = True
+    """Whether a Transformer's embeddings are multiplied by the square root of d_model."""
+    decoder_start: Literal["symbol", "zero", "pad", "end"] = "symbol"
+    """First input of the decoder: a start symbol, a zero vector, padding or the end symbol."""
+    source_end: bool = True
+    """Whether the source ends in the end symbol."""
+    attention: Annotated[AttentionConfig, TRANSFORMER] = AttentionConfig()
+    """Attention inside a Transformer."""
+
+    def part(self, table: type[Table]) -> Table:
+        """Return the settings of a family, by the type of its table."""
+        for name in type(self).model_fields:
+            if type(settings := getattr(self, name)) is table:
+                return settings
+        raise LookupError(f"no family has the table {table.table}")
+
+    def clashes(self, has_positions: bool) -> Iterator[str]:
+        """
+        List what does not fit: heads must divide the width, and sinusoids come in pairs.
+
+        `has_positions`: whether a family of the model adds positions to its embeddings.
+        """
+        if "transformer" in (self.encoder, self.decoder):
+            yield from (self._near_divisors(name) for name in self._heads_that_do_not_divide())
+        if has_positions and self.positions in SINUSOIDS and self.d_model % 2:
+            yield (
+                f"`model.d_model` must be even for sines and cosines, but {self.d_model} came "
+                "(or set `model.positions` to learned)"
+            )
+
+    def _heads_that_do_not_divide(self) -> list[str]:
+        """List the settings whose number of heads does not divide the width."""
+        if self.d_k is not None and self.d_v is not None:
+            return []
+        deciding = [
+            "heads" if getattr(self, f"{side}_heads") is None else f"{side}_heads"
+            for side in ("encoder", "decoder")
+            if getattr(self, side) == "transformer"
+            and (side == "decoder" or self.attention.encoder == "attention")
+        ]
+        return [name for name in dict.fromkeys(deciding) if self.d_model % getattr(self, name)]
+
+    def _near_divisors(self, name: str) -> str:
+        """Report that the heads must divide the width, with the nearest numbers that do."""
+        heads = getattr(self, name)
+        most = min(self.d_model, 100_000)  # bounds the time; no model has so many heads
+        divisors = [n for n in range(1, most + 1) if self.d_model % n == 0]
+        near = [max(n for n in divisors if n < heads), *[n for n in divisors if n > heads][:1]]
+        return (
+            f"`model.{name}` must divide `model.d_model` ({self.d_model}) unless "
+            f"`model.d_k` and `model.d_v` are both set, but it is {heads}; "
+            f"near it, {' and '.join(map(str, near))} would do"
+        )

@@ -1,0 +1,55 @@
+"""What does not go together in ByteNet, and what to change."""
+
+import pytest
+
+from heedful.config.load import load_config
+from heedful.config.schema import RunConfig
+from heedful.errors import SettingError
+from heedful.families.bytenet.clashes import bytenet_clashes
+
+BOTH = ["model.encoder=bytenet", "model.decoder=bytenet"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ([*BOTH, "model.bytenet.max_dilation=12"], "must be a power of two, because dilations"),
+        ([*BOTH, "model.bytenet.max_dilation=12"], "near it, 8 and 16 would do"),
+        ([*BOTH, "model.bytenet.encoder_kernel=4"], "must be odd, because it reads as many"),
+        (
+            [
+                *BOTH,
+                "model.bytenet.encoder_kernel=1",
+                "model.bytenet.decoder_kernel=1",
+                "model.bytenet.max_dilation=8",
+            ],
+            "acts only with a kernel of more than one position",
+        ),
+        ([*BOTH, "model.d_model=33"], "`model.d_model` must be even, because a block"),
+        (
+            [
+                "model.encoder=recurrent",
+                "model.decoder=bytenet",
+                "model.bytenet.join=summed",
+            ],
+            "as wide as `model.d_model` (256), but they are 512 wide; concatenated fits any",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_named(settings, words):
+    with pytest.raises(SettingError) as caught:
+        load_config("small", settings)
+    assert words in str(caught.value)
+
+
+def test_several_faults_are_named_at_once():
+    wrong = ["model.bytenet.max_dilation=3", "model.bytenet.encoder_kernel=2"]
+    with pytest.raises(SettingError, match=r"power of two.*must be odd"):
+        load_config("small", [*BOTH, *wrong])
+
+
+def test_an_odd_width_needs_its_channels():
+    config = load_config("small", [*BOTH, "model.d_model=33", "model.bytenet.channels=16"])
+    assert config.model.bytenet.channels == 16
+    assert RunConfig.from_dict(config.to_dict()) == config
+    assert bytenet_clashes(config.model, config.model.d_model) == []

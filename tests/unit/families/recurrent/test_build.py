@@ -1,0 +1,40 @@
+"""Recurrent encoders and decoders from settings."""
+
+import pytest
+
+from heedful.config.model import ModelConfig
+from heedful.families.recurrent.build import build_decoder, build_encoder
+from heedful.families.recurrent.config import RecurrentConfig
+
+
+@pytest.mark.parametrize(
+    ("direction", "layers", "states", "first"),
+    [
+        ("forward", 2, 8, 8),
+        ("bidirectional", 2, 16, 16),
+        ("first-bidirectional", 1, 16, 16),
+        ("first-bidirectional", 2, 8, 8),
+        ("interleaved", 2, 16, 16),
+    ],
+)
+def test_a_decoder_fits_its_encoder(direction, layers, states, first):
+    recurrent = RecurrentConfig(direction=direction, encoder_hidden_size=8, hidden_size=12)
+    config = ModelConfig(
+        encoder="recurrent",
+        decoder="recurrent",
+        encoder_layers=layers,
+        d_model=12,
+        recurrent=recurrent,
+    )
+    encoder = build_encoder(config)
+    decoder = build_decoder(config, encoder)
+    assert encoder.width == decoder.wiring.memory_width == states
+    assert decoder.start_proj.in_features == first
+    assert decoder.width == 12
+
+
+def test_a_dropout_of_zero_is_a_value():
+    recurrent = RecurrentConfig(embedding_dropout=0.0)
+    config = ModelConfig(encoder="recurrent", decoder="recurrent", dropout=0.3, recurrent=recurrent)
+    wiring = build_encoder(config).wiring
+    assert (wiring.embedding_dropout, wiring.layer_dropout) == (0.0, 0.3)
