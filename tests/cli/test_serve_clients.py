@@ -137,7 +137,8 @@ def test_what_the_specification_allows_and_forbids_is_answered_as_it_says(server
     assert translated(server.address) == right
 
 
-TEXTS = st.text(max_size=60) | st.sampled_from(
+REFERENCE = st.builds("the dog&#{};runs".format, st.integers(0, 200) | st.integers(0, 0x120000))
+TEXTS = (st.text(max_size=60) | REFERENCE) | st.sampled_from(
     [
         "<script>alert(1)</script>",
         "\u202eabc",
@@ -148,6 +149,7 @@ TEXTS = st.text(max_size=60) | st.sampled_from(
         "&lt;b",
         "<b",
         "\r\n \r",
+        f"&#{'8' * 4500};a",
     ]
 )
 

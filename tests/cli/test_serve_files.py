@@ -142,6 +142,29 @@ def test_a_broken_form_is_told(server, content):
     assert answer.json().keys() == {"error"}
 
 
+def test_a_page_with_references_to_control_characters_is_translated(server):
+    page = f"<p>{SENTENCE}&#11;and a&#x1E; cat&#xFFFF;.</p><p title='&#5;'>a bird&#127; sings</p>"
+    got = fetch(server, send(server, page.encode(), "word.html", source="auto"))
+    assert got.text == translated(server, page, format="html", source="auto")
+    references = re.findall("&#x?[0-9A-F]+;", page)
+    assert sorted(re.findall("&#x?[0-9A-F]+;", got.text)) == sorted(references)
+    assert SENTENCE not in got.text
+
+
+@pytest.mark.parametrize("charset", ["punycode", "undefined", "unicode_escape", "ISO-8859-1"])
+def test_a_form_in_another_charset_is_refused(server, charset):
+    headers = {"Content-Type": f"multipart/form-data; boundary=x; charset={charset}"}
+    content = FILE + REST + b"--x--\r\n"
+    for path in ("/translate_file", "/translate"):
+        answer = server.client.post(path, content=content, headers=headers)
+        assert answer.status_code == 415
+        assert "UTF-8" in answer.json()["error"]
+    headers["Content-Type"] = "multipart/form-data; boundary=x; charset=UTF-8"
+    assert fetch(
+        server, server.client.post("/translate_file", content=content, headers=headers)
+    ).text == translated(server, "dog")
+
+
 def test_only_a_form_brings_a_file(server):
     body = {"file": ["a.txt", "dog"], "source": "en", "target": "fr"}
     for sent in ({"json": body}, {"data": body}):

@@ -56,7 +56,13 @@ _SPACE = " \t\n\f\r"
 _ATOM = re.compile(
     rf"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[a-zA-Z][a-zA-Z0-9]*;?)|[{_SPACE}]+|.", re.S
 )
+_DECIMAL = re.compile(r"&#0*([0-9]+)")
+# The number of the last character of Unicode has this many digits.
+_MOST_DIGITS = 7
 _SOFT_HYPHEN = "\xad"
+# A line break in the text of word processors: `html.unescape` drops its reference.
+_VERTICAL_TAB = "\v"
+_VERTICAL_TAB_REFERENCE = re.compile(r"&#(?:0*11(?![0-9])|[xX]0*[bB](?![0-9a-fA-F]));?")
 _CLOSING = frozenset(".,;:!?)]}…»”’")
 
 
@@ -70,7 +76,7 @@ class AtomKind(Enum):
     CLOSE = auto()
     """An end tag."""
     POINT = auto()
-    """An atom without text: an image, a comment, an untranslated element."""
+    """An atom without text: an image, a comment, a control character, an untranslated element."""
     KEPT = auto()
     """An untranslated element whose text the model sees."""
 
@@ -111,7 +117,23 @@ def paragraphs(source: str) -> Iterator[str | list[Atom]]:
 def plain(raw: str) -> str:
     """Decode entities and collapse spaces as a browser does."""
     # A no-break space becomes a space: models know no other.
-    return " ".join(html.unescape(raw).split())
+    return " ".join(_decode(raw).split())
+
+
+def _decode(raw: str) -> str:
+    """
+    Decode entities.
+
+    References to control characters and to non-characters become empty, except the vertical tab.
+    """
+
+    def shorten(number: re.Match[str]) -> str:
+        """Replace a number beyond Unicode as a browser does: Python limits the digits of `int`."""
+        digits = number.group(1)
+        return f"&#{digits}" if len(digits) <= _MOST_DIGITS else "&#xFFFD"
+
+    raw = _VERTICAL_TAB_REFERENCE.sub(_VERTICAL_TAB, raw)
+    return html.unescape(_DECIMAL.sub(shorten, raw))
 
 
 class _KeptElement(NamedTuple):
@@ -252,7 +274,13 @@ class _Paragraph:
 
     def _add_text(self, raw: str) -> None:
         """Add a character, an entity or spaces."""
-        text = html.unescape(raw) if raw[0] == "&" else raw
+        text = _decode(raw) if raw[0] == "&" else raw
+        if raw[0] == "&" and text in ("", _VERTICAL_TAB):
+            # A reference to a control character is kept like an empty element.
+            self.atoms.append(Atom(AtomKind.POINT, raw))
+            raw = ""
+        if not text:
+            return
         if text.isspace():
             text = "" if self.last < 0 or self.atoms[self.last].text == " " else " "
         elif text == _SOFT_HYPHEN:

@@ -19,7 +19,13 @@ Hello |big world|. |Dr. Smith| |&amp;|&nbsp;|&eacute|&#x41;|&notit;|<b>|</b>|<i 
 <foreignObject>|<title>|</title>|<textarea>|</textarea>|<|>|</|<a title="|'|"|=|<3|</3>|<?php|<B>
 <noscript>|</noscript>|世界。|<p translate=NO>|<x-y>|</x-y>|<plaintext>
 """
-BITS = st.sampled_from([*WRITTEN.strip().replace("\n", "|").split("|"), "\n", "\x00", "\ud800"])
+NUMBERS = st.integers(0, 0x2FF) | st.integers(0, 0x120000)
+REFERENCES = st.builds(
+    "&#{}{}{}".format, st.sampled_from(["", "0"]), NUMBERS, st.sampled_from(["", ";"])
+) | st.builds("&#x{:X}{}".format, NUMBERS, st.sampled_from(["", ";"]))
+BITS = REFERENCES | st.sampled_from(
+    [*WRITTEN.strip().replace("\n", "|").split("|"), "\n", "\x00", "\ud800", f"&#{'9' * 5000};"]
+)
 PAGES = st.lists(BITS, max_size=25).map("".join)
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -159,6 +165,15 @@ def tags(page):
         ("a <b>world</b> here", "a world here", "", [], "<b></b>"),
         ("one\n   <b> two </b>\n three", "one two three", "A B C", None, "A <b> B</b>\n  C"),
         ("My <b>big</b> dog", "My big dog", "私の大きな犬", [(0, 0)], None),
+        # References to characters that a page does not show.
+        ("A big&#11;dog", "A big dog", "Ein Hund", [(0, 0), (2, 1)], "Ein &#11;Hund"),
+        ("A big&#x0B; dog", "A big dog", "Ein Hund", [(0, 0), (2, 1)], "Ein &#x0B;Hund"),
+        ("A dog&#7; &#xFDD1;.", "A dog.", "Ein Hund.", None, "Ein Hund&#7; &#xFDD1;."),
+        ("bad&#31;ger &#x10FFFE;", "badger", "Dachs", None, "&#31;Dachs &#x10FFFE;"),
+        ("a <code>b&#11;c&#2;</code>", "a b c", "ein b c", None, "ein <code>b&#11;c&#2;</code>"),
+        # Numbers beyond Unicode, with more digits than Python reads.
+        (f"a &#{'7' * 4400};", "a \ufffd", "ein \ufffd", None, "ein \ufffd"),
+        (f"a &#{'0' * 4400}98", "a b", "ein b", None, "ein b"),
     ],
 )
 def test_tags_follow_their_words(page, piece, translation, links, filled):
