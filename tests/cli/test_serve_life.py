@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -261,6 +262,28 @@ def test_what_is_wrong_with_the_command_is_told(heedful_cli, folder, trained, tm
             assert told in done.stderr
             assert "Traceback" not in done.stderr
             assert done.stdout == ""
+
+
+def test_of_two_servers_started_at_once_one_is_refused_before_it_loads(zygote, trained):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ("serve", trained, "--port", port, "--device", "cpu")
+    both = [zygote.start(*words) for _ in range(2)]
+    try:
+        (refused, *_), _, _ = select.select(both, [], [], PATIENCE)
+        both.remove(refused)
+        output, errors = refused.communicate(timeout=PATIENCE)
+        assert refused.returncode == 2
+        assert "--host and --port must be a free address" in errors
+        assert f"but 127.0.0.1 and {port} are not" in errors
+        assert output == ""
+        with Serving(both[0]).client as client:
+            assert client.get("/health").status_code == 200
+    finally:
+        for started in both:
+            started.send_signal(signal.SIGTERM)
+            started.communicate(timeout=PATIENCE)
 
 
 def test_the_address_is_printed_for_a_program_to_read(zygote, trained):

@@ -42,6 +42,10 @@ class Started:
             self.returncode = int(self._answered.split(b"\n")[1])
             self._answers.close()
 
+    def fileno(self) -> int:
+        """For `select`, which waits for the end of the command."""
+        return self._answers.fileno()
+
     def poll(self) -> int | None:
         if self.returncode is None and select.select([self._answers], [], [], 0)[0]:
             self._hear()

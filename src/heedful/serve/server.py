@@ -32,6 +32,8 @@ _log = logging.getLogger("heedful.serve")
 # For sending the last answers, after the worker has ended. No measurement: enough for a client
 # that still reads.
 _LAST_SECONDS = 2
+# Connections that the kernel holds until they are accepted.
+_BACKLOG = 2048
 # For the first request on a connection that was accepted just before the stop.
 _NEW_SECONDS = 1
 
@@ -57,7 +59,7 @@ class Server(uvicorn.Server):
             # Without named proxies uvicorn would trust the headers of every client on this machine.
             proxy_headers=bool(proxies),
             forwarded_allow_ips=list(proxies),
-            backlog=2048,
+            backlog=_BACKLOG,
             timeout_keep_alive=max(1, round(limits.idle_seconds)),
             timeout_graceful_shutdown=_LAST_SECONDS,
         )
@@ -144,25 +146,31 @@ class Server(uvicorn.Server):
 
 def listen(host: str, port: int) -> socket.socket:
     """
-    Bind a port.
+    Bind a port and listen on it.
 
     `port`: 0 for any that is free.
 
-    Done before models are opened, so that a port in use is reported at once. Raises `SettingError`.
+    Done before models are opened, so that a port in use is reported at once; clients that connect
+    meanwhile wait. Raises `SettingError`.
     """
+    listener: socket.socket | None = None
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        found = socket.socket(family, kind, protocol)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        # Two sockets with SO_REUSEADDR can be bound to one port, but only one can listen.
+        listener.listen(_BACKLOG)
     except (OSError, OverflowError) as error:
+        if listener is not None:
+            listener.close()
         raise SettingError(
             f"--host and --port must be a free address of this machine, but {host} and {port} are "
             f"not: {error}."
         ) from None
-    return found
+    return listener
 
 
 def serve(
@@ -192,7 +200,6 @@ def serve(
     )
     metrics = Metrics(lambda: worker.waiting)
     server = Server(Service(models, worker, auth, limits, ServerState(), metrics, cors), proxies)
-    listener.listen(2048)
     host, port = listener.getsockname()[:2]
     on_ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
     server.run(sockets=[listener])
