@@ -22,7 +22,7 @@ from tests.conftest import ROOT
 from tests.support.serving import PATIENCE, serving
 
 SENTENCE = "the big red dog sleeps"
-HEAD = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+HEAD = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -239,7 +239,7 @@ def test_hostile_connections_harm_nobody_else(server, right):
             for part in (
                 b"\x16\x03\x01\x00\xa5\x01\x00\x00",
                 b"GET /health HTTP/1.1\r\n" + b"X: " + b"y" * 200_000 + b"\r\n\r\n",
-                b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
+                b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
                 HEAD + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
                 HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
             )

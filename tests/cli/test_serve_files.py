@@ -21,7 +21,8 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def server(zygote, trained):
-    with serving(zygote, trained, "--max-body", 100_000) as started:
+    options = ["--max-body", 100_000, "--allow-host", "*"]
+    with serving(zygote, trained, *options) as started:
         yield started
 
 

@@ -71,7 +71,7 @@ def command(missing, *args):
 def begun(server, content):
     """Send all of a request but its last byte."""
     connection = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE)
-    head = "POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head = "POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     connection.sendall(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content[:-1])
     return connection
 
@@ -132,7 +132,7 @@ def test_a_stop_has_its_time(zygote, folder):
 
 
 def test_whom_the_kernel_has_accepted_is_answered_at_a_stop(zygote, folder):
-    request = b"GET /languages HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    request = b"GET /languages HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     options = ["--read-seconds", 100, "--stop-seconds", 100]
     with serving(zygote, f"en:de={folder / 'run'}", *options) as server:
         half = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE)

@@ -95,7 +95,7 @@ def test_sentences_of_a_client_that_has_gone_are_not_translated(server):
     gone = server.metric("heedful_clients_gone_total")
     content = json.dumps(body(LINES * 3)).encode()
     with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
-        head = f"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: {len(content)}\r\n"
+        head = f"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(content)}\r\n"
         connection.sendall(f"{head}Content-Type: application/json\r\n\r\n".encode() + content)
         server.until(lambda: server.metric("heedful_queue_sentences") > 0)
     server.until(lambda: server.metric("heedful_clients_gone_total") > gone)
@@ -114,7 +114,7 @@ def test_a_stream_that_nobody_reads_any_more_ends(server):
 
 
 def test_a_body_that_is_too_large_is_refused_before_it_has_come(server):
-    head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     status, content = told(raw(server, head + b"Content-Length: 20001\r\n\r\n"))
     assert status == 413
     assert "20,000 bytes" in content["error"]
@@ -124,14 +124,14 @@ def test_a_body_that_is_too_large_is_refused_before_it_has_come(server):
 
 
 def test_who_sends_on_after_a_refusal_can_still_read_it(server):
-    head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     status, content = told(raw(server, head + b"Content-Length: 8000000\r\n\r\n", b" " * 8_000_000))
     assert status == 413
     assert "20,000 bytes" in content["error"]
 
 
 def test_who_sends_too_slowly_is_told_and_closed(server):
-    head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     # Headers without an end, a body without an end, nothing at all.
     with ThreadPoolExecutor(3) as pool:
         sent = (head, head + b"Content-Length: 100\r\n\r\n{", b"")
@@ -143,7 +143,7 @@ def test_who_sends_too_slowly_is_told_and_closed(server):
 
 
 def test_the_second_request_of_a_connection_has_its_own_clock(server):
-    get = b"GET /health HTTP/1.1\r\nHost: x\r\n"
+    get = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
     with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
         connection.sendall(get + b"\r\n")
         first = connection.recv(1 << 16)
@@ -163,7 +163,7 @@ def test_what_is_no_http_is_told_in_the_same_form(server):
 
 
 def test_a_body_that_cannot_be_read_is_told_and_no_failure(server):
-    head = b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     status, content = told(raw(server, head + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n"))
     assert (status, content.keys()) == (400, {"error"})
     before = server.log().count(" 499 ")
@@ -187,7 +187,7 @@ def test_too_many_connections_are_closed_and_the_others_go_on(server):
 
 
 def test_an_answer_that_is_not_taken_is_given_up(server):
-    ask = b"GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: x\r\n\r\n"
+    ask = b"GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with socket.socket() as lazy:
         lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         lazy.connect(("127.0.0.1", server.port))
@@ -198,7 +198,7 @@ def test_an_answer_that_is_not_taken_is_given_up(server):
 
 def test_sixty_clients_that_never_read_do_not_hold_another(zygote, slow_run):
     wish = json.dumps(body("\n".join(LINES[:20]), attention=True)).encode()
-    head = f"POST /v1/stream HTTP/1.1\r\nHost: x\r\nContent-Length: {len(wish)}\r\n\r\n"
+    head = f"POST /v1/stream HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(wish)}\r\n\r\n"
     patient = ["--read-seconds", 100, "--max-seconds", 100, "--stop-seconds", 1]
     with serving(zygote, slow_run, *patient) as server, ExitStack() as held:
         for _ in range(60):

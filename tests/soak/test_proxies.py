@@ -96,6 +96,7 @@ def body(texts, **more):
 @pytest.mark.parametrize("proxy", [nginx, caddy])
 def test_behind_a_proxy_as_documented(zygote, run, tmp_path, proxy):
     options = ["--trusted-proxies", "127.0.0.1", "--per-minute", 5, "--batch-tokens", 1]
+    options += ["--allow-host", "translate.example.org"]
     with (
         serving(zygote, run, *options) as server,
         proxied(proxy, server, tmp_path) as address,
@@ -115,6 +116,10 @@ def test_behind_a_proxy_as_documented(zygote, run, tmp_path, proxy):
         found = first.post("/translate_file", data=body(""), files=file).json()
         assert found["translatedFileUrl"].startswith(f"{address}/download_file/")
         assert first.get(found["translatedFileUrl"]).status_code == 200
+
+        # The name of the site, but of no other.
+        for host, status in (("translate.example.org", 200), ("rebound.example", 421)):
+            assert first.get("/health", headers={"Host": host}).status_code == status
 
         # Each client is counted alone, whatever it says of itself.
         told = [{"X-Forwarded-For": f"198.51.100.{number}"} for number in range(10)]

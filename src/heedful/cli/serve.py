@@ -104,6 +104,15 @@ def serve(
             help="Origin whose pages may send requests; may be repeated; * (all) or none.",
         ),
     ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Host name by which clients reach the server, as behind a proxy; may be "
+            "repeated; * for any. Without it localhost alone, or any if --host is not of this "
+            "machine alone.",
+        ),
+    ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Log only errors, not each request.")
     ] = False,
@@ -125,6 +134,7 @@ def serve(
         )
     _need_extra()
 
+    from heedful.serve.allowed_hosts import AllowedHosts
     from heedful.serve.auth import Auth, read_proxies
     from heedful.serve.limits import Limits
     from heedful.serve.models import ModelLoader, Models, ModelSpec
@@ -150,6 +160,7 @@ def serve(
     loader = ModelLoader(engine, weights, device, precision, threads, beam)
     models = Models([ModelSpec.parse(text) for text in run], loader)
     listener = listen(host, port)
+    hosts = AllowedHosts(allow_host or (), listener.getsockname()[0])
     models.load()
     _log_to_stderr(logging.WARNING if quiet else logging.INFO)
     for model in models.current:
@@ -161,6 +172,7 @@ def serve(
         limits=limits,
         auth=auth,
         cors=() if cors == ["none"] else tuple(cors or ["*"]),
+        hosts=hosts,
         proxies=proxies,
         batch_tokens=batch_tokens,
         gather_seconds=gather / 1000,

@@ -69,7 +69,7 @@ def make_app(service: Service) -> App:
             allow_headers=["Authorization", "Content-Type"],
             expose_headers=["Retry-After"],
         )
-    return LimitsMiddleware(app, service.limits, service.state, service.metrics)
+    return LimitsMiddleware(app, service.limits, service.state, service.metrics, service.hosts)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -34,8 +34,16 @@ class Limits:
 
 
 class HttpError(Exception):
-    """A refused request, with its HTTP status and message."""
+    """
+    A refused request, with its HTTP status and message.
 
-    def __init__(self, status: int, text: str, retry_after: int | None = None) -> None:
+    `closes`: whether the connection ends, because nobody knows where its next request begins.
+    """
+
+    def __init__(
+        self, status: int, text: str, retry_after: int | None = None, *, closes: bool = False
+    ) -> None:
         super().__init__(text)
         self.status, self.text, self.retry_after = status, text, retry_after
+        # After a body that was not read to its end the connection cannot be reused.
+        self.closes = closes or status in (408, 413)

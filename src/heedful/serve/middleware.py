@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from heedful.serve.allowed_hosts import AllowedHosts
 from heedful.serve.limits import HttpError, Limits
 from heedful.serve.metrics import Metrics
 from heedful.serve.request_body import error_response
@@ -61,13 +62,16 @@ class ServerState:
 
 class LimitsMiddleware:
     """
-    ASGI middleware with limits, headers, metrics and log.
+    ASGI middleware with limits, allowed hosts, headers, metrics and log.
 
     Logs one line per request: its route, never its text, address or key.
     """
 
-    def __init__(self, app: App, limits: Limits, state: ServerState, metrics: Metrics) -> None:
+    def __init__(
+        self, app: App, limits: Limits, state: ServerState, metrics: Metrics, hosts: AllowedHosts
+    ) -> None:
         self.app, self.limits, self.state, self.metrics = app, limits, state, metrics
+        self.hosts = hosts
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -97,9 +101,19 @@ class LimitsMiddleware:
     ) -> None:
         """Answer a request; turn every exception into a response."""
         try:
+            headers = dict(scope["headers"])
+            if b"transfer-encoding" in headers and b"content-length" in headers:
+                # RFC 9112, 6.3: proxies may disagree on where such a request ends.
+                raise HttpError(
+                    400,
+                    "a request must have Content-Length or Transfer-Encoding, but this one has "
+                    "both.",
+                    closes=True,
+                )
+            self.hosts.check(headers.get(b"host", b"").decode("latin-1"))
             if self.state.stopping and scope["path"] not in _ALWAYS:
                 raise HttpError(503, "the server is stopping.", 1)
-            announced = dict(scope["headers"]).get(b"content-length", b"0")
+            announced = headers.get(b"content-length", b"0")
             if not announced.isdigit() or int(announced) > self.limits.body_bytes:
                 raise self._too_large()
             await self.app(scope, self._bounded(receive), answer)

@@ -28,6 +28,7 @@ _WRONG = {
     408: "The request did not arrive in time.",
     413: "The body is too large.",
     415: "The body is of another type.",
+    421: "The host is not one of this machine, and not allowed.",
     429: "Too many sentences wait, or too many requests came; Retry-After says when to try again.",
     500: "The server failed.",
     503: "The server is stopping, or the answer took too long.",
@@ -40,7 +41,7 @@ def describe_route(
     request: type[RequestBody] | None = None,
     *,
     stream: bool = False,
-    wrong: Iterable[int] = (403, 500, 503),
+    wrong: Iterable[int] = (403, 421, 500, 503),
 ) -> dict[str, Any]:
     """
     Describe a route for OpenAPI.

@@ -78,11 +78,10 @@ def json_response(content: BaseModel | list[Any] | dict[str, Any], status: int =
 
 def error_response(refused: HttpError) -> Response:
     """Answer with an error."""
-    # After a body that was not read to its end the connection cannot be reused.
     answer = json_response(ErrorResponse(error=refused.text), refused.status)
     if refused.retry_after is not None:
         answer.headers["Retry-After"] = str(refused.retry_after)
-    if refused.status in (408, 413):
+    if refused.closes:
         answer.headers["Connection"] = "close"
     return answer
 

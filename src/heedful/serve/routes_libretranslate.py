@@ -105,7 +105,7 @@ def libre_routes(service: Service) -> APIRouter:
         url = f"{request.scope['scheme']}://{host}/download_file/{name}"
         return json_response(TranslateFileResponse(translatedFileUrl=url))
 
-    @routes.get("/download_file/{name}", **describe_route(None, wrong=(404, 500, 503)))
+    @routes.get("/download_file/{name}", **describe_route(None, wrong=(404, 421, 500, 503)))
     async def download_file(name: str) -> Response:
         """Fetch a translated file."""
         content = service.files.find(name)

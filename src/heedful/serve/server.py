@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 import uvicorn
 
 from heedful.errors import HeedfulError, SettingError
+from heedful.serve.allowed_hosts import AllowedHosts
 from heedful.serve.app import make_app
 from heedful.serve.auth import Auth
 from heedful.serve.connection import Connection
@@ -180,6 +181,7 @@ def serve(
     limits: Limits,
     auth: Auth,
     cors: tuple[str, ...],
+    hosts: AllowedHosts,
     proxies: tuple[str, ...],
     batch_tokens: int,
     gather_seconds: float,
@@ -199,7 +201,8 @@ def serve(
         on_batch=on_batch,
     )
     metrics = Metrics(lambda: worker.waiting)
-    server = Server(Service(models, worker, auth, limits, ServerState(), metrics, cors), proxies)
+    service = Service(models, worker, auth, limits, ServerState(), metrics, cors, hosts)
+    server = Server(service, proxies)
     host, port = listener.getsockname()[:2]
     on_ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
     server.run(sockets=[listener])

@@ -10,6 +10,7 @@ from fastapi import Request
 from heedful.errors import HeedfulError, UserError
 from heedful.search.length import LengthPenalty
 from heedful.search.options import SearchOptions
+from heedful.serve.allowed_hosts import AllowedHosts
 from heedful.serve.auth import Auth
 from heedful.serve.file_store import FileStore
 from heedful.serve.limits import HttpError, Limits
@@ -38,6 +39,8 @@ class Service:
     metrics: Metrics
     cors: tuple[str, ...] = ("*",)
     """Allowed origins of pages; ``*`` for all."""
+    hosts: AllowedHosts = field(default_factory=AllowedHosts)
+    """Host names that requests may have."""
     files: FileStore = field(default_factory=FileStore)
     """Translated files."""
 

@@ -1,0 +1,74 @@
+"""
+The host names by which a server may be addressed.
+
+A web page of any site can let its own name point to 127.0.0.1 (DNS rebinding); to the browser a
+server of this machine then belongs to that site, whatever `--cors` says. The header ``Host`` still
+has the site's name, so a server that listens on this machine alone refuses names that it does not
+know.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterable
+
+from heedful.errors import SettingError
+from heedful.serve.limits import HttpError
+
+_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?")
+_PORT = re.compile(r":[0-9]*\Z")
+# A name has at most 253 characters; a client may send any number.
+_MAX_SHOWN = 253
+
+
+class AllowedHosts:
+    """
+    The host names that requests may have.
+
+    `names`: from --allow-host, beside those of this machine; ``*`` for any.
+    `address`: where the server listens.
+    """
+
+    def __init__(self, names: Iterable[str] = (), address: str = "0.0.0.0") -> None:
+        self._names = {_read_name(name) for name in names}
+        self._any = "*" in self._names or not (self._names or is_loopback(address))
+
+    def check(self, header: str) -> None:
+        """
+        Check a header ``Host``, with or without a port.
+
+        Raises `HttpError`. A request without the header is from no browser, so it is allowed.
+        """
+        name = _PORT.sub("", header).lower().rstrip(".")
+        if self._any or not name or name in self._names or is_loopback(name):
+            return
+        shown = name[:_MAX_SHOWN]
+        raise HttpError(
+            421,
+            "a request must be to localhost or to a name that the server was started with, as "
+            f"--allow-host NAME, but this one is to {shown!r}.",
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is a name or an address of this machine only."""
+    try:
+        address = ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return host.lower() == "localhost"
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback
+
+
+def _read_name(text: str) -> str:
+    """Read a name of --allow-host: without a port."""
+    name = text.lower().rstrip(".")
+    try:
+        address = ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        if name != "*" and not _NAME.fullmatch(name):
+            raise SettingError(
+                "--allow-host must be a host name such as translate.example.org, without https:// "
+                f"and without a port, or * for any, but is {text!r}."
+            ) from None
+        return name
+    return f"[{address}]" if address.version == 6 else str(address)
