@@ -409,18 +409,78 @@ def test_a_server_that_is_gone_is_named_and_the_text_stays(visit, zygote, runs):
     assert page.get_by_label("Text to translate").input_value() == f"{SENTENCE} again"
 
 
-def test_a_key_is_asked_for_where_one_is_needed(visit, zygote, runs, tmp_path):
-    (tmp_path / "keys").write_text("sesame for the tests\n", encoding="utf-8")
-    with serving(zygote, *runs, "--api-keys", tmp_path / "keys") as server:
-        page = visit(server)
-        page.expected.append("status of 403")
-        translate(page, SENTENCE)
-        assert "key" in page.locator("#error").text_content()
-        page.get_by_role("button", name="Settings").click()
-        page.get_by_label("Key").fill("sesame")
-        page.get_by_label("Key").blur()
-        done(page)
-        assert shown(page) and hidden(page, "#error")
+@pytest.fixture(scope="module")
+def locked(zygote, runs, tmp_path_factory):
+    """A server that needs a key."""
+    keys = tmp_path_factory.mktemp("keys") / "keys"
+    keys.write_text("sesame for the tests\n", encoding="utf-8")
+    with serving(zygote, *runs, "--api-keys", keys) as started:
+        started.keys = keys
+        yield started
+
+
+def key_field(page):
+    return page.get_by_label("Key", exact=True)
+
+
+def test_a_key_is_asked_for_above_the_text_before_anything_is_typed(visit, locked):
+    page = visit(locked)
+    reason = page.locator("#key-reason")
+    assert reason.is_visible() and "only with a key" in reason.text_content()
+    assert key_field(page).is_visible()
+    page.wait_for_function("document.activeElement.id === 'key'")
+    assert page.locator("#settings").is_hidden()
+    # A text without a key is not sent, and stays.
+    box = page.get_by_label("Text to translate")
+    box.fill(SENTENCE)
+    box.press("Control+Enter")
+    assert not shown(page) and hidden(page, "#error")
+    key_field(page).press_sequentially("sesame")
+    key_field(page).press("Enter")
+    page.locator("#result-actions").wait_for()
+    assert shown(page) == best(locked, api_key="sesame")["text"]
+    assert hidden(page, "#key-form")
+    assert not any(
+        "stream" in url for url in page.asked[: page.asked.index(f"{locked.address}/v1/translate")]
+    )
+
+
+def test_a_key_that_is_not_valid_is_refused_and_can_be_changed(visit, locked):
+    page = visit(locked)
+    page.expected.append("status of 403")
+    reason = page.locator("#key-reason")
+    key_field(page).fill("wrong")
+    page.get_by_role("button", name="Use this key").click()
+    page.locator("#key-reason", has_text="does not accept this key").wait_for()
+    key_field(page).fill(" sesame ")
+    page.get_by_role("button", name="Use this key").click()
+    page.locator("#key-form").wait_for(state="hidden")
+    translate(page, SENTENCE)
+    assert shown(page)
+    # The operator replaces the key: the next translation asks for the new one, in place.
+    locked.keys.write_text("poppy\n", encoding="utf-8")
+    reloads = locked.log().count("reloaded")
+    locked.signal(signal.SIGHUP)
+    locked.until(lambda: locked.log().count("reloaded") > reloads)
+    page.get_by_label("Text to translate").fill(f"{SENTENCE} again")
+    reason.wait_for()
+    assert "does not accept" in reason.text_content() and not shown(page)
+    key_field(page).fill("poppy")
+    key_field(page).press("Enter")
+    page.locator("#result-actions").wait_for()
+    assert shown(page) and hidden(page, "#key-form")
+    # Under Settings the form opens again, and closes.
+    page.get_by_role("button", name="Settings").click()
+    for open_again in (True, False):
+        page.get_by_role("button", name="Change the key").click()
+        assert key_field(page).is_visible() is open_again
+
+
+def test_no_key_is_asked_for_where_none_is_needed(visit):
+    page = visit()
+    assert hidden(page, "#key-form")
+    page.get_by_role("button", name="Settings").click()
+    assert hidden(page, "#key-change")
 
 
 def test_the_translation_can_be_copied(visit):

@@ -8,7 +8,7 @@ heedful.api = (() => {
   const UNREACHABLE = "The server cannot be reached. Your text is still here; try again in a moment.";
   const INCOMPLETE = "The connection ended before the translation was complete.";
   const MESSAGES = {
-    403: "The server needs an API key; enter it under Settings.",
+    403: "The server needs a valid key; enter it above the text.",
     404: "The server does not know this address; it may be of another version.",
     413: "The text is too long for this server.",
     429: "The server is busy.",
@@ -22,6 +22,10 @@ heedful.api = (() => {
       super(message);
       this.status = status;
       this.wait = wait;
+    }
+
+    get isAboutKey() {
+      return this.status === 403;
     }
   }
 
@@ -46,9 +50,11 @@ heedful.api = (() => {
     } catch {
       reason = "";
     }
-    const message = reason ? asSentence(reason) : MESSAGES[response.status];
-    return new RequestError(message ?? `The server answered with code ${response.status}.`, {
-      status: response.status,
+    const { status } = response;
+    // The server's own words about a key are for programs.
+    const message = reason && status !== 403 ? asSentence(reason) : MESSAGES[status];
+    return new RequestError(message ?? `The server answered with code ${status}.`, {
+      status,
       wait: retryAfterSeconds(response.headers.get("Retry-After")),
     });
   };
@@ -76,8 +82,10 @@ heedful.api = (() => {
       if (signal?.aborted) throw error;
       throw new RequestError(UNREACHABLE);
     }
-    if (!response.ok) throw await requestError(response);
-    return response;
+    if (response.ok) return response;
+    const error = await requestError(response);
+    if (error.isAboutKey) api.onKeyRefused();
+    throw error;
   };
 
   // Repeat the request while the server is busy. `onWait` is called with the seconds until the next
@@ -154,9 +162,12 @@ heedful.api = (() => {
 
   const api = {
     key: "",
+    onKeyRefused: () => {},
     RequestError,
     streamTranslation,
     translateFile,
+    // Send an empty text, which costs the server nothing: to learn whether it accepts the key.
+    checkKey: (body) => request("v1/translate", { ...body, q: "" }),
     models: () => requestJson("v1/models"),
     settings: () => requestJson("frontend/settings"),
     attend: (body, options) => requestJson("v1/attend", body, options),

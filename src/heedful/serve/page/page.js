@@ -24,7 +24,7 @@
   let lastDetected = "";
   let fileName = "";
 
-  const { announce, note, showError, setBusy, countDown } = heedful.status({
+  const { announce, note, showError, showCopied, setBusy, countDown } = heedful.status({
     announcement: id("announcement"),
     note: id("note"),
     error: id("error"),
@@ -89,6 +89,23 @@
     (back) => {
       view.press(null);
       if (back) view.focus();
+    },
+  );
+
+  const key = heedful.key(
+    {
+      form: id("key-form"),
+      reason: id("key-reason"),
+      field: id("key"),
+      send: id("key-send"),
+      change: id("key-change"),
+    },
+    {
+      check: () => api.checkKey(settings.request()),
+      onAccepted: () => {
+        translate();
+        source.focus();
+      },
     },
   );
 
@@ -187,7 +204,7 @@
     showError("");
     const text = source.value;
     const length = [...text].length;
-    if (!settings || !text.trim()) return clearResult();
+    if (!settings || !text.trim() || key.isMissing()) return clearResult();
     if (length > limit) {
       const most = limit.toLocaleString("en");
       view.begin();
@@ -220,8 +237,8 @@
       if (signal.aborted) return undefined;
       const known = error instanceof api.RequestError;
       if (!known) console.error(error);
+      if (error.isAboutKey) return clearResult();
       fail(known ? error.message : "This answer cannot be shown.");
-      if (error.status === 403) id("key-field").hidden = false;
     } finally {
       if (!signal.aborted) setBusy(false);
     }
@@ -280,29 +297,9 @@
     source.focus();
   };
 
-  const copied = (button, label, done) => {
-    button.textContent = done ? "Copied" : "Select and copy by hand";
-    announce(done ? "Copied." : "The browser does not let this page copy.");
-    setTimeout(() => {
-      button.textContent = label;
-    }, 1600);
-  };
-
-  // navigator.clipboard exists on secure pages only; execCommand works on the others.
   const copy = async (button, label, text) => {
-    try {
-      await navigator.clipboard.writeText(text);
-      copied(button, label, true);
-    } catch {
-      const field = document.createElement("textarea");
-      field.className = "aside";
-      field.value = text;
-      document.body.append(field);
-      field.select();
-      copied(button, label, document.execCommand("copy"));
-      field.remove();
-      button.focus();
-    }
+    showCopied(button, label, await transfer.copy(text));
+    button.focus();
   };
 
   // --- files and links -----------------------------------------------------------------------
@@ -327,7 +324,7 @@
       }
     } catch (error) {
       if (!(error instanceof api.RequestError)) console.error(error);
-      showError(error.message);
+      if (!error.isAboutKey) showError(error.message);
       showSummary();
     }
   };
@@ -373,10 +370,6 @@
   });
   addEventListener("hashchange", () => settings && loadLink());
   id("settings-toggle").addEventListener("click", toggle);
-  id("key").addEventListener("change", () => {
-    api.key = id("key").value;
-    translate();
-  });
   id("swap").addEventListener("click", () => {
     const turned = view.text();
     settings.swap(lastDetected);
@@ -399,7 +392,6 @@
       const [served, frontend] = await Promise.all([api.models(), api.settings().catch(() => ({}))]);
       if (!served.models.length) return showError("This server has no model.");
       if (frontend.charLimit > 0) limit = frontend.charLimit;
-      id("key-field").hidden = !(frontend.keyRequired || frontend.apiKeys);
       settings = heedful.settings(
         served,
         {
@@ -422,6 +414,10 @@
       );
       setLanguages();
       updateSource();
+      if (frontend.keyRequired || frontend.apiKeys) {
+        key.request();
+        if (!source.value) key.focus();
+      }
       if (transfer.readLink()) loadLink();
       else if (source.value.trim()) translate();
     } catch (error) {

@@ -42,5 +42,14 @@ heedful.status = (elements) => {
     announce(`The server is busy; trying again in ${seconds} seconds.`);
   };
 
-  return { announce, note, showError, setBusy, countDown };
+  // The button says for a moment whether its text was copied.
+  const showCopied = (button, label, done) => {
+    button.textContent = done ? "Copied" : "Select and copy by hand";
+    announce(done ? "Copied." : "The browser does not let this page copy.");
+    setTimeout(() => {
+      button.textContent = label;
+    }, 1600);
+  };
+
+  return { announce, note, showError, showCopied, setBusy, countDown };
 };

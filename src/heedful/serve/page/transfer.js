@@ -1,5 +1,5 @@
 "use strict";
-// Text in and out of the page: files opened and saved, and links that contain a text.
+// Text in and out of the page: files opened and saved, the clipboard, and links that contain a text.
 globalThis.heedful ??= {};
 
 heedful.transfer = (() => {
@@ -54,7 +54,25 @@ heedful.transfer = (() => {
     setTimeout(() => URL.revokeObjectURL(address), 60_000);
   };
 
+  // Copy to the clipboard; returns whether the browser allows it. navigator.clipboard exists on
+  // secure pages only; execCommand works on the others.
+  const copy = async (text) => {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      const field = document.createElement("textarea");
+      field.className = "aside";
+      field.value = text;
+      document.body.append(field);
+      field.select();
+      const done = document.execCommand("copy");
+      field.remove();
+      return done;
+    }
+  };
+
   const isHtml = (file) => /\.html$/i.test(file.name);
 
-  return { makeLink, readLink, clearLink, readFile, save, download, isHtml };
+  return { makeLink, readLink, clearLink, readFile, save, download, copy, isHtml };
 })();
