@@ -101,3 +101,34 @@ def test_the_table_behind_has_all_steps(page):
     rows = records.opened_table(page.locator(".he-steps")).locator("tbody tr")
     assert rows.count() == len(TOKENS)
     assert "Hund" in rows.nth(1).inner_text()
+
+
+ARABIC = ("▁الكلب", "▁الأحمر", "▁يرك", "ض", "▁.", "</s>")
+CHINESE = (">>ara<<", "▁红", "狗", "在", "奔跑", "。", "</s>")
+
+
+def lefts(page, selector):
+    """Left edges of the pieces of a text, in the order of its tokens."""
+    return [box.bounding_box()["x"] for box in page.locator(f"{selector} .he-piece").all()]
+
+
+def test_arabic_and_hebrew_are_written_from_right_to_left(opened):
+    page = opened(records.record(records.model(CHINESE, ARABIC)))
+    page.get_by_role("button", name="Last step").click()
+    target, source = (
+        lefts(page, f".he-written{kind}") for kind in (":not(.he-source)", ".he-source")
+    )
+    assert target == sorted(target, reverse=True)
+    assert source == sorted(source)
+    # The arrow keys go where they point.
+    page.locator(".he-written:not(.he-source) .he-piece").first.focus()
+    for key, step in (("ArrowLeft", 1), ("ArrowLeft", 2), ("ArrowRight", 1)):
+        page.keyboard.press(key)
+        focused = page.evaluate(
+            "[...document.activeElement.parentElement.children].indexOf(document.activeElement)"
+        )
+        assert focused == step
+    hebrew = ("▁12", "▁הכלב", "▁רץ", "</s>")
+    page = opened(records.record(records.model(hebrew, CHINESE)))
+    source = lefts(page, ".he-source")
+    assert source == sorted(source, reverse=True)

@@ -150,7 +150,7 @@ def learning_curves(
     check_ending(out)
     if not runs:
         raise ValueError("runs must hold at least one run, but is empty")
-    with drawing(_LETTERS):
+    with drawing(_LETTERS, [run.name for run in runs], out.suffix):
         save_figure(_draw(runs, x_label, smooth), out)
 
 

@@ -1,5 +1,6 @@
 """Shared parts of figures: file formats, fonts, colours, atomic writes."""
 
+import logging
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import MissingExtra, SettingError, StorageError
+from heedful.visualise.fonts import font_families
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,21 +21,8 @@ INK = "#2b2f36"
 _GRID = "#e3e6ea"
 PICTURES = (".png", ".svg", ".pdf")
 
-# Scripts that matplotlib's own font lacks; the first that are installed are used.
-_MORE_FONTS = (
-    "Noto Sans CJK SC",
-    "Noto Sans CJK JP",
-    "Source Han Sans SC",
-    "WenQuanYi Zen Hei",
-    "Noto Sans Devanagari",
-    "Noto Sans Thai",
-    "Noto Sans",
-    "Arial Unicode MS",
-    "PingFang SC",
-    "Hiragino Sans",
-    "Microsoft YaHei",
-    "Malgun Gothic",
-)
+# Formats in which letters are drawn; in the others the reader's program chooses fonts.
+_DRAWN = (".png", ".pdf")
 
 
 def check_ending(out: Path, formats: Sequence[str] = PICTURES) -> None:
@@ -71,16 +60,21 @@ def draw_grid(axes: "Axes") -> None:
 
 
 @contextmanager
-def drawing(letters: float) -> Iterator[None]:
-    """Set matplotlib up for one figure."""
-    # The caller's own matplotlib settings are restored afterwards. A letter that no installed font
-    # has is drawn as a box.
+def drawing(letters: float, texts: Iterable[str] = (), ending: str = "") -> Iterator[None]:
+    """
+    Set matplotlib up for one figure.
+
+    `letters`: their size in points.
+    `texts`: all that users write, for the choice of fonts.
+    `ending`: of the file that is written, for a warning of letters that no installed font has.
+    """
+    # The caller's own matplotlib settings are restored afterwards.
     check_drawing()
     from matplotlib import rc_context
 
     settings = rc_context(
         {
-            "font.family": _font_families(),
+            "font.family": font_families(texts, warns=ending.lower() in _DRAWN),
             "font.size": letters,
             "text.parse_math": False,  # a dollar is a dollar
             "svg.fonttype": "none",  # letters stay letters, in whatever script the reader has
@@ -88,9 +82,16 @@ def drawing(letters: float) -> Iterator[None]:
             "pdf.fonttype": 42,
         }
     )
+    # Of a letter without a font `font_families` has warned; a missing bold face is no matter.
+    logger = logging.getLogger("matplotlib.font_manager")
+    level = logger.level
     with settings, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
-        yield
+        logger.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            logger.setLevel(level)
 
 
 def printable(text: str) -> str:
@@ -154,11 +155,3 @@ def temporary_file(out: Path, what: str) -> Iterator[Path]:
         ) from error
     finally:
         place.unlink(missing_ok=True)
-
-
-def _font_families() -> list[str]:
-    """Return matplotlib's own font and installed fonts for scripts that it lacks."""
-    from matplotlib.font_manager import fontManager
-
-    installed = set(fontManager.get_font_names())
-    return ["DejaVu Sans", *(name for name in _MORE_FONTS if name in installed)]

@@ -28,7 +28,7 @@ def attention_heatmap(
 
     Several heads become small multiples with one colour scale, their mean first, as in the paper's
     figures 3 to 5. The file is written atomically, and the same input gives the same bytes. A
-    letter that no installed font has is drawn as a box.
+    letter that no installed font has is drawn as a box, with a warning.
 
     Raises `SettingError` if the ending of `out` is none of the three. Raises `ValueError` if the
     shape of `weights` does not fit the tokens, or a weight is not finite. Raises `StorageError` if
@@ -49,7 +49,8 @@ class AttentionPlot:
         title: str = "",
     ) -> None:
         panels = _panels(np.asarray(weights, dtype=float), len(row_tokens), len(column_tokens))
-        with drawing(LETTERS):
+        self._texts = [title, *row_tokens, *column_tokens]
+        with drawing(LETTERS, self._texts):
             rows, columns = [*map(label, row_tokens)], [*map(label, column_tokens)]
             self.figure = draw_page(panels, rows, columns, printable(title))
 
@@ -57,13 +58,13 @@ class AttentionPlot:
     def save(self, out: str | Path) -> None:
         """Write a file in the format of its suffix: ``.png``, ``.svg`` or ``.pdf``."""
         check_ending(Path(out))
-        with drawing(LETTERS):
+        with drawing(LETTERS, self._texts, Path(out).suffix):
             save_figure(self.figure, Path(out))
 
     def _repr_png_(self) -> bytes:
         """Show it in a notebook."""
         picture = io.BytesIO()
-        with drawing(LETTERS):
+        with drawing(LETTERS, self._texts, ".png"):
             self.figure.savefig(picture, format="png", bbox_inches="tight")
         return picture.getvalue()
 

@@ -90,7 +90,8 @@ def attention_lines(
                 f"weights of a head must have shape ({len(words)}, {len(words)}) for {len(words)} "
                 f"words, at least 1, but those of {head.name} have shape {head.weights.shape}"
             )
-    with drawing(_LETTERS):
+    titles = [text for p in panels for text in (p.title, *(head.name for head in p.heads))]
+    with drawing(_LETTERS, [*titles, *words], out.suffix):
         figure = _draw(panels, [_label(word) for word in words])
         save_report_page(figure, out, sheet)
 

@@ -78,7 +78,8 @@ def write_heatmap_pages(sheets: Sequence[HeatmapPage], out: Path, *, numbers: bo
     cannot be written.
     """
     check_ending(out)
-    with drawing(LETTERS):
+    texts = [text for s in sheets for text in (s.title, *s.rows, *s.columns, *dict(s.panels))]
+    with drawing(LETTERS, texts, out.suffix):
         if out.suffix.lower() == ".pdf" or len(sheets) == 1:
             pages = (_page(sheet, numbers) for sheet in sheets)
             save_figure(next(pages), out, pages)

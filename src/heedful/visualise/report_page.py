@@ -122,10 +122,11 @@ def save_report_page(figure: "Figure", out: Path, sheet: ReportPage) -> None:
         place.write_text(page, encoding="utf-8")
 
 
-def _row(cells: Sequence[str]) -> str:
+def _row(texts: Sequence[str]) -> str:
     """Format a row of the table, with its first cell as header."""
-    first, *others = (_written(cell) for cell in cells)
-    return f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{c}</td>" for c in others) + "</tr>"
+    first, *others = map(_written, texts)
+    cells = "".join(f'<td dir="auto">{cell}</td>' for cell in others)
+    return f'<tr><th scope="row" dir="auto">{first}</th>{cells}</tr>'
 
 
 def _written(text: str) -> str:

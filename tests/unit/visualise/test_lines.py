@@ -12,6 +12,7 @@ from heedful.visualise.lines import HEAD_COLOURS, Head, Panel, attention_lines
 from heedful.visualise.report_page import ReportPage
 
 WORDS = ("the", "dog", "saw", "it", ".", "</s>")
+pytestmark = pytest.mark.filterwarnings("ignore:labels show boxes")
 HOSTILE = ("<script>alert(1)</script>", "&amp;", '"', "$x$", "\x00", "שלום", "😀", "é" * 99)
 SHEET = ReportPage("From “saw”", "What is seen.", ("head", "on “dog”"), (("head 1", "0.90"),))
 

@@ -132,6 +132,20 @@ function tokenLabel(token) {
   return label;
 }
 
+// Symbols in the place of a token: <s>, </s>, and tags of a language such as >>fra<<.
+const SYMBOL = /^(<.*>|>>.*<<)$/;
+const RIGHT_TO_LEFT =
+  /[\p{sc=Arab}\p{sc=Hebr}\p{sc=Syrc}\p{sc=Thaa}\p{sc=Nkoo}\p{sc=Mand}\p{sc=Samr}\p{sc=Adlm}\p{sc=Rohg}]/u;
+
+/**
+ * Return the writing direction of tokens, which is that of their first letter. The browser cannot
+ * say it: `dir="auto"` passes over tokens, each of which has a direction of its own.
+ */
+function directionOf(tokens) {
+  const text = tokens.filter((token) => !SYMBOL.test(token)).join('');
+  return RIGHT_TO_LEFT.test(text.match(/\p{L}/u)?.[0] ?? '') ? 'rtl' : 'ltr';
+}
+
 /** Put tokens together as the text that they stand for. */
 function joined(tokens) {
   const shown = tokens.map((token) => (token === WORD_MARK ? token : visible(token)));

@@ -25,8 +25,11 @@ function shape(name) {
 function stepsView(model) {
   const count = model.target.length;
   const state = { step: 0, layer: 0, timer: null };
-  const written = make('p', { class: 'he-written', 'aria-label': 'Written so far' });
-  const source = make('p', { class: 'he-written he-source' });
+  const written = make(
+    'p',
+    { class: 'he-written', dir: directionOf(model.target), 'aria-label': 'Written so far' },
+  );
+  const source = make('p', { class: 'he-written he-source', dir: directionOf(model.source) });
   const candidates = make('div', { class: 'he-candidates' });
   const said = make('p', { class: 'he-hidden', 'aria-live': 'polite' });
   const controls = stepControls(count, (step) => go(step, true), () => toggle());
@@ -125,8 +128,9 @@ function showWritten(place, target, go) {
     { type: 'button', class: 'he-piece', tabindex: step === 0 ? 0 : -1, on: { click: () => go(step) } },
     tokenLabel(token),
   )));
+  const turned = place.dir === 'rtl' ? { left: 'right', right: 'left' } : {};
   walkWithArrows(place, '.he-piece', (button, direction) =>
-    inList([...place.querySelectorAll('.he-piece')], button, direction));
+    inList([...place.querySelectorAll('.he-piece')], button, turned[direction] ?? direction));
 }
 
 function markWritten(place, step) {
