@@ -41,6 +41,7 @@ async def read_body(request: Request, kind: type[_Body]) -> _Body:
     if sent == MULTIPART and charset and charset.decode("latin-1").lower() not in _CHARSETS:
         raise HttpError(415, "a body must be in UTF-8, but this one names another charset.")
     is_form = sent in FORMS
+    _check_charset(request.headers.get("content-type", ""))
     values = await _form(request) if is_form else _json(await request.body())
     if isinstance(values, dict) and len(values) > _MAX_FIELDS:
         raise HttpError(
@@ -84,6 +85,15 @@ def error_response(refused: HttpError) -> Response:
     if refused.closes:
         answer.headers["Connection"] = "close"
     return answer
+
+
+def _check_charset(content_type: str) -> None:
+    """Refuse another charset than UTF-8; the reader of forms would use any codec of Python."""
+    charset = parse_options_header(content_type)[1].get(b"charset", b"utf-8")
+    if charset.lower() not in (b"utf-8", b"utf8"):
+        raise HttpError(
+            415, "the body must be in UTF-8, but its type names another charset; send UTF-8."
+        )
 
 
 async def _form(request: Request) -> dict[str, Any]:

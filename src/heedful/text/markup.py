@@ -4,9 +4,15 @@ A safe XML reader, which yields events.
 Expat is driven by hand rather than through `xml.etree`, because only so can the declaration of an
 entity be refused before it is used: no entity is ever expanded, and no other file or address is
 opened. A document type that merely names its DTD, as every TMX file does, is let through unread.
+
+Expat decodes UTF-8, UTF-16, ISO-8859-1 and ASCII. Other encodings are decoded here, and only those
+that XML processors know: Python has more, such as unicode_escape, which would change the text.
 """
 
-from collections.abc import Collection, Iterator
+import codecs
+import re
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from io import BufferedIOBase
 from typing import NamedTuple
 from xml.parsers import expat
@@ -15,6 +21,14 @@ from heedful.errors import TextError
 from heedful.text.lines import on_one_line
 
 _CHUNK = 1 << 16
+_EXPAT_DECODES = frozenset(("utf-8", "utf-16", "utf-16le", "utf-16be", "iso-8859-1", "us-ascii"))
+# Names of IANA, and a few that old programs write instead. Python has windows-874 as cp874 alone.
+_DECODED_HERE = re.compile(
+    r"utf8|ascii|iso[-_]8859[-_]([1-9]|1[0134-6])|latin-?1|(windows-|cp)125[0-8]|(windows-|cp)874"
+    r"|tis-620|koi8-[ru]|macintosh|shift[-_]jis|windows-31j|cp932|euc-jp|iso-2022-jp"
+    r"|gb2312|gbk|gb18030|big5(-hkscs)?|euc-kr|ks_c_5601-1987|cp949",
+    re.IGNORECASE,
+)
 
 
 class Event(NamedTuple):
@@ -28,38 +42,53 @@ class Event(NamedTuple):
     """Text of the element, on one line, if it is a segment that ends; else empty."""
 
 
-def read_events(stream: BufferedIOBase, name: str, codes: Collection[str] = ()) -> Iterator[Event]:
+def read_events(
+    stream: BufferedIOBase, name: str, codes: Collection[str] = (), flat: Collection[str] = ()
+) -> Iterator[Event]:
     """
     Parse XML whose text is in ``<seg>`` elements.
 
     Holds the events of 64 kilobytes at a time. Elements inside a segment are dropped, those among
-    `codes` with their content.
+    `codes` with their content. An element among `flat` must not contain another of its name.
 
     Raises `TextError` if the file is not XML, is not in the encoding that it declares or in an
-    unknown one, or declares or uses entities.
+    unknown one, declares or uses entities, or nests an element that must be flat.
     """
-    handler = _Handler(codes)
-    parser = expat.ParserCreate()
-    parser.buffer_text = True
-    parser.StartElementHandler = handler.start
-    parser.EndElementHandler = handler.end
-    parser.CharacterDataHandler = handler.text
-    _refuse_entities(parser, name)
     chunk = stream.read(_CHUNK)
+    encoding = _declared_encoding(chunk)
+    decodes_here = bool(encoding) and encoding.lower() not in _EXPAT_DECODES
+    parser = expat.ParserCreate("utf-8" if decodes_here else None)
+    parser.XmlDeclHandler = _declaration_check(encoding, name)
+    handler = _Handler(parser, name, codes, flat)
+    _refuse_entities(parser, name)
+    decode = _decoder(encoding, parser, name) if decodes_here else bytes
     while chunk:
-        _feed(parser, chunk, name)
+        _feed(parser, decode(chunk), name)
         yield from handler.events
         handler.events.clear()
         chunk = stream.read(_CHUNK)
-    _feed(parser, b"", name)
+    _feed(parser, decode(b""), name, final=True)
 
 
 class _Handler:
     """A converter from expat's callbacks to events."""
 
-    def __init__(self, codes: Collection[str]) -> None:
+    def __init__(
+        self,
+        parser: expat.XMLParserType,
+        name: str,
+        codes: Collection[str],
+        flat: Collection[str],
+    ) -> None:
+        parser.buffer_text = True
+        parser.StartElementHandler = self.start
+        parser.EndElementHandler = self.end
+        parser.CharacterDataHandler = self.text
         self.events: list[Event] = []
+        self._parser = parser
+        self._name = name
         self._codes = codes
+        self._began = dict.fromkeys(flat, 0)  # line of the open element; 0 if none is open
         self._segment: list[str] | None = None
         self._depth_of_code = 0
 
@@ -67,6 +96,8 @@ class _Handler:
         """Handle the start of an element."""
         tag = tag.rpartition(":")[2]
         if self._segment is None:
+            if tag in self._began:
+                self._open(tag)
             self.events.append(Event(tag, attributes, ""))
             if tag == "seg":
                 self._segment = []
@@ -77,6 +108,8 @@ class _Handler:
         """Handle the end of an element."""
         tag = tag.rpartition(":")[2]
         if self._segment is None:
+            if tag in self._began:
+                self._began[tag] = 0
             self.events.append(Event(tag, None, ""))
         elif self._depth_of_code:
             self._depth_of_code -= 1
@@ -89,21 +122,83 @@ class _Handler:
         if self._segment is not None and not self._depth_of_code:
             self._segment.append(piece)
 
+    def _open(self, tag: str) -> None:
+        """Remember where a flat element begins; refuse it inside another of its name."""
+        line = self._parser.CurrentLineNumber
+        if began := self._began[tag]:
+            raise TextError(
+                f"{self._name} must close each <{tag}> before the next begins, but line {line} has "
+                f"one inside that of line {began}; repair the file."
+            )
+        self._began[tag] = line
 
-def _feed(parser: expat.XMLParserType, chunk: bytes, name: str) -> None:
-    """Parse a chunk; an empty one is the end of the file."""
+
+class _Declaration(Exception):
+    """A stop after the declaration, with its encoding."""
+
+
+def _declared_encoding(start: bytes) -> str:
+    """Return the encoding that a document declares; empty if it declares none."""
+
+    def stop(_version: str, encoding: str | None, _standalone: int) -> None:
+        raise _Declaration(encoding or "")  # before expat looks the encoding up
+
+    parser = expat.ParserCreate()
+    parser.XmlDeclHandler = stop
+    # Nothing after the declaration is parsed; in UTF-16 its last character is two bytes.
+    with suppress(expat.ExpatError):
+        try:
+            parser.Parse(start[: start.find(b">") + 2])
+        except _Declaration as declaration:
+            return str(declaration)
+    return ""
+
+
+def _declaration_check(known: str, name: str) -> Callable[[str, str | None, int], None]:
+    """Build a check that a parser sees the encoding that was looked up, before it decodes by it."""
+
+    def check(_version: str, encoding: str | None, _standalone: int) -> None:
+        if (encoding or "") != known:
+            raise TextError(
+                f"{name} must declare its encoding in its first {_CHUNK:,} bytes, but the "
+                "declaration is longer; repair the file."
+            )
+
+    return check
+
+
+def _decoder(encoding: str, parser: expat.XMLParserType, name: str) -> Callable[[bytes], bytes]:
+    """Build a function from chunks in an encoding to UTF-8; an empty chunk is the end."""
+    if not _DECODED_HERE.fullmatch(encoding):
+        raise TextError(
+            f"{name} must be XML in an encoding that XML processors know, but line 1 declares "
+            f"“{encoding}”; convert the file to UTF-8 and declare that."
+        )
+    decoder = codecs.getincrementaldecoder(encoding.lower().replace("windows-874", "cp874"))()
+
+    def decode(chunk: bytes) -> bytes:
+        try:
+            return decoder.decode(chunk, final=not chunk).encode()
+        except UnicodeDecodeError as error:
+            line = parser.CurrentLineNumber + error.object[: error.start].count(b"\n")
+            raise TextError(
+                f"{name} must be text in {encoding}, as it declares, but line {line} holds the "
+                f"byte 0x{error.object[error.start]:02x}, which that does not allow there; repair "
+                "the file or its declaration."
+            ) from error
+
+    return decode
+
+
+def _feed(parser: expat.XMLParserType, chunk: bytes, name: str, *, final: bool = False) -> None:
+    """Parse a chunk."""
     try:
-        parser.Parse(chunk, not chunk)
+        parser.Parse(chunk, final)
     except expat.ExpatError as error:
         raise TextError(
             f"{name} must be well-formed XML in the encoding that it declares (UTF-8 if none), but "
             f"line {error.lineno}, column {error.offset + 1} is not "
             f"({expat.ErrorString(error.code)}); repair the file."
-        ) from error
-    except (LookupError, ValueError) as error:
-        raise TextError(
-            f"{name} must be XML in an encoding that can be read, but line 1 declares one that "
-            f"cannot be ({error}); convert the file to UTF-8 and declare that."
         ) from error
 
 

@@ -22,6 +22,7 @@ from heedful.errors import TextError
 from heedful.text.markup import read_events
 
 _CODES = frozenset(("bpt", "ept", "it", "ph", "ut", "sub"))
+_FLAT = ("tu", "tuv")
 _MOST_NAMED = 20
 
 
@@ -34,14 +35,15 @@ def read_units(
     Language codes are matched without regard to case, ``-`` and ``_``. A unit has ``en`` if it has
     exactly that or else a variant such as ``en-GB``; of several variants the first is taken.
 
-    Raises `TextError` if no unit has a language, or none has all of them, or the file is not XML.
+    Raises `TextError` if no unit has a language, or none has all of them, if units are nested, or
+    if the file is not XML.
     """
     wanted = [_normal(part.partition("+")[0]) for part in parts]
     needed = dict.fromkeys(_normal(code) for part in parts for code in part.split("+"))
     there: dict[str, str] = {}
     unit: dict[str, str] = {}
     language, found = "", False
-    for tag, attributes, text in read_events(stream, name, _CODES):
+    for tag, attributes, text in read_events(stream, name, _CODES, _FLAT):
         if attributes is not None:
             if tag == "tu":
                 unit = {}
@@ -51,6 +53,8 @@ def read_units(
                 there.setdefault(language, code)
         elif tag == "seg":
             unit.setdefault(language, text)
+        elif tag == "tuv":
+            language = ""
         elif tag == "tu":
             row = {code: _text_in(unit, code) for code in needed}
             if None not in row.values():

@@ -14,11 +14,16 @@ NEEDED = {"q": "a", "source": "en", "target": "fr"}
 
 
 def read(kind, **body):
-    async def receive():
-        return {"type": "http.request", "body": json.dumps({**NEEDED, **body}).encode()}
+    return receive(kind, json.dumps({**NEEDED, **body}).encode())
 
-    scope = {"type": "http", "method": "POST", "headers": []}
-    return asyncio.run(read_body(Request(scope, receive), kind))
+
+def receive(kind, content, content_type="application/json"):
+    async def arrive():
+        return {"type": "http.request", "body": content}
+
+    headers = [(b"content-type", content_type.encode())]
+    scope = {"type": "http", "method": "POST", "headers": headers}
+    return asyncio.run(read_body(Request(scope, arrive), kind))
 
 
 @pytest.mark.parametrize("kind", [TranslateRequest, TranslateV1Request, AttentionRequest])
@@ -68,3 +73,25 @@ def test_a_coverage_penalty_is_a_number_from_0_to_10(wrong):
     with pytest.raises(HttpError, match=r"^coverage_penalty: ") as refused:
         read(TranslateV1Request, coverage_penalty=wrong)
     assert refused.value.status == 400
+
+
+@pytest.mark.parametrize("charset", ["utf-8", '"UTF-8"', "utf8"])
+def test_a_form_in_utf_8_may_say_so(charset):
+    assert receive(TranslateRequest, form("dög"), form_type(charset)).q == "dög"
+
+
+@pytest.mark.parametrize("charset", ["punycode", "idna", "unicode_escape", "utf-7", "latin-1", ""])
+def test_a_form_in_another_charset_is_refused(charset):
+    with pytest.raises(HttpError, match="must be in UTF-8") as refusal:
+        receive(TranslateRequest, form("a-zzzzzzzzzzz"), form_type(charset))
+    assert refusal.value.status == 415
+
+
+def form_type(charset):
+    return f"multipart/form-data; boundary=x; charset={charset}"
+
+
+def form(text):
+    fields = {**NEEDED, "q": text}
+    part = '--x\r\nContent-Disposition: form-data; name="{}"\r\n\r\n{}\r\n'
+    return ("".join(part.format(*field) for field in fields.items()) + "--x--\r\n").encode()

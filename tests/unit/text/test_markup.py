@@ -6,8 +6,13 @@ from heedful.errors import TextError
 from heedful.text.markup import Event, read_events
 
 
-def events(content: bytes, *codes: str) -> list[Event]:
-    return list(read_events(BytesIO(content), "m.tmx", codes))
+def events(content: bytes, *codes: str, flat: tuple[str, ...] = ()) -> list[Event]:
+    return list(read_events(BytesIO(content), "m.tmx", codes, flat))
+
+
+def declared(encoding: str, text: str, codec: str = "") -> bytes:
+    content = f"<?xml version='1.0' encoding='{encoding}'?>\n<a>\n<seg>{text}</seg>\n</a>"
+    return content.encode(codec or encoding)
 
 
 def test_elements_begin_and_end_and_a_segment_has_its_text():
@@ -32,7 +37,11 @@ def test_text_across_the_pieces_that_are_read_stays_whole():
     [
         (b"<a>\n<b></a>", "line 2, column 6 is not (mismatched tag)"),
         (b"", "no element found"),
-        (b'<?xml version="1.0" encoding="klingon"?><a/>', "line 1 declares one"),
+        (b'<?xml version="1.0" encoding="klingon"?><a/>', "line 1 declares “klingon”"),
+        (b'<?xml version="1.0" encoding="utf-16"?><a/>', "encoding specified in XML"),
+        (declared("euc-jp", "é", "latin-1"), "line 3 holds the byte 0x"),
+        (declared("windows-1253", "\n\n\xd2", "latin-1"), "line 5 holds the byte 0xd2"),
+        (declared("gb18030", "犬")[:-12], "line 3 holds the byte 0x"),
         (b'<!DOCTYPE a [<!ENTITY e "x">]><a>&e;</a>', "declares “e”"),
         (b'<!DOCTYPE a SYSTEM "a.dtd"><a>&e;</a>', "uses “e”"),
     ],
@@ -42,3 +51,52 @@ def test_what_is_no_plain_xml_is_refused_with_its_line(content, told):
         events(content)
     assert str(refusal.value).startswith("m.tmx must")
     assert told in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        *("UTF-8", "utf8", "UTF-16", "UTF-16LE", "Shift_JIS", "EUC-JP", "ISO-2022-JP", "GB18030"),
+        *("GBK", "GB2312", "Big5", "EUC-KR"),
+    ],
+)
+def test_encodings_of_east_asian_text_are_read(encoding: str) -> None:
+    text = "中日" * 40_000 + "。"
+    assert events(declared(encoding, text))[-2] == Event("seg", None, text)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "codec"),
+    [
+        *((f"ISO-8859-{number}", "") for number in (1, 2, 3, 4, 9, 10, 13, 14, 15, 16)),
+        *(("windows-1252", ""), ("CP1250", ""), ("macintosh", "mac-roman")),
+    ],
+)
+def test_encodings_of_european_text_are_read(encoding: str, codec: str) -> None:
+    assert events(declared(encoding, "é\\u00e9", codec))[-2] == Event("seg", None, "é\\u00e9")
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        *("unicode_escape", "raw_unicode_escape", "utf-7", "utf-8-sig", "punycode", "idna"),
+        *("rot13", "zlib", "base64", "hex", "undefined", "mbcs", "cp037", "charmap"),
+    ],
+)
+def test_encodings_that_only_python_knows_are_refused(encoding: str) -> None:
+    with pytest.raises(TextError, match=f"line 1 declares “{encoding}”; convert"):
+        events(declared(encoding, r"\x41", "ascii"))
+
+
+def test_a_declaration_too_long_to_be_looked_up_is_refused() -> None:
+    content = declared("unicode_escape", r"\x41", "ascii").replace(b" enc", b" " * 70_000 + b"enc")
+    with pytest.raises(TextError, match="must declare its encoding in its first 65,536 bytes"):
+        events(content)
+
+
+def test_flat_elements_follow_each_other_and_are_never_nested() -> None:
+    flat = b"<a>\n<b><seg/></b>\n<b>\n<c/></b></a>"
+    assert events(flat, flat=("a", "b")) == events(flat)
+    nested = flat.replace(b"<c/>", b"<c>\n<x:b/></c>")
+    with pytest.raises(TextError, match=r"each <b> .*, but line 5 has one inside that of line 3"):
+        events(nested, flat=("a", "b"))

@@ -100,6 +100,22 @@ def test_units_that_lack_a_language_are_left_out_on_both_sides(tmp_path: Path) -
     assert list(both.pairs()) == [("1e", "1d"), ("4e", "4d"), ("3f", "3d")]
 
 
+def test_units_and_variants_inside_others_are_refused(tmp_path: Path) -> None:
+    pair = variant("en", "dog") + variant("de", "Hund")
+    path = memory(tmp_path / "units.tmx", pair, "<tu>" * 300 + pair + "</tu>" * 300)
+    told = message(path, "en", "de")
+    assert "must close each <tu> before the next begins, but line 4 has one inside" in told
+    path = memory(tmp_path / "variants.tmx", pair.replace("<prop", variant("fr", "x") + "<prop"))
+    assert "must close each <tuv> before" in message(path, "en")
+
+
+def test_a_segment_outside_of_a_variant_has_no_language(tmp_path: Path) -> None:
+    path = memory(tmp_path / "m.tmx", variant("de", "Hund") + "<seg>no</seg>" + variant("en", "a"))
+    assert list(read_rows(path, ["de", "en"])) == [("Hund", "a")]
+    path = memory(tmp_path / "m.tmx", variant("en", "a"), "<seg>no</seg>" + variant("de", "Hund"))
+    assert lines(path, "en") == ["a"]
+
+
 def test_languages_that_are_not_there_are_answered_with_those_that_are(tmp_path: Path) -> None:
     path = memory(
         tmp_path / "m.tmx", variant("en-GB", "a") + variant("DE", "b"), variant("fr", "c")
@@ -171,7 +187,7 @@ def test_what_is_no_xml_is_named_with_line_and_column(tmp_path: Path) -> None:
     assert "line 3" in message(path, "en")
     path.write_bytes(whole.replace(b"<seg>a", b"<seg>\xe9"))
     assert "in the encoding that it declares (UTF-8 if none)" in message(path, "en")
-    for name in (b"shift_jis", b"nonsense", b"hex", b"idna"):
+    for name in (b"utf-7", b"nonsense", b"hex", b"idna"):
         path.write_bytes(whole.replace(b'"1.0"?', b'"1.0" encoding="%s"?' % name))
         assert "convert the file to UTF-8" in message(path, "en")
 
