@@ -16,6 +16,7 @@ class Page:
     headers: dict[str, str] = field(default_factory=lambda: {"ETag": '"one"'})
     ranges: bool = True
     length: bool = True
+    endless: bool = False  # the content is sent again and again
     cuts: list[int] = field(default_factory=list)  # bytes sent before the connection is cut
     statuses: list[int] = field(default_factory=list)  # answers before the first good one
     location: str = ""
@@ -98,6 +99,8 @@ def _answer(handler: BaseHTTPRequestHandler, page: Page | None, heads: dict[str,
             if page.held_at is not None and position >= page.held_at:
                 page.go_on.wait()
             handler.wfile.write(page.content[position : min(position + 1024, end)])
+        while page.endless:
+            handler.wfile.write(page.content)
     except OSError:
         return  # the other side has hung up
 

@@ -43,6 +43,10 @@ _PAUSES = (1.0, 2.0, 4.0)  # seconds before each further try
 _CHUNK = 1 << 16
 _MUCH = 1 << 20  # progress beyond 1 MiB resets the retry count
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
+# Bytes of a file whose size the registry does not know. The largest of OPUS stay below the first;
+# the second holds where the server does not state a size either, so that nothing else ends it.
+_MOST_STATED = 64 << 30
+_MOST_UNSTATED = 4 << 30
 _RANGE = re.compile(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)")
 
 
@@ -69,7 +73,8 @@ def fetch(
     the bytes so far and the total bytes, if known. `wait`: waits this many seconds before a retry.
 
     A lost connection is retried after 1, 2 and 4 seconds; progress beyond 1 MiB resets the retry
-    count. The caller checks the content.
+    count. The caller checks the content. A file has at most `size` bytes, or where that is unknown
+    at most 64 GiB, and 4 GiB if the server does not state a size either; then nothing is kept.
 
     Raises `DownloadError` if the address does not give the file; the message says why, in a few
     words. Raises `StorageError` if the disk is full.
@@ -107,9 +112,9 @@ def _fetch_once(address: str, partial: Path, size: int | None, watch: Watch) -> 
         return
     with response:
         done, total = _extent(response, partial, had)
-        if size not in (None, total) and total is not None:
-            raise DownloadError(f"the server's file has {total:,} bytes instead of {size:,}")
+        _check_size(total, size)
         total = total or size
+        most = _MOST_UNSTATED if total is None else total
         with writing(partial.parent):
             if not done:
                 _begin(partial, address, response)
@@ -118,13 +123,30 @@ def _fetch_once(address: str, partial: Path, size: int | None, watch: Watch) -> 
                     file.write(chunk)
                     done += len(chunk)
                     watch(partial.stem, done, total)
-                    if total is not None and done > total:
+                    if done > most:
                         break
     if total is not None and done < total:
         raise _Cut(f"the connection was lost after {done:,} of {total:,} bytes")
-    if total is not None and done > total:
+    if done > most:
         forget(partial)
+        if total is None:
+            raise DownloadError(
+                f"more than {most:,} bytes were sent, which is the most for a file whose size is "
+                "not stated"
+            )
         raise DownloadError(f"more than the {total:,} bytes of the file were sent")
+
+
+def _check_size(stated: int | None, size: int | None) -> None:
+    """Refuse a file whose stated size is not the known one, or is too large to be true."""
+    if stated is None:
+        return
+    if size not in (None, stated):
+        raise DownloadError(f"the server's file has {stated:,} bytes instead of {size:,}")
+    if size is None and stated > _MOST_STATED:
+        raise DownloadError(
+            f"the server states a size of {stated:,} bytes, but the most is {_MOST_STATED:,}"
+        )
 
 
 def _open(address: str, headers: dict[str, str]) -> HTTPResponse:

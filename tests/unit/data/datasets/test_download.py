@@ -212,6 +212,37 @@ def test_more_than_the_file_has_is_not_taken(partial):
     assert not partial.exists()
 
 
+def test_a_file_without_an_end_or_a_stated_size_is_cut_and_not_kept(partial, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_UNSTATED", 1_000_000)
+    with serving(corpus=Page(CONTENT, length=False, endless=True)) as site:
+        for size, most in ((None, "more than 1,000,000 bytes"), (900_000, "the 900,000 bytes")):
+            with pytest.raises(DownloadError, match=most):
+                fetch(f"{site.address}/corpus", partial, size=size, wait=never)
+            assert [*partial.parent.iterdir()] == []
+        assert len(site.asked) == 2
+
+
+def test_an_endless_rest_of_a_file_is_cut_too(partial, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_UNSTATED", 1_000_000)
+    with serving(corpus=Page(CONTENT, cuts=[100_000])) as site:
+        with pytest.raises(DownloadError, match="404"):
+            fetch(f"{site.address}/corpus", partial, wait=lambda _: site.pages.clear())
+        site.pages["/corpus"] = Page(CONTENT, length=False, claim="bytes 100000-1/*", endless=True)
+        with pytest.raises(DownloadError, match="more than 1,000,000 bytes"):
+            fetch(f"{site.address}/corpus", partial, wait=never)
+    assert [*partial.parent.iterdir()] == []
+
+
+def test_a_size_that_no_file_has_is_not_begun(partial):
+    page = Page(CONTENT, length=False, headers={"Content-Length": str(10**15)})
+    with (
+        serving(corpus=page) as site,
+        pytest.raises(DownloadError, match="states a size of 1,000,000,000,000,000 bytes"),
+    ):
+        fetch(f"{site.address}/corpus", partial, wait=never)
+    assert [*partial.parent.iterdir()] == []
+
+
 def test_a_page_is_no_file(partial):
     page = Page(b"<p>Please log in.</p>", headers={"Content-Type": "text/html; charset=utf-8"})
     with serving(corpus=page) as site, pytest.raises(DownloadError, match="text/html"):
