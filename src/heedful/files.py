@@ -76,12 +76,13 @@ def write_whole(path: Path, content: bytes) -> None:
     Write a file atomically.
 
     Each process writes to a temporary name of its own, so two writers of the same file do not
-    collide. Raises `OSError` if it cannot be written; then nothing is left.
+    collide. Raises `OSError`, which names `path`, if it cannot be written; then nothing is left.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        write_synced(beside, content)
-        beside.replace(path)
+        with _naming(path, beside):
+            write_synced(beside, content)
+            beside.replace(path)
     except OSError:
         with suppress(OSError):
             beside.unlink()

@@ -8,7 +8,7 @@ import numpy as np
 
 from heedful.errors import SettingError, StorageError
 from heedful.visualise.explorer import write_explorer
-from heedful.visualise.figure_files import check_drawing
+from heedful.visualise.figure_files import check_drawing, write_output
 from heedful.visualise.heads import (
     mean_of_heads,
     measure_heads,
@@ -101,7 +101,7 @@ def write_files(record: ExplorerRecord, outs: Sequence[Path], choice: AttentionS
         if ending == _PAGE:
             write_explorer(record, out)
         elif ending == _NUMBERS:
-            _write_numbers(record, out)
+            write_output(out, f"{record.to_json()}\n".encode(), "document")
         else:
             write_heatmap_pages(pictures, out, numbers=choice.numbers)
 
@@ -179,14 +179,6 @@ def _numbers(chosen: Sequence[int], count: int, label: str, kind: str, name: str
             )
     found = [number if number > 0 else count + 1 + number for number in chosen]
     return list(dict.fromkeys(found)) or list(range(1, count + 1))
-
-
-def _write_numbers(record: ExplorerRecord, out: Path) -> None:
-    """Write the JSON document of the page."""
-    try:
-        out.write_text(record.to_json() + "\n", encoding="utf-8")
-    except OSError as error:
-        raise StorageError(f"{out} could not be written ({error.strerror or error}).") from error
 
 
 def format_lines(record: ExplorerRecord) -> Iterator[str]:

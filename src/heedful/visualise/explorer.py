@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from heedful.visualise.figure_files import temporary_file
+from heedful.visualise.figure_files import write_output
 from heedful.visualise.record import ExplorerRecord
 
 _TAB_TITLE = 80
@@ -76,8 +76,7 @@ def write_explorer(record: ExplorerRecord, path: Path) -> None:
 
     Raises `StorageError` if it cannot be written.
     """
-    with temporary_file(path, "page") as place:
-        place.write_text(explorer_page(record), encoding="utf-8")
+    write_output(path, explorer_page(record).encode(), "page")
 
 
 def _read(name: str) -> str:

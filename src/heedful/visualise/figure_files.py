@@ -1,16 +1,17 @@
 """Shared parts of figures: file formats, fonts, colours, atomic writes."""
 
 import logging
-import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import MissingExtra, SettingError, StorageError
+from heedful.files import write_whole
 from heedful.visualise.fonts import font_families
 
 if TYPE_CHECKING:
@@ -124,34 +125,29 @@ def save_figure(figure: "Figure", out: Path, more: Iterable["Figure"] = ()) -> N
     kind = out.suffix.lower()[1:]
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     tight: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.2}
-    with temporary_file(out, "figure") as place:
-        if kind == "pdf":
-            from matplotlib.backends.backend_pdf import PdfPages
+    content = BytesIO()  # not a file: on a full disk, PdfPages would fail again while it closes it
+    if kind == "pdf":
+        from matplotlib.backends.backend_pdf import PdfPages
 
-            with PdfPages(place, metadata=undated) as pages:
-                for page in chain([figure], more):
-                    pages.savefig(page, **tight)
-        else:
-            figure.savefig(place, format=kind, metadata=undated, **tight)
+        with PdfPages(content, metadata=undated) as pages:
+            for page in chain([figure], more):
+                pages.savefig(page, **tight)
+    else:
+        figure.savefig(content, format=kind, metadata=undated, **tight)
+    write_output(out, content.getvalue(), "figure")
 
 
-@contextmanager
-def temporary_file(out: Path, what: str) -> Iterator[Path]:
+def write_output(out: Path, content: bytes, kind: str) -> None:
     """
-    Write a file atomically.
+    Write a file that the user has named, atomically.
 
-    Nothing is left behind on failure.
-
-    Raises `StorageError` if it cannot be written.
+    `kind`: what it is, for the message. Raises `StorageError` if it cannot be written; then nothing
+    is left behind.
     """
-    place = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     try:
-        yield place
-        place.replace(out)
+        write_whole(out, content)
     except OSError as error:
         raise StorageError(
-            f"The {what} {out} could not be written ({error.strerror or error}); "
+            f"The {kind} {out} could not be written ({error.strerror or error}); "
             f"name a folder that exists, has space left and may be written to."
         ) from error
-    finally:
-        place.unlink(missing_ok=True)

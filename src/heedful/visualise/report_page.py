@@ -18,7 +18,7 @@ from heedful.visualise.figure_files import (
     check_ending,
     printable,
     save_figure,
-    temporary_file,
+    write_output,
 )
 
 if TYPE_CHECKING:
@@ -118,8 +118,7 @@ def save_report_page(figure: "Figure", out: Path, sheet: ReportPage) -> None:
         head="".join(f'<th scope="col">{_written(name)}</th>' for name in sheet.header),
         body="\n".join(_row(row) for row in sheet.rows),
     )
-    with temporary_file(out, "figure") as place:
-        place.write_text(page, encoding="utf-8")
+    write_output(out, page.encode(), "figure")
 
 
 def _row(texts: Sequence[str]) -> str:

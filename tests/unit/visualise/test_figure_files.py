@@ -1,10 +1,21 @@
+import errno
+import os
+import resource
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
 
 from heedful.errors import SettingError, StorageError
-from heedful.visualise.figure_files import check_ending, drawing, printable, save_figure
+from heedful.files import write_whole
+from heedful.visualise.figure_files import (
+    check_ending,
+    drawing,
+    printable,
+    save_figure,
+    write_output,
+)
 
 
 def figure() -> Figure:
@@ -42,6 +53,47 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path, ending, begins):
 def test_a_place_that_cannot_be_written_is_told(tmp_path):
     with pytest.raises(StorageError, match="name a folder that exists"):
         save_figure(figure(), tmp_path / "none" / "a.svg")
+
+
+@contextmanager
+def full_disk(size):
+    """Let no file become larger than some bytes."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
+def test_a_full_disk_keeps_the_old_figure(tmp_path, ending):
+    out = tmp_path / f"a.{ending}"
+    out.write_text("old")
+    with (
+        drawing(8.0),
+        full_disk(500),
+        pytest.raises(StorageError, match=rf"The figure {out} .*File too large"),
+    ):
+        save_figure(figure(), out, [figure()])
+    assert out.read_text() == "old"
+    assert [*tmp_path.iterdir()] == [out]
+
+
+def test_a_read_only_disk_is_told_with_the_name_that_was_given(tmp_path, monkeypatch):
+    def refuse(path, *_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    # A read-only disk refuses to delete a file even if there is none of that name.
+    monkeypatch.setattr(os, "open", refuse)
+    monkeypatch.setattr(os, "unlink", refuse)
+    out = tmp_path / "page.html"
+    with pytest.raises(StorageError, match=f"The page {out} .*Read-only") as refusal:
+        write_output(out, b"page", "page")
+    assert ".partial" not in str(refusal.value)
+    with pytest.raises(OSError, match="Read-only") as failure:
+        write_whole(out, b"page")
+    assert failure.value.filename == str(out)
 
 
 def test_control_characters_are_written_out():
