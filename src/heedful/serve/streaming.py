@@ -28,6 +28,7 @@ from heedful.serve.response_schemas import (
 from heedful.serve.responses import detected_language, sentence_translation
 from heedful.serve.routing import Form, ModelRoute
 from heedful.serve.service import Service
+from heedful.text.lines import without_controls
 from heedful.translation.result import Translation
 
 # Seconds between writes: fifty a second look continuous, more would only cost time.
@@ -152,7 +153,7 @@ class Stream:
         best_first = sorted([*over, *snapshot.open], key=lambda seen: -seen.score)
         beam = [
             PartialHypothesis(
-                text=decode(seen.tokens),
+                text=without_controls(decode(seen.tokens))[0],
                 log_probability=seen.log_probability,
                 ended=True if seen in over else None,
             )

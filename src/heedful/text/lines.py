@@ -4,9 +4,13 @@ Line files: opened, decompressed, decoded, and checked for binary content.
 Text is read as a stream, plain or compressed, and split at line feeds only: the other characters
 that `str.splitlines` would break at (U+2028, form feed, a lone carriage return, …) are text. What
 cannot be text (a broken encoding, a NUL) is reported with file, line and byte.
+
+What a model writes is stricter, because byte tokens can spell any character: a line has no control
+character but the tab, and none of those that end a line for other programs.
 """
 
 import gzip
+import json
 import lzma
 import re
 import zlib
@@ -20,6 +24,9 @@ from heedful.errors import TextError
 _COMPRESSED = (".gz", ".xz")
 _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 _BYTE_ORDER_MARK = "\ufeff"
+# C0 without the tab, DEL and C1, which move a terminal's cursor; the separators of lines and
+# paragraphs; the byte order mark, which readers drop at the start of a file.
+_CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 _UNEVEN_SPACE = re.compile(r"[ \t\r\n]{2,}|[\t\r\n]")
 
 
@@ -98,6 +105,22 @@ def on_one_line(text: str) -> str:
     # These four characters are what XML calls white space. Others, such as the no-break space
     # before a French colon, belong to the text.
     return _UNEVEN_SPACE.sub(" ", text).strip(" ")
+
+
+def without_controls(text: str) -> tuple[str, int]:
+    r"""
+    Replace control characters and ends of lines by spaces; returns their number too.
+
+    >>> without_controls("le chien\r\ndort\x00")
+    ('le chien  dort ', 3)
+    """
+    return _CONTROL.subn(" ", text)
+
+
+def json_line(content: object) -> str:
+    """Write JSON on one line for every reader: U+2028 and its like are escaped."""
+    text = json.dumps(content, ensure_ascii=False)
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _open(path: Path) -> BufferedIOBase:

@@ -1,6 +1,5 @@
 """Throughput, log lines and the progress bar of a training."""
 
-import json
 import math
 import os
 import time
@@ -15,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from heedful.errors import StorageError
 from heedful.files import write_synced, writing
+from heedful.text.lines import json_line
 from heedful.training.history import FIGURES, parse_line
 from heedful.training.validation_metrics import SCORES
 
@@ -136,7 +136,7 @@ class RunLog:
         }
         try:
             self._open_again_if_removed()
-            self._file.write(json.dumps(finite, ensure_ascii=False) + "\n")
+            self._file.write(json_line(finite) + "\n")
             self._file.flush()
         except OSError as error:
             raise StorageError(

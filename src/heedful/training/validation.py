@@ -16,6 +16,7 @@ from heedful.search.greedy import greedy_search
 from heedful.search.scoring import pair_log_probabilities
 from heedful.search.settings import SearchSettings
 from heedful.text.corpus import Corpus, expand
+from heedful.text.lines import without_controls
 from heedful.training.log import perplexity
 from heedful.training.state import Validation
 from heedful.trees.linearise import symbols_f1
@@ -188,5 +189,5 @@ def _translate(
         rules = run.rules([lines[i] for i in rows], limits, source.device)
         found = greedy_search(model, source, limits, settings, rules)
         for i, hypothesis in zip(rows, found, strict=True):
-            translations[i] = run.tokenizer.decode(hypothesis.tokens)
+            translations[i], _ = without_controls(run.tokenizer.decode(hypothesis.tokens))
     return translations

@@ -5,6 +5,7 @@ All pairs that ask for attention are computed in batches of similar length; the 
 are gone before the next one is begun.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -21,6 +22,8 @@ from heedful.data.length_batches import by_length
 from heedful.errors import SettingError, TextError
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.runs.run import Run
+from heedful.text.lines import without_controls
+from heedful.tokenization.special_symbols import UNKNOWN_TEXT
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
 from heedful.translation.result import TranslationNote, WordAlignment
 
@@ -69,8 +72,20 @@ def segment_ids(tokenizer: Tokenizer, ids: Ids) -> SegmentedText:
     """Match the words of a model's translation with its subwords."""
     # An unknown symbol is one word in a word vocabulary, however many it stands for.
     units = units_of(tokenizer.pieces_target(ids), _MARKS.get(tokenizer.target_kind, SPACE))
-    spelt = (tokenizer.decode([ids[piece] for piece in unit.pieces]) for unit in units)
-    return SegmentedText(ids, [word.replace(" ", "") for word in spelt], units)
+    words: list[str] = []
+    spelt_units: list[Unit] = []
+    for unit in units:
+        spelt = tokenizer.decode([ids[piece] for piece in unit.pieces])
+        # sentencepiece puts spaces around an unknown symbol inside a word
+        spelt = re.sub(f" ?{UNKNOWN_TEXT} ?", UNKNOWN_TEXT, spelt)
+        # A control character is a space in the translation, and so is a tab between fields; byte
+        # tokens can spell a space, too.
+        spaced = without_controls(spelt)[0].replace("\t", " ")
+        parts = [part for part in spaced.split(" ") if part]
+        if parts:
+            spelt_units.append(Unit(unit.pieces, range(len(words), len(words) + len(parts))))
+            words += parts
+    return SegmentedText(ids, words, spelt_units)
 
 
 # Places of either side that are computed together, padding included.
@@ -232,6 +247,7 @@ class Aligner:
             if replace is not False and target.unknown:
                 looked_up = attention_links(cross, source.units, target.units, by.hard)
                 words = replace_unknown(words, target.unknown, looked_up, source.words, dictionary)
+                words = [without_controls(word)[0] for word in words]
                 words, links = split_words(words, links)
                 text = " ".join(words)
             row, rank = places[number]

@@ -17,6 +17,7 @@ from heedful.alignment.links import write_links
 from heedful.arguments import checked
 from heedful.errors import HeedfulError, MissingExtra, SettingError
 from heedful.search.hypothesis import Hypothesis
+from heedful.text.lines import without_controls
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.visualise.heatmap import AttentionPlot
 
@@ -152,6 +153,8 @@ class Translation:
     Natural logarithm of the probability of each of its subwords, then of the end symbol, if
     requested.
     """
+    replaced_controls: int = field(default=0, repr=False)
+    """Control characters and ends of lines that the model wrote; each is a space in the text."""
 
     def __repr__(self) -> str:
         others = f", {len(self.alternatives)} alternatives" if self.alternatives else ""
@@ -200,16 +203,35 @@ def as_translation(
 ) -> Translation:
     """Write the hypotheses of a line, best first, as text."""
     best, *others = (
-        Translation(
-            tokenizer.decode(hypothesis.tokens),
+        decoded_translation(
+            tokenizer,
+            hypothesis.tokens,
             hypothesis.score,
-            tuple(tokenizer.pieces_target(hypothesis.tokens)),
             hypothesis.log_probability,
-            log_probabilities=hypothesis.log_probabilities if probabilities else (),
+            hypothesis.log_probabilities if probabilities else (),
         )
         for hypothesis in hypotheses
     )
     return replace(best, alternatives=tuple(others), attention=attention)
+
+
+def decoded_translation(
+    tokenizer: Tokenizer,
+    ids: Sequence[int],
+    score: float,
+    log_probability: float,
+    log_probabilities: tuple[float, ...],
+) -> Translation:
+    """Convert one hypothesis to a line of text."""
+    text, replaced = without_controls(tokenizer.decode(ids))
+    return Translation(
+        text,
+        score,
+        tuple(tokenizer.pieces_target(ids)),
+        log_probability,
+        log_probabilities=log_probabilities,
+        replaced_controls=replaced,
+    )
 
 
 def with_notes(translation: Translation, notes: Sequence[TranslationNote]) -> Translation:

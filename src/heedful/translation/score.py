@@ -12,6 +12,7 @@ from heedful.errors import TextError
 from heedful.search.scoring import target_ranks
 from heedful.text.corpus import Corpus, read_lines
 from heedful.text.file_formats import TextSource
+from heedful.text.lines import json_line
 from heedful.tokenization.tokenizer import END
 from heedful.translation.result import WordAlignment
 from heedful.translation.translate import alignment_entry
@@ -78,7 +79,7 @@ class ScoreFormat:
             }
             entry |= {} if pair.ranks is None else {"ranks": list(pair.ranks)}
             entry |= {} if pair.alignment is None else alignment_entry(pair.alignment)
-            return json.dumps(entry, ensure_ascii=False)
+            return json_line(entry)
         score = f"{pair.mean if self.normalise else pair.log_probability:.6f}"
         return score if pair.alignment is None else f"{score}\t{pair.alignment}"
 

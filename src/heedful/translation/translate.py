@@ -1,6 +1,5 @@
 """Streaming translation: constant memory, input order, output as soon as the input pauses."""
 
-import json
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from heedful.search.options import SearchOptions
+from heedful.text.lines import json_line
 from heedful.translation.engine import TranslationEngine
 from heedful.translation.mbr import least_risk
 from heedful.translation.result import Translation, WordAlignment
@@ -50,14 +50,21 @@ class OutputFormat:
             entry = {"line": number, **_entry(translation)}
             if self.n_best > 1:
                 entry["alternatives"] = [_entry(other) for other in translation.alternatives]
-            yield json.dumps(entry, ensure_ascii=False)
+            yield json_line(entry)
         elif self.n_best > 1:
             for one in (translation, *translation.alternatives):
-                parts = [str(number), _one_line(one.text), f"{one.score:.6f}"]
+                parts = [str(number), one.text, f"{one.score:.6f}"]
                 yield " ||| ".join(parts + self._links(one))
         else:
             score = [f"{translation.score:.6f}"] if self.scores else []
-            yield "\t".join([*score, _one_line(translation.text), *self._links(translation)])
+            links = self._links(translation)
+            text = translation.text.replace("\t", " ") if score or links else translation.text
+            yield "\t".join([*score, text, *links])
+
+    def replaced_controls(self, translation: Translation) -> int:
+        """Count the characters that were replaced in what is written of a line."""
+        written = (translation, *translation.alternatives)[: self.n_best]
+        return sum(each.replaced_controls for each in written)
 
     def _links(self, translation: Translation) -> list[str]:
         """Format the links as a field, if requested."""
@@ -86,7 +93,7 @@ def translate_lines(
 
     Reads ahead in a thread of its own, at most two windows, so memory does not grow with the text.
     """
-    done = 0
+    done = replaced = replaced_lines = 0
     files = side_files or {}
     told: set[str] = set()
 
@@ -114,10 +121,18 @@ def translate_lines(
         if mbr:
             found = [least_risk(translation, output_format.n_best) for translation in found]
         for translation in found:
+            controls = output_format.replaced_controls(translation)
+            replaced += controls
+            replaced_lines += controls > 0
             for line in output_format.lines(done, translation):
                 output.write(line + "\n")
             done += 1
         output.flush()
+    if replaced:
+        warn(
+            f"the model wrote {replaced:,} control characters or ends of lines in the translations "
+            f"of {replaced_lines:,} lines; each was replaced by a space."
+        )
     return done
 
 
@@ -184,8 +199,3 @@ def _entry(translation: Translation) -> dict[str, Any]:
         "tokens": list(translation.tokens),
     }
     return entry | (alignment_entry(translation.alignment) if translation.alignment else {})
-
-
-def _one_line(text: str) -> str:
-    """Keep output aligned with input: byte tokens can spell a line feed."""
-    return text.replace("\n", " ").replace("\r", " ")

@@ -59,20 +59,20 @@ def test_reading_ahead_is_bounded():
     reader.close()
 
 
-BEST = Translation("une\nligne", -0.5, ("▁une", "▁ligne"), -1.0)
+BEST = Translation("une\tligne", -0.5, ("▁une", "▁ligne"), -1.0)
 NEXT = Translation("autre", -0.7, ("▁autre",), -1.2)
 BOTH = Translation(BEST.text, BEST.score, BEST.tokens, BEST.log_probability, (NEXT,))
 
 
 def test_layouts():
-    assert list(OutputFormat().lines(7, BEST)) == ["une ligne"]
+    assert list(OutputFormat().lines(7, BEST)) == ["une\tligne"]
     assert list(OutputFormat(scores=True).lines(7, BEST)) == ["-0.500000\tune ligne"]
     assert list(OutputFormat(n_best=2).lines(7, BOTH)) == [
-        "7 ||| une ligne ||| -0.500000",
+        "7 ||| une\tligne ||| -0.500000",
         "7 ||| autre ||| -0.700000",
     ]
     (line,) = OutputFormat("jsonl", n_best=2).lines(7, BOTH)
     entry = json.loads(line)
     assert entry["line"] == 7
-    assert entry["text"] == "une\nligne"
+    assert entry["text"] == "une\tligne"
     assert entry["alternatives"][0]["score"] == -0.7

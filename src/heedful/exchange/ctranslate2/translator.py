@@ -22,7 +22,7 @@ from heedful.search.settings import SearchSettings
 from heedful.tokenization.tokenizer import END, Tokenizer
 from heedful.translation.constraints import check_prefixes, read_constraints
 from heedful.translation.engine import check_engine
-from heedful.translation.result import Translation
+from heedful.translation.result import Translation, decoded_translation
 from heedful.translation.sources import source_ids
 
 Warn = Callable[[str], None]
@@ -170,12 +170,6 @@ class ExportedTranslator:
     def _one(self, hypothesis: EngineHypothesis, token_scores: tuple[float, ...]) -> Translation:
         """Convert a hypothesis to text."""
         ids = [self._numbers[token] for token in hypothesis.tokens]
-        pieces = tuple(self.tokenizer.pieces_target(ids))
-        text = self.tokenizer.decode(ids)
-        return Translation(
-            text,
-            hypothesis.score,
-            pieces,
-            hypothesis.log_probability,
-            log_probabilities=token_scores,
+        return decoded_translation(
+            self.tokenizer, ids, hypothesis.score, hypothesis.log_probability, token_scores
         )
