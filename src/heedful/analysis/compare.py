@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
+from heedful.analysis.aligned_texts import AlignedTexts, scored_lines, select, unscored_note
 from heedful.analysis.plot import run_names
 from heedful.analysis.training_cost import training_cost
-from heedful.errors import TextError
 from heedful.evaluation.comparison import (
     ComparedSentence,
     PairedScore,
@@ -24,7 +24,7 @@ from heedful.evaluation.comparison import (
 from heedful.model.build import parameter_count
 from heedful.preparation.training_data import without_keys
 from heedful.runs.run import Run, read_corpus, read_machine_settings
-from heedful.text.corpus import expand, one_file, read_lines
+from heedful.text.corpus import expand, one_file
 from heedful.training.history import read_history
 from heedful.training.log import perplexity
 from heedful.training.validation_metrics import SCORES
@@ -190,18 +190,14 @@ def _with_translations(
     comparison: RunComparison, runs: Sequence[Run], text: HeldOutText
 ) -> RunComparison:
     """Translate with both runs and add their scores."""
-    sources = list(read_lines(one_file(text.source)))
-    paths = expand(text.references)
-    references = [list(read_lines(path)) for path in paths]
-    for path, lines in zip(paths, references, strict=True):
-        if len(lines) != len(sources) or not lines:
-            raise TextError(
-                f"source and reference must have as many lines as each other, at least one, but "
-                f"{text.source} has {len(sources):,} and {path} has {len(lines):,}."
-            )
+    source = AlignedTexts(one_file(text.source), "source")
+    all_references = [source.read_reference(path) for path in expand(text.references)]
+    scored = scored_lines(all_references)
+    sources = select(source.lines, scored)
+    references = [select(lines, scored) for lines in all_references]
     used, (first, second) = zip(*(_translate(run, sources, text) for run in runs), strict=True)
     languages = [run.config.data.target_language for run in runs]
-    notes = list(comparison.notes)
+    notes = [*comparison.notes, *filter(None, [unscored_note(len(scored), len(source.lines))])]
     if languages[0] != languages[1]:
         notes.append(f"the runs translate into other languages, {languages[0]} and {languages[1]}")
     return replace(

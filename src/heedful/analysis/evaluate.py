@@ -7,10 +7,17 @@ from typing import Any
 
 from sacrebleu.metrics.base import Metric
 
+from heedful.analysis.aligned_texts import (
+    AlignedTexts,
+    scored_lines,
+    select,
+    unscored_note,
+)
 from heedful.errors import TextError, UserError
 from heedful.evaluation.bleu import text_metrics
 from heedful.evaluation.comet import NEEDS, comet_score, require_comet
 from heedful.evaluation.languages import check_language, is_language, written_language
+from heedful.evaluation.line_metrics import References
 from heedful.evaluation.paper_bleu import PaperBLEU
 from heedful.evaluation.significance import (
     Resampling,
@@ -20,7 +27,7 @@ from heedful.evaluation.significance import (
     confidence_intervals,
 )
 from heedful.evaluation.sufficient_statistics import MetricScore, SufficientStatistics, measure
-from heedful.text.corpus import expand, language_of, one_file, read_lines
+from heedful.text.corpus import expand, language_of, one_file
 from heedful.text.file_formats import TextSource
 
 _RESAMPLING = Resampling()
@@ -65,6 +72,8 @@ class Evaluation:  # numpydoc ignore=PR02
     """Where the p-values come from."""
     resampling: Resampling
     """How the p-values and intervals were drawn."""
+    lines: tuple[int, int]
+    """Lines that are scored, and all; a line without a reference is not scored."""
 
     @property
     def resampled(self) -> bool:
@@ -77,6 +86,9 @@ class Evaluation:  # numpydoc ignore=PR02
         plain |= {name: score.to_dict() for name, score in self.scores.items()}
         if self.paper_bleu_missing:
             plain["paper_bleu_missing"] = self.paper_bleu_missing
+        scored, lines = self.lines
+        if scored < lines:
+            plain |= {"scored_lines": scored, "lines": lines}
         if self.rivals:
             plain["against"] = [
                 {"hypothesis": str(rival.file)}
@@ -108,30 +120,32 @@ def evaluate_files(
     `comet`: a COMET model or checkpoint, if its score is wanted too. It is unpickled by its own
     library, so it must be trusted.
 
-    Everything is read and checked before anything is computed. The paper's BLEU is optional: where
+    Everything is read and checked before anything is computed. Segments of WMT's test sets that
+    have no reference are not scored. The paper's BLEU is optional: where
     it is not available, the reason is given instead.
 
-    Raises `TextError` if a file cannot be read, or has not as many lines as the others, or there is
-    no such language. Raises `MissingExtra` if COMET is needed and not installed.
+    Raises `TextError` if a file cannot be read, or has not the lines of the others, or there is no
+    such language. Raises `MissingExtra` if COMET is needed and not installed.
     """
     check_language(language)
     files = expand(references)
-    lines = _lines(one_file(hypothesis))
-    sets = [_aligned(text, "reference", hypothesis, len(lines)) for text in files]
-    for text, reference in zip(files, sets, strict=True):
-        if not any(map(str.strip, reference)):
-            raise TextError(
-                f"A reference must hold text, but all {len(reference):,} lines of {text} are "
-                "empty; name the file with the right translations."
-            )
+    translated = AlignedTexts(one_file(hypothesis), "hypothesis")
+    all_sets = [translated.read_reference(text) for text in files]
+    scored = scored_lines(all_sets)
+    sets = [select(reference, scored) for reference in all_sets]
+    lines = select(translated.lines, scored)
     rivals = {
-        path: _aligned(one_file(path), "other system", hypothesis, len(lines))
+        path: select(translated.read(one_file(path), "other system"), scored)
         for path in map(Path, against)
     }
-    sources = [] if source is None else _aligned(one_file(source), "source", hypothesis, len(lines))
+    sources = [] if source is None else select(translated.read(one_file(source), "source"), scored)
     if comet:
         _check_comet(source, sets)
-    language = language or _language([*files, one_file(hypothesis)]) or written_language(sets[0])
+    language = (
+        language
+        or _language([*files, translated.text])
+        or written_language([line for line in sets[0] if line])
+    )
 
     metrics = text_metrics(sets, language=language, lowercase=lowercase)
     paper, missing = _paper_metric(sets, language, lowercase)
@@ -144,12 +158,22 @@ def evaluate_files(
         ComparedFile(path, _compare(measured, _measure(metrics, theirs), test, resampling))
         for path, theirs in rivals.items()
     ]
-    return Evaluation(hypothesis, scores, missing, tuple(compared), test, resampling)
+    return Evaluation(
+        hypothesis,
+        scores,
+        missing,
+        tuple(compared),
+        test,
+        resampling,
+        (len(scored), len(translated.lines)),
+    )
 
 
 def as_text(evaluation: Evaluation) -> str:
     """Format an evaluation as text."""
     lines = [_score_line(evaluation, name) for name in _LABELS]
+    if note := unscored_note(*evaluation.lines):
+        lines += ["", note]
     lines += ["", *_signatures(evaluation)]
     for rival in evaluation.rivals:
         lines += ["", *_table(evaluation, rival)]
@@ -201,25 +225,6 @@ def _small_print(evaluation: Evaluation) -> Iterator[str]:
         yield f"p: {names[evaluation.test]}, two-sided, {draws}."
 
 
-def _lines(text: TextSource) -> list[str]:
-    """Read all lines of a text that must not be empty."""
-    lines = list(read_lines(text))
-    if not lines:
-        raise TextError(f"{text} must hold one sentence a line, but is empty.")
-    return lines
-
-
-def _aligned(text: TextSource, role: str, hypothesis: Path, count: int) -> list[str]:
-    """Read a text that must have as many lines as the hypothesis."""
-    lines = _lines(text)
-    if len(lines) != count:
-        raise TextError(
-            f"hypothesis and {role} must have as many lines as each other, but {hypothesis} "
-            f"has {count:,} and {text} has {len(lines):,}."
-        )
-    return lines
-
-
 def _language(texts: Sequence[TextSource]) -> str:
     """Infer the language from the first file name that has one, such as “de”."""
     return next(
@@ -227,7 +232,7 @@ def _language(texts: Sequence[TextSource]) -> str:
     )
 
 
-def _check_comet(source: Path | None, references: Sequence[Sequence[str]]) -> None:
+def _check_comet(source: Path | None, references: References) -> None:
     """Check the requirements of COMET early."""
     if source is None:
         raise TextError(f"{NEEDS}; the source text is not given.")
@@ -235,7 +240,7 @@ def _check_comet(source: Path | None, references: Sequence[Sequence[str]]) -> No
 
 
 def _paper_metric(
-    references: Sequence[Sequence[str]], language: str, lowercase: bool
+    references: References, language: str, lowercase: bool
 ) -> tuple[dict[str, Metric], str]:
     """Prepare the paper's BLEU, or return why it is not available."""
     if not language:

@@ -16,7 +16,7 @@ from sacrebleu.metrics.ter import TER
 
 from heedful.errors import TextError
 from heedful.evaluation.languages import bleu_tokenizer, check_language, language_code
-from heedful.evaluation.line_metrics import CharacterErrorRate, ExactMatch
+from heedful.evaluation.line_metrics import CharacterErrorRate, ExactMatch, References
 from heedful.evaluation.sufficient_statistics import MetricScore, measure
 
 
@@ -42,7 +42,7 @@ class Scores:  # numpydoc ignore=PR02
 
 def evaluate_texts(
     hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
+    references: References,
     *,
     language: str = "",
     lowercase: bool = False,
@@ -69,7 +69,7 @@ def evaluate_texts(
 
 
 def text_metrics(
-    references: Sequence[Sequence[str]], *, language: str = "", lowercase: bool = False
+    references: References, *, language: str = "", lowercase: bool = False
 ) -> dict[str, Metric]:
     """Prepare the five metrics for translations of one text."""
     # See `evaluate_texts` for the settings. TER of Chinese and Japanese treats characters as words.
@@ -84,9 +84,7 @@ def text_metrics(
     }
 
 
-def bleu_metric(
-    references: Sequence[Sequence[str]], *, language: str = "", lowercase: bool = False
-) -> BLEU:
+def bleu_metric(references: References, *, language: str = "", lowercase: bool = False) -> BLEU:
     """Prepare BLEU with the tokeniser of a language."""
     return BLEU(lowercase=lowercase, tokenize=bleu_tokenizer(language), references=references)
 
@@ -109,7 +107,7 @@ def corpus_bleu(
     return float(metric.corpus_score(hypotheses, [references]).score)
 
 
-def _check_counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
+def _check_counts(hypotheses: Sequence[str], references: References) -> None:
     """Refuse empty texts and texts of different lengths."""
     if any(isinstance(reference, str) for reference in references):
         raise TypeError("references must be a list of reference sets, each a list of lines")

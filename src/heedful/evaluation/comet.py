@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from heedful.errors import MissingExtra, SettingError, TextError
+from heedful.evaluation.line_metrics import References
 from heedful.evaluation.sufficient_statistics import MetricScore
 
 NEEDS = (
@@ -22,7 +23,7 @@ NEEDS = (
 )
 
 
-def require_comet(references: Sequence[Sequence[str]]) -> ModuleType:
+def require_comet(references: References) -> ModuleType:
     """
     Import the COMET package, if it can score by these references.
 
@@ -46,7 +47,7 @@ def comet_score(
     model: str,
     sources: Sequence[str],
     hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
+    references: References,
     *,
     batch_lines: int = 16,
 ) -> MetricScore:

@@ -13,6 +13,7 @@ from itertools import groupby
 from sacrebleu.metrics.chrf import CHRF
 
 from heedful.evaluation.bleu import text_metrics
+from heedful.evaluation.line_metrics import References
 from heedful.evaluation.significance import Resampling, compare
 from heedful.evaluation.sufficient_statistics import measure
 
@@ -59,7 +60,7 @@ class ComparedSentence:
 def paired_scores(
     first: Sequence[str],
     second: Sequence[str],
-    references: Sequence[Sequence[str]],
+    references: References,
     language: str,
 ) -> tuple[PairedScore, ...]:
     """Score two sets of translations and test the significance of the difference."""
@@ -77,7 +78,7 @@ def most_different(
     sources: Sequence[str],
     first: Sequence[str],
     second: Sequence[str],
-    references: Sequence[Sequence[str]],
+    references: References,
 ) -> tuple[ComparedSentence, ...]:
     """Sort the differing sentences by the difference of their scores."""
     metric = CHRF()
@@ -85,7 +86,7 @@ def most_different(
     for index, both in enumerate(zip(first, second, strict=True)):
         if both[0] == both[1]:
             continue
-        right = tuple(lines[index] for lines in references)
+        right = tuple(lines[index] for lines in references if lines[index] is not None)
         chrf = [float(metric.sentence_score(text, list(right)).score) for text in both]
         sentences.append(
             ComparedSentence(index + 1, sources[index], right, both, (chrf[0], chrf[1]))

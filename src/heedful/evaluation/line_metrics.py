@@ -19,6 +19,9 @@ from sacrebleu.metrics.base import Metric, Score, Signature
 from heedful._version import __version__
 from heedful.evaluation.edit_distance import edit_distance
 
+References = Sequence[Sequence[Any]]
+"""Sets of references: text, or None for a line without one, which sacreBLEU's own types omit."""
+
 
 class _LineSignature(Signature):
     """The signature in sacreBLEU's notation."""
@@ -36,7 +39,7 @@ class _LineMetric(Metric):
     _SIGNATURE_TYPE = _LineSignature
     name: str
 
-    def __init__(self, references: Sequence[Sequence[str]], *, lowercase: bool = False) -> None:
+    def __init__(self, references: References, *, lowercase: bool = False) -> None:
         super().__init__()
         self.lowercase = lowercase
         self._ref_cache = self._cache_references(references)

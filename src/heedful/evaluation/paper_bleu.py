@@ -28,6 +28,7 @@ from sacrebleu.metrics.bleu import BLEU, BLEUSignature
 
 from heedful.errors import TextError
 from heedful.evaluation.languages import language_code
+from heedful.evaluation.line_metrics import References
 from heedful.evaluation.moses import normalise_punctuation, replace_unicode_punctuation, tokenise
 from heedful.evaluation.sufficient_statistics import MetricScore, measure
 
@@ -100,7 +101,7 @@ class PaperBLEU(BLEU):
 
     def __init__(
         self,
-        references: Sequence[Sequence[str]],
+        references: References,
         language: str,
         *,
         lowercase: bool = False,
@@ -130,7 +131,7 @@ class PaperBLEU(BLEU):
 
 def paper_bleu(
     hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
+    references: References,
     language: str = "de",
     *,
     lowercase: bool = False,

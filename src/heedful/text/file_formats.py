@@ -136,6 +136,23 @@ def read_rows(path: Path, parts: Sequence[str]) -> Iterator[tuple[str, ...]]:
             yield from zip(decode_lines(stream, name))
 
 
+def segment_numbers(text: TextSource) -> list[tuple[str, str]] | None:
+    """
+    Read which segment of a test set each line is: its document and its number.
+
+    Returns None for files that do not tell, and where two lines have the same.
+    """
+    name, ending = str(text.path), text.ending
+    if ending not in (".xml", ".sgm", ".sgml"):
+        return None
+    with open_text(text.path) as stream:
+        if ending == ".xml":
+            numbers = list(wmt.read_numbers(stream, name))
+        else:
+            numbers = list(wmt.read_segment_numbers(decode_lines(stream, name), name))
+    return numbers if len(set(numbers)) == len(numbers) else None
+
+
 def _columns(lines: Iterator[str], name: str, numbers: Sequence[int]) -> Iterator[tuple[str, ...]]:
     """Select columns of tab-separated lines."""
     most = max(numbers)

@@ -31,6 +31,7 @@ _INSIDE = re.compile(r"<(/?)(seg|doc|srcset|refset|tstset)(?=[\s/>]|$)", re.IGNO
 _ATTRIBUTES = re.compile(r"""((?:"[^"<]*+"|'[^'<]*+'|[^"'<>]++)*+)>""")
 _LINES_OF_A_TAG = 20
 _ID = re.compile(r"""\sid\s*=\s*(["']?)\s*([0-9]{1,18})\s*\1(?=[\s/]|$)""", re.IGNORECASE)
+_DOCUMENT = re.compile(r"""\sdocid\s*=\s*(["']?)\s*([^"'<>]*?)\s*\1(?=[\s/]|$)""", re.IGNORECASE)
 _REFERENCE = re.compile(r"&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6}));")
 _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _SIDES = ("src", "ref", "hyp")
@@ -47,17 +48,38 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[str]:
     Raises `TextError` if there is no segment, one is not closed, or their numbers fall within a
     document.
     """
+    for _, text in _numbered_segments(lines, name):
+        yield text
+
+
+def read_segment_numbers(lines: Iterable[str], name: str) -> Iterator[tuple[str, str]]:
+    """
+    Read which segments an SGM file has, in the order of `read_segments`.
+
+    Yields the document's name and the segment's number, empty if it has none.
+    """
+    for numbers, _ in _numbered_segments(lines, name):
+        yield numbers
+
+
+def _numbered_segments(lines: Iterable[str], name: str) -> Iterator[tuple[tuple[str, str], str]]:
+    """Read the segments of an SGM file with their documents and numbers."""
     scan = _Scan(lines, name)
-    last, found = 0, False
+    last, found, document = 0, False, ""
     while (tag := scan.tag()) is not None:
         ends, kind = bool(tag[1]), tag[2].lower()
         attributes = scan.attributes()
         if kind == "doc":
             last = 0
+            if not ends:
+                name_of_document = _DOCUMENT.search(attributes)
+                document = name_of_document[2] if name_of_document else ""
         elif not ends:
             found = True
             last = _risen(attributes, last, scan)
-            yield "" if attributes.endswith("/") else on_one_line(_resolved(scan.segment()))
+            empty = attributes.endswith("/")
+            text = "" if empty else on_one_line(_resolved(scan.segment()))
+            yield (document, str(last)), text
     if not found:
         raise TextError(
             f'{name} must hold text in segments (<seg id="1">…</seg>), but it holds none; give a '
@@ -77,28 +99,14 @@ def read_sides(
     are aligned. Test suites, documents without a reference, are skipped as in sacreBLEU.
 
     Raises `TextError` if a side is nowhere in the file, or ``ref`` or ``hyp`` does not say which
-    one.
+    one, or documents are nested.
     """
     there: dict[str, None] = {}
-    document: dict[str, dict[str, str]] = {}
-    side = number = ""
-    skipped = False
-    for tag, attributes, text in read_events(stream, name):
-        if attributes is None:
-            if tag == "seg":
-                document.setdefault(side, {}).setdefault(number, text)
-            elif tag == "doc" and not skipped:
-                there.update(dict.fromkeys(document))
-                columns = [_column(document, part, name) for part in parts]
-                for key in document.get("src", {}):
-                    yield tuple(column.get(key, "") for column in columns)
-        elif tag == "doc":
-            document, skipped = {}, "testsuite" in attributes
-        elif tag in _SIDES:
-            who = attributes.get("translator" if tag == "ref" else "system", "")
-            side = f"{tag}:{who}" if who and tag != "src" else tag
-        elif tag == "seg":
-            number = attributes.get("id", str(1 + len(document.get(side, {}))))
+    for _, document in _documents(stream, name):
+        there.update(dict.fromkeys(document))
+        columns = [_column(document, part, name) for part in parts]
+        for key in document.get("src", {}):
+            yield tuple(column.get(key, "") for column in columns)
     for part in parts:
         if not any(_answers(side, part) for side in there):
             sides = ", ".join(f"“{side}”" for side in there)
@@ -106,6 +114,45 @@ def read_sides(
                 f"{name} must hold the side “{part}” of a test set, but it holds "
                 f"{sides or 'no document with text'}; name a side that is there."
             )
+
+
+def read_numbers(stream: BufferedIOBase, name: str) -> Iterator[tuple[str, str]]:
+    """
+    Read which segments a test set in XML has, in the order of `read_sides`.
+
+    Yields the document's name and the segment's number. Raises `TextError` as `read_sides` does.
+    """
+    for document_name, document in _documents(stream, name):
+        for number in document.get("src", {}):
+            yield document_name, number
+
+
+_Document = dict[str, dict[str, str]]
+"""Text by number of the segment, by side."""
+
+
+def _documents(stream: BufferedIOBase, name: str) -> Iterator[tuple[str, _Document]]:
+    """Read the documents of a test set in XML with their names, test suites aside."""
+    document: _Document = {}
+    document_name = side = number = ""
+    skipped = False
+    for tag, attributes, text in read_events(stream, name, flat=("doc", *_SIDES)):
+        if attributes is None:
+            if tag == "seg":
+                document.setdefault(side, {}).setdefault(number, text)
+            elif tag in _SIDES:
+                side = ""
+            elif tag == "doc" and not skipped:
+                document.pop("", None)  # segments of no side
+                yield document_name, document
+        elif tag == "doc":
+            document, skipped = {}, "testsuite" in attributes
+            document_name = attributes.get("id", "")
+        elif tag in _SIDES:
+            who = attributes.get("translator" if tag == "ref" else "system", "")
+            side = f"{tag}:{who}" if who and tag != "src" else tag
+        elif tag == "seg":
+            number = attributes.get("id", str(1 + len(document.get(side, {}))))
 
 
 class _Scan:
@@ -210,7 +257,7 @@ def _character(reference: re.Match[str]) -> str:
     return chr(code) if is_character else reference[0]
 
 
-def _column(document: dict[str, dict[str, str]], part: str, name: str) -> dict[str, str]:
+def _column(document: _Document, part: str, name: str) -> dict[str, str]:
     """Choose the side of a document that a part names."""
     found = [side for side in document if _answers(side, part)]
     if len(found) > 1:

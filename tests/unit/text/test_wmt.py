@@ -1,7 +1,7 @@
 import lzma
 import re
 from pathlib import Path
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import escape
 
 import pytest
 from hypothesis import given
@@ -11,8 +11,9 @@ from sacrebleu.dataset.wmt_xml import WMTXMLDataset
 
 from heedful.errors import TextError
 from heedful.text.corpus import Corpus, read_lines
-from heedful.text.file_formats import TextSource, read_rows
+from heedful.text.file_formats import TextSource, read_rows, segment_numbers
 from heedful.text.wmt import read_segments
+from tests.support.wmt import write_xml
 
 
 def segments(text: str) -> list[str]:
@@ -165,28 +166,6 @@ def test_segments_are_not_held_together() -> None:
     assert list(found) == ["c"]
 
 
-def as_xml(documents: list[dict[str, list[str]]], suites: int = 0) -> str:
-    """A test set in the format since 2021; keys are “src”, “ref:A”, “hyp:online-A”."""
-    parts = ['<?xml version="1.0" encoding="utf-8"?>\n<dataset id="newstest2021">']
-    for number, document in enumerate(documents):
-        suite = ' testsuite="x"' if number < suites else ""
-        parts.append(f'<doc origlang="en" id="{number}"{suite}>')
-        for side, texts in document.items():
-            tag, _, who = side.partition(":")
-            whose = {"ref": "translator", "hyp": "system"}.get(tag)
-            by = f" {whose}={quoteattr(who)}" if who else ""
-            parts.append(f'<{tag} lang="{"en" if tag == "src" else "de"}"{by}><p>')
-            parts += [f'<seg id="{n}">{escape(t)}</seg>' for n, t in enumerate(texts, start=1) if t]
-            parts.append(f"</p></{tag}>")
-        parts.append("</doc>")
-    return "\n".join([*parts, "</dataset>\n"])
-
-
-def xml(path: Path, *documents: dict[str, list[str]], suites: int = 0) -> Path:
-    path.write_text(as_xml(list(documents), suites), encoding="utf-8")
-    return path
-
-
 def test_newstest2021_is_read_as_sacrebleu_reads_it(tmp_path: Path, corpora: Path) -> None:
     names = {"src": "src.en", "ref:A": "ref.A.de", "ref:C": "ref.C.de", "hyp:UEdin": "hyp.UEdin.de"}
     texts = {}
@@ -197,7 +176,7 @@ def test_newstest2021_is_read_as_sacrebleu_reads_it(tmp_path: Path, corpora: Pat
         dict(zip(texts, parts, strict=True))
         for parts in zip(*map(in_documents, texts.values()), strict=True)
     ]
-    path = xml(tmp_path / "set.xml", *documents, suites=2)
+    path = write_xml(tmp_path / "set.xml", *documents, suites=2)
     theirs = WMTXMLDataset._unwrap_wmt21_or_later(str(path))
     theirs["hyp:UEdin"] = theirs.pop("UEdin")
     for side, lines in texts.items():
@@ -209,7 +188,7 @@ def test_newstest2021_is_read_as_sacrebleu_reads_it(tmp_path: Path, corpora: Pat
 
 
 def test_every_side_has_a_line_for_every_segment_of_the_source(tmp_path: Path) -> None:
-    path = xml(
+    path = write_xml(
         tmp_path / "set.xml",
         {"src": ["a", "b"], "ref:A": ["A1", ""], "ref:B": ["B1", "B2"]},
         {"ref:A": ["A3"], "hyp:x:1": ["x3"], "src": ["c"]},
@@ -224,7 +203,7 @@ def test_every_side_has_a_line_for_every_segment_of_the_source(tmp_path: Path) -
 
 
 def test_sides_that_are_not_there_or_not_clear_are_named(tmp_path: Path) -> None:
-    path = xml(tmp_path / "set.xml", {"src": ["a"], "ref:A": ["b"], "ref:B": ["c"]})
+    path = write_xml(tmp_path / "set.xml", {"src": ["a"], "ref:A": ["b"], "ref:B": ["c"]})
     for side, said in (
         ("ref:C", "the side “ref:C” of a test set, but it holds “src”, “ref:A”, “ref:B”"),
         ("hyp", "“hyp”"),
@@ -237,5 +216,49 @@ def test_sides_that_are_not_there_or_not_clear_are_named(tmp_path: Path) -> None
     path.write_text("<html><p>words</p></html>")
     with pytest.raises(TextError, match="no document with text"):
         list(read_lines(TextSource(path, "src")))
-    one = xml(tmp_path / "one.xml", {"src": ["a"], "ref": ["b"]})
+    one = write_xml(tmp_path / "one.xml", {"src": ["a"], "ref": ["b"]})
     assert list(read_lines(TextSource(one, "ref"))) == ["b"]
+
+
+def test_each_line_has_its_document_and_number(tmp_path: Path) -> None:
+    path = write_xml(
+        tmp_path / "set.xml",
+        {"src": ["suite"], "ref": ["x"]},
+        {"ref": ["A1", "A2"], "src": ["a", "b"]},
+        {"src": ["c"], "ref": [""]},
+        suites=1,
+    )
+    numbers = [("1", "1"), ("1", "2"), ("2", "1")]
+    assert segment_numbers(TextSource(path, "ref")) == numbers
+    assert len(list(read_lines(TextSource(path, "ref")))) == len(numbers)
+    path.write_text(path.read_text(encoding="utf-8").replace('id="2"', 'id="1"'), encoding="utf-8")
+    assert segment_numbers(TextSource(path, "ref")) is None
+    sgm = tmp_path / "set.sgm"
+    sgm.write_text(as_sgm([["a", "b"], ["c"]]), encoding="utf-8")
+    expected = [("0-bbc", "1"), ("0-bbc", "2"), ("1-bbc", "1")]
+    assert segment_numbers(TextSource(sgm)) == expected
+    sgm.write_text(as_sgm([["a"], ["b"]]).replace("docid=", "doc="), encoding="utf-8")
+    assert segment_numbers(TextSource(sgm)) is None
+    assert segment_numbers(TextSource(tmp_path / "plain.txt")) is None
+
+
+def test_documents_and_sides_inside_others_are_refused(tmp_path: Path) -> None:
+    path = write_xml(tmp_path / "set.xml", {"src": ["a"], "ref": ["b"]})
+    content = path.read_text(encoding="utf-8")
+    for tag in ("doc", "src", "ref"):
+        opened = re.search(f"<{tag}[^>]*>", content)[0]
+        path.write_text(
+            content.replace(opened, opened + "\n" + opened, 1).replace(
+                f"</{tag}>", f"</{tag}></{tag}>", 1
+            ),
+            encoding="utf-8",
+        )
+        with pytest.raises(TextError, match=f"must close each <{tag}> before the next begins, but"):
+            list(read_lines(TextSource(path, "src")))
+
+
+def test_a_segment_of_no_side_is_passed_over(tmp_path: Path) -> None:
+    path = write_xml(tmp_path / "set.xml", {"src": ["a"], "ref": ["b"]})
+    content = path.read_text(encoding="utf-8")
+    path.write_text(content.replace("</doc>", '<seg id="9">x</seg></doc>'), encoding="utf-8")
+    assert list(read_rows(path, ["src", "ref"])) == [("a", "b")]

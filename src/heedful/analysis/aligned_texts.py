@@ -1,0 +1,109 @@
+"""
+Texts that belong to the lines of another one: references, other systems, sources.
+
+Line n belongs to line n. The lines of WMT's test sets have numbers, so two such files are aligned
+by these, whatever the order of their documents. A test set in XML may lack references of some
+segments; these are None, and a line without any reference is not scored.
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from heedful.errors import TextError
+from heedful.evaluation.line_metrics import References
+from heedful.text.corpus import read_lines
+from heedful.text.file_formats import TextSource, segment_numbers
+
+_Item = TypeVar("_Item")
+
+
+class AlignedTexts:
+    """
+    A text whose lines others must have too.
+
+    `role`: what it is, for messages.
+
+    Raises `TextError` if it is empty or cannot be read.
+    """
+
+    def __init__(self, text: TextSource, role: str) -> None:
+        self.text, self.role = text, role
+        self.lines = _read(text)
+        self._numbers = segment_numbers(text) or []
+
+    def read(self, text: TextSource, role: str) -> list[str]:
+        """Read a text in the order of this one; `TextError` if it has not the same lines."""
+        in_order = self._in_order(text, role)
+        lines = [line for line in in_order if line is not None]
+        if len(lines) < len(in_order):
+            raise _lacks(text, self.text, self._numbers[in_order.index(None)])
+        return lines
+
+    def read_reference(self, text: TextSource) -> list[str | None]:
+        """Read a reference in the order of this text; `TextError` if it has no words at all."""
+        lines = self._in_order(text, "reference")
+        if text.ending == ".xml":
+            lines = [line or None for line in lines]
+        if not any(line and line.strip() for line in lines):
+            raise TextError(
+                f"A reference must hold text, but all {len(lines):,} lines of {text} are "
+                "empty; name the file with the right translations."
+            )
+        return lines
+
+    def _in_order(self, text: TextSource, role: str) -> list[str | None]:
+        """Read a text in the order of this one; None for a segment that it lacks."""
+        lines = _read(text)
+        is_other = text.path.resolve() != self.text.path.resolve()
+        numbers = segment_numbers(text) if self._numbers and is_other else None
+        if numbers is not None:
+            by_number = dict(zip(numbers, lines, strict=True))
+            known = set(self._numbers)
+            for number in numbers:
+                if number not in known:
+                    raise _lacks(self.text, text, number)
+            return [by_number.get(number) for number in self._numbers]
+        if len(lines) != len(self.lines):
+            raise TextError(
+                f"{self.role} and {role} must have as many lines as each other, but "
+                f"{self.text} has {len(self.lines):,} and {text} has {len(lines):,}."
+            )
+        return [*lines]
+
+
+def scored_lines(references: References) -> list[int]:
+    """List the lines that have a reference."""
+    return [
+        number
+        for number, line in enumerate(zip(*references, strict=True))
+        if any(reference is not None for reference in line)
+    ]
+
+
+def select(items: Sequence[_Item], numbers: Sequence[int]) -> list[_Item]:
+    """Select some of the lines of a text."""
+    return [items[number] for number in numbers]
+
+
+def unscored_note(scored: int, lines: int) -> str:
+    """Say how many lines are not scored; empty if all are."""
+    if lines == scored:
+        return ""
+    return f"{lines - scored:,} of {lines:,} segments have no reference and are not scored"
+
+
+def _read(text: TextSource) -> list[str]:
+    """Read all lines of a text that must not be empty."""
+    lines = list(read_lines(text))
+    if not lines:
+        raise TextError(f"{text} must hold one sentence a line, but is empty.")
+    return lines
+
+
+def _lacks(text: TextSource, other: TextSource, number: tuple[str, str]) -> TextError:
+    """Build the error for a segment that one of two test sets has alone."""
+    document, segment = number
+    return TextError(
+        f"{text} must have every segment of {other}, but lacks segment “{segment}” of the document "
+        f"“{document}”; name files of the same test set."
+    )
