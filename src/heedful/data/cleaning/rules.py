@@ -6,6 +6,7 @@ belongs to one reading of the text, from its first line on.
 """
 
 import hashlib
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -161,12 +162,14 @@ def normalise_line(line: str) -> str:
     """
     Normalise a line so that small differences do not count.
 
-    For finding test sentences in training text, where case does not matter.
+    For finding test sentences in training text, where case and the way in which letters with
+    accents are composed do not matter: Unicode's canonical caseless matching (D145).
 
     >>> normalise_line("  Resumption of  the SESSION")
     'resumption of the session'
     """
-    return " ".join(line.casefold().split())
+    folded = unicodedata.normalize("NFD", line).casefold()
+    return unicodedata.normalize("NFC", " ".join(folded.split()))
 
 
 def read_excluded(files: Sequence[TextSource | Path]) -> frozenset[str]:

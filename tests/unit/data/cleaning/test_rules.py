@@ -1,4 +1,5 @@
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
@@ -78,6 +79,27 @@ def test_lines_without_letters_pass():
 )
 def test_small_differences_do_not_count(line, expected):
     assert normalise_line(line) == expected
+
+
+FORMS = ("NFC", "NFD")
+
+
+@given(st.text(st.characters(codec="utf-8")), st.sampled_from(FORMS), st.sampled_from(FORMS))
+def test_composed_and_decomposed_letters_are_the_same(text, first, second):
+    assert normalise_line(normalize(first, text)) == normalise_line(normalize(second, text))
+    assert normalise_line(normalise_line(text)) == normalise_line(text)
+
+
+@pytest.mark.parametrize(
+    "line", ["La ÉLÈVE naïve ", "Việt Nam", "학생이 잔다", "ΐ ᾳ ᾼ", "이가", "Åse ạ́"]
+)
+def test_a_test_sentence_is_found_in_any_form(tmp_path: Path, line: str):
+    for form in FORMS:
+        (tmp_path / "test").write_text(normalize(form, line), "utf-8")
+        judge = TextFilter(TextRules(excluded=read_excluded([tmp_path / "test"])))
+        lines = [normalize(other, text) for other in FORMS for text in (line, f" {line.lower()}")]
+        assert judge.reasons(lines, ["x"] * 4) == ["overlap"] * 4
+        assert judge.reasons(["x"], [f"{line} y"]) == [None]
 
 
 def test_excluded_lines_are_read_from_every_file(tmp_path: Path):
