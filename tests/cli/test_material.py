@@ -99,6 +99,9 @@ def test_one_model_learns_several_directions_and_goes_where_it_is_told(
     assert told.returncode == 0, told.stderr
     assert told.stdout == tagged.stdout != back.stdout
     assert told.stdout.splitlines()[1] == "0.000000\t"
+    spaced = heedful_cli("translate", whole, "--target-language", "fr", stdin=" \tthe  dog \n  \n")
+    words = told.stdout.splitlines()[0].split("\t")[1]
+    assert spaced.stdout == f" \t{words} \n  \n"
     unknown = heedful_cli("translate", whole, "--target-language", "xx", stdin="the dog\n")
     assert unknown.returncode == 2
     assert "must be a language of this model's tags (>>en<<, >>fr<<), but is xx" in unknown.stderr

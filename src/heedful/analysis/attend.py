@@ -30,6 +30,7 @@ from heedful.search.rules import DecodingRule, Renormalization
 from heedful.search.scoring import best_candidates
 from heedful.search.settings import SearchSettings
 from heedful.search.trace import Trace
+from heedful.text.blanks import read_target
 from heedful.translation.parser import Parser
 from heedful.translation.translator import Translator
 from heedful.visualise.record import ExplorerRecord, ModelRecord, Node, Step
@@ -116,6 +117,7 @@ def attend(
     _check_line(sentence, "the sentence")
     if translator.run.config.parsing.linearisation is not None:
         sentence = Parser(translator).source_line(sentence)
+    (sentence,) = translator.run.read_sources([sentence])
     source = _ids(translator, sentence, "the sentence")
     unknown = input_warning([sentence], [source], translator.tokenizer)
     if warn is not None and unknown:
@@ -179,8 +181,11 @@ def _check_line(text: str, label: str) -> None:
 def _ids(translator: Translator, text: str, label: str, side: str = "source") -> list[int]:
     """Tokenize one sentence; refuse an empty one, several lines, and too long ones."""
     _check_line(text, label)
-    encode = translator.tokenizer.encode_source if side == "source" else None
-    ids = (encode or translator.tokenizer.encode_target)([text])[0]
+    tokenizer = translator.tokenizer
+    if side == "source":
+        (ids,) = tokenizer.encode_source(translator.run.read_sources([text]))
+    else:
+        (ids,) = tokenizer.encode_target([read_target(text)])
     limit = min(LONGEST, translator.run.config.search.max_source_length)
     if len(ids) > limit:
         why = (

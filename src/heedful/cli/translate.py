@@ -225,7 +225,7 @@ def translate(
     )
     lines = decode_lines(standard_input(), "stdin") if text is None else read_lines(text)
     if target_language:
-        lines = (f">>{target_language}<< {line}" if line.strip() else line for line in lines)
+        lines = (_tagged(line, f">>{target_language}<<") for line in lines)
 
     from heedful.engines import open_engine
     from heedful.translation.translate import OutputFormat, translate_lines
@@ -257,6 +257,15 @@ def translate(
             align_by=align_by,
             replace_unknown=known,
         )
+
+
+def _tagged(line: str, tag: str) -> str:
+    """Put a language tag before the words of a line; its blanks stay outside."""
+    from heedful.text.blanks import outer_blanks
+
+    before, _ = outer_blanks(line)
+    words = line[len(before) :]
+    return f"{before}{tag} {words}" if words else line
 
 
 def _sampling(wanted: bool, details: dict[str, Any]) -> "Sampling | None":

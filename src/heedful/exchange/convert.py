@@ -185,6 +185,7 @@ def _fitting(run: Run, sentences: Sequence[str]) -> list[str]:
     made = not sentences
     if made:
         sentences = sample_sentences(run.tokenizer)
+    sentences = run.read_sources(sentences)  # so that the other side reads the same
     rows = run.tokenizer.encode_source(sentences)
     found = [text for text, row in zip(sentences, rows, strict=True) if len(row) <= most]
     if not found:

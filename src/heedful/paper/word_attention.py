@@ -101,7 +101,8 @@ def word_attention(translator: Translator, sentence: str) -> WordAttention:
             f"none (`{setting}` is {encoder}); name a run with a Transformer's encoder."
         )
     tokenizer, limit = translator.tokenizer, translator.run.config.search.max_source_length
-    ids = tokenizer.encode_source([sentence])[0]
+    (sentence,) = translator.run.read_sources([sentence])
+    (ids,) = tokenizer.encode_source([sentence])
     if not ids or len(ids) > limit:
         raise TextError(
             f"the sentence must have 1 to {limit:,} subwords (search.max_source_length), but has "

@@ -38,6 +38,7 @@ from heedful.search.well_formed import (
     WellFormedTrees,
     fewest_symbols,
 )
+from heedful.text.blanks import read_source
 from heedful.tokenization.special_symbols import SPECIAL_IDS
 from heedful.tokenization.tokenizer import END, PAD, START, Tokenizer
 from heedful.trees.linearise import SymbolLabels, word_number
@@ -117,6 +118,12 @@ class Run:
     def allowed(self) -> AllowedTokens:
         """The ids that its searches may generate."""
         return AllowedTokens(self.tokenizer.target_size, (PAD, START, *self.check_forbidden_ids()))
+
+    def read_sources(self, lines: Sequence[str]) -> list[str]:
+        """Read source lines as the model does; a parser's come from `Parser.source_line`."""
+        # thin spaces may be part of a parser's words
+        is_parser = self.config.parsing.linearisation is not None
+        return list(lines) if is_parser else list(map(read_source, lines))
 
     def rules(
         self, lines: Sequence[str], limits: Sequence[int], device: torch.device

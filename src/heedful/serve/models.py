@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from heedful.engines import open_engine
 from heedful.errors import SettingError
 from heedful.search.options import SearchOptions
+from heedful.text.blanks import read_source
 from heedful.translation.engine import TranslationEngine
 
 
@@ -127,7 +128,8 @@ class ServedModel:
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """Count the subwords of sentences, in any thread."""
-        return [len(ids) for ids in self.translator.tokenizer.encode_source(texts)]
+        lines = list(map(read_source, texts))
+        return [len(ids) for ids in self.translator.tokenizer.encode_source(lines)]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from heedful.runs.run import Run
 from heedful.search.greedy import greedy_search
 from heedful.search.scoring import pair_log_probabilities
 from heedful.search.settings import SearchSettings
+from heedful.text.blanks import read_target
 from heedful.text.corpus import Corpus, expand
 from heedful.text.lines import without_controls
 from heedful.training.log import perplexity
@@ -105,8 +106,10 @@ def validator(
     run.check_forbidden_ids()  # before the first step, not at the first validation
     config, tokenizer = run.config, run.tokenizer
     most = config.data.max_length
-    source_ids = [ids[:most] for ids in tokenizer.encode_source(sources)]
-    target_ids = [ids[:most] for ids in tokenizer.encode_target(references)]
+    lines = run.read_sources(sources)
+    source_ids = [ids[:most] for ids in tokenizer.encode_source(lines)]
+    targets = list(map(read_target, references))
+    target_ids = [ids[:most] for ids in tokenizer.encode_target(targets)]
 
     score = _scorer(config, references)
     samples = min(config.train.validation_samples, len(references))
@@ -114,7 +117,7 @@ def validator(
 
     def validate() -> Validation:
         loss = mean_loss(model, collator, source_ids, target_ids)
-        translations = _translate(model, run, collator, sources, source_ids)
+        translations = _translate(model, run, collator, lines, source_ids)
         found: Validation = {
             "valid_loss": loss,
             "valid_perplexity": perplexity(loss),

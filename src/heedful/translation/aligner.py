@@ -22,6 +22,7 @@ from heedful.data.length_batches import by_length
 from heedful.errors import SettingError, TextError
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.runs.run import Run
+from heedful.text.blanks import read_target
 from heedful.text.lines import without_controls
 from heedful.tokenization.special_symbols import UNKNOWN_TEXT
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
@@ -133,6 +134,7 @@ class Aligner:
         self, sources: Sequence[str], targets: Sequence[str]
     ) -> tuple[list[list[int]], list[list[int]]]:
         """Tokenize given pairs; `TextError` if a side is too long, because none is cut."""
+        sources, targets = self._read(sources, targets)
         ids = self.tokenizer.encode_source(sources), self.tokenizer.encode_target(targets)
         limit = self.run.config.search.max_source_length
         for number, sides in enumerate(zip(*ids, strict=True), start=1):
@@ -259,6 +261,7 @@ class Aligner:
         self, sources: Sequence[str], targets: Sequence[str]
     ) -> list[tuple[SegmentedText, SegmentedText]]:
         """Match words with subwords of given pairs."""
+        sources, targets = self._read(sources, targets)
         source_ids, target_ids = self.pair_ids(sources, targets)
         return list(
             zip(
@@ -267,6 +270,10 @@ class Aligner:
                 strict=True,
             )
         )
+
+    def _read(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Reduce the white space of given pairs, as for translating."""
+        return self.run.read_sources(sources), list(map(read_target, targets))
 
     def _source(self, text: str, ids: Ids) -> SegmentedText:
         """Match words with subwords of a source line."""

@@ -6,6 +6,7 @@ from heedful.errors import ArgumentError, TextError
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.options import LineConstraints
 from heedful.search.phrases import Phrases
+from heedful.text.blanks import read_target
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
 
 Lists = Sequence[Sequence[str]]
@@ -42,7 +43,7 @@ def read_constraints(
                 f"{name} must have one entry for each line that is translated, but there are "
                 f"{len(some):,} for {lines:,} lines; an entry without a constraint is empty."
             )
-    beginnings = tokenizer.encode_target([text.strip() for text in target_prefix or [""] * lines])
+    beginnings = tokenizer.encode_target(list(map(read_target, target_prefix or [""] * lines)))
     wanted = [_cut(tokenizer, phrases) for phrases in force_phrases or [()] * lines]
     unwanted = [_cut(tokenizer, phrases) for phrases in avoid_phrases or [()] * lines]
     found = []
@@ -107,5 +108,5 @@ def warn_missing(
 
 def _cut(tokenizer: Tokenizer, phrases: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     """Tokenize phrases; skip empty ones."""
-    ids = tokenizer.encode_target([phrase.strip() for phrase in phrases])
+    ids = tokenizer.encode_target(list(map(read_target, phrases)))
     return tuple(tuple(phrase) for phrase in ids if phrase)

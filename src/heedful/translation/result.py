@@ -17,6 +17,7 @@ from heedful.alignment.links import write_links
 from heedful.arguments import checked
 from heedful.errors import HeedfulError, MissingExtra, SettingError
 from heedful.search.hypothesis import Hypothesis
+from heedful.text.blanks import outer_blanks
 from heedful.text.lines import without_controls
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.visualise.heatmap import AttentionPlot
@@ -231,6 +232,18 @@ def decoded_translation(
         log_probability,
         log_probabilities=log_probabilities,
         replaced_controls=replaced,
+    )
+
+
+def between_blanks(translation: Translation, line: str) -> Translation:
+    """Put the white space around a source line around its translations."""
+    before, after = outer_blanks(line)
+    if not before and not after:
+        return translation
+    return replace(
+        translation,
+        text=f"{before}{translation.text}{after}",
+        alternatives=tuple(between_blanks(other, line) for other in translation.alternatives),
     )
 
 

@@ -15,7 +15,7 @@ def source_ids(
     first_line: int = 1,
     setting: str = "search.max_source_length",
 ) -> list[list[int]]:
-    """Encode source lines, cut where they are too long; a blank line has no ids."""
+    """Encode lines as they are read, cut where they are too long; a blank line has no ids."""
     ids = tokenizer.encode_source([text if text.strip() else "" for text in texts])
     if warn is not None and (warning := input_warning(texts, ids, tokenizer)):
         warn(warning)

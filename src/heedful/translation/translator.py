@@ -30,6 +30,7 @@ from heedful.search.observer import SearchObserver, offset_sentence
 from heedful.search.options import Sampling, SearchOptions
 from heedful.search.search import run_search
 from heedful.search.settings import SearchSettings
+from heedful.text.blanks import read_target
 from heedful.translation.aligner import Aligner
 from heedful.translation.batches import mean_scores, search_batches
 from heedful.translation.constraints import by_line, check_prefixes, read_constraints, warn_missing
@@ -39,6 +40,7 @@ from heedful.translation.result import (
     Translation,
     WordAlignment,
     as_translation,
+    between_blanks,
     check_found,
     with_notes,
 )
@@ -233,24 +235,22 @@ class Translator:
         warn : callable, optional
             Called with a message about truncated lines, missing constraints and unknown subwords.
         observer : callable, optional
-            Called for each non-empty line, by its index in `texts`, after each step of its search
-            (`heedful.search.observer`).
+            Called after each step of the search of a non-empty line, by its index in `texts`.
 
         Returns
         -------
         Translation or list of Translation
-            One for a string; for several texts one per line, in order. An empty line stays empty,
-            whatever the options.
+            One for a string, else one per line, in order. An empty line always stays empty.
 
         Notes
         -----
-        Lines of similar length are searched together, on a processor several batches at a time, if
-        there are more; the order of the result is that of `texts`.
-        Phrases match as the tokenizer cuts them: the same letters in other subwords are another
-        phrase.
+        The model reads single spaces between words; a line's outer white space comes back.
+        Lines of similar length are searched together, on a processor several batches at a time.
+        Phrases match as the tokenizer cuts them: other subwords are another phrase.
         """
         # 1. what is asked for, refused before anything is computed
-        lines, one = read_texts("texts", texts), isinstance(texts, str)
+        originals, one = read_texts("texts", texts), isinstance(texts, str)
+        lines = self.run.read_sources(originals)
         from_keywords = SearchOptions(
             beam=beam,
             length_penalty=length_penalty,
@@ -320,9 +320,8 @@ class Translator:
             )
 
         # 4. ids to text
-        for rows, found in zip(
-            batches, search_batches(search, batches, self.models, observer), strict=True
-        ):
+        searched = search_batches(search, batches, self.models, observer)
+        for rows, found in zip(batches, searched, strict=True):
             for row, hypotheses in zip(rows, found, strict=True):
                 line = first_line + row
                 check_found(hypotheses, line, bool(restricted))
@@ -334,6 +333,7 @@ class Translator:
         if aligns:
             notes = self.aligner.note(lines, ids, written, by, alignments, replace_unknown)
             results = [with_notes(*pair) for pair in zip(results, notes, strict=True)]
+        results = results if is_parser else list(map(between_blanks, results, originals))
         return results[0] if one else results
 
     @overload
@@ -454,9 +454,9 @@ class Translator:
             found = self.translate(source, attention=True).attention
             if found is not None:  # a blank source is not translated and has none yet
                 return found
-        read_texts("target", target or "")
-        target_ids = self.tokenizer.encode_target([target or ""])[0]
-        (ids,) = self._source_ids(read_texts("source", source), None)
+        targets = list(map(read_target, read_texts("target", target or "")))
+        (target_ids,) = self.tokenizer.encode_target(targets)
+        (ids,) = self._source_ids(self.run.read_sources(read_texts("source", source)), None)
         return self.attention_of(ids, target_ids)
 
     @checked

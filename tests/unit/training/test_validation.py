@@ -63,3 +63,14 @@ def test_a_forbidden_id_that_is_none_is_refused_before_training(tmp_path):
     model = run.build()
     with pytest.raises(SettingError, match="must be ids of the target"):
         validator(model, run, run.collator(model), LINES, LINES)
+
+
+def test_held_out_text_is_read_as_text_to_translate_is(tmp_path):
+    run = run_with(tmp_path)
+    model, _ = favourite(run)
+
+    def validated(lines):
+        found = validator(model, run, run.collator(model), lines, lines)()
+        return found["valid_loss"], [sample["translation"] for sample in found["samples"]]
+
+    assert validated([" ab  ba", "ba\t", "\u3000ab"]) == validated(LINES)

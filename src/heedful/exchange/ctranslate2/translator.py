@@ -19,10 +19,11 @@ from heedful.search.length import LengthLimit
 from heedful.search.observer import SearchObserver
 from heedful.search.options import SearchOptions
 from heedful.search.settings import SearchSettings
+from heedful.text.blanks import read_source
 from heedful.tokenization.tokenizer import END, Tokenizer
 from heedful.translation.constraints import check_prefixes, read_constraints
 from heedful.translation.engine import check_engine
-from heedful.translation.result import Translation, decoded_translation
+from heedful.translation.result import Translation, between_blanks, decoded_translation
 from heedful.translation.sources import source_ids
 
 Warn = Callable[[str], None]
@@ -105,6 +106,7 @@ class ExportedTranslator:
                 "observer": observer,
             },
         )
+        lines = list(map(read_source, texts))
         search = self.record.search
         settings = SearchSettings.of(search, options)
         line_constraints = read_constraints(
@@ -123,7 +125,7 @@ class ExportedTranslator:
             else "rows of positions"
         )
         ids = source_ids(
-            self.tokenizer, texts, min(search.max_source_length, longest), warn, first_line, setting
+            self.tokenizer, lines, min(search.max_source_length, longest), warn, first_line, setting
         )
         rows = [row for row, line in enumerate(ids) if line]
         limits = self._limits(settings.limit, [len(ids[row]) for row in rows])
@@ -137,7 +139,7 @@ class ExportedTranslator:
             kept = hypotheses[: settings.n_best]
             each = self._each(source, kept) if probabilities else [()] * len(kept)
             results[row] = self._translation(kept, each)
-        return results
+        return list(map(between_blanks, results, texts))
 
     def _each(
         self, source: Sequence[str], hypotheses: Sequence[EngineHypothesis]

@@ -1,0 +1,46 @@
+"""
+White space in a sentence that a model reads.
+
+Subwords keep every blank, and training text has single spaces nearly everywhere. A blank too many
+is a symbol that the model has hardly seen, and it changes the whole translation. So every door
+through which text comes to a trained model reads it by `read_source`; what it writes is put between
+the blanks that stood around the sentence. White space is what `str.isspace` says: spaces of all
+widths, tabs, line ends.
+"""
+
+import re
+
+_RUN = re.compile(r"\s{2,}")
+
+
+def read_source(text: str) -> str:
+    r"""
+    Reduce the white space of a sentence to single spaces between its words.
+
+    >>> read_source(" a\u00a0big\t\u3000dog ")
+    'a big dog'
+    """
+    return " ".join(text.split())
+
+
+def read_target(text: str) -> str:
+    r"""
+    Reduce runs of white space in a given translation.
+
+    A single no-break space stays, since a model learns to write it: “10\u00a0%”, “Quoi\u202f?”.
+
+    >>> read_target(" Quoi\u202f?  Rien. ")
+    'Quoi\u202f? Rien.'
+    """
+    return _RUN.sub(" ", text.strip())
+
+
+def outer_blanks(text: str) -> tuple[str, str]:
+    """
+    Return the white space before and after a sentence; all of a blank line stands before it.
+
+    >>> outer_blanks("  a dog ")
+    ('  ', ' ')
+    """
+    start = len(text) - len(text.lstrip())
+    return text[:start], text[max(start, len(text.rstrip())) :]
