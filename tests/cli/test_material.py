@@ -99,8 +99,12 @@ def test_one_model_learns_several_directions_and_goes_where_it_is_told(
     assert told.returncode == 0, told.stderr
     assert told.stdout == tagged.stdout != back.stdout
     assert told.stdout.splitlines()[1] == "0.000000\t"
+    spaced = heedful_cli(
+        "translate", whole, "--target-language", "fr", "--scores", stdin=" \tthe  dog \n  \n"
+    )
+    score, words = told.stdout.splitlines()[0].split("\t")
+    assert spaced.stdout == f"{score}\t{words}\n0.000000\t\n"
     spaced = heedful_cli("translate", whole, "--target-language", "fr", stdin=" \tthe  dog \n  \n")
-    words = told.stdout.splitlines()[0].split("\t")[1]
     assert spaced.stdout == f" \t{words} \n  \n"
     unknown = heedful_cli("translate", whole, "--target-language", "xx", stdin="the dog\n")
     assert unknown.returncode == 2

@@ -53,12 +53,13 @@ class OutputFormat:
             yield json_line(entry)
         elif self.n_best > 1:
             for one in (translation, *translation.alternatives):
-                parts = [str(number), one.text, f"{one.score:.6f}"]
+                parts = [str(number), one.text.strip(), f"{one.score:.6f}"]
                 yield " ||| ".join(parts + self._links(one))
         else:
             score = [f"{translation.score:.6f}"] if self.scores else []
-            links = self._links(translation)
-            text = translation.text.replace("\t", " ") if score or links else translation.text
+            links, text = self._links(translation), translation.text
+            if score or links:  # a tab would look like one between fields
+                text = text.strip().replace("\t", " ")
             yield "\t".join([*score, text, *links])
 
     def replaced_controls(self, translation: Translation) -> int:
