@@ -25,6 +25,14 @@ _ONE = {
 }
 
 
+WRITE_SENTENCES = (
+    "write the sentences of each side to a file, one a line, and give its name: "
+    'pathlib.Path("train.en").write_text("".join(f"{line}\\n" for line in sentences))'
+)
+"""What to do with sentences in memory where files are expected."""
+_TEXT_ARGUMENTS = {"train": ("source", "target", "data", "exclude", "valid_source", "valid_target")}
+
+
 def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """Refuse arguments whose types differ from the annotations, in a sentence that names them."""
     find_signature = cache(lambda: inspect.signature(function))
@@ -102,9 +110,10 @@ def _check(owner: str, name: str, value: object, annotation: Any) -> None:
     if Path in get_args(annotation) and "\0" in str(value):
         raise ArgumentError(f"`{name}` of {owner} must be a path, but {shorten(value)} has a NUL.")
     if not _fits(value, annotation):
+        advice = f"; {WRITE_SENTENCES}" if name in _TEXT_ARGUMENTS.get(owner, ()) else ""
         raise ArgumentError(
             f"`{name}` of {owner} must be {_words(annotation)}, but "
-            f"{_what_came(value, annotation)}."
+            f"{_what_came(value, annotation)}{advice}."
         )
 
 
@@ -149,7 +158,7 @@ def _what_came(value: object, annotation: Any) -> str:
         for number, entry in enumerate(value):
             if not any(_fits(entry, kind) for kind in entries):
                 return f"its entry {number} is {shorten(entry)}"
-    return f"{shorten(value)} came"
+    return f"{' '.join(shorten(value).split())} came"
 
 
 def _words(annotation: Any) -> str:

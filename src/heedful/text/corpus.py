@@ -6,12 +6,20 @@ in `heedful.text.file_formats`.
 """
 
 import glob
+import os
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
+from heedful.arguments import WRITE_SENTENCES
 from heedful.errors import TextError
 from heedful.text.file_formats import TextSource, read_rows, restricted, same_file, split_name
+
+_SHOWN = 60
+# A name with an ending, and perhaps a part; what else has blanks or the marks of a sentence is one.
+_FILE_NAME = re.compile(r"\.[\w-]{1,12}(:[\w:+-]+)?$")
+_SENTENCE = re.compile(r"\s|[.!?…。！？]$|[^\x00-\x7f]")
 
 
 def expand(patterns: Sequence[str | Path]) -> list[TextSource]:
@@ -25,10 +33,13 @@ def expand(patterns: Sequence[str | Path]) -> list[TextSource]:
     once.
 
     Raises `TextError` if nothing was given, a file is missing or is no regular file, a pattern
-    matches none, or a part is named where the format has none, or missing where it has some.
+    matches none, a name says that a file is no text, or a part is named where the format has none,
+    or missing where it has some.
     """
     if not patterns:
         raise TextError("At least one text file must be given, and none was.")
+    for pattern in map(str, patterns):
+        _refuse_sentence(pattern)
     named = [split_name(str(pattern)) for pattern in patterns]
     return [TextSource(path, part) for file, part in named for path in _expand_one(file)]
 
@@ -67,7 +78,7 @@ def language_of(file: TextSource | Path) -> str:
 
 
 class Corpus:
-    """Source and target text, aligned by line."""
+    """Source and target text, aligned by line; `TextError` if both are the same text."""
 
     def __init__(
         self, source: Sequence[TextSource | Path], target: Sequence[TextSource | Path]
@@ -78,6 +89,8 @@ class Corpus:
             pairs = list(zip(self.source, self.target, strict=True))
             self.source = tuple(restricted(one, other) for one, other in pairs)
             self.target = tuple(restricted(other, one) for one, other in pairs)
+            for source_text, target_text in pairs:
+                _refuse_same(source_text, target_text)
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """
@@ -101,6 +114,37 @@ class Corpus:
                 f"The text must hold at least one line, but {_names(self.source)} and "
                 f"{_names(self.target)} are empty; give files with sentences."
             )
+
+
+def _refuse_sentence(name: str) -> None:
+    """Refuse a sentence where the name of a file is expected."""
+    if _FILE_NAME.search(name) or not _SENTENCE.search(name):
+        return
+    if os.path.exists(name) or (glob.has_magic(name) and glob.glob(name)):
+        return
+    shown = " ".join(name.split())
+    raise TextError(
+        "Text is given by the names of its files, but "
+        f"“{shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}” is none; correct the name, "
+        f"or {WRITE_SENTENCES}."
+    )
+
+
+def _refuse_same(source: TextSource, target: TextSource) -> None:
+    """Refuse one text as both sides of a pair, under one name or two."""
+    if source.part.lower() != target.part.lower():
+        return
+    try:
+        same = os.path.samefile(source.path, target.path)
+    except OSError:  # what is not there is told on reading
+        return
+    if same:
+        alike = f"{source} and {target} are the same file"
+        raise TextError(
+            "Source and target must be two texts, but "
+            f"{f'{source} came for both' if str(source) == str(target) else alike}; name the "
+            "translation of the source, or, to train on a copy on purpose, a copy of the file."
+        )
 
 
 def _expand_one(pattern: str) -> list[Path]:

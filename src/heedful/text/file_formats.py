@@ -3,7 +3,8 @@ Text sources: supported formats, and names for the parts of a file.
 
 ::
 
-    train.en           every line; so is every file whose ending is not among these
+    train.en           every line; so is every file whose ending is not among these, but
+                       tables and documents (.csv, .json, .docx, …) are refused
     pairs.tsv:2        column 2, counted from 1; tabs part columns, and nothing is quoted
     memory.tmx:en      the English of a translation memory
     memory.tmx:en+de   the same, but only of the units that have German too
@@ -22,8 +23,14 @@ from pathlib import Path
 from heedful.errors import TextError
 from heedful.text import tmx, wmt
 from heedful.text.lines import decode_lines, open_text, without_compression
+from heedful.text.no_text import ENDINGS, refuse_other_files
 
-_NAME_AND_PART = re.compile(r"(.+?\.(?:tsv|tmx|xml|sgml?)(?:\.gz|\.xz)?):(.*)", re.I | re.S)
+# Tables too, so that what is said of “pairs.csv:en” is said of the file.
+_NAME_AND_PART = re.compile(
+    r"(.+?\.(?:tsv|tmx|xml|sgml?|" + "|".join(ending[1:] for ending in ENDINGS) + ")"
+    r"(?:\.gz|\.xz)?):(.*)",
+    re.IGNORECASE | re.DOTALL,
+)
 # For each format that has parts: how one is written, what it is, and an example.
 _PARTS = {
     ".tsv": (r"[1-9][0-9]{0,5}", "a column, counted from 1", "1"),
@@ -48,6 +55,7 @@ class TextSource:  # numpydoc ignore=PR02
     """A language tag that is put before every line, such as “>>de<<”; it is not in the file."""
 
     def __post_init__(self) -> None:
+        refuse_other_files(self.path, self.part)
         pattern, what, example = _PARTS.get(self.ending, ("", "nothing", ""))
         if re.fullmatch(pattern, self.part):
             return

@@ -8,7 +8,12 @@ from heedful.preparation.corpora_file import read_corpora
 
 @pytest.fixture
 def folder(tmp_path):
-    for name, lines in {"a.en": "one\ntwo\n", "a.de": "eins\nzwei\n", "b.en": "dog\n"}.items():
+    for name, lines in {
+        "a.en": "one\ntwo\n",
+        "a.de": "eins\nzwei\n",
+        "b.en": "dog\n",
+        "b.de": "dog\n",
+    }.items():
         (tmp_path / name).write_text(lines)
     return tmp_path
 
@@ -29,7 +34,7 @@ def test_corpora_have_names_files_weights_and_tags(folder):
 
         [b-back]
         source = "b.e*"
-        target = "b.en"
+        target = "b.de"
         weight = 0.5
         tag = "xx"
         """,
@@ -43,7 +48,7 @@ def test_the_weight_is_optional_for_all_or_none(folder):
     one = '[a]\nsource = "a.en"\ntarget = "a.de"\n'
     assert described(folder, one)[0].weight is None
     with pytest.raises(HeedfulError, match="a weight or none, but gives one only to b"):
-        described(folder, one + '[b]\nsource = "b.en"\ntarget = "b.en"\nweight = 1\n')
+        described(folder, one + '[b]\nsource = "b.en"\ntarget = "b.de"\nweight = 1\n')
 
 
 @pytest.mark.parametrize(

@@ -89,12 +89,13 @@ def test_a_file_without_a_tree_is_refused(tmp_path):
 def test_a_parser_is_not_trained_from_text(tmp_path):
     from heedful.training.setup import TrainingSetup
 
-    (tmp_path / "a").write_text("a\n")
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("a\n")
     with pytest.raises(SettingError, match="use `heedful parse train`"):
         TrainingSetup.resolve(
             "tiny",
             source=tmp_path / "a",
-            target=tmp_path / "a",
+            target=tmp_path / "b",
             settings={
                 "parsing.linearisation": "t2t",
                 "data.shared_vocabulary": False,

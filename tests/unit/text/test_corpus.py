@@ -262,3 +262,46 @@ def test_real_text_keeps_every_byte(corpora: Path) -> None:
     with gzip.open(path) as file:
         content = file.read()
     assert "".join(f"{line}\n" for line in read_lines(path)).encode() == content
+
+
+def test_one_text_cannot_be_both_sides(tmp_path: Path) -> None:
+    file, other = written(tmp_path / "a.en", b"a\n"), written(tmp_path / "a.de", b"a\n")
+    linked, hard = tmp_path / "link.de", tmp_path / "hard.de"
+    linked.symlink_to(file)
+    hard.hardlink_to(file)
+    for target in (file, linked, hard, tmp_path / "." / "a.en"):
+        with pytest.raises(TextError, match="must be two texts"):
+            Corpus([other, file], [file, target])
+    columns = written(tmp_path / "pairs.tsv", b"a\tb\n")
+    both = expand([f"{columns}:1", f"{columns}:2"])
+    with pytest.raises(TextError, match=f"two texts, but {columns}:2 came for both"):
+        Corpus(both[1:], both[1:])
+    assert list(Corpus(both[:1], both[1:]).pairs()) == [("a", "b")]
+    # both directions in one model, and a copy made on purpose
+    assert len(list(Corpus([file, other], [other, file]).pairs())) == 2
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["I have never seen it."],
+        ["Hi", "Who is there?"],
+        ["A line\nand one more"],
+        ["私は学生です"],
+        ["x" * 300 + "!"],
+        ["[She] walks *fast*"],
+    ],
+)
+def test_a_sentence_is_no_file_and_is_answered_with_how_to_write_one(sentences: list[str]) -> None:
+    with pytest.raises(TextError) as caught:
+        expand(sentences)
+    assert "Text is given by the names of its files, but “" in str(caught.value)
+    assert 'pathlib.Path("train.en").write_text(' in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_name_with_blanks_is_still_a_name(tmp_path: Path) -> None:
+    file = written(tmp_path / "my own text!", b"a\n")
+    assert expand([str(file)]) == expand([str(tmp_path / "my own *")]) == [TextSource(file)]
+    with pytest.raises(TextError, match="must exist, but there is none"):
+        expand([str(tmp_path / "no such.en.gz")])

@@ -1,0 +1,73 @@
+"""
+Files whose names say that they are not lines of text: tables, records and documents.
+
+Read as lines they would train a model on headers, quotes and brackets without a word. Each is
+refused with a command that makes text of it.
+"""
+
+import shlex
+from pathlib import Path
+
+from heedful.errors import TextError
+from heedful.text.lines import without_compression
+
+# What takes one column of the standard input apart; its name is the argument.
+_SCRIPTS = {
+    ".csv": "import csv, sys; "
+    "[print(*row[sys.argv[1]].split()) for row in csv.DictReader(sys.stdin)]",
+    ".json": "import json, sys; [print(*row[sys.argv[1]].split()) for row in json.load(sys.stdin)]",
+    ".jsonl": "import json, sys; "
+    "[print(*json.loads(line)[sys.argv[1]].split()) for line in sys.stdin]",
+}
+# What pandas reads a table with.
+_READERS = {
+    ".parquet": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+    ".xlsx": "excel",
+    ".xls": "excel",
+    ".ods": "excel",
+}
+_DOCUMENTS = (".docx", ".odt", ".rtf", ".pdf", ".html", ".htm", ".epub")
+_SAME = {".ndjson": ".jsonl"}
+
+ENDINGS = (*_SCRIPTS, *_SAME, *_READERS, *_DOCUMENTS)
+"""Endings of files that are no lines of text, without those of compression."""
+
+
+def refuse_other_files(path: Path, part: str = "") -> None:
+    """Raise `TextError` for a name that promises something other than lines; `part`: a column."""
+    plain = without_compression(path)
+    ending = plain.suffix.lower()
+    if ending not in ENDINGS:
+        return
+    kind, advice = "a document", "save it as plain text and split that into sentences"
+    if ending not in _DOCUMENTS:
+        kind, what = ("data", "field") if "json" in ending else ("a table", "column")
+        name = part if part and not part.isdecimal() else what.upper()
+        command = _command(path, plain, _SAME.get(ending, ending), name)
+        advice = f"write each {what} to a file of its own ({command})"
+    if kind == "a table":
+        advice += ", or save columns with tabs between and no quotes, read as pairs.tsv:1"
+    raise TextError(
+        f"{path} must hold one sentence a line, but its name says that it is {kind} ({ending}); "
+        f"{advice}. If it does hold one sentence a line, rename it."
+    )
+
+
+def _command(path: Path, plain: Path, ending: str, column: str) -> str:
+    """Write a command that makes text of one column."""
+    unpack = {".gz": "gzip", ".xz": "xz"}.get(path.suffix)
+    file, name = shlex.quote(str(path)), shlex.quote(column)
+    output = shlex.quote(f"{plain.with_suffix('')}.{column}")
+    if ending in _SCRIPTS:
+        program = f"python -c '{_SCRIPTS[ending]}' {name}"
+        command = f"{unpack} -dc {file} | {program}" if unpack else f"{program} < {file}"
+    else:
+        script = (
+            "import pandas, sys; [print(*str(text).split()) "
+            f"for text in pandas.read_{_READERS[ending]}(sys.argv[1])[sys.argv[2]]]"
+        )
+        command = f"python -c '{script}' {shlex.quote(str(plain))} {name}"
+        command = f"{unpack} -dk {file} && {command}" if unpack else command
+    return f"{command} > {output}"

@@ -1,0 +1,82 @@
+"""Files that are no lines of text are refused with a command that makes text of them."""
+
+import gzip
+import json
+import lzma
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from heedful.errors import TextError
+from heedful.text.corpus import expand
+from heedful.text.no_text import ENDINGS, refuse_other_files
+
+ROWS = [("Two dogs,\nhe said.", "Zwei Hunde, sagte er."), ('A "cat"', "Eine  „Katze“")]
+EXPECTED = "Zwei Hunde, sagte er.\nEine „Katze“\n"
+
+
+def refusal(name: object) -> str:
+    with pytest.raises(TextError) as caught:
+        expand([str(name)])
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def write_table(path: Path) -> None:
+    """Write the rows as a CSV table, as lines of JSON, or as a list in JSON; packed if named so."""
+    plain = path.with_suffix("") if path.suffix in (".gz", ".xz") else path
+    rows = [{"en": source, "de": target} for source, target in ROWS]
+    if plain.suffix == ".csv":
+        quoted = [[f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row] for row in ROWS]
+        text = "".join(f"{','.join(row)}\n" for row in [["en", "de"], *quoted])
+    elif plain.suffix == ".json":
+        text = json.dumps(rows)
+    else:
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
+    openers = {".gz": gzip.open, ".xz": lzma.open}
+    with openers.get(path.suffix, open)(path, "wb") as file:
+        file.write(text.encode())
+
+
+@pytest.mark.parametrize("packing", ["", ".gz", ".xz"])
+@pytest.mark.parametrize("ending", [".csv", ".json", ".jsonl", ".NDJSON"])
+def test_the_command_of_the_message_makes_text(tmp_path: Path, ending: str, packing: str) -> None:
+    path = tmp_path / f"a table{ending}{packing}"
+    write_table(path)
+    message = refusal(f"{path}:de")
+    assert f"{path} must hold one sentence a line, but its name says that it is" in message
+    (command,) = re.findall(r"to a file of its own \((.*)\)[.,] ?", message)
+    command = command.partition("), or save")[0].replace("python ", f"{sys.executable} ")
+    done = subprocess.run(
+        ["bash", "-c", command],
+        check=True,
+        cwd=tmp_path,
+        env={"PYTHONUTF8": "1", "PATH": "/usr/bin:/bin"},
+    )
+    assert done.returncode == 0
+    assert (tmp_path / "a table.de").read_text(encoding="utf-8") == EXPECTED
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_every_such_name_is_refused_and_others_are_not(tmp_path: Path, ending: str) -> None:
+    for name in (f"x{ending}", f"x{ending.upper()}.gz"):
+        (tmp_path / name).touch()
+        assert "one sentence a line" in refusal(tmp_path / name)
+    for name in (f"x{ending}.en", f"x{ending.replace('.', '_')}", "train.en.gz"):
+        refuse_other_files(Path(name))
+
+
+def test_what_cannot_be_read_by_lines_has_another_way_out(tmp_path: Path) -> None:
+    for name, parts in {
+        "s.xlsx": ("pandas.read_excel", "s.xlsx COLUMN > ", "read as pairs.tsv:1"),
+        "s.parquet": ("pandas.read_parquet",),
+        "s.ods.gz": ("gzip -dk ", "pandas.read_excel"),
+        "s.docx": ("save it as plain text",),
+        "s.json": ("FIELD < ",),
+    }.items():
+        (tmp_path / name).touch()
+        message = refusal(tmp_path / name)
+        assert all(part in message for part in parts), message
