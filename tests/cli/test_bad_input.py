@@ -570,34 +570,3 @@ def test_eight_bits_without_compiled_functions_are_warned_of_once(heedful_cli, t
     assert ("CC must be a command" if "CC" in wrong else "no home folder") in reason
     shown = heedful_cli("-c", program, "info").stdout
     assert f"compiled: nothing, so --precision fp32 and int8 are slower: {reason}\n" in shown
-
-
-def test_one_file_for_both_sides_is_refused_at_every_door(heedful_cli, text, trained, tmp_path):
-    named, linked = text / "train.en", tmp_path / "train.fr"
-    linked.symlink_to(named)
-    both = ("--source", named, "--target", linked)
-    told = ("must be two texts", f"{named} and {linked} are the same file", "a copy of the file")
-    out = ("--out", tmp_path / "out")
-    refused(heedful_cli("train", "tiny", *both, *out), *told)
-    refused(heedful_cli("data", "prepare", "tiny", *both, *out), *told)
-    refused(heedful_cli("score", trained, *both), *told)
-    good = ("--source", named, "--target", text / "train.fr")
-    held_out = ("--valid-source", named, "--valid-target", linked)
-    refused(heedful_cli("train", "tiny", *good, *held_out, *out), *told)
-    assert not (tmp_path / "out").exists()
-
-
-def test_tables_and_documents_are_no_text_at_every_door(heedful_cli, text, trained, tmp_path):
-    table, target = tmp_path / "pairs.csv", text / "train.fr"
-    table.write_text('en,fr\n"a dog",un chien\n')
-    told = ("pairs.csv must hold one sentence a line", "its name says that it is a table (.csv)")
-    both, out = ("--source", table, "--target", target), ("--out", tmp_path / "out")
-    refused(heedful_cli("train", "tiny", *both, "--dry-run"), *told)
-    refused(
-        heedful_cli("train", "tiny", "--source", f"{table}:en", "--target", target, *out), *told
-    )
-    refused(heedful_cli("data", "prepare", "tiny", *both, *out), *told)
-    refused(heedful_cli("score", trained, *both), *told)
-    refused(heedful_cli("translate", trained, "--input", table), *told)
-    refused(heedful_cli("evaluate", "--hypothesis", table, "--reference", target), *told)
-    assert not (tmp_path / "out").exists()

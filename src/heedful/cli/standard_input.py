@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from heedful.errors import TextError
+from heedful.text.lines import LONGEST_LINE
 
 STDIN = Path("-")
 """How stdin is named where a file is expected."""
@@ -27,11 +28,17 @@ def standard_input() -> Iterator[bytes]:
 
 
 def _lines() -> Iterator[bytes]:
-    """Split what comes from standard input into lines."""
-    rest = b""
+    """Split what comes from standard input into lines; one beyond the bound ends there."""
+    parts: list[bytes] = []  # of a line whose end has not come yet
+    size = 0
     while part := os.read(0, 1 << 16):
-        *lines, rest = (rest + part).split(b"\n")
-        for line in lines:
-            yield line + b"\n"
-    if rest:
-        yield rest
+        first, *lines = part.split(b"\n")
+        parts.append(first)
+        size += len(first)
+        if lines or size > LONGEST_LINE:
+            yield b"".join(parts) + b"\n" * bool(lines)
+            *complete, last = lines or [b""]
+            yield from (line + b"\n" for line in complete)
+            parts, size = [last], len(last)
+    if size:
+        yield b"".join(parts)

@@ -3,7 +3,8 @@ Line files: opened, decompressed, decoded, and checked for binary content.
 
 Text is read as a stream, plain or compressed, and split at line feeds only: the other characters
 that `str.splitlines` would break at (U+2028, form feed, a lone carriage return, …) are text. What
-cannot be text (a broken encoding, a NUL) is reported with file, line and byte.
+cannot be text (a broken encoding, a NUL) is reported with file, line and byte. A line has a bound,
+since a compressed file of some hundred kilobytes may hold one that fills the memory.
 
 What a model writes is stricter, because byte tokens can spell any character: a line has no control
 character but the tab, and none of those that end a line for other programs.
@@ -16,12 +17,18 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from io import BufferedIOBase
+from functools import partial
+from io import BufferedReader, RawIOBase
 from pathlib import Path
+from typing import cast
 
 from heedful.errors import TextError
 
+LONGEST_LINE = 1 << 24
+"""Most bytes of a line, its end included."""
+
 _COMPRESSED = (".gz", ".xz")
+_BUFFER = 1 << 17
 _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 _BYTE_ORDER_MARK = "\ufeff"
 # C0 without the tab, DEL and C1, which move a terminal's cursor; the separators of lines and
@@ -31,7 +38,7 @@ _UNEVEN_SPACE = re.compile(r"[ \t\r\n]{2,}|[\t\r\n]")
 
 
 @contextmanager
-def open_text(path: Path) -> Iterator[BufferedIOBase]:
+def open_text(path: Path) -> Iterator[BufferedReader]:
     """
     Open a file, decompressed according to its suffix.
 
@@ -72,11 +79,17 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
     Decode the lines of a binary stream.
 
     A line ends at a line feed and nowhere else. One carriage return before it (Windows line ends)
-    and a byte order mark at the start of the stream are dropped.
+    and a byte order mark at the start of the stream are dropped. No more than `LONGEST_LINE` bytes
+    and one are ever held.
 
-    Raises `TextError` if a line is not UTF-8 or holds a NUL character.
+    Raises `TextError` if a line is too long, is not UTF-8 or holds a NUL character.
     """
-    for number, raw in enumerate(stream, start=1):
+    for number, raw in enumerate(_raw_lines(stream), start=1):
+        if len(raw) > LONGEST_LINE:
+            raise TextError(
+                f"{name} must have lines of at most {LONGEST_LINE:,} bytes, but line {number} is "
+                "longer; a line holds one sentence and ends with a line feed: split it."
+            )
         try:
             line = raw.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -123,10 +136,17 @@ def json_line(content: object) -> str:
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def _open(path: Path) -> BufferedIOBase:
-    """Open a file for reading bytes."""
+def _raw_lines(stream: Iterable[bytes]) -> Iterable[bytes]:
+    """Iterate over lines, of which one that is too long ends just behind the bound."""
+    if isinstance(stream, BufferedReader):
+        return iter(partial(stream.readline, LONGEST_LINE + 1), b"")
+    return stream
+
+
+def _open(path: Path) -> BufferedReader:
+    """Open a file for reading bytes; lines are split in C, compressed or not."""
     if path.suffix == ".gz":
-        return gzip.open(path, "rb")
+        return BufferedReader(cast(RawIOBase, gzip.open(path, "rb")), _BUFFER)
     if path.suffix == ".xz":
-        return lzma.open(path, "rb")
+        return BufferedReader(cast(RawIOBase, lzma.open(path, "rb")), _BUFFER)
     return path.open("rb")

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from heedful.errors import TextError
-from heedful.text.lines import on_one_line
+from heedful.text.lines import LONGEST_LINE, on_one_line
 
 _CHUNK = 1 << 16
 _EXPAT_DECODES = frozenset(("utf-8", "utf-16", "utf-16le", "utf-16be", "iso-8859-1", "us-ascii"))
@@ -52,7 +52,8 @@ def read_events(
     `codes` with their content. An element among `flat` must not contain another of its name.
 
     Raises `TextError` if the file is not XML, is not in the encoding that it declares or in an
-    unknown one, declares or uses entities, or nests an element that must be flat.
+    unknown one, declares or uses entities, nests an element that must be flat, or has a segment or
+    tag longer than `LONGEST_LINE`.
     """
     chunk = stream.read(_CHUNK)
     encoding = _declared_encoding(chunk)
@@ -62,10 +63,20 @@ def read_events(
     handler = _Handler(parser, name, codes, flat)
     _refuse_entities(parser, name)
     decode = _decoder(encoding, parser, name) if decodes_here else bytes
+    total = 0
     while chunk:
-        _feed(parser, decode(chunk), name)
+        content = decode(chunk)
+        _feed(parser, content, name)
         yield from handler.events
         handler.events.clear()
+        total += len(content)
+        # what expat holds back: a tag or a comment that has not ended
+        if max(total - parser.CurrentByteIndex, handler.segment_size) > LONGEST_LINE:
+            raise TextError(
+                f"{name} must have segments, tags and comments of at most {LONGEST_LINE:,} "
+                f"characters, but one that is still open in line {parser.CurrentLineNumber} is "
+                "longer; repair the file."
+            )
         chunk = stream.read(_CHUNK)
     _feed(parser, decode(b""), name, final=True)
 
@@ -89,6 +100,7 @@ class _Handler:
         self._name = name
         self._codes = codes
         self._began = dict.fromkeys(flat, 0)  # line of the open element; 0 if none is open
+        self.segment_size = 0
         self._segment: list[str] | None = None
         self._depth_of_code = 0
 
@@ -100,7 +112,7 @@ class _Handler:
                 self._open(tag)
             self.events.append(Event(tag, attributes, ""))
             if tag == "seg":
-                self._segment = []
+                self._segment, self.segment_size = [], 0
         elif self._depth_of_code or tag in self._codes:
             self._depth_of_code += 1
 
@@ -121,6 +133,7 @@ class _Handler:
         """Handle text of a segment."""
         if self._segment is not None and not self._depth_of_code:
             self._segment.append(piece)
+            self.segment_size += len(piece)
 
     def _open(self, tag: str) -> None:
         """Remember where a flat element begins; refuse it inside another of its name."""

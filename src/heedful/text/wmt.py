@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from io import BufferedIOBase
 
 from heedful.errors import TextError
-from heedful.text.lines import on_one_line
+from heedful.text.lines import LONGEST_LINE, on_one_line
 from heedful.text.markup import read_events
 
 _OUTSIDE = re.compile(r"<!--|<(/?)(seg|doc)(?=[\s/>]|$)", re.IGNORECASE)
@@ -189,14 +189,17 @@ class _Scan:
             if not self._advance():
                 break
             self._line = f"{rest}\n{self._line}"
+            self._bound(len(self._line), "tag", began)
         raise self._open("tag", began)
 
     def segment(self) -> str:
         """Read up to the end of a segment."""
-        began, pieces = self.number, []
+        began, pieces, size = self.number, list[str](), 0
         while True:
             tag = _INSIDE.search(self._line, self._at)
             pieces.append(self._line[self._at : tag.start() if tag else None])
+            size += len(pieces[-1]) + 1
+            self._bound(size, "segment", began)
             if tag is not None:
                 self._at = tag.end()
                 if not tag[1] or tag[2].lower() != "seg":
@@ -220,6 +223,14 @@ class _Scan:
         if line is not None:
             self._line, self._at, self.number = line, 0, self.number + 1
         return line is not None
+
+    def _bound(self, size: int, element: str, line: int) -> None:
+        """Refuse an element that is too long, in characters."""
+        if size > LONGEST_LINE:
+            raise TextError(
+                f"{self.name} must have segments and tags of at most {LONGEST_LINE:,} characters, "
+                f"but a {element} that begins in line {line} is longer; repair the file."
+            )
 
     def _open(self, element: str, line: int) -> TextError:
         """Build the error for something unclosed."""
