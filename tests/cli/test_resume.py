@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import time
 
 import pytest
@@ -155,3 +156,21 @@ def test_a_run_goes_on_in_another_precision_only_if_that_is_asked_for(heedful_cl
     done = heedful_cli(*words, "--allow-inexact-resume")
     assert done.returncode == 0, done.stderr
     assert json.loads((out / "config.json").read_text())["choices"]["precision"] == "bf16"
+
+
+@pytest.mark.parametrize("name", ["source.ids", "target.offsets"])
+def test_training_whose_ids_are_cut_off_ends_with_a_sentence(zygote, text, tmp_path, name):
+    out = tmp_path / "run"
+    settings = ("train.steps=100000", "train.checkpoint_steps=3", "train.precision=fp32")
+    command = train_arguments(text, out, *settings, validate=False)
+    process = zygote.start(*command)
+    assert wait_until((out / "checkpoints" / "step-00000003").is_dir, process)
+    os.truncate(out / "data" / name, 100)
+    output, errors = process.communicate()
+    done = subprocess.CompletedProcess(command, process.returncode, output, errors)
+    refused(done, f"{out / 'data' / name} must keep its", "100 now", "Checkpoints are intact")
+    # the way out of the message
+    shutil.rmtree(out / "data")
+    last = max(int(entry.name[-8:]) for entry in (out / "checkpoints").glob("step-*"))
+    errors = finish(zygote, [*command, "--resume", "--set", f"train.steps={last + 1}"])
+    assert f"continuing from step {last}" in errors

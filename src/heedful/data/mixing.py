@@ -17,6 +17,16 @@ from numpy.typing import NDArray
 
 from heedful.data.encoded.dataset import EncodedPairs
 
+MOST_WEIGHT = 1e100
+"""The largest weight of a corpus, so that no sum of weights is infinite."""
+
+
+def is_weight(value: object) -> bool:
+    """Whether a value from a file can be the weight of a corpus; a truth value is no number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 < value <= MOST_WEIGHT
+
 
 def mixing_shares(
     sizes: Sequence[int], weights: Sequence[float] | None, temperature: float
@@ -115,6 +125,11 @@ class JoinedPairs:  # numpydoc ignore=PR02
     def target_lengths(self) -> NDArray[np.int32]:
         """Subwords of each target sentence, shape (pairs,)."""
         return np.concatenate([part.target_lengths for part in self.parts])
+
+    def require_sizes(self) -> None:
+        """Raise `RunFolderError` if a file has been cut off; call it before a batch is read."""
+        for part in self.parts:
+            part.require_sizes()
 
     def pair(
         self, index: int

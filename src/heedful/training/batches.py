@@ -106,6 +106,7 @@ class TrainingPairs:
 
     def collate(self, rows: Rows) -> Batch:
         """Collate pairs into tensors."""
+        self._pairs.require_sizes()
         sources, targets = zip(*(self._pairs.pair(int(row)) for row in rows), strict=True)
         batch = self._collator.batch([s.tolist() for s in sources], [t.tolist() for t in targets])
         s, t = self._order.source_lengths[rows], self._order.target_lengths[rows]
@@ -117,6 +118,7 @@ class TrainingPairs:
     def describe(self, rows: list[int]) -> list[dict[str, Any]]:
         """Show pairs as subwords, for the report of a batch with a non-finite loss."""
         tokenizer: Tokenizer = self._run.tokenizer
+        self._pairs.require_sizes()
         shown = []
         for row in rows:
             source, target = (side.tolist() for side in self._pairs.pair(row))

@@ -12,6 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from heedful.data.encoded.mapped_file import MappedFile
 from heedful.errors import RunFolderError
 
 BLOCK_BYTES = 64 << 20
@@ -61,32 +62,39 @@ class CheckedValues:
     """
     The values of a mapped file; each block is checked when it is first read.
 
-    Without digests, values are only checked to be below `limit`.
+    `beside`: files that are read along with it, whose sizes are compared too. Without digests,
+    values are only checked to be below `limit`.
     """
 
     def __init__(
         self,
-        path: Path,
-        values: NDArray[Any],
+        file: MappedFile,
         digests: Sequence[str] | None,
         *,
         again: str,
         limit: int | None = None,
+        beside: Sequence[MappedFile] = (),
     ) -> None:
-        self._path, self._values, self._digests = path, values, digests
+        self._files, self._digests = (file, *beside), digests
+        self._path, self._values = file.path, file.values
         self._again, self._limit = again, limit
         self._block_bytes = BLOCK_BYTES
-        count = -(-values.nbytes // self._block_bytes)
+        count = -(-self._values.nbytes // self._block_bytes)
         if digests is not None and len(digests) != count:
             raise RunFolderError(
-                f"{path} must have a digest for each of its {count:,} blocks, but {len(digests):,} "
-                f"are there: one of the two was changed; {again}."
+                f"{file.path} must have a digest for each of its {count:,} blocks, but "
+                f"{len(digests):,} are there: one of the two was changed; {again}."
             )
         self._unread = set(range(count))
 
     def __len__(self) -> int:
         """Count the values."""
         return len(self._values)
+
+    def require_sizes(self) -> None:
+        """Raise `RunFolderError` if a file has been cut off since it was mapped."""
+        for file in self._files:
+            file.require_size()
 
     def read(self, begin: int, end: int) -> NDArray[Any]:
         """Check and return the values from `begin` to before `end`, as a read-only view."""
@@ -103,6 +111,7 @@ class CheckedValues:
 
     def _check(self, block: int) -> None:
         """Compare a block with its digest and its values with the limit."""
+        self.require_sizes()
         per_block = self._block_bytes // self._values.itemsize
         values = self._values[block * per_block : (block + 1) * per_block]
         where = f"{self._path} (bytes {block * self._block_bytes:,} and on, {values.nbytes:,} long)"

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from heedful.data.cleaning.filter import CleaningReport
 from heedful.data.encoded.block_digests import CheckedValues, check_rising
+from heedful.data.encoded.mapped_file import MappedFile
 from heedful.errors import RunFolderError
 from heedful.tokenization.tokenizer import Tokenizer
 
@@ -113,6 +114,11 @@ class EncodedPairs:  # numpydoc ignore=PR02
         self.source_ids.read_all()
         self.target_ids.read_all()
 
+    def require_sizes(self) -> None:
+        """Raise `RunFolderError` if a file has been cut off; call it before a batch is read."""
+        self.source_ids.require_sizes()
+        self.target_ids.require_sizes()
+
     def __len__(self) -> int:
         """Count the pairs."""
         return len(self.source_offsets) - 1
@@ -201,19 +207,18 @@ def _map(
     if dtype not in ID_TYPES:
         raise ValueError(f"ids of type {dtype!r}")
     ids = _map_file(folder / f"{side}.ids", np.dtype(dtype), count)
-    offsets = _map_file(folder / f"{side}.offsets", OFFSET, int(meta["pairs"]) + 1)
+    places = _map_file(folder / f"{side}.offsets", OFFSET, int(meta["pairs"]) + 1)
+    offsets = places.values
     if offsets[0] != 0 or offsets[-1] != count:
         raise RunFolderError(
             f"{folder / side}.offsets must lead through {count:,} ids, but it leads from "
             f"{offsets[0]:,} to {offsets[-1]:,}: it is damaged; {AGAIN}."
         )
     digests = meta[side].get("blocks", _NO_BLOCKS)
-    path = folder / f"{side}.offsets"
-    checked = CheckedValues(path, offsets, digests["offsets"], again=AGAIN).read_all()
-    check_rising(path, checked, AGAIN)
-    return CheckedValues(
-        folder / f"{side}.ids", ids, digests["ids"], again=AGAIN, limit=limit
-    ), checked
+    checked = CheckedValues(places, digests["offsets"], again=AGAIN).read_all()
+    check_rising(places.path, checked, AGAIN)
+    values = CheckedValues(ids, digests["ids"], again=AGAIN, limit=limit, beside=[places])
+    return values, checked
 
 
 def _check_whole(folder: Path, meta: Mapping[str, Any]) -> None:
@@ -229,7 +234,7 @@ def _check_whole(folder: Path, meta: Mapping[str, Any]) -> None:
         )
 
 
-def _map_file(path: Path, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+def _map_file(path: Path, dtype: np.dtype[Any], count: int) -> MappedFile:
     """Map a file and check its size."""
     try:
         size = path.stat().st_size
@@ -238,8 +243,9 @@ def _map_file(path: Path, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
                 f"{path} must have {count * dtype.itemsize:,} bytes, but it has {size:,}: it was "
                 f"cut off or changed; {AGAIN}."
             )
-        # A plain view: slicing a memmap object costs ten times as much.
-        return np.memmap(path, dtype, mode="r", shape=(count,)).view(np.ndarray)
+        if not count:
+            raise ValueError(f"{path.name} is empty")
+        return MappedFile(path, dtype, count, AGAIN)
     except OSError as error:
         raise RunFolderError(
             f"{path} must be a file that can be read, but the system says "

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.encoded.block_digests import BlockDigests, CheckedValues, check_rising
+from heedful.data.encoded.mapped_file import MappedFile
 from heedful.errors import RunFolderError, StorageError
 from heedful.files import sync
 
@@ -63,7 +64,7 @@ def map_flat(
     `digests` are those of the blocks, by the files' names; `again` tells the user how to repair
     damage. Raises `RunFolderError`.
     """
-    arrays = []
+    files = []
     for path, item in ((values, dtype), (offsets, _OFFSET)):
         try:
             count, rest = divmod(path.stat().st_size, item.itemsize)
@@ -71,26 +72,23 @@ def map_flat(
                 raise RunFolderError(
                     f"{path} must hold whole numbers, but it was cut off; {again}."
                 )
-            # An empty file cannot be mapped; a plain view is read ten times as fast as a memmap.
-            mapped = np.memmap(path, item, mode="r", shape=(count,)) if count else np.empty(0, item)
-            arrays.append(mapped.view(np.ndarray))
+            files.append(MappedFile(path, item, count, again))
         except OSError as error:
             raise RunFolderError(
                 f"{path} must be a file that can be read, but the system says "
                 f"“{error.strerror or error}”; {again}."
             ) from error
-    if not len(arrays[1]) or arrays[1][0] != 0 or arrays[1][-1] != len(arrays[0]):
+    text, places = files
+    edges = places.values
+    if not len(edges) or edges[0] != 0 or edges[-1] != len(text.values):
         raise RunFolderError(
-            f"{offsets} must lead through the {len(arrays[0]):,} values of {values.name}, but it "
+            f"{offsets} must lead through the {len(text.values):,} values of {values.name}, but it "
             f"does not: one of them is damaged; {again}."
         )
-    checked, places = (
-        CheckedValues(path, mapped, digests[path.name], again=again)
-        for path, mapped in zip((values, offsets), arrays, strict=True)
-    )
-    found = places.read_all()
-    check_rising(offsets, found, again)
-    return checked, found
+    checked = CheckedValues(text, digests[values.name], again=again, beside=[places])
+    rising = CheckedValues(places, digests[offsets.name], again=again).read_all()
+    check_rising(offsets, rising, again)
+    return checked, rising
 
 
 @contextmanager

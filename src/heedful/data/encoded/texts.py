@@ -76,6 +76,8 @@ class Texts:  # numpydoc ignore=PR02
 
         Numbers past the end are left out, as in a slice.
         """
+        self.source_bytes.require_sizes()
+        self.target_bytes.require_sizes()
         return (
             _lines(self.source_bytes, self.source_offsets[first : last + 1]),
             _lines(self.target_bytes, self.target_offsets[first : last + 1]),

@@ -1,3 +1,4 @@
+import os
 from itertools import pairwise
 from pathlib import Path
 
@@ -30,6 +31,19 @@ def test_rows_are_read_back(files):
     assert places.tolist() == [0, 3, 3, 4, 6]
     whole = found.read_all()
     assert [whole[a:b].tolist() for a, b in pairwise(places)] == ROWS
+
+
+def test_a_file_that_is_cut_off_while_mapped_is_named_before_it_is_read(files):
+    values, offsets, digests = files
+    for path in (values, offsets):
+        content = path.read_bytes()
+        found, _ = map_flat(values, offsets, TYPE, digests, "write it again")
+        found.require_sizes()
+        os.truncate(path, len(content) - 1)
+        for read in (found.require_sizes, found.read_all):
+            with pytest.raises(RunFolderError, match=f"{path} must keep its {len(content)} bytes"):
+                read()
+        path.write_bytes(content)
 
 
 def test_nothing_at_all_is_read_back(tmp_path):
