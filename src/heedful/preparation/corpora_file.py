@@ -15,8 +15,9 @@ The TOML file that describes several training corpora.
     tag = "fr"
 
 File names are relative to the file. `weight` is the share of the corpus in every epoch, in any
-unit; without weights `data.mixing_temperature` and the sizes decide. With a tag every source line
-begins with it, here ``>>fr<<``, which selects the target language of a multilingual model.
+unit, at most 1e100; without weights `data.mixing_temperature` and the sizes decide. With a tag
+every source line begins with it, here ``>>fr<<``, which selects the target language of a
+multilingual model.
 """
 
 import re
@@ -24,8 +25,10 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from reprlib import repr as shorten
 from typing import Any
 
+from heedful.data.mixing import MOST_WEIGHT, is_weight
 from heedful.errors import SettingError
 from heedful.text.corpus import Corpus, expand
 
@@ -85,8 +88,11 @@ def _part(path: Path, name: str, table: object) -> CorpusPart:
             f"{where} may have source, target, weight and tag, but has {', '.join(unknown)}."
         )
     weight, tag = table.get("weight"), table.get("tag", "")
-    if weight is not None and not (_is_number(weight) and weight > 0):
-        raise SettingError(f"{where}: weight must be a number above 0, but is {weight!r}.")
+    if weight is not None and not is_weight(weight):
+        raise SettingError(
+            f"{where}: weight must be a number above 0 and at most {MOST_WEIGHT:g}, but is "
+            f"{shorten(weight)}; only the ratios of the weights count."
+        )
     if not isinstance(tag, str) or not re.fullmatch(r"[\w-]*", tag):
         raise SettingError(
             f"{where}: tag must be a code of letters, digits, - and _, such as fr, but is {tag!r}."
@@ -105,8 +111,3 @@ def _files(path: Path, location: str, table: Mapping[str, Any], side: str) -> It
         raise SettingError(f"{location}: {side} must be a file name or a list of them.")
     for name in names:
         yield str(path.parent / name)
-
-
-def _is_number(value: object) -> bool:
-    """Whether a value is a number; TOML's true is none."""
-    return isinstance(value, int | float) and not isinstance(value, bool)

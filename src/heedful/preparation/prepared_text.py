@@ -20,6 +20,7 @@ from typing import Any
 
 from heedful.config.schema import RunConfig
 from heedful.data.encoded.dataset import EncodedPairs
+from heedful.data.mixing import is_weight
 from heedful.errors import RunFolderError, SettingError
 from heedful.preparation.training_data import Say, Sizes, has_subwords
 from heedful.runs.folder import RunFolder, read_json
@@ -78,7 +79,7 @@ def _is_entry(entry: object) -> bool:
     if not isinstance(entry, dict):
         return False
     if entry.keys() == {"weight"}:
-        return isinstance(entry["weight"], int | float) and entry["weight"] > 0
+        return is_weight(entry["weight"])
     return {"file", "bytes"} <= entry.keys() <= {"file", "bytes", "part", "tag"}
 
 

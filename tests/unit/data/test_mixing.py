@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.data.batching import BatchOrder
-from heedful.data.mixing import Mixture, mixing_shares
+from heedful.data.mixing import MOST_WEIGHT, Mixture, is_weight, mixing_shares
 
 MIXES = st.lists(st.tuples(st.integers(1, 40), st.floats(0.01, 10)), min_size=1, max_size=5).map(
     lambda pairs: tuple(zip(*pairs, strict=True))
@@ -82,3 +82,11 @@ def test_the_batches_of_a_mixture_hold_the_rows_of_the_epoch():
         assert rows == sorted(made.rows(epoch).tolist())
         assert Counter(row >= 30 for row in rows) == {False: 18, True: 17}
     assert order.epoch(1)[0].tolist() == order.epoch(1)[0].tolist()
+
+
+def test_weights_have_a_finite_sum_and_are_numbers():
+    for weight in (1.0, 0.5, 5e-324, MOST_WEIGHT):
+        assert is_weight(weight)
+        assert mixing_shares([1, 1], [weight, weight], 1.0) == [0.5, 0.5]
+    for value in (0, -1, float("inf"), float("nan"), 1e308, 10**400, True, "1", None):
+        assert not is_weight(value)

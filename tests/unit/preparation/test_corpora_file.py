@@ -62,8 +62,15 @@ def test_the_weight_is_optional_for_all_or_none(folder):
         ('[a]\nsource = 3\ntarget = "a.de"', "source must be a file name or a list"),
         ('[a]\nsource = "no.en"\ntarget = "a.de"', "no.en must exist"),
         ('[a]\nsource = "a.en"\ntarget = "a.de"\nwieght = 2', "but has wieght"),
-        ('[a]\nsource = "a.en"\ntarget = "a.de"\nweight = 0', "a number above 0, but is 0"),
-        ('[a]\nsource = "a.en"\ntarget = "a.de"\nweight = true', "a number above 0, but is True"),
+        ('[a]\nsource = "a.en"\ntarget = "a.de"\nweight = 0', "at most 1e\\+100, but is 0"),
+        *(
+            (
+                f'[a]\nsource = "a.en"\ntarget = "a.de"\nweight = {weight}',
+                "at most 1e\\+100, but is",
+            )
+            for weight in ("inf", "-inf", "nan", "-2", "1e308", "1" + "0" * 400)
+        ),
+        ('[a]\nsource = "a.en"\ntarget = "a.de"\nweight = true', "at most 1e\\+100, but is True"),
         ('[a]\nsource = "a.en"\ntarget = "a.de"\ntag = ">>fr<<"', "tag must be a code"),
     ],
 )

@@ -134,6 +134,7 @@ def test_folders_that_hold_something_else_are_refused(text, tmp_path):
         ({"settings": []}, "format 1"),
         ({"corpus": {"source": [{"file": "x"}]}}, "format 1"),
         ({"corpus": {"source": 5}}, "format 1"),
+        ({"corpus": {"a.weight": [{"weight": float("inf")}]}}, "format 1"),
         ({"settings": {"data.max_length": -1}}, r"data\.max_length"),
         ({"settings": {"data.of_later": 1}}, r"data\.of_later"),
     ],
