@@ -49,14 +49,31 @@ static inline float power_of_e(float x) {
     return p * scale;
 }
 
-/* Write a row as bytes and return the absolute value that stands for `levels`. */
+/*
+The bits of an absolute value. They order as the values do, with what is not a number above infinity:
+so a maximum of them keeps it, which one of floats would lose.
+*/
+static inline int32_t magnitude(float x) {
+    int32_t bits;
+    memcpy(&bits, &x, 4);
+    return bits & 0x7fffffff;
+}
+
+static inline float from_magnitude(int32_t bits) {
+    float out;
+    memcpy(&out, &bits, 4);
+    return out;
+}
+
+/*
+Write a row as bytes and return the absolute value that stands for `levels`; NaN if a number of the row
+is, so that all that is computed from it is NaN too.
+*/
 static inline float round_row(const float *x, int width, int levels, uint8_t *bytes) {
-    float largest = 1e-12f;
-#pragma omp simd reduction(max : largest)
-    for (int i = 0; i < width; i++) {
-        float size = fabsf(x[i]);
-        largest = size > largest ? size : largest;
-    }
+    int32_t most = magnitude(1e-12f);
+#pragma omp simd reduction(max : most)
+    for (int i = 0; i < width; i++) most = magnitude(x[i]) > most ? magnitude(x[i]) : most;
+    float largest = from_magnitude(most);
     float by = (float)levels / largest, middle = (float)levels + 1.5f;
     for (int i = 0; i < width; i++) bytes[i] = (uint8_t)(int32_t)(x[i] * by + middle);
     return largest;
@@ -64,9 +81,13 @@ static inline float round_row(const float *x, int width, int levels, uint8_t *by
 
 /* Write max(0, x) as bytes that use all values from zero on. */
 static inline float round_positive_row(const float *x, int width, int levels, uint8_t *bytes) {
-    float largest = 1e-12f;
-#pragma omp simd reduction(max : largest)
-    for (int i = 0; i < width; i++) largest = x[i] > largest ? x[i] : largest;
+    int32_t most = magnitude(1e-12f);
+#pragma omp simd reduction(max : most)
+    for (int i = 0; i < width; i++) {
+        int32_t size = magnitude(x[i] < 0.0f ? 0.0f : x[i]);
+        most = size > most ? size : most;
+    }
+    float largest = from_magnitude(most);
     float by = (float)(2 * levels + 1) / largest;
     for (int i = 0; i < width; i++) {
         float value = x[i] > 0.0f ? x[i] : 0.0f;
@@ -87,7 +108,10 @@ static inline float write_row(const float *x, int width, int kind, int levels, i
     return 1.0f;
 }
 
-/* Normalise a row: mean zero, variance one, then gain and shift. */
+/*
+Normalise a row: mean zero, variance one, then gain and shift. NaN where the variance overflows, as in
+torch: divided by infinity the row would be zeros, which look like numbers.
+*/
 typedef struct {
     const float *gain, *shift;
     float epsilon;
@@ -98,6 +122,6 @@ static inline void norm_row(const Norm *norm, const float *x, int width, float *
     for (int i = 0; i < width; i++) sum += x[i];
     float mean = sum / (float)width;
     for (int i = 0; i < width; i++) squares += (x[i] - mean) * (x[i] - mean);
-    float rate = 1.0f / sqrtf(squares / (float)width + norm->epsilon);
+    float rate = squares < INFINITY ? 1.0f / sqrtf(squares / (float)width + norm->epsilon) : NAN;
     for (int i = 0; i < width; i++) out[i] = (x[i] - mean) * rate * norm->gain[i] + norm->shift[i];
 }

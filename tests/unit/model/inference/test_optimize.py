@@ -53,6 +53,20 @@ def test_a_packed_model_computes_the_same(changes, dtype, native):
 
 
 @pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("size", [3e38, 1e22])
+@pytest.mark.parametrize("kind", ["packed", "int8"])
+def test_what_overflows_stays_no_number_to_the_end(kind, size, norm, native):
+    plain = small(norm=norm, decoder_layers=4)
+    with torch.no_grad():
+        weight = plain.encoder.layers[0].self_attention.out_proj.weight
+        weight.copy_(torch.full_like(weight, size).copysign(weight))
+    packed = optimize_for_inference(copy.deepcopy(plain), kind, native)
+    for model in (plain, packed):
+        assert not outputs(model)[2].isfinite().any()
+
+
+@pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("changes", SETTINGS)
 def test_eight_bits_compute_nearly_the_same(changes, native):
     plain = small(**changes)

@@ -108,6 +108,21 @@ def test_the_largest_numbers_do_not_overflow(products, inner):
             torch.testing.assert_close(found, torch.ones(9, inner) @ weight.t())
 
 
+@pytest.mark.parametrize("number", [float("nan"), -float("nan"), float("inf")])
+@pytest.mark.parametrize("nonnegative", [False, True])
+def test_a_row_that_holds_no_number_gives_none(products, number, nonnegative):
+    if products is None:
+        return
+    generator = torch.Generator().manual_seed(3)
+    weight, x = (torch.randn(rows, 100, generator=generator) for rows in (37, 11))
+    expected = NativeInt8Linear(weight, None, nonnegative, products)(x)
+    x[4, 71] = number
+    found = NativeInt8Linear(weight, None, nonnegative, products)(x)
+    assert not found[4].isfinite().any()
+    others = [row for row in range(11) if row != 4]
+    assert torch.equal(found[others], expected[others])
+
+
 def test_a_row_of_zeros_gives_the_bias(compiled):
     del compiled
     bias = torch.randn(24)
