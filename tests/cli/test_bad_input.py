@@ -10,11 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import safetensors.torch
-import torch
 
-from heedful.runs.checkpoint import save_checkpoint
 from tests.support.commands import refused, train_arguments
+from tests.support.weights import overflow, spoil
 
 
 def pair_files(folder, source, target):
@@ -376,16 +374,46 @@ def test_a_pickle_is_never_opened(heedful_cli, copy):
     assert not (copy / "executed").exists()
 
 
-def test_weights_that_have_diverged_are_said_to_have(heedful_cli, copy):
-    folder = last_model(copy).parent
-    model = safetensors.torch.load_file(last_model(copy))
-    broken = {name: torch.full_like(tensor, float("nan")) for name, tensor in model.items()}
-    shutil.rmtree(folder)
-    save_checkpoint(folder, broken, None, {"reason": "last", "step": 24})
-    for beam in (1, 4):
-        command = ("translate", copy, "--weights", "last", "--beam", beam)
-        done = heedful_cli(*command, stdin="the dog\n")
+@pytest.fixture
+def pair(tmp_path):
+    (tmp_path / "s").write_text("the dog sees a cat\n")
+    (tmp_path / "t").write_text("le chien voit un chat\n")
+    return ("--source", tmp_path / "s", "--target", tmp_path / "t")
+
+
+def test_weights_that_are_no_numbers_are_refused_by_every_command(heedful_cli, text, copy, pair):
+    name = spoil(last_model(copy).parent)
+    parts = ("step-00000024/model.safetensors", f"{name} holds NaN", "diverged", "--weights")
+    last = ("--weights", "last")
+    for command in (
+        ("translate", copy, *last, "--precision", "int8"),
+        ("score", copy, *last, *pair),
+        ("attend", copy, "the dog", *last),
+        ("average", copy),
+        ("serve", copy, *last, "--port", 0),
+        (*train_arguments(text, copy, "train.precision=fp32"), "--resume"),
+        (*train_arguments(text, copy.with_name("more")), "--finetune-from", copy),
+    ):
+        more = ("--finetune-weights", "last") if "--finetune-from" in command else ()
+        done = heedful_cli(*command, *more, stdin="the dog\n")
+        refused(done, *parts)
+        assert done.stdout == ""
+    assert not (copy / "average").exists()
+    assert "parameters" in heedful_cli("info", copy).stdout
+
+
+@pytest.mark.parametrize("native", ["", "0"])
+def test_weights_whose_products_overflow_are_said_to_have_diverged(heedful_cli, copy, pair, native):
+    overflow(last_model(copy).parent)
+    last, env = ("--weights", "last"), {"HEEDFUL_NATIVE": native}
+    for more in (("fp32", "--beam", 1), ("int8",), ("int8", "--sample"), ("bf16", "--n-best", 2)):
+        command = ("translate", copy, *last, "--precision", *more)
+        done = heedful_cli(*command, stdin="the dog\n", env=env)
         refused(done, "for line 1 it gives none", "diverged", code=1)
+        assert done.stdout == ""
+    done = heedful_cli("score", copy, *last, *pair, env=env)
+    refused(done, "the score of “the dog sees a cat” is nan", "diverged", code=1)
+    assert done.stdout == ""
 
 
 def test_pairs_that_are_too_long_to_score_are_refused(heedful_cli, trained, tmp_path):

@@ -20,6 +20,7 @@ from heedful.config.schema import RunConfig
 from heedful.exchange.convert import export_model
 from heedful.exchange.formats import WriteOptions
 from tests.support.serving import PATIENCE, Serving, serving
+from tests.support.weights import spoil
 
 SOURCE = Path(__file__).parents[2] / "src"
 LINES = random_lines(100, 12, 20, seed=4)
@@ -186,11 +187,17 @@ def test_what_cannot_be_reloaded_leaves_the_old_in_place(zygote, folder, tmp_pat
     shutil.copytree(folder / "run", run)
     with serving(zygote, f"en:de={run}") as server:
         before = server.client.post("/translate", json=body(LINES[0])).json()
+        (checkpoint,) = (run / "checkpoints").iterdir()
+        spoil(checkpoint)
+        server.signal(signal.SIGHUP)
+        server.until(lambda: "holds NaN or infinity" in server.log())
+        assert server.client.post("/translate", json=body(LINES[0])).json() == before
         (run / "config.json").unlink()
         server.signal(signal.SIGHUP)
-        server.until(lambda: "nothing was reloaded" in server.log())
+        server.until(lambda: "config.json" in server.log())
+        assert server.log().count("nothing was reloaded") == 2
         assert server.client.post("/translate", json=body(LINES[0])).json() == before
-        assert server.metric("heedful_reloads_total") == 1
+        assert server.metric("heedful_reloads_total") == 2
 
 
 def test_several_models_are_told_apart(zygote, folder, trained):

@@ -32,6 +32,7 @@ from heedful.search.settings import SearchSettings
 from heedful.search.trace import Trace
 from heedful.text.blanks import read_target
 from heedful.translation.parser import Parser
+from heedful.translation.result import diverged
 from heedful.translation.translator import Translator
 from heedful.visualise.record import ExplorerRecord, ModelRecord, Node, Step
 
@@ -239,10 +240,7 @@ def _weights(weights: np.ndarray) -> np.ndarray | None:
     if not len(weights):
         return None
     if not math.isfinite(float(weights.sum())):
-        raise RunFolderError(
-            "the model must give numbers, but its attention is none: these weights have diverged. "
-            "Use earlier ones with --weights, or train again."
-        )
+        raise diverged("its attention is not finite")
     return weights
 
 

@@ -19,7 +19,7 @@ from heedful.exchange.formats import ModelBundle, Reader, ReadOptions, WriteOpti
 from heedful.exchange.parity import Ids, Parity, compare, sample_sentences
 from heedful.families.registry import families
 from heedful.files import replacing
-from heedful.runs.checkpoint import check_weights, load_weights, save_checkpoint
+from heedful.runs.checkpoint import all_finite, check_weights, load_weights, save_checkpoint
 from heedful.runs.folder import RunFolder
 from heedful.runs.foreign_models import recognise
 from heedful.runs.run import MachineSettings, Run, write_config
@@ -115,6 +115,11 @@ def import_model(
             f"{known.advice}."
         )
     model = reader.read(origin, options or ReadOptions())
+    if wrong := next((n for n, tensor in model.weights.items() if not all_finite(tensor)), None):
+        raise ExchangeError(
+            f"the weights of {origin} must be finite numbers, but those that become {wrong} hold "
+            "NaN or infinity: the model has diverged or the file is damaged. Import another one."
+        )
     theirs = reader.reference(origin, model)
     with replacing(goal) as beside:
         run = _write_run(beside, kind, model)

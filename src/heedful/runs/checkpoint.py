@@ -7,6 +7,7 @@ bit or a file from elsewhere is noticed before any of it is used.
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,10 +57,14 @@ class Checkpoint:
 
 
 class _Stored(Tensors):
-    """Lazily read tensors of a file, by name."""
+    """
+    Lazily read tensors of a file, by name.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    `finite`: whether NaN and infinity are refused where a tensor is read.
+    """
+
+    def __init__(self, path: Path, finite: bool = False) -> None:
+        self._path, self._finite = path, finite
         # Read, not mapped: tensors in use must not change with the file.
         self._file = safe_open(path, framework="pt", backend="pread")
         self._names = frozenset(self._file.keys())
@@ -71,6 +76,12 @@ class _Stored(Tensors):
             tensor: Tensor = self._file.get_tensor(name)
         except (SafetensorError, OSError) as error:
             raise RunFolderError(_damaged(self._path, f"{name} cannot be read: {error}")) from error
+        if self._finite and not all_finite(tensor):
+            raise RunFolderError(
+                f"{self._path} must hold finite numbers, but {name} holds NaN or infinity: these "
+                f"weights have diverged. Delete the folder {self._path.parent} to go on without "
+                "it, or name other weights with --weights."
+            )
         return tensor
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -118,7 +129,7 @@ def load_checkpoint(
     """
     state = read_state(folder, signature)
     checksums = state["sha256"]
-    model = _open_tensors(folder / MODEL, checksums.get(MODEL))
+    model = _open_tensors(folder / MODEL, checksums.get(MODEL), finite=True)
     if not with_training:
         return Checkpoint(model, {}, state)
     if _size(folder / TRAINING) > _MOST_TIMES * _size(folder / MODEL) + _ALWAYS:
@@ -157,9 +168,10 @@ def load_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
     """
     Load weights into a model, after every name and shape is checked.
 
-    `model`: changed in place, only if all fits.
+    `model`: changed in place.
 
-    Raises `RunFolderError` naming all missing, extra and misshapen tensors together.
+    Raises `RunFolderError` naming all missing, extra and misshapen tensors together, or the first
+    one from a checkpoint that is not finite.
     """
     check_weights(model, tensors, origin)
     for name, weight in named_weights(model).items():
@@ -202,6 +214,11 @@ def check_alike(models: Sequence[Tensors], places: Sequence[Path]) -> None:
                 f"differ in {', '.join(other[:5])}{', …' if len(other) > 5 else ''}; delete the "
                 "one that is of another run."
             )
+
+
+def all_finite(tensor: Tensor) -> bool:
+    """Decide whether a tensor holds neither NaN nor infinity, in one pass without a copy."""
+    return all(map(math.isfinite, map(float, tensor.aminmax())))
 
 
 def stored_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
@@ -254,19 +271,17 @@ def _write_tensors(path: Path, tensors: Tensors) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _open_tensors(path: Path, checksum: str | None) -> Tensors:
+def _open_tensors(path: Path, checksum: str | None, finite: bool = False) -> Tensors:
     """Open a safetensors file and verify its checksum."""
     try:
         check_header(path)
         with path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != checksum:
                 raise RunFolderError(_damaged(path, "its SHA-256 is not the one in state.json"))
-        stored = _Stored(path)
+        stored = _Stored(path, finite)
         _check_numbers(stored)
         if wrong := _impossible_average(stored):
-            raise RunFolderError(
-                _damaged(path, f"{wrong} holds numbers that are not finite, or negative")
-            )
+            raise RunFolderError(_damaged(path, f"{wrong} holds negative numbers"))
         return stored
     except FileNotFoundError as error:
         raise RunFolderError(_damaged(path, "the file is missing")) from error
@@ -306,13 +321,9 @@ def _check_numbers(stored: _Stored) -> None:
 
 
 def _impossible_average(stored: _Stored) -> str | None:
-    """Find a running average that is not finite, or negative: 8 bits would hide it."""
-    for name in filter(is_running_average, stored):
-        average = stored[name]
-        lowest = float("-inf") if name.endswith("mean") else 0.0
-        if not (average.isfinite() & (average >= lowest)).all():
-            return name
-    return None
+    """Find a variance or load that is negative: 8 bits would hide it."""
+    averages = filter(is_running_average, stored)
+    return next((n for n in averages if not n.endswith("mean") and (stored[n] < 0).any()), None)
 
 
 def _size(path: Path) -> int:

@@ -107,10 +107,11 @@ class RunFiles:
 
 
 def require_usable(folder: RunFolder) -> None:
-    """Raise `TrainingFailed` unless the run and its last weights can be read."""
+    """Raise `TrainingFailed` unless the run and each of its last weights can be read."""
     try:
         run = Run.open(folder.path)
-        run.load_checkpoint(run.checkpoint_folder("last"))
+        for _ in run.load_checkpoint(run.checkpoint_folder("last")).model.values():
+            pass  # reading a tensor checks that it is finite
     except RunFolderError as error:
         raise TrainingFailed(
             f"a training must end with a run that translates, but {folder.path} cannot: {error}"

@@ -26,7 +26,7 @@ from heedful.text.blanks import read_target
 from heedful.text.lines import without_controls
 from heedful.tokenization.special_symbols import UNKNOWN_TEXT
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
-from heedful.translation.result import TranslationNote, WordAlignment
+from heedful.translation.result import TranslationNote, WordAlignment, diverged
 
 Ids = Sequence[int]
 
@@ -162,6 +162,8 @@ class Aligner:
             weights = torch.stack([self._cross(model, *some) for model in self.models]).mean(0)
             for place, row in enumerate(rows):
                 real = weights[place, :, :, : len(targets[row]) + 1, : len(sources[row])]
+                if not real.isfinite().all():
+                    raise diverged("its attention is not finite")
                 yield row, real.float().cpu().numpy()
 
     @torch.inference_mode()

@@ -1,5 +1,6 @@
 """Batches of sentences, searched beside each other, and pairs scored by every member."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
@@ -13,6 +14,7 @@ from heedful.search.ensemble import Ensemble
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.observer import SearchObserver
 from heedful.search.scoring import pair_log_probabilities
+from heedful.translation.result import diverged
 
 
 def search_batches(
@@ -45,11 +47,20 @@ def mean_scores(
     sources: Sequence[list[int]],
     targets: Sequence[list[int]],
 ) -> list[list[float]]:
-    """Score pairs by every member and average the probabilities of each token."""
+    """
+    Score pairs by every member and average the probabilities of each token.
+
+    Raises `HeedfulError` if a score is not finite.
+    """
     scored = [pair_log_probabilities(one, run.collator(one), sources, targets) for one in members]
-    if not isinstance(model, Ensemble):
-        return scored[0]
-    return [
-        model.mean(torch.tensor(each, device=model.device).T).tolist()  # (target,)
-        for each in zip(*scored, strict=True)
-    ]
+    means = scored[0]
+    if isinstance(model, Ensemble):
+        means = [
+            model.mean(torch.tensor(each, device=model.device).T).tolist()  # (target,)
+            for each in zip(*scored, strict=True)
+        ]
+    for source, log_probabilities in zip(sources, means, strict=True):
+        if not math.isfinite(score := sum(log_probabilities)):
+            text = run.tokenizer.decode_source(source)
+            raise diverged(f"the score of “{text[:60]}” is {score}")
+    return means

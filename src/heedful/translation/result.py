@@ -190,10 +190,15 @@ def check_found(hypotheses: Sequence[Hypothesis], line: int, restricted: bool) -
             "--weights, or train again."
         )
     if not math.isfinite(score):
-        raise HeedfulError(
-            f"the model must give numbers, but for line {line} it gives none: these weights have "
-            "diverged. Use earlier ones with --weights, or train again."
-        )
+        raise diverged(f"for line {line} it gives none")
+
+
+def diverged(symptom: str) -> HeedfulError:
+    """Build the error for a model whose results are not finite."""
+    return HeedfulError(
+        f"the model must give finite numbers, but {symptom}: these weights have diverged. Use "
+        "earlier ones with --weights, or train again."
+    )
 
 
 def as_translation(

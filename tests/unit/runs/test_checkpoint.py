@@ -164,14 +164,29 @@ def test_deep_json_does_not_break_the_reader(tmp_path):
         read_json(tmp_path / "x.json")
 
 
-@pytest.mark.parametrize(("part", "number"), [("mean", float("nan")), ("var", -0.5)])
-def test_running_averages_that_training_cannot_leave_are_refused(part, number, tmp_path):
-    name = f"norm.running_{part}"
-    save_checkpoint(tmp_path / "c", {name: torch.tensor([1.0, number])}, None, {})
-    with pytest.raises(RunFolderError, match=f"{name} holds numbers that are not finite"):
+def test_running_averages_that_training_cannot_leave_are_refused(tmp_path):
+    save_checkpoint(tmp_path / "c", {"norm.running_var": torch.tensor([1.0, -0.5])}, None, {})
+    with pytest.raises(RunFolderError, match=r"norm\.running_var holds negative numbers"):
         load_checkpoint(tmp_path / "c")
     save_checkpoint(tmp_path / "c", {"norm.running_mean": torch.tensor([-1.0])}, None, {})
     load_checkpoint(tmp_path / "c")
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_weights_that_are_not_finite_are_refused_by_loading_and_averaging(number, dtype, tmp_path):
+    folder, sizes = RunFolder(tmp_path), {"weight": (3, 4), "bias": (3,)}
+    for step in (1, 2, 3):
+        weights = {name: tensor.to(dtype) for name, tensor in tensors(step, **sizes).items()}
+        weights["weight"][2, 3] = number if step == 2 else 3e38
+        save_checkpoint(folder.checkpoint(step), weights, None, {"reason": "regular"})
+    message = r"step-00000002/model.safetensors must hold finite numbers, but weight holds NaN or"
+    with pytest.raises(RunFolderError, match=message):
+        load_weights(nn.Linear(4, 3), load_checkpoint(folder.checkpoint(2)).model, tmp_path)
+    with pytest.raises(RunFolderError, match=message):
+        average_checkpoints(folder, 3, SIGNATURE)
+    assert not folder.average.exists()
+    load_weights(nn.Linear(4, 3), load_checkpoint(folder.checkpoint(3)).model, tmp_path)
 
 
 def test_weights_that_do_not_fit_are_all_named_together(tmp_path):

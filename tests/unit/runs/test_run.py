@@ -19,6 +19,7 @@ from heedful.training.finetune import find_pretrained
 from heedful.training.run_folder import RunFiles, require_usable
 from heedful.training.setup import check_continues
 from heedful.translation.translator import Translator
+from tests.support.weights import spoil
 
 WORDS = 50
 
@@ -73,6 +74,30 @@ def test_every_door_refuses_weights_with_another_model(folder: Path, door: str) 
     with_another_activation(folder)
     with pytest.raises(RunFolderError, match=r"model\.activation was 'relu' and is now 'gelu'"):
         DOORS[door](folder)
+
+
+@pytest.mark.parametrize("weights", ["average", "last"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+def test_weights_that_have_diverged_are_loaded_in_no_precision(
+    folder: Path, weights: str, precision: str
+) -> None:
+    name = spoil(Run.open(folder).checkpoint_folder(weights))
+    with pytest.raises(RunFolderError, match=f"{name} holds NaN or infinity: these weights have"):
+        Translator.load(folder, weights=weights, precision=precision, device="cpu")
+
+
+def test_a_training_that_ends_with_weights_that_have_diverged_has_failed(folder: Path) -> None:
+    spoil(Run.open(folder).checkpoint_folder("last"), float("inf"))
+    with pytest.raises(TrainingFailed, match="holds NaN or infinity"):
+        require_usable(RunFolder(folder))
+
+
+@pytest.mark.parametrize("kind", ["onnx", "ctranslate2"])
+def test_weights_that_have_diverged_are_not_exported(folder: Path, kind: str) -> None:
+    spoil(folder / "average")
+    with pytest.raises(RunFolderError, match="holds NaN or infinity"):
+        export_model(folder, kind, folder / "exported")
+    assert not (folder / "exported").exists()
 
 
 def test_an_average_says_whose_it_is(folder: Path) -> None:
