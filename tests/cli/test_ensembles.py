@@ -1,6 +1,7 @@
 """Three families over one tokenizer as one translator: command line, Python and server."""
 
 import math
+import shutil
 
 import pytest
 
@@ -128,6 +129,28 @@ def test_alignments_need_equal_attention_and_are_refused_before_the_first_line(h
     same = ("translate", runs["recurrent"], runs["recurrent"], "--alignments", "--max-length", 5)
     done = heedful_cli(*same, stdin="the dog\n")
     assert done.returncode == 0, done.stderr
+
+
+def test_weights_of_the_other_direction_are_refused(heedful_cli, text, runs, tmp_path):
+    reverse, mixed = tmp_path / "reverse", tmp_path / "mixed"
+    command = train_arguments(text, reverse, *FEW, "train.steps=1", validate=False)
+    command[3], command[5] = command[5], command[3]  # --source and --target
+    done = heedful_cli(*command, "--tokenizer", runs["transformer"])
+    assert done.returncode == 0, done.stderr
+    told = f"translates en to fr and {reverse} fr to en"
+    pair = runs["transformer"], reverse
+    refused(heedful_cli("translate", *pair, stdin="a\n"), "the same direction", told)
+    refused(heedful_cli("serve", "+".join(map(str, pair)), "--port", 0), told)
+    shutil.copytree(runs["transformer"], mixed)
+    shutil.rmtree(mixed / "checkpoints")
+    shutil.copytree(reverse / "checkpoints", mixed / "checkpoints")
+    texts = ("--source", text / "valid.en", "--target", text / "valid.fr")
+    last = ("--weights", "last")
+    for words in (("translate", *last), ("average",), ("score", *last, *texts)):
+        done = heedful_cli(*words, mixed)
+        refused(done, "which is fr to en", f"{mixed / 'config.json'} says en to fr")
+        assert done.stdout == ""
+    assert not (mixed / "average").exists()
 
 
 def test_other_subwords_are_refused(zygote, heedful_cli, text, runs, tmp_path):

@@ -74,7 +74,7 @@ ELSEWHERE = {
         preparation.tokenizer preparation.training_data training.batches
     """,
     "a part of translate: tests/unit/translation/test_translate.py and tests/cli": """
-        translation.constraints translation.ensemble
+        translation.constraints
     """,
     "what build_model returns, and what its blocks call: tests/unit/model": """
         model.cpu.lookup model.inputs

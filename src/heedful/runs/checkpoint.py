@@ -21,6 +21,7 @@ from heedful.data.tensor_shapes import check_header
 from heedful.errors import RunFolderError
 from heedful.files import remove_folder, replacing, write_synced
 from heedful.model.norm import is_running_average, named_weights
+from heedful.runs.language_pair import LanguagePair
 from heedful.runs.folder import RunFolder, read_json
 
 MODEL, TRAINING, STATE = "model.safetensors", "training.safetensors", "state.json"
@@ -339,7 +340,7 @@ def _state_checksum(state: Mapping[str, Any]) -> str:
 
 
 def _check_signature(folder: Path, state: Mapping[str, Any], signature: Signature) -> None:
-    """Refuse weights that were written with other subwords or for another model."""
+    """Refuse weights that were written with other subwords, or for another model or direction."""
     run = folder.parent.parent if folder.parent.name == "checkpoints" else folder.parent
     # Weights from before there were signatures, and imported ones, lack what is not compared.
     if state.get("tokenizer") not in (None, signature["tokenizer"]):
@@ -349,11 +350,19 @@ def _check_signature(folder: Path, state: Mapping[str, Any], signature: Signatur
             "from the run that these weights are of, or the whole run folder."
         )
     settings = state.get("settings")
+    if not isinstance(settings, dict):
+        return
+    trained, configured = LanguagePair.of(settings), LanguagePair.of(signature["settings"])
+    if trained.contradicts(configured):
+        raise RunFolderError(
+            f"the weights in {folder} must be used for the direction that they were trained for, "
+            f"which is {trained}, but {run / 'config.json'} says {configured}; copy the "
+            "whole run folder that these weights are of."
+        )
     other = [
         f"{key} was {settings[key]!r} and is now {value!r}"
         for key, value in signature["settings"].items()
-        if isinstance(settings, dict)
-        and key.startswith("model.")
+        if key.startswith("model.")
         and key not in _ONLY_IN_TRAINING
         and settings.get(key, value) != value
     ]

@@ -26,6 +26,7 @@ from heedful.model.inference.optimize import can_round_to_bf16, optimize_for_inf
 from heedful.model.inference.quantized import can_prepack
 from heedful.model.next_word import NextWord
 from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, stored_shapes
+from heedful.runs.language_pair import LanguagePair
 from heedful.runs.folder import RunFolder, read_json, write_json
 from heedful.runs.size_check import check_sizes
 from heedful.search.rules import AllowedTokens, DecodingRule
@@ -107,6 +108,11 @@ class Run:
         multiple = self.config.data.vocabulary_multiple
         sizes = (self.tokenizer.source_size, self.tokenizer.target_size)
         return padded_vocabulary(sizes[0], multiple), padded_vocabulary(sizes[1], multiple)
+
+    @property
+    def direction(self) -> LanguagePair:
+        """Source and target language, as its settings name them."""
+        return LanguagePair(self.config.data.source_language, self.config.data.target_language)
 
     @property
     def signature(self) -> dict[str, Any]:

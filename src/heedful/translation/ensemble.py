@@ -7,7 +7,7 @@ from heedful.runs.run import Run
 
 
 def check_members(runs: Sequence[Run]) -> None:
-    """Check that the members of an ensemble share their tokens, and read words alike."""
+    """Check that the members of an ensemble share tokens and direction, and read words alike."""
     if not runs:
         raise RunFolderError("a translator needs at least one run folder, but none was named.")
     first, *others = runs
@@ -27,4 +27,11 @@ def check_members(runs: Sequence[Run]) -> None:
                 f"runs that translate together must have the same subwords on both sides and end "
                 f"their sources alike, but {first.folder.path} and {other.folder.path} differ in "
                 f"their {what}; train them on the same prepared text, or translate with one alone."
+            )
+        # with language tags the input chooses the direction, and the settings name only the first
+        if not first.tokenizer.tags and first.direction.contradicts(other.direction):
+            raise RunFolderError(
+                "runs that translate together must have the same direction, but "
+                f"{first.folder.path} translates {first.direction} and {other.folder.path} "
+                f"{other.direction}; leave one of them out."
             )

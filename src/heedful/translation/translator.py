@@ -96,9 +96,9 @@ class Translator:
         Parameters
         ----------
         path : str, Path or sequence of them
-            The folder of a run. Several runs form an ensemble and must share their tokenizer: token
-            probabilities are averaged, and languages, search settings and attention are those of
-            the first.
+            The folder of a run. Several form an ensemble and must share tokenizer and direction:
+            token probabilities are averaged, and languages, search settings and attention are those
+            of the first.
         weights : str, default 'default'
             ``average``, ``best``, ``last`` or ``step-N``; by default the average if there is one,
             else the best, else the last.

@@ -49,6 +49,12 @@ def with_another_activation(folder: Path) -> None:
     (folder / "config.json").write_text(json.dumps(config))
 
 
+def with_languages(folder: Path, source: str, target: str) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    config["settings"]["data"] |= {"source_language": source, "target_language": target}
+    (folder / "config.json").write_text(json.dumps(config))
+
+
 DOORS = {
     "translate, score, attend, serve": lambda folder: Translator.load(folder, device="cpu"),
     "of the average": lambda folder: Translator.load(folder, weights="average", device="cpu"),
@@ -74,6 +80,21 @@ def test_every_door_refuses_weights_with_another_model(folder: Path, door: str) 
     with_another_activation(folder)
     with pytest.raises(RunFolderError, match=r"model\.activation was 'relu' and is now 'gelu'"):
         DOORS[door](folder)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_refuses_weights_of_another_direction(folder: Path, door: str) -> None:
+    with_languages(folder, "yy", "xx")
+    with pytest.raises(RunFolderError, match=r"which is xx to yy, but .*config.json says yy to xx"):
+        DOORS[door](folder)
+
+
+@pytest.mark.parametrize("languages", [("", ""), ("xx-US", "YY"), ("xx", "")])
+def test_weights_of_what_may_be_the_same_direction_are_used(
+    folder: Path, languages: tuple[str, str]
+) -> None:
+    with_languages(folder, *languages)
+    Translator.load(folder, device="cpu")
 
 
 @pytest.mark.parametrize("weights", ["average", "last"])

@@ -1,0 +1,46 @@
+"""
+The direction of a run: the language that it reads and the one that it writes.
+
+Languages are as a rule the endings of the training files, so they may be no codes at all, or name
+one language in several ways: ``en``, ``en-US`` and ``eng``. Only what certainly differs counts.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+# Usual endings of text files that say nothing about the language.
+_ENDINGS = frozenset(("bpe", "low", "out", "raw", "ref", "src", "tgt", "tok", "trg", "txt"))
+
+
+class LanguagePair(NamedTuple):
+    """Source and target language, as the settings name them."""
+
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.source or '?'} to {self.target or '?'}"
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> "LanguagePair":
+        """Read the direction from flat settings; unknown languages are empty."""
+        names = ("data.source_language", "data.target_language")
+        return cls(*(str(settings.get(name) or "") for name in names))
+
+    def contradicts(self, second: "LanguagePair") -> bool:
+        """Decide whether two directions certainly differ: reversed, or with other languages."""
+        is_reversed = self.source != self.target and self == (second.target, second.source)
+        return is_reversed or any(map(_differ, self, second))
+
+
+def _differ(first: str, second: str) -> bool:
+    """Decide whether two codes of one length, without region and script, differ."""
+    codes = [_code(first), _code(second)]
+    return all(codes) and len(codes[0]) == len(codes[1]) and codes[0] != codes[1]
+
+
+def _code(language: str) -> str:
+    """Take the language of a code such as ``pt-BR`` or ``zho_Hans``; empty if it is no code."""
+    code = language.lower().replace("_", "-").partition("-")[0]
+    is_code = len(code) in (2, 3) and code.isalpha() and code not in _ENDINGS
+    return code if is_code else ""
