@@ -360,6 +360,21 @@ def test_weights_of_another_recipe_are_refused(heedful_cli, copy):
     refused(done, "model.d_model was 64 and is now 32", "model.decoder_layers was 2 and is now 1")
 
 
+@pytest.mark.parametrize(
+    ("table", "name", "value"),
+    [("choices", "precision", "fp8"), ("choices", "ranks", {}), ("corpus", "source", [1])],
+)
+def test_choices_and_files_of_a_run_are_checked(heedful_cli, text, copy, table, name, value):
+    config = json.loads((copy / "config.json").read_text())
+    config[table][name] = value
+    (copy / "config.json").write_text(json.dumps(config))
+    resume = (*train_arguments(text, copy, "train.precision=fp32"), "--resume")
+    for command in (("info", copy), ("translate", copy), ("compare", copy, copy), resume):
+        done = heedful_cli(*command, stdin="the dog\n")
+        refused(done, str(copy / "config.json"), f"`{table}.{name}")
+        assert done.stdout == ""
+
+
 def test_a_pickle_is_never_opened(heedful_cli, copy):
     class Hostile:
         def __reduce__(self):

@@ -11,7 +11,8 @@ from heedful.exchange.convert import export_model, import_model
 from heedful.model.initialise import initialise
 from heedful.runs.checkpoint import save_checkpoint
 from heedful.runs.folder import RunFolder
-from heedful.runs.run import MachineSettings, Run, write_config
+from heedful.runs.machine_settings import ONE_THREAD
+from heedful.runs.run import Run, write_config
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.translation.translator import Translator
 
@@ -54,7 +55,7 @@ def random_run(folder, name="paper-base", kind="bpe", **settings):
     )
     tokenizer.save(folder)
     run = Run(RunFolder(folder), config, tokenizer)
-    write_config(run.folder, config, MachineSettings("cpu", "fp32", 1, 1), {}, {})
+    write_config(run.folder, config, ONE_THREAD, {}, {})
     model = run.build()
     initialise(model, 1)
     torch.manual_seed(1)

@@ -15,7 +15,8 @@ from heedful.machine.memory import peak_memory
 from heedful.preparation.find_training_data import find_text
 from heedful.preparation.tokenizer import make_tokenizer
 from heedful.runs.folder import RunFolder
-from heedful.runs.run import MachineSettings, Run
+from heedful.runs.machine_settings import ONE_THREAD
+from heedful.runs.run import Run
 from heedful.tokenization.tokenizer import END, PAD, START
 from heedful.training.batches import TrainingPairs
 
@@ -60,7 +61,9 @@ def measure_preparing(request: dict[str, Any]) -> dict[str, Any]:
         order = TrainingPairs(
             JoinedPairs((encoded,)),
             Run(RunFolder(folder), config, tokenizer),
-            MachineSettings("cpu", "fp32", threads, train.micro_batch_tokens or train.batch_tokens),
+            ONE_THREAD.model_copy(
+                update={"micro_batch_tokens": train.micro_batch_tokens or train.batch_tokens}
+            ),
             Collator(PAD, START, END, config.model.source_end),
         )
 

@@ -11,7 +11,8 @@ from heedful.model.initialise import initialise
 from heedful.model.norm import named_weights
 from heedful.runs.checkpoint import save_checkpoint
 from heedful.runs.folder import RunFolder
-from heedful.runs.run import MachineSettings, Run, write_config
+from heedful.runs.machine_settings import ONE_THREAD
+from heedful.runs.run import Run, write_config
 from heedful.tokenization.tokenizer import END, Tokenizer
 from heedful.tokenization.vocabulary import Vocabulary
 from heedful.tokenization.vocabulary_model import VocabularyModel
@@ -30,7 +31,7 @@ def make_random_run(folder: Path, config: RunConfig, vocabulary: int) -> Run:
     tokenizer = Tokenizer(model_of_words, source_language="xx", target_language="yy")
     tokenizer.save(folder)
     run = Run(RunFolder(folder), config, tokenizer)
-    write_config(run.folder, config, MachineSettings("cpu", "fp32", 1, 1), {}, {})
+    write_config(run.folder, config, ONE_THREAD, {}, {})
     model = run.build()
     initialise(model, config.train.seed)
     with torch.no_grad():

@@ -22,7 +22,8 @@ from heedful.files import replacing
 from heedful.runs.checkpoint import all_finite, check_weights, load_weights, save_checkpoint
 from heedful.runs.folder import RunFolder
 from heedful.runs.foreign_models import recognise
-from heedful.runs.run import MachineSettings, Run, write_config
+from heedful.runs.machine_settings import ONE_THREAD
+from heedful.runs.run import Run, write_config
 from heedful.search.length import LengthLimit
 from heedful.settings.conditions import written
 from heedful.text.corpus import read_lines
@@ -256,8 +257,7 @@ def _write_run(folder: Path, kind: str, model: ModelBundle) -> Run:
     """Write a run folder with one set of weights."""
     model.tokenizer.save(folder)
     run = Run(RunFolder(folder), model.config, model.tokenizer)
-    machine_settings = MachineSettings("cpu", "fp32", 1, 1)
-    write_config(run.folder, model.config, machine_settings, {}, {})
+    write_config(run.folder, model.config, ONE_THREAD, {}, {})
     with torch.device("meta"):
         check_weights(run.build(), model.weights, Path(kind))
     notes = list(model.notes)

@@ -20,10 +20,10 @@ from typing import Any
 
 from heedful.config.schema import RunConfig
 from heedful.data.encoded.dataset import EncodedPairs
-from heedful.data.mixing import is_weight
 from heedful.errors import RunFolderError, SettingError
 from heedful.preparation.training_data import Say, Sizes, has_subwords
 from heedful.runs.folder import RunFolder, read_json
+from heedful.runs.machine_settings import RecordedParts
 from heedful.tokenization.tokenizer import Tokenizer
 
 RECORD = "prepared.json"
@@ -41,14 +41,11 @@ def read_record(path: Path) -> dict[str, Any]:
     those of any other source are.
     """
     record = read_json(path / RECORD)
-    corpus = record.get("corpus")
     expected = (
         record.get("format") == FORMAT
         and isinstance(record.get("complete"), bool)
         and isinstance(record.get("settings"), dict)
-        and isinstance(corpus, dict)
-        and all(isinstance(files, list) for files in corpus.values())
-        and all(_is_entry(file) for files in corpus.values() for file in files)
+        and _is_corpus(record.get("corpus"))
     )
     if not expected:
         raise RunFolderError(
@@ -74,13 +71,17 @@ def data_settings(config: RunConfig) -> dict[str, Any]:
     return {**data, "train.seed": config.train.seed}
 
 
-def _is_entry(entry: object) -> bool:
-    """Whether an entry describes a file or the weight of a corpus."""
-    if not isinstance(entry, dict):
+def _is_corpus(corpus: Any) -> bool:
+    """Whether every entry of every side describes a file, or the weight of a corpus."""
+    try:
+        sides = RecordedParts.of({"corpus": corpus}).corpus
+    except SettingError:
         return False
-    if entry.keys() == {"weight"}:
-        return is_weight(entry["weight"])
-    return {"file", "bytes"} <= entry.keys() <= {"file", "bytes", "part", "tag"}
+    entries = [entry.model_fields_set for side in sides.values() for entry in side]
+    return all(
+        fields == {"weight"} or {"file", "bytes"} <= fields <= {"file", "bytes", "part", "tag"}
+        for fields in entries
+    )
 
 
 @dataclass(frozen=True)

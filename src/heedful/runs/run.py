@@ -6,7 +6,7 @@ Training creates it, everything else opens it.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from heedful.model.next_word import NextWord
 from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, stored_shapes
 from heedful.runs.language_pair import LanguagePair
 from heedful.runs.folder import RunFolder, read_json, write_json
+from heedful.runs.machine_settings import MachineSettings, RecordedParts
 from heedful.runs.size_check import check_sizes
 from heedful.search.rules import AllowedTokens, DecodingRule
 from heedful.search.well_formed import (
@@ -48,38 +49,6 @@ from heedful.trees.sentence import is_numbered, split_words
 _FORMAT = 1
 # Of the runs that were written before format 1: they have other names of settings and tensors.
 _LAST_READER = "6828181"
-
-
-@dataclass(frozen=True)
-class MachineSettings:
-    """
-    Settings measured or chosen for the machine, once, before the first step.
-
-    `--resume` reads them and never measures again: another choice would change bits.
-    """
-
-    device: str
-    """Where the run trains."""
-    precision: str
-    """'fp32' or 'bf16'."""
-    threads: int
-    """Of the processor."""
-    micro_batch_tokens: int
-    """Tokens a side computed at once."""
-    ranks: int = 1
-    """Processes that train together."""
-    torch: str = ""
-    """Version of torch."""
-    instructions: str = ""
-    """
-    The features that torch's kernels are chosen by: the processor's vector instructions or the GPU.
-    """
-    batches: int = 1
-    """Version of the batching algorithm; 1 for runs that do not say."""
-    loss: str = "plain"
-    """How the softmax of the loss is computed, 'compiled' or 'plain'; plain if a run is silent."""
-    kernels: str = "plain"
-    """The same of attention and dropout in training."""
 
 
 @dataclass(frozen=True)
@@ -344,19 +313,18 @@ def read_settings(folder: RunFolder) -> RunConfig:
 
 def read_machine_settings(folder: RunFolder) -> MachineSettings:
     """Read the machine settings of a run from `config.json`."""
-    try:
-        return MachineSettings(**_read_config(folder)["choices"])
-    except (KeyError, TypeError) as error:
+    choices = RecordedParts.of(_read_config(folder)).choices
+    if choices is None:
         raise RunFolderError(
             f"{folder.config} must hold the choices made when the run began, but does not; it is "
             "damaged."
-        ) from error
+        )
+    return choices
 
 
 def read_corpus(folder: RunFolder) -> dict[str, Any]:
     """Read names and sizes in bytes of the training files of each side from `config.json`."""
-    corpus = _read_config(folder).get("corpus", {})
-    return corpus if isinstance(corpus, dict) else {}
+    return dict(_read_config(folder).get("corpus", {}))
 
 
 def write_config(
@@ -371,7 +339,7 @@ def write_config(
         "format": _FORMAT,
         "heedful": __version__,
         "settings": config.to_dict(),
-        "choices": asdict(machine_settings),
+        "choices": machine_settings.model_dump(),
         "corpus": dict(corpus),
         "machine": dict(machine),
     }
@@ -379,7 +347,7 @@ def write_config(
 
 
 def _read_config(folder: RunFolder) -> dict[str, Any]:
-    """Read `config.json` and check its version."""
+    """Read `config.json`; check its version, and what it holds beside the settings."""
     content = read_json(folder.config)
     if content.get("format") != _FORMAT:
         raise RunFolderError(
@@ -387,4 +355,11 @@ def _read_config(folder: RunFolder) -> dict[str, Any]:
             "was written by another version of heedful or is damaged. CHANGELOG.md says which "
             "versions read which runs."
         )
+    try:
+        RecordedParts.of(content)
+    except SettingError as error:
+        raise RunFolderError(
+            f"{folder.config} must be as heedful wrote it, but it was changed or damaged: {error} "
+            "Restore it, or copy the whole run folder again."
+        ) from error
     return content

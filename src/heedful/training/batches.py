@@ -17,7 +17,8 @@ from heedful.data.encoded.sampled import sampled_epoch
 from heedful.data.micro_batches import PADDING_COST_CPU, MicroBatches, Rows
 from heedful.data.mixing import JoinedPairs, Mixture
 from heedful.model.cpu.attention import SHORT, use_cpu_kernel
-from heedful.runs.run import MachineSettings, Run
+from heedful.runs.machine_settings import MachineSettings
+from heedful.runs.run import Run
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.training.distributed import RankGroup
 

@@ -34,8 +34,8 @@ from heedful.preparation.training_data import Files, Say, Sizes, TrainingData, w
 from heedful.preparation.tree_text import TreeText, held_out_trees
 from heedful.runs.folder import RunFolder
 from heedful.runs.lock import LOCK
+from heedful.runs.machine_settings import MachineSettings
 from heedful.runs.run import (
-    MachineSettings,
     Run,
     flat_settings,
     read_corpus,
@@ -367,16 +367,16 @@ def _detect_settings(config: RunConfig, ranks: RankGroup) -> MachineSettings:
     elif micro is None:
         micro = _CPU_MICRO_BATCH_TOKENS
     return MachineSettings(
-        settings.device if settings.device.startswith("cuda:") else device.type,
-        precision,
-        threads,
-        micro,
-        ranks.world,
-        torch.__version__,
-        instruction_set(device),
-        BATCHES_VERSION,
-        softmax_kind(device),
-        kernels_kind(device),
+        device=settings.device if settings.device.startswith("cuda:") else device.type,
+        precision=precision,
+        threads=threads,
+        micro_batch_tokens=micro,
+        ranks=ranks.world,
+        torch=str(torch.__version__),
+        instructions=instruction_set(device),
+        batches=BATCHES_VERSION,
+        loss=softmax_kind(device),
+        kernels=kernels_kind(device),
     )
 
 
@@ -414,7 +414,7 @@ def resumed_settings(folder: RunFolder, setup: TrainingSetup, ranks: RankGroup) 
     found = _detect_settings(setup.config, ranks)
     if found.device.partition(":")[0] != began.device.partition(":")[0]:
         return found  # a processor computes fewer tokens at once
-    return replace(found, micro_batch_tokens=began.micro_batch_tokens)
+    return found.model_copy(update={"micro_batch_tokens": began.micro_batch_tokens})
 
 
 def prepare_data(

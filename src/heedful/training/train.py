@@ -33,7 +33,8 @@ from heedful.model.initialise import initialise
 from heedful.preparation.training_data import Files
 from heedful.runs.checkpoint import Checkpoint, check_weights, retain, save_checkpoint
 from heedful.runs.folder import write_json
-from heedful.runs.run import MachineSettings, Run
+from heedful.runs.machine_settings import MachineSettings
+from heedful.runs.run import Run
 from heedful.training.batches import Sampler, TrainingPairs
 from heedful.training.distributed import RankGroup, rank_group
 from heedful.training.finetune import first_weights, write_pretrained

@@ -14,7 +14,8 @@ from heedful.preparation.prepare import prepare
 from heedful.preparation.prepared_text import PreparedText
 from heedful.preparation.raw_text import RawText
 from heedful.runs.folder import RunFolder
-from heedful.runs.run import MachineSettings, write_config
+from heedful.runs.machine_settings import ONE_THREAD
+from heedful.runs.run import write_config
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.training.setup import TrainingSetup, check_folder
 
@@ -223,7 +224,7 @@ def test_a_run_goes_on_with_the_text_it_was_begun_with(tmp_path, change, refused
     side = [{"file": "train.en", "bytes": 10}]
     prepared = [{"file": "dir", "digest": "a"}]
     files = {"source": side, "target": side, "exclude": [], "prepared": prepared}
-    write_config(folder, config, MachineSettings("cpu", "fp32", 1, 1), files, {})
+    write_config(folder, config, ONE_THREAD, files, {})
     setup = TrainingSetup(config, RawText(()), {**files, **change}, folder=folder, resume=True)
     with pytest.raises(RunFolderError, match="or --data is another") if refused else nullcontext():
         check_folder(folder, setup)

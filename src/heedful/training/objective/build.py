@@ -2,7 +2,8 @@
 
 from heedful.config.train import TrainConfig
 from heedful.evaluation.reward_metrics import reward_metric
-from heedful.runs.run import MachineSettings, Run
+from heedful.runs.machine_settings import MachineSettings
+from heedful.runs.run import Run
 from heedful.search.options import SearchOptions
 from heedful.search.settings import SearchSettings
 from heedful.training.objective.candidates import CandidateObjective, Judge

@@ -20,7 +20,8 @@ from heedful.exchange.parity import ReferenceModel
 from heedful.model.initialise import initialise
 from heedful.runs.checkpoint import save_checkpoint
 from heedful.runs.folder import RunFolder
-from heedful.runs.run import MachineSettings, Run, write_config
+from heedful.runs.machine_settings import ONE_THREAD
+from heedful.runs.run import Run, write_config
 from heedful.tokenization.tokenizer import Tokenizer
 
 PAGE = Path(__file__).parents[4] / "docs/howto/onnx.md"
@@ -96,7 +97,7 @@ def write_run(folder, text, settings):
     tokenizer = learn([text / "source"], [text / "target"], config.data.shared_vocabulary)
     tokenizer.save(folder)
     run = Run(RunFolder(folder), config, tokenizer)
-    write_config(run.folder, config, MachineSettings("cpu", "fp32", 1, 1), {}, {})
+    write_config(run.folder, config, ONE_THREAD, {}, {})
     model = run.build()
     initialise(model, 3)
     generator = torch.Generator().manual_seed(6)

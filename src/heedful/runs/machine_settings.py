@@ -1,0 +1,90 @@
+"""What `config.json` records beside the settings: choices for the machine, and training files."""
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import model_validator
+
+from heedful.settings.field_types import Count, CountOrZero, Positive, written_as
+from heedful.settings.table import SettingsTable
+
+
+class _Record(SettingsTable):
+    """A table that heedful writes and nobody else."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _are_known(cls, values: Any) -> Any:
+        """Refuse fields of a later version, which this one could not keep."""
+        if isinstance(values, dict) and (unknown := sorted(values.keys() - cls.model_fields)):
+            raise ValueError(f"must not have {unknown[0]!r}, which this version does not know")
+        return values
+
+
+class MachineSettings(_Record):
+    """
+    Settings measured or chosen for the machine, once, before the first step.
+
+    `--resume` reads them and never measures again: another choice would change bits.
+    """
+
+    table: ClassVar[str] = "choices"
+
+    device: Annotated[str, written_as(r"cpu|cuda(:[0-9]+)?", "must be cpu, cuda or cuda:N")]
+    """Where the run trains."""
+    precision: Annotated[str, written_as("fp32|bf16", "must be fp32 or bf16")]
+    """Of the products."""
+    threads: Count
+    """Of the processor."""
+    micro_batch_tokens: Count
+    """Tokens a side computed at once."""
+    ranks: Count = 1
+    """Processes that train together."""
+    torch: str = ""
+    """Version of torch."""
+    instructions: str = ""
+    """
+    The features that torch's kernels are chosen by: the processor's vector instructions or the GPU.
+    """
+    batches: Count = 1
+    """Version of the batching algorithm; 1 for runs that do not say."""
+    loss: Annotated[str, written_as("plain|compiled", "must be plain or compiled")] = "plain"
+    """How the softmax of the loss is computed; plain if a run is silent."""
+    kernels: Annotated[
+        str, written_as(r"plain|compiled-[0-9]+", "must be plain or compiled-N")
+    ] = "plain"
+    """The same of attention and dropout in training."""
+
+
+ONE_THREAD = MachineSettings(device="cpu", precision="fp32", threads=1, micro_batch_tokens=1)
+"""Those of runs that were not trained here."""
+
+
+class FileRecord(_Record):
+    """What a training file is recognised by, or the weight of a corpus."""
+
+    file: str = ""
+    """Its name."""
+    bytes: CountOrZero = 0
+    """Its size."""
+    part: str = ""
+    """The part that is read, such as a column."""
+    tag: str = ""
+    """The language tag before its lines."""
+    digest: str = ""
+    """Of its content."""
+    weight: Positive = 1.0
+    """The share of a corpus in every epoch, in any unit."""
+
+
+class RecordedParts(SettingsTable):
+    """The parts of `config.json` that are checked beside the settings."""
+
+    choices: MachineSettings | None = None
+    """None in a file that does not say."""
+    corpus: dict[str, list[FileRecord]] = {}
+    """The files of each side of the text."""
+
+    @classmethod
+    def of(cls, content: dict[str, Any]) -> "RecordedParts":
+        """Check these parts of a file; raises `SettingError` that names each wrong field."""
+        return cls(**{name: content[name] for name in cls.model_fields if name in content})
