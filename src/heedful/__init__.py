@@ -12,9 +12,18 @@ Two text files go in, a translator comes out:
     print(translator.translate("A dog runs.").text)
 
 The names below are loaded on first use, so ``import heedful`` costs nothing and needs no torch.
+
+Before torch is imported, ``import heedful`` sets two variables of the environment for it:
+``OMP_WAIT_POLICY`` and ``GOMP_SPINCOUNT``, unless you have. With them idle threads sleep instead of
+taking cores from threads that work, which matters on a busy machine. Child processes inherit them.
+``HEEDFUL_OMP=0`` leaves the environment as it is.
 """
 
 from heedful._version import __version__ as __version__
+from heedful.machine.environment import WAITING, set_variables
+
+set_variables(WAITING)
+del WAITING, set_variables
 
 # `typing` is not imported: Ctrl-C has its quiet end only after this module.
 TYPE_CHECKING = False
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
     from heedful.model.transformer import Transformer
     from heedful.search.options import Sampling
     from heedful.training.train import train
+    from heedful.translation.parser import Parser
     from heedful.translation.result import Translation
     from heedful.translation.translator import Translator
 
@@ -33,6 +43,7 @@ __all__ = [
     "FeedForward",
     "HeedfulError",
     "MultiHeadAttention",
+    "Parser",
     "Sampling",
     "Transformer",
     "Translation",
@@ -46,6 +57,7 @@ _HOME = {
     "FeedForward": "heedful.model.feed_forward:FeedForward",
     "HeedfulError": "heedful.errors:HeedfulError",
     "MultiHeadAttention": "heedful.model.attention:MultiHeadAttention",
+    "Parser": "heedful.translation.parser:Parser",
     "Sampling": "heedful.search.options:Sampling",
     "Transformer": "heedful.model.transformer:Transformer",
     "Translation": "heedful.translation.result:Translation",

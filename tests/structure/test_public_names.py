@@ -13,6 +13,7 @@ PROMISED = {
     "FeedForward": "heedful.model.feed_forward",
     "HeedfulError": "heedful.errors",
     "MultiHeadAttention": "heedful.model.attention",
+    "Parser": "heedful.translation.parser",
     "Sampling": "heedful.search.options",
     "Transformer": "heedful.model.transformer",
     "Translation": "heedful.translation.result",

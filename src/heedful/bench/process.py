@@ -1,7 +1,6 @@
 """A fresh process for each measurement, alike for all systems."""
 
 import json
-import os
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import MeasurementFailed, UserError
+from heedful.machine.environment import user_environment
 
 
 def time_repeats(work: Callable[[], object], repeats: int) -> list[float]:
@@ -32,11 +32,10 @@ def run_process(
     Raises `MeasurementFailed` if there is none; with the last line that the process wrote to
     standard error. Raises `UserError` if the process says that what it was asked is wrong.
     """
-    ours = os.environ.get("HEEDFUL_ENVIRONMENT", "").split() if foreign else []
     done = subprocess.run(
         [*map(str, command)],
         input=json.dumps(request),
-        env={name: value for name, value in os.environ.items() if name not in ours},
+        env=user_environment() if foreign else None,
         capture_output=True,
         encoding="utf-8",
         errors="replace",

@@ -6,7 +6,6 @@ ends in one paragraph on standard error and an exit code: 1 the run failed, 2 th
 input is wrong.
 """
 
-import os
 import signal
 import sys
 import warnings
@@ -38,6 +37,7 @@ from heedful.cli import (
     translate,
 )
 from heedful.errors import HeedfulError
+from heedful.machine.environment import WAITING, set_variables
 from heedful.machine.processor import check_threads, omp_threads
 
 app = typer.Typer(
@@ -84,42 +84,28 @@ app.add_typer(bench.app)
 app.add_typer(paper.app)
 app.command()(info.info)
 
-# Read by torch and its libraries when they are loaded. Values that the user has set stay.
-_ENVIRONMENT = {
-    "OMP_WAIT_POLICY": "passive",
-    "GOMP_SPINCOUNT": "10000",
-    "LRU_CACHE_CAPACITY": "1",
-    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128",
-}
+# Both oneDNN and torch keep kernels. Values that the user has set stay.
+_SEARCH = WAITING | {"LRU_CACHE_CAPACITY": "1", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128"}
 # Training meets the same shapes in every epoch; with room for 128 kernels it is a seventh slower.
-_TRAINING = {"GOMP_SPINCOUNT": "1000", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "512"}
+_TRAINING = _SEARCH | {"GOMP_SPINCOUNT": "1000", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "512"}
 _TRAINS = (("train",), ("quickstart",), ("parse", "train"), ("bench", "train"), ("paper",))
-# Other toolkits in `heedful bench` get the user's environment without these.
-_OURS = "HEEDFUL_ENVIRONMENT"
 
 
 def main() -> None:
     """
     Run the command line.
 
-    Idle threads spin for a tenth of a millisecond and then sleep. Without spinning they would have
-    to be woken for each of the hundred small operations in a step of a search; translating one
-    sentence at a time would be half as fast. With endless spinning they would block working threads
-    on a busy machine; it would take ten times as long.
-
-    The parts of a training step are longer, so a hundredth of a millisecond is enough. Of two
-    trainings on two cores, a minute each alone, both took six with the longer time, two with this.
+    The parts of a training step are longer than those of a search, so idle threads need to spin
+    only for a hundredth of a millisecond. Of two trainings on two cores, a minute each alone, both
+    took six with the longer time, two with this.
 
     In bf16 oneDNN compiles a kernel for every new shape of a product, a quarter of a megabyte each,
     and shapes change with every batch. By default torch keeps 1,024 kernels, and oneDNN another
     1,024. The newest 128, kept once, are enough for a search; training keeps 512.
     """
-    trains = any(tuple(sys.argv[1 : 1 + len(command)]) == command for command in _TRAINS)
-    chosen = _ENVIRONMENT | (_TRAINING if trains else {})
-    missing = {name: value for name, value in chosen.items() if name not in os.environ}
-    os.environ.update(missing)
-    os.environ.setdefault(_OURS, " ".join(missing))
     warnings.showwarning = _show_warning
+    trains = any(tuple(sys.argv[1 : 1 + len(command)]) == command for command in _TRAINS)
+    set_variables(_TRAINING if trains else _SEARCH, replace=True)
     interrupts = _record_interrupts()
     try:
         check_threads(omp_threads(), "OMP_NUM_THREADS")

@@ -3,7 +3,7 @@ A trained parser.
 
 ::
 
-    parser = Parser.load("runs/parser")
+    parser = heedful.Parser.load("runs/parser")
     print(parser.parse("the dog sleeps").tree)
 """
 
@@ -45,9 +45,19 @@ class Parser:
     """
     A trained run that parses, or an ensemble of several.
 
-    `translator`: of a run that `heedful parse train` made.
+    Parameters
+    ----------
+    translator : Translator
+        Of a run that `heedful parse train` made.
 
-    Raises `SettingError` if the run is no parser.
+    Raises
+    ------
+    SettingError
+        If the run translates.
+
+    Notes
+    -----
+    Create it with `Parser.load`. Not thread-safe.
     """
 
     @checked
@@ -75,10 +85,28 @@ class Parser:
         constrained: bool = True,
     ) -> "Parser":
         """
-        Open a run folder, or several as an ensemble, as `Translator.load` does.
+        Open a run folder, or several as an ensemble.
 
-        `constrained`: whether the search writes only trees; without, outputs that are none become
-        flat ones.
+        Parameters
+        ----------
+        path : str, Path or sequence of them
+            The folder of a run; several must share their tokenizer.
+        weights : str, default 'default'
+            ``average``, ``best``, ``last`` or ``step-N``, as for `Translator.load`.
+        device : str, default 'auto'
+            ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+        precision : {'auto', 'fp32', 'bf16', 'int8'}, default 'auto'
+            As for `Translator.load`.
+        threads : int, default 0
+            Number of CPU threads; 0 for all.
+        constrained : bool, default True
+            Whether the search writes only trees of the words. Without it, an output that is not
+            such a tree becomes one flat phrase.
+
+        Returns
+        -------
+        Parser
+            Ready to use.
         """
         translator = Translator.load(
             path, weights=weights, device=device, precision=precision, threads=threads
@@ -115,15 +143,30 @@ class Parser:
         """
         Parse a sentence or several.
 
-        `sentences`: words with spaces between, as the Penn Treebank splits them. `options`: of the
-        search; the recipe's if None. `tags`: parts of speech of the words of each sentence, which
-        the trees then show; the model does not read them. `first_line`: number of the first
-        sentence, for messages.
+        Parameters
+        ----------
+        sentences : str or iterable of str
+            Words with spaces between, as the Penn Treebank splits them.
+        options : SearchOptions, optional
+            Options of the search; the recipe's if None.
+        tags : sequence of sequence of str, optional
+            Parts of speech of the words of each sentence, for the trees to show. The model does
+            not read them.
+        first_line : int, default 1
+            Number of the first sentence, for messages.
+        warn : callable, optional
+            Called with a message about each sentence whose tree does not fit into the limit of
+            the output. One flat phrase is written for it.
 
-        Where the limit of the output has no room for a tree, one flat phrase is written, and
-        `warn` told.
+        Returns
+        -------
+        Parse or list of Parse
+            One for a string; for several sentences one each, in order.
 
-        Raises `TextError` if a sentence has no words.
+        Raises
+        ------
+        TextError
+            If a sentence has no words.
         """
         lines, one = read_texts("sentences", sentences), isinstance(sentences, str)
         words = [tuple(split_words(line)) for line in lines]
@@ -173,7 +216,19 @@ class Parser:
 
     @checked
     def source_line(self, sentence: str) -> str:
-        """Write a sentence as the model reads it, for `Translator.attend` and `score`."""
+        """
+        Write a sentence as the model reads it, for `Translator.attend` and `score`.
+
+        Parameters
+        ----------
+        sentence : str
+            Words with spaces between.
+
+        Returns
+        -------
+        str
+            The words in the run's case, with their numbers if the run numbers them.
+        """
         parsing = self.translator.run.config.parsing
         return join_words(split_words(sentence), parsing.lower_case, parsing.word_numbers)
 

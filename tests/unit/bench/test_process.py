@@ -25,7 +25,7 @@ print(json.dumps(answer))
 def test_others_get_the_environment_as_the_user_has_it(monkeypatch):
     monkeypatch.setenv("OMP_WAIT_POLICY", "passive")
     monkeypatch.setenv("USER_CHOICE", "stays")
-    monkeypatch.setenv("HEEDFUL_ENVIRONMENT", "OMP_WAIT_POLICY")
+    monkeypatch.setenv("HEEDFUL_ENVIRONMENT", "OMP_WAIT_POLICY=passive")
     tell = "import json, os; names = {'OMP_WAIT_POLICY', 'USER_CHOICE'} & {*os.environ}; "
     command = (sys.executable, "-c", tell + "print(json.dumps({'names': sorted(names)}))")
     assert run_process(command, {}, foreign=True)["names"] == ["USER_CHOICE"]

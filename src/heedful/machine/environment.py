@@ -1,0 +1,72 @@
+"""
+Variables of the environment that OpenMP, oneDNN and torch read once, when they are loaded.
+
+An idle thread of OpenMP spins while it waits. Without spinning it would have to be woken for each
+of the hundred small operations in a step of a search; translating one sentence at a time would be
+half as fast. With OpenMP's own, much longer spinning it takes a core from threads that work: a
+training beside other busy processes is twenty times as slow. So threads spin for a tenth of a
+millisecond and then sleep.
+
+Nothing heavy is imported: `import heedful` sets these variables.
+"""
+
+import os
+import sys
+
+WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "10000"}
+"""How idle threads wait."""
+
+SWITCH = "HEEDFUL_OMP"
+"""With the value 0 in the environment, heedful sets no variable."""
+
+_RECORD = "HEEDFUL_ENVIRONMENT"  # what heedful has set, for its child processes: NAME=VALUE ...
+
+
+def set_variables(variables: dict[str, str], replace: bool = False) -> None:
+    """
+    Set variables that the user has not set; warn if torch is loaded and waits in its own way.
+
+    `replace`: also those that another part of heedful, or a parent process, has set.
+    """
+    if os.environ.get(SWITCH) == "0":
+        return
+    if sys.modules.get("torch") is not None:
+        _warn_of_spinning()
+        return
+    ours = _read_record()
+    for name, value in variables.items():
+        if name not in os.environ or (replace and name in ours):
+            os.environ[name] = ours[name] = value
+    if ours:
+        os.environ[_RECORD] = " ".join(f"{name}={value}" for name, value in ours.items())
+
+
+def user_environment() -> dict[str, str]:
+    """Copy the environment without what heedful has set, for programs that are not ours."""
+    ours = _read_record()
+    return {
+        name: value for name, value in os.environ.items() if name not in ours and name != _RECORD
+    }
+
+
+def _read_record() -> dict[str, str]:
+    """Read what heedful has set; a value that the user has changed since then is the user's."""
+    pairs = (entry.partition("=") for entry in os.environ.get(_RECORD, "").split())
+    return {name: value for name, _, value in pairs if os.environ.get(name) == value}
+
+
+def _warn_of_spinning() -> None:
+    """Warn that idle threads spin, if there are any and the user has not chosen that."""
+    threads = getattr(sys.modules["torch"], "get_num_threads", None)  # absent while torch loads
+    if not WAITING.keys().isdisjoint(os.environ) or (threads is not None and threads() == 1):
+        return
+    import warnings  # noqa: PLC0415
+
+    values = " and ".join(f"{name}={value}" for name, value in WAITING.items())
+    warnings.warn(
+        "torch was imported before heedful, so its idle threads spin, which is slow on a busy "
+        f"machine; import heedful first, or set {values} before Python starts ({SWITCH}=0 hides "
+        "this warning).",
+        RuntimeWarning,
+        stacklevel=4,
+    )
