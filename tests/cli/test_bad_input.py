@@ -32,6 +32,24 @@ def test_a_model_beyond_the_memory_is_refused_before_it_is_built(heedful_cli, te
         refused(done, "must fit into the memory of this machine", "make it smaller")
 
 
+WITHOUT_ROOM = """
+import resource, sys
+from pathlib import Path
+from heedful.cli.main import main
+size = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
+room = int(sys.argv.pop(1)) << 20
+resource.setrlimit(resource.RLIMIT_AS, (size + room, size + room))
+main()
+"""
+
+
+# Without room a file cannot be mapped; four mebibytes are too few for the stack of a thread.
+@pytest.mark.parametrize("room", [0, 4])
+def test_too_little_address_space_is_said_without_a_traceback(heedful_cli, trained, room):
+    done = heedful_cli("-c", WITHOUT_ROOM, room, "translate", trained, stdin="the dog\n")
+    refused(done, "has not enough memory for this (", "ulimit -v", code=1)
+
+
 @pytest.mark.parametrize(
     ("source", "target", "parts"),
     [

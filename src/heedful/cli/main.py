@@ -38,6 +38,7 @@ from heedful.cli import (
 )
 from heedful.errors import HeedfulError
 from heedful.machine.environment import WAITING, set_variables
+from heedful.machine.memory import is_lack_of_memory, lack_of_memory
 from heedful.machine.processor import check_threads, omp_threads
 
 app = typer.Typer(
@@ -117,19 +118,17 @@ def main() -> None:
         _end_by(signal.SIGPIPE)
     except HeedfulError as error:
         _fail(str(error), error.exit_code)
-    except OSError as error:
+    except Exception as error:
+        if interrupts and not isinstance(error, OSError):
+            _end_by(signal.SIGINT)
+        if is_lack_of_memory(error):
+            _fail(lack_of_memory(error), 1)
+        if not isinstance(error, OSError):
+            raise
         with suppress(OSError):
             sys.stdout.close()  # else it is tried once more at the end, with a message of its own
         name = f"{error.filename}: " if error.filename else ""
         _fail(f"{name}{error.strerror or error}.", 1)
-    except Exception as error:
-        if interrupts:
-            _end_by(signal.SIGINT)
-        if not isinstance(error, MemoryError) and (
-            not isinstance(error, RuntimeError) or "memory" not in str(error)
-        ):
-            raise
-        _fail("the machine has not enough memory for this; use a smaller model or batch.", 1)
     sys.exit(code)
 
 

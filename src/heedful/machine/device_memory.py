@@ -7,15 +7,6 @@ import torch
 from heedful.errors import DeviceError
 from heedful.machine.memory import bounded_memory, free_memory, peak_memory
 
-# What torch's allocator, its oneDNN and the C++ library say when a processor's memory is full.
-_LACK_OF_MEMORY = (
-    "not enough memory",
-    "can't allocate memory",
-    "could not create",
-    "bad_alloc",
-    "out of memory",
-)
-
 
 def peak_of(device: torch.device) -> int:
     """Return the peak memory in bytes, of the GPU if there is one, else of this process."""
@@ -41,10 +32,3 @@ def require_room(parameters: int, device: torch.device) -> None:
             f"{gradients} take {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free; make it "
             "smaller."
         )
-
-
-def is_lack_of_memory(error: BaseException) -> bool:
-    """Recognise an out-of-memory error; on a CPU torch has no exception class for it."""
-    if isinstance(error, torch.OutOfMemoryError | MemoryError):
-        return True
-    return any(words in str(error) for words in _LACK_OF_MEMORY)

@@ -1,18 +1,36 @@
 """
-Memory: total, used, and returned to the system.
+Memory: total, used, returned to the system, and the error when there is too little.
 
 Torch is not needed: text is prepared by processes that never load it.
 """
 
 import ctypes
+import errno
 import resource
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 # Address space that is set aside but not used: thread stacks and the allocator's arenas.
 _RESERVED_BYTES = 512 << 20
+# What the system, its loader, the C++ library, torch, oneDNN and Python say when a process can have
+# no more memory, address space or threads. They have no class of exceptions in common.
+_LACK_OF_MEMORY = (
+    "bad_alloc",
+    "can't allocate",
+    "can't start new thread",
+    "cannot allocate",
+    "could not create",
+    "could not execute a primitive",
+    "failed to map segment",
+    "not enough memory",
+    "out of memory",
+    "pthread_create",
+    "thread creation failed",
+    "unable to mmap",
+)
 # Numbers of `mallopt`'s parameters in glibc's malloc.h.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 
@@ -102,3 +120,29 @@ def give_memory_back() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+def is_lack_of_memory(error: BaseException | None) -> bool:
+    """Recognize an error that says, or whose cause says, that there is too little memory."""
+    return _lack(error) is not None
+
+
+def lack_of_memory(error: BaseException) -> str:
+    """Write the message about an error that `is_lack_of_memory` recognizes."""
+    words = textwrap.shorten(_lack(error) or "", 80, placeholder=" ...")
+    advice = "use a smaller model, smaller batches or fewer threads"
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        advice += ", or raise the limit of its address space (ulimit -v)"
+    return f"the machine has not enough memory for this{f' ({words})' if words else ''}; {advice}."
+
+
+def _lack(error: BaseException | None) -> str | None:
+    """Find the sentence of an error that says so, which may be empty; None if there is none."""
+    while error is not None:
+        for sentence in str(error).split(". "):
+            if any(words in sentence.lower() for words in _LACK_OF_MEMORY):
+                return sentence.rstrip(".")
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+            return ""
+        error = error.__cause__ or error.__context__
+    return None

@@ -28,8 +28,8 @@ from torch import Tensor
 from heedful.data.batch import Batch
 from heedful.data.micro_batches import MicroBatches, Rows
 from heedful.errors import DeviceError, TrainingFailed
-from heedful.machine.device_memory import bound_of, is_lack_of_memory, peak_of
-from heedful.machine.memory import keep_freed_memory
+from heedful.machine.device_memory import bound_of, peak_of
+from heedful.machine.memory import is_lack_of_memory, keep_freed_memory
 from heedful.model.seq2seq import Seq2Seq
 from heedful.training.distributed import RankGroup
 from heedful.training.log import Clock, RunLog, perplexity

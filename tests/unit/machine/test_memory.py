@@ -87,3 +87,62 @@ print(kept, before - held())
     )
     kept, returned = out.stdout.split()
     assert kept == "False" or int(returned) > 32 << 20  # most of the 64 MiB
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError(), ""),
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), "CUDA out of "),
+        (RuntimeError("could not create a memory object"), "could not create a memory object"),
+        (RuntimeError("could not execute a primitive"), "could not execute a primitive"),
+        (RuntimeError("std::bad_alloc"), "std::bad_alloc"),
+        (RuntimeError("unable to mmap 512 bytes from file <a.bin>: Cannot allocate"), "unable to"),
+        (RuntimeError("can't start new thread"), "can't start new thread"),
+        (RuntimeError("pthread_create: Resource temporarily unavailable"), "pthread_create: R"),
+        (ImportError("libmkl.so: failed to map segment from shared object"), "libmkl.so: failed"),
+        (OSError(12, "Cannot allocate memory"), "[Errno 12] Cannot allocate memory"),
+    ],
+)
+def test_an_error_for_lack_of_memory_is_recognized_by_its_words(error, words):
+    assert memory.is_lack_of_memory(error)
+    message = memory.lack_of_memory(error)
+    assert message.startswith("the machine has not enough memory for this")
+    assert f"({words}" in message if words else "(" not in message
+    wrapped = ImportError("a library cannot be loaded")
+    wrapped.__cause__ = error
+    assert memory.is_lack_of_memory(wrapped)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("mat1 and mat2 shapes cannot be multiplied"),
+        RuntimeError("expected contiguous memory format"),
+        BlockingIOError(11, "Resource temporarily unavailable"),
+        FileNotFoundError(2, "No such file or directory", "memory.en"),
+    ],
+)
+def test_another_error_is_not_taken_for_lack_of_memory(error):
+    assert not memory.is_lack_of_memory(error)
+
+
+def test_what_onednn_says_without_address_space_is_recognized():
+    program = """
+import resource
+from pathlib import Path
+import torch
+from heedful.machine.memory import is_lack_of_memory, lack_of_memory
+x, weight = torch.randn(8, 64), torch.randn(64, 64)
+size = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size, size))
+try:
+    torch.ops.mkldnn._linear_pointwise(x, weight, None, "none", [], "")
+except RuntimeError as error:
+    print(is_lack_of_memory(error), lack_of_memory(error))
+"""
+    out = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert out.stdout.startswith("True the machine has not enough memory for this (could not")
+    assert out.stdout.endswith("raise the limit of its address space (ulimit -v).\n")
