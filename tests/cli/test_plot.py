@@ -13,8 +13,9 @@ from heedful.data.batching import BatchOrder
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.micro_batches import PADDING_COST_CPU
 from heedful.errors import RunFolderError
-from heedful.evaluation.cost import ForwardFlops, Work
+from heedful.evaluation.cost import training_flops
 from heedful.model.cpu.attention import SHORT
+from heedful.model.lengths import RowLengths
 from heedful.runs.run import Run, read_machine_settings
 from heedful.training.history import read_history
 from tests.support.commands import train_arguments
@@ -110,15 +111,14 @@ def flops_of_the_batches(path):
         padding_cost=PADDING_COST_CPU,
         left_out=SHORT,
     )
-    with torch.device("meta"):
-        cost = ForwardFlops.of(run.build())
+    with torch.device("meta"):  # where padding is not left out, but there is none
+        model = run.build()
     steps = [batch for epoch in range(9) for batch in order.epoch(epoch)]
-    total = 0
-    for rows in (rows for batch in steps[: settings.steps] for rows in order.cut(batch, 1)[0]):
-        s, t = source[rows], target[rows]
-        pairs = (int(each.sum()) for each in (s * s, t * t, t * s))
-        total += cost.training(Work(int(s.sum()), int(t.sum()), int(t.sum()), *pairs))
-    return total
+    return sum(
+        training_flops(model, RowLengths.unpadded(source[rows]), RowLengths.unpadded(target[rows]))
+        for batch in steps[: settings.steps]
+        for rows in order.cut(batch, 1)[0]
+    )
 
 
 def test_info_tells_what_a_run_has_cost(heedful_cli, trained, tmp_path, monkeypatch):

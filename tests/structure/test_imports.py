@@ -14,7 +14,8 @@ ELSEWHERE = {
     """,
     "the work of one command: tests/cli run that command on a trained run": """
         analysis.attention_files analysis.compare analysis.info analysis.plot
-        engines preparation.show quickstart quickstart_parsing translation.score
+        analysis.training_cost engines preparation.show quickstart quickstart_parsing
+        translation.score
     """,
     "an argument of `heedful bench`, measured in a process of its own: tests/cli/test_bench.py": """
         bench.__main__ bench.data bench.preparing bench.profile bench.search bench.train
@@ -78,6 +79,9 @@ ELSEWHERE = {
     """,
     "what build_model returns, and what its blocks call: tests/unit/model": """
         model.cpu.lookup model.inputs
+    """,
+    "how layers are counted, as torch counts them: tests/parity/test_operations.py": """
+        model.layer_flops
     """,
     "a number: tests/structure/test_public_names.py": """
         _version

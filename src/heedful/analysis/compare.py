@@ -132,13 +132,13 @@ def _facts(run: Run) -> dict[str, Any]:
     if not run.folder.log.is_file():
         return facts
     history = read_history(run.folder.log)
-    cost = training_cost(run, model, history)
+    cost = training_cost(run, history)
     loss = history.best("valid_loss")
     facts |= {
         "steps": max(history.steps, facts["steps"]),
         "target_tokens": history.last("target_tokens"),
         "hours": cost["hours"],
-        "counted_flops": cost["counted_flops"],
+        "counted_flops": cost.get("counted_flops"),
         "last_loss": history.last("loss"),
     }
     if loss is not None:

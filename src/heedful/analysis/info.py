@@ -84,7 +84,7 @@ def describe_run(path: str | Path) -> dict[str, Any]:
     source, target = run.vocabularies
     cost = {}
     if run.folder.log.is_file():
-        cost["cost"] = training_cost(run, model, read_history(run.folder.log))
+        cost["cost"] = training_cost(run, read_history(run.folder.log))
     return {
         "run": str(run.folder.path),
         "recipe": run.config.recipe,

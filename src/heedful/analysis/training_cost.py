@@ -2,17 +2,14 @@
 
 from typing import Any
 
-from heedful.evaluation.cost import ForwardFlops, Work, paper_flops
+from heedful.evaluation.cost import paper_flops
 from heedful.machine.benchmark import remembered_rates
-from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.runs.folder import read_json
 from heedful.runs.run import Run, read_machine_settings
 from heedful.training.history import History
 
-_PAIRS = ("encoder_pairs", "decoder_pairs", "cross_pairs")
 
-
-def training_cost(run: Run, model: EncoderDecoder, history: History) -> dict[str, Any]:
+def training_cost(run: Run, history: History) -> dict[str, Any]:
     """
     Compute the cost of a training so far.
 
@@ -26,27 +23,19 @@ def training_cost(run: Run, model: EncoderDecoder, history: History) -> dict[str
     (`heedful.machine.benchmark`). Logs of older versions do not say what was computed; then nothing
     is counted.
     """
-    hours = (history.last("seconds") or 0.0) / 3600
-    work = training_work(history)
+    hours, counted = (history.last("seconds") or 0.0) / 3600, history.last("flops")
     cost: dict[str, Any] = {}
-    if work is not None:
-        cost["counted_flops"] = _rounded(ForwardFlops.of(model).training(work))
+    if counted is not None:
+        cost["counted_flops"] = _rounded(counted)
     cost["hours"] = _rounded(hours)
     sustained = _sustained_tflops(run)
     if sustained is not None and hours:
         estimate = paper_flops(hours, 1, sustained)
         cost["sustained_tflops"] = _rounded(sustained)
         cost["paper_flops"] = _rounded(estimate)
-        if work is not None:
+        if counted is not None:
             cost["share_of_rate"] = _rounded(cost["counted_flops"] / estimate)
     return cost
-
-
-def training_work(history: History) -> Work | None:
-    """Sum the work of all steps so far; None if the log does not record it."""
-    names = ("source_places", "target_places", "target_tokens")
-    counts = [history.last(name) for name in (*names, *_PAIRS)]
-    return None if None in counts else Work(*(count or 0.0 for count in counts))
 
 
 def _sustained_tflops(run: Run) -> float | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from heedful.bench.measurement import SpeedMeasurement, SpeedReport
 from heedful.bench.systems import Say, find_systems, run_in_turns
-from heedful.bench.work import flops_of, shape_of, synthetic_pairs, training_work
+from heedful.bench.work import shape_of, step_flops, synthetic_pairs
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
 from heedful.machine.benchmark import resolve_precision
@@ -116,7 +116,7 @@ def _needed(
     """Count the operations and tokens of a step."""
     source = [len(row) + config.model.source_end for row in sources]
     target = [len(row) + 1 for row in targets]
-    flops = flops_of(config, vocabulary).training(training_work(source, target))
+    flops = step_flops(config, vocabulary, source, target)
     counts = {
         "source tokens": sum(source),
         "target tokens": sum(target),

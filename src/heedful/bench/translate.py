@@ -15,13 +15,13 @@ from heedful.bench.measurement import SpeedMeasurement, SpeedReport
 from heedful.bench.random_run import make_random_run, random_lines
 from heedful.bench.systems import OURS, Say, System, Systems, find_systems, run_in_turns
 from heedful.bench.train import Conditions
-from heedful.bench.work import search_work, shape_of
+from heedful.bench.work import search_flops, shape_of
 from heedful.config.load import load_config
 from heedful.errors import SettingError, TextError
 from heedful.evaluation.bleu import evaluate_texts
-from heedful.evaluation.cost import ForwardFlops
 from heedful.evaluation.languages import is_language
 from heedful.machine.devices import describe_machine, has_int8, resolve_device
+from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.runs.run import Run
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.text.corpus import read_lines
@@ -135,7 +135,7 @@ def _bench(
 ) -> SpeedReport:
     """Translate the lines with all systems."""
     device, precision, threads = conditions.resolve()
-    model = run.build()
+    model = run.build().eval()
     field = _field(run, precision, conditions)
     ids = run.tokenizer.encode_source(lines)
     with tempfile.TemporaryDirectory() as temporary:
@@ -177,7 +177,7 @@ def _bench(
             outputs[system.title] = list(_outputs(folder / "output", run))
 
         round_robin = run_in_turns(field, request, conditions.rounds, say, keep)
-    judge = _Judge(run, lines, ids, text, ForwardFlops.of(model), outputs)
+    judge = _Judge(run, model, lines, ids, text, outputs)
     measurements = tuple(
         judge.measurement(system, answer, round_robin.rates.get(system.precision))
         for system, answer in round_robin.answers
@@ -235,10 +235,10 @@ class _Judge:
     """Comparison of outputs and their work."""
 
     run: Run
+    model: EncoderDecoder
     lines: list[str]
     ids: list[list[int]]
     text: BenchText
-    flops: ForwardFlops
     outputs: dict[str, list[tuple[str, int]]]
 
     def measurement(
@@ -259,7 +259,7 @@ class _Judge:
             facts["seconds to load"] = answer["load"]
         source = [len(row) + self.run.config.model.source_end for row in self.ids]
         ended = [length + 1 for length in lengths]
-        flops = self.flops.forward(search_work(source, ended, self.text.beam))
+        flops = search_flops(self.model, source, ended, self.text.beam)
         return SpeedMeasurement(
             system.title,
             system.precision,

@@ -12,10 +12,11 @@ import numpy as np
 import torch
 
 from heedful.config.schema import RunConfig
-from heedful.evaluation.cost import ForwardFlops, Work
+from heedful.evaluation.cost import training_flops
 from heedful.families.build import build_model
 from heedful.model.build import padded_vocabulary
 from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.lengths import RowLengths
 from heedful.tokenization.tokenizer import END, PAD, START
 
 Ids = list[list[int]]
@@ -60,28 +61,11 @@ def synthetic_pairs(
     return side(source_length), side(target_length)
 
 
-def training_work(source_lengths: Sequence[int], target_lengths: Sequence[int]) -> Work:
+def search_flops(
+    model: EncoderDecoder, source_lengths: Sequence[int], output_lengths: Sequence[int], beam: int
+) -> int:
     """
-    Count the positions of a training batch.
-
-    `source_lengths, target_lengths`: tokens of each sentence, special symbols included.
-
-    The masked half of the decoder's self-attention counts too, as everywhere in heedful.
-    """
-    source, target = np.array(source_lengths), np.array(target_lengths)
-    return Work(
-        int(source.sum()),
-        int(target.sum()),
-        int(target.sum()),
-        int(source @ source),
-        int(target @ target),
-        int(target @ source),
-    )
-
-
-def search_work(source_lengths: Sequence[int], output_lengths: Sequence[int], beam: int) -> Work:
-    """
-    Count the positions of a search.
+    Count the operations of a search.
 
     `source_lengths`: tokens of each source, its end symbol included. `output_lengths`: tokens of
     each translation, its end symbol included.
@@ -89,15 +73,8 @@ def search_work(source_lengths: Sequence[int], output_lengths: Sequence[int], be
     A step attends to the earlier positions and to the source; keys and values of the source are
     computed once per sentence.
     """
-    source, output = np.array(source_lengths), np.array(output_lengths)
-    return Work(
-        int(source.sum()),
-        beam * int(output.sum()),
-        beam * int(output.sum()),
-        int(source @ source),
-        beam * int((output * (output + 1) // 2).sum()),
-        beam * int(output @ source),
-    )
+    steps = RowLengths.unpadded(output_lengths, by_steps=True)
+    return model.forward_flops(RowLengths.unpadded(source_lengths), steps, beam)
 
 
 def build(config: RunConfig, vocabulary: int) -> EncoderDecoder:
@@ -114,10 +91,20 @@ def build(config: RunConfig, vocabulary: int) -> EncoderDecoder:
     )
 
 
-def flops_of(config: RunConfig, vocabulary: int) -> ForwardFlops:
-    """Count the operations of a recipe's model without building its weights."""
+def step_flops(
+    config: RunConfig, vocabulary: int, source_lengths: Sequence[int], target_lengths: Sequence[int]
+) -> int:
+    """
+    Count the operations of a training step of a recipe without building its weights.
+
+    `source_lengths, target_lengths`: tokens of each sentence, special symbols included.
+
+    The masked half of the decoder's self-attention counts too, as everywhere in heedful.
+    """
     with torch.device("meta"):
-        return ForwardFlops.of(build(config, vocabulary))
+        model = build(config, vocabulary)
+    lengths = map(RowLengths.unpadded, (source_lengths, target_lengths))
+    return training_flops(model, *lengths)
 
 
 def shape_of(config: RunConfig, vocabulary: int) -> dict[str, object]:

@@ -8,8 +8,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-# Positions of source and target, then query-key pairs of the three kinds of attention.
-BatchWork = tuple[int, int, int, int, int]
+from heedful.model.lengths import RowLengths
 
 
 @dataclass(frozen=True)
@@ -26,21 +25,19 @@ class Batch:
     """Decoder input: the start token, then the target."""
     target_out: Int[Tensor, "rows target"]
     """Labels: the target, then the end symbol."""
-    source_tokens: int
-    target_tokens: int
-    """Real tokens, without padding."""
-
-    work_without_padding: BatchWork | None = None
-    """What is computed where padding is left out; None where it is computed too."""
+    source_lengths: RowLengths
+    target_lengths: RowLengths
+    """Tokens of each pair, end symbols included."""
 
     @property
-    def work(self) -> BatchWork:
-        """What is computed."""
-        if self.work_without_padding is not None:
-            return self.work_without_padding
-        rows, s = self.source.shape
-        t = self.target_out.size(1)
-        return rows * s, rows * t, rows * s * s, rows * t * t, rows * t * s
+    def source_tokens(self) -> int:
+        """Real tokens, without padding."""
+        return int(self.source_lengths.tokens.sum())
+
+    @property
+    def target_tokens(self) -> int:
+        """Real tokens, without padding."""
+        return int(self.target_lengths.tokens.sum())
 
     def to(self, device: torch.device) -> "Batch":
         """Move the tensors to a device."""
@@ -54,9 +51,8 @@ class Batch:
             move(self.source),
             move(self.target_in),
             move(self.target_out),
-            self.source_tokens,
-            self.target_tokens,
-            self.work_without_padding,
+            self.source_lengths,
+            self.target_lengths,
         )
 
 
@@ -82,13 +78,15 @@ class Collator:
         `sources`: source ids without special symbols. `targets`: target ids without special
         symbols, in the same order.
 
-        Token counts include the end symbols, which are predicted like any other.
+        Lengths include the end symbols, which are predicted like any other.
         """
         target_out = pad([[*row, self.end_token] for row in targets], self.padding)
         target_in = pad([[self.start_token, *row] for row in targets], self.padding)
-        source_tokens = sum(map(len, sources)) + len(sources) * self.source_end
-        target_tokens = sum(map(len, targets)) + len(targets)
-        return Batch(self.source(sources), target_in, target_out, source_tokens, target_tokens)
+        lengths = (
+            RowLengths.padded([len(row) + ended for row in rows])
+            for rows, ended in ((sources, self.source_end), (targets, True))
+        )
+        return Batch(self.source(sources), target_in, target_out, *lengths)
 
     def source(self, sources: Sequence[Sequence[int]]) -> Int[Tensor, "rows source"]:
         """

@@ -29,6 +29,7 @@ from heedful.model.embedding import (
 )
 from heedful.model.experts.mixture import mixtures
 from heedful.model.inputs import check_ids
+from heedful.model.lengths import RowLengths
 from heedful.model.memory import Memory, SourceEncoder, TargetDecoder
 from heedful.model.next_word import NextWord, NextWordState
 from heedful.model.output import OutputLayer
@@ -207,6 +208,13 @@ class EncoderDecoder(Seq2Seq):
         memory = self.encode(source, weights.encoder)
         self._decode(memory, target_in, (weights.decoder, weights.cross))
         return weights
+
+    def forward_flops(self, source: RowLengths, target: RowLengths, hypotheses: int = 1) -> int:
+        memory = self.encoder.memory_lengths(source)
+        own, of_memory = self.decoder.flops(target, memory)
+        own += 2 * self.output.weight.numel() * int(target.tokens.sum())
+        words = 0 if self.next_word is None else self.next_word.flops(memory)
+        return self.encoder.flops(source) + words + of_memory + hypotheses * own
 
     def penalty(self) -> Float[Tensor, ""] | None:
         total = None

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -34,6 +35,7 @@ from heedful.model.cpu.linear import Linear
 from heedful.model.initial_weights import glorot
 from heedful.model.inputs import check_mixed
 from heedful.model.layout import Layout, pad
+from heedful.model.lengths import RowLengths
 from heedful.model.projections import merge_heads, split_heads
 
 # Positions of a cumulative mean that one product computes. Chosen by hand.
@@ -92,9 +94,19 @@ class Fastformer(nn.Module):
             if linear.bias is not None:
                 nn.init.zeros_(linear.bias)
 
-    def flops(self) -> int:
-        """Count the operations of one position, those of the five maps."""
-        return 2 * sum(linear.weight.numel() for linear in self._maps())
+    def flops(self, lengths: RowLengths, leaves_out: bool) -> int:
+        """Count the operations of rows; for the sums removed padding comes back."""
+        pooled = (self.query_score, self.key_score, self.out_proj)
+        places, projected = int(lengths.places.sum()), int(lengths.computed(leaves_out).sum())
+        return (
+            2 * (self.query_proj.weight.numel() + self.key_proj.weight.numel()) * projected
+            + 2 * sum(linear.weight.numel() for linear in pooled) * places
+            + 2 * 2 * self.d_model * self._summed(lengths)  # of queries and of keys
+        )
+
+    def _summed(self, lengths: RowLengths) -> int:
+        """Count the vectors in the sums that are matrix products."""
+        return int(lengths.places.sum())
 
     def _maps(self) -> tuple[Linear, ...]:
         """List the maps."""
@@ -186,6 +198,12 @@ class CausalFastformer(Fastformer):
         product = prefix * key
         pooled = _cumulative_mean(self._scores(self.key_score, product), product)
         return self._out(pooled, query)
+
+    def _summed(self, lengths: RowLengths) -> int:
+        if lengths.by_steps:  # a search adds vectors one by one
+            return 0
+        chunks, rest = np.divmod(lengths.places, _CHUNK)
+        return int((chunks * _CHUNK**2 + rest**2).sum())
 
     def step(
         self,

@@ -5,7 +5,7 @@ Each layer is a few sub-layers, each wrapped in residual wiring (`heedful.model.
 stacks take vectors, not ids, and are usable alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,18 +15,26 @@ from torch import Tensor, nn
 
 from heedful.arguments import checked
 from heedful.errors import SettingError
-from heedful.model.attention import MultiHeadAttention, causal_mask
+from heedful.model.attention import causal_mask
+from heedful.model.cpu.attention import leaves_padding_out
 from heedful.model.experts.mixture import apply_network
-from heedful.model.fastformer import CausalFastformer, Fastformer, RunningSums
+from heedful.model.fastformer import CausalFastformer, RunningSums
 from heedful.model.inputs import check_mask
 from heedful.model.kv_cache import DecoderState, KVCache, mask_to_bias
 from heedful.model.layer_config import LayerConfig
+from heedful.model.layer_flops import (
+    Mixer,
+    Network,
+    cross_flops,
+    mixing_flops,
+    network_flops,
+)
 from heedful.model.layout import Layout, pad, unpad
-from heedful.model.memory import Memory, SourceEncoder, StackFlops, TargetDecoder
+from heedful.model.lengths import RowLengths
+from heedful.model.memory import DecoderFlops, Memory, SourceEncoder, TargetDecoder
 from heedful.model.module_list import Parts
 from heedful.model.norm import normalise
 from heedful.model.projections import KeyValue
-from heedful.model.relative_maps import RelativeMaps
 from heedful.model.window import Window, restrict
 
 
@@ -172,12 +180,11 @@ class Encoder(nn.Module, SourceEncoder):
             x = layer(x, layout)
         return Memory(pad(normalise(self.norm, x, layout.real), packing), mask)
 
-    def flops(self) -> StackFlops:
-        each = sum(_each(one.self_attention) + one.feed_forward.flops() for one in self.layers)
-        pair = sum(_pair(one.self_attention) for one in self.layers)
-        if self.window is not None:  # as many pairs for every position
-            return StackFlops(each=each + self.window.width * pair)
-        return StackFlops(each=each, own_pair=pair)
+    def flops(self, source: RowLengths) -> int:
+        leaves_out = leaves_padding_out(self, source.longest)
+        mixers, networks = _parts(self.layers)
+        mixed = mixing_flops(mixers, source, leaves_out, self.window)
+        return mixed + network_flops(networks, source, leaves_out)
 
 
 class DecoderLayer(nn.Module):
@@ -389,18 +396,13 @@ class Decoder(nn.Module, TargetDecoder):
         everywhere = x.new_ones(x.shape[:2], dtype=torch.bool) if real is None else real
         return everywhere[:, None, None], None  # (batch, 1, 1, time)
 
-    def flops(self) -> StackFlops:
-        cross = [layer.cross_attention for layer in self.layers]
-        memory = sum(2 * one.d_model * sum(one.widths[1:]) for one in cross)  # its keys and values
-        own = sum(_each(one.self_attention) + one.feed_forward.flops() for one in self.layers)
-        pair, window = sum(_pair(one.self_attention) for one in self.layers), self.window
-        in_window = 0 if window is None else window.width * pair
-        return StackFlops(
-            each=own + sum(map(_each, cross)) - memory + in_window,
-            own_pair=pair if window is None else 0,
-            source=memory,
-            source_pair=sum(map(_pair, cross)),
-        )
+    def flops(self, target: RowLengths, memory: RowLengths) -> DecoderFlops:
+        leaves_out = leaves_padding_out(self, max(target.longest, memory.longest))
+        mixers, networks = _parts(self.layers)
+        attentions = (layer.cross_attention for layer in self.layers)
+        own, of_memory = cross_flops(attentions, target, memory, leaves_out)
+        own += mixing_flops(mixers, target, leaves_out, self.window)
+        return DecoderFlops(own + network_flops(networks, target, leaves_out), of_memory)
 
     def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
         """Choose the type of the keys and values that a search keeps; inference may shorten it."""
@@ -479,15 +481,6 @@ def _window(config: LayerConfig, of: Callable[[int | None], Window | None]) -> W
     return of(config.window if config.mixer == "attention" else None)
 
 
-def _each(attention: MultiHeadAttention | Fastformer | RelativeMaps) -> int:
-    """Count the operations of the projections Q, K, V and O for one position."""
-    if not isinstance(attention, MultiHeadAttention):
-        return attention.flops()
-    return 2 * (attention.qkv_proj.weight.numel() + attention.out_proj.weight.numel())
-
-
-def _pair(attention: MultiHeadAttention | Fastformer | RelativeMaps) -> int:
-    """Count those of a query and a key in all heads: a score, and a share in the sum of values."""
-    if not isinstance(attention, MultiHeadAttention):
-        return 0
-    return 2 * attention.heads * (attention.d_k + attention.d_v)
+def _parts(layers: Iterable[EncoderLayer | DecoderLayer]) -> tuple[list[Mixer], list[Network]]:
+    """Return what mixes the positions in each layer, and its feed-forward network."""
+    return [one.self_attention for one in layers], [one.feed_forward for one in layers]

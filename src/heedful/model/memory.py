@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from heedful.model.lengths import RowLengths
+
 
 @dataclass(frozen=True)
 class FinalState:
@@ -40,17 +42,13 @@ class Memory:
     """What a parser's decoder is given of each word (`heedful.model.next_word`)."""
 
 
-class StackFlops(NamedTuple):
-    """Forward operations of an encoder or decoder, a multiply-add as two."""
+class DecoderFlops(NamedTuple):
+    """Forward operations of a decoder, a multiply-add as two."""
 
-    each: int = 0
-    """For one of its own positions."""
-    own_pair: int = 0
-    """For a pair of its own positions."""
-    source: int = 0
-    """For a source position: what a decoder computes of the memory."""
-    source_pair: int = 0
-    """For a target and a source position: a score, and a share in the context."""
+    own: int
+    """For its own positions, attention to the memory included."""
+    memory: int = 0
+    """For what it computes of the memory, once a sentence."""
 
 
 @runtime_checkable
@@ -75,9 +73,13 @@ class SourceEncoder(Protocol):
     positions_differ: bool = True
     """Whether its states differ from position to position."""
 
-    def flops(self) -> StackFlops:
-        """Count the operations of a forward pass."""
+    def flops(self, source: RowLengths) -> int:
+        """Count the operations of a forward pass, of padding only those that are computed."""
         ...
+
+    def memory_lengths(self, source: RowLengths) -> RowLengths:
+        """Return the lengths of its states."""
+        return source
 
     def encode(
         self,
@@ -100,8 +102,8 @@ class TargetDecoder(Protocol):
     attends_once: bool = False
     """Whether each step attends once, and its state has the weights as `attention`."""
 
-    def flops(self) -> StackFlops:
-        """Count the operations of a forward pass."""
+    def flops(self, target: RowLengths, memory: RowLengths) -> DecoderFlops:
+        """Count the operations of a forward pass, of padding only those that are computed."""
         ...
 
     def decode(

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heedful.model.initial_weights import glorot
+from heedful.model.lengths import RowLengths
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,9 @@ class NextWord(nn.Module):
         """Draw the weights."""
         glorot(self.projection.weight, generator)
 
-    def flops(self) -> int:
-        """Count the operations for one source position."""
-        return 2 * self.projection.weight.numel()
+    def flops(self, memory: RowLengths) -> int:
+        """Count the operations for the states of the source, padding included."""
+        return 2 * self.projection.weight.numel() * int(memory.places.sum())
 
     def project(
         self,

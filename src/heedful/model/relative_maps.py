@@ -18,6 +18,7 @@ from heedful.model.convolution import Convolution
 from heedful.model.initial_weights import glorot
 from heedful.model.inputs import check_mixed
 from heedful.model.layout import Layout, pad
+from heedful.model.lengths import RowLengths
 
 
 class RelativeMaps(nn.Module):
@@ -61,6 +62,7 @@ class RelativeMaps(nn.Module):
         glorot(self.convolution.weight.flatten(1), generator)
         nn.init.zeros_(self.convolution.bias)
 
-    def flops(self) -> int:
-        """Count the operations of one position."""
-        return 2 * self.convolution.weight.numel()
+    def flops(self, lengths: RowLengths, leaves_out: bool) -> int:
+        """Count the operations of rows; padding comes back where it was removed."""
+        del leaves_out
+        return 2 * self.convolution.weight.numel() * int(lengths.places.sum())

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from heedful.model.lengths import RowLengths
 from heedful.model.output import OutputLayer
 
 
@@ -119,6 +120,31 @@ class Seq2Seq(nn.Module, ABC):
         -----
         Must equal `start` followed by `step` for each token.
         """
+
+    def forward_flops(self, source: RowLengths, target: RowLengths, hypotheses: int = 1) -> int:
+        """
+        Count the operations of the products of a forward pass, a multiply-add as two.
+
+        Parameters
+        ----------
+        source, target : RowLengths
+            How long the rows of the batch are.
+        hypotheses : int, default 1
+            How many targets as long as these a search computes for each source.
+
+        Returns
+        -------
+        int
+            Products forward, the output layer's for real tokens alone; 0, the default, if nothing
+            is counted.
+
+        Notes
+        -----
+        Counted is what is computed: masked pairs too, and padding where it is not left out, which
+        depends on the family and on where the weights are.
+        """
+        del source, target, hypotheses
+        return 0
 
     def penalty(self) -> Float[Tensor, ""] | None:
         """

@@ -17,13 +17,15 @@ grow with the window times the length, not with the square of the length.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.model.cpu.attention import SHORT
+from heedful.model.lengths import PerRow, pairs_of
 from heedful.model.projections import Projections
 
 # Below this many queries in a block the copies of keys and values cost more than they spare.
@@ -68,6 +70,18 @@ class Window(NamedTuple):
         places = torch.arange(length, device=device)
         return self.contains(places - places.unsqueeze(1))
 
+    def is_cut(self, length: Any) -> Any:
+        """Tell whether sequences of a length attend in blocks."""
+        return length > max(SHORT, _PAYS * self.block_keys)
+
+    def pairs(self, positions: PerRow, by_steps: bool = False) -> int:
+        """Count the pairs that are computed of rows: all of short ones, else those of blocks."""
+        if by_steps:  # the first ones see fewer keys than a window has
+            first = np.minimum(positions, self.width)
+            return pairs_of(first, by_steps) + self.width * int((positions - first).sum())
+        in_blocks = -(-positions // self.block) * self.block * self.block_keys
+        return int(np.where(self.is_cut(positions), in_blocks, positions * positions).sum())
+
     def contains(self, distance: Tensor) -> Tensor:
         """Tell at which distances of a key from its query it is seen."""
         return (distance >= -self.before) & (distance <= self.after)
@@ -91,7 +105,7 @@ def restrict(
     if window is None:
         return mask, None
     of_keys = mask is None or mask.size(1) == mask.size(2) == 1
-    if of_keys and not dense and length > max(SHORT, _PAYS * window.block_keys):
+    if of_keys and not dense and window.is_cut(length):
         return mask, window
     band = window.mask(length, device if mask is None else mask.device)[None, None]
     if mask is None:

@@ -5,7 +5,6 @@ Training needs nothing else: the batches of an epoch, and the tensors of a batch
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -109,12 +108,7 @@ class TrainingPairs:
         """Collate pairs into tensors."""
         self._pairs.require_sizes()
         sources, targets = zip(*(self._pairs.pair(int(row)) for row in rows), strict=True)
-        batch = self._collator.batch([s.tolist() for s in sources], [t.tolist() for t in targets])
-        s, t = self._order.source_lengths[rows], self._order.target_lengths[rows]
-        if max(s.max(), t.max()) > self._left_out:
-            return batch
-        source, target, *pairs = (int(each.sum()) for each in (s, t, s * s, t * t, t * s))
-        return replace(batch, work_without_padding=(source, target, pairs[0], pairs[1], pairs[2]))
+        return self._collator.batch([s.tolist() for s in sources], [t.tolist() for t in targets])
 
     def describe(self, rows: list[int]) -> list[dict[str, Any]]:
         """Show pairs as subwords, for the report of a batch with a non-finite loss."""

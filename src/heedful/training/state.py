@@ -25,13 +25,10 @@ class StepTotals(NamedTuple):
     source_tokens: float = 0.0
     target_tokens: float = 0.0
     """Real tokens."""
-    source_places: float = 0.0
-    target_places: float = 0.0
-    """Positions computed, padding included unless it is left out."""
-    encoder_pairs: float = 0.0
-    decoder_pairs: float = 0.0
-    cross_pairs: float = 0.0
-    """Query-key pairs, padding included unless it is left out."""
+    flops: float = 0.0
+    """Operations forward and backward, padding included where it is computed."""
+    needed_flops: float = 0.0
+    """Operations that the real tokens would take alone."""
     stop_signals: float = 0.0
     """Number of ranks that got a signal to stop."""
     time_over: float = 0.0
@@ -68,13 +65,14 @@ class LogSums(NamedTuple):
     target_tokens: float = 0.0
     source_tokens: float = 0.0
     """Real tokens."""
-    padded_tokens: float = 0.0
-    """Positions computed on both sides, padding included unless it is left out."""
+    flops: float = 0.0
+    """As in `StepTotals`."""
     seconds: float = 0.0
     """Time in steps."""
     penalty: float = 0.0
     figure: float = 0.0
     pairs: float = 0.0
+    needed_flops: float = 0.0
     """As in `StepTotals`."""
 
     def plus(self, totals: StepTotals, seconds: float) -> "LogSums":
@@ -84,16 +82,18 @@ class LogSums(NamedTuple):
             self.nll + totals.nll,
             self.target_tokens + totals.target_tokens,
             self.source_tokens + totals.source_tokens,
-            self.padded_tokens + totals.source_places + totals.target_places,
+            self.flops + totals.flops,
             self.seconds + seconds,
             self.penalty + totals.penalty,
             self.figure + totals.figure,
             self.pairs + totals.pairs,
+            self.needed_flops + totals.needed_flops,
         )
 
-
-# What the model computed on: fields of `StepTotals`, counters, and fields of a log line.
-WORK = ("source_places", "target_places", "encoder_pairs", "decoder_pairs", "cross_pairs")
+    @property
+    def padding(self) -> float:
+        """The share of the operations that padding takes."""
+        return 1.0 - self.needed_flops / self.flops if self.flops else 0.0
 
 
 @dataclass
@@ -109,21 +109,18 @@ class Counters:
     source_tokens: int = 0
     target_tokens: int = 0
     """Real tokens trained on."""
-    source_places: int = 0
-    target_places: int = 0
-    """Positions computed, padding included unless it is left out."""
-    encoder_pairs: int = 0
-    decoder_pairs: int = 0
-    cross_pairs: int = 0
-    """Query-key pairs, padding included unless it is left out."""
+    flops: int = 0
+    """Operations forward and backward; 0 of a run that an older version began."""
     seconds: float = 0.0
     """Time over all sittings."""
 
     def add(self, totals: StepTotals) -> None:
         """Count one more step of the current epoch."""
+        if self.flops or not self.step:  # else a sum would lack the first steps
+            self.flops += int(totals.flops)
         self.step += 1
         self.position += 1
-        for name in ("source_tokens", "target_tokens", *WORK):
+        for name in ("source_tokens", "target_tokens"):
             setattr(self, name, getattr(self, name) + int(getattr(totals, name)))
 
     def to_dict(self) -> dict[str, Any]:
@@ -160,7 +157,9 @@ class TrainState:
         since_log = values.get("since_log", list(LogSums()))
         expected = (
             isinstance(counters, dict)
-            and all(_is_count(value) for value in (*counters.values(), values.get("step")))
+            and all(_is_count(value) for name, value in counters.items() if name != "flops")
+            and _is_number(counters.get("flops", 0))
+            and _is_count(values.get("step"))
             and counters.get("step") == values["step"]
             and isinstance(best, list)
             and all(isinstance(entry, dict) and _is_count(entry.get("step")) for entry in best)
@@ -169,7 +168,7 @@ class TrainState:
             and _is_count(values.get("without_better"))
             and all(_is_count(values.get(name, 0)) for name in ("decays", "bad_validations"))
             and isinstance(since_log, list)
-            and len(since_log) in (6, 7, len(LogSums._fields))  # older ones lack the last
+            and len(since_log) in (6, 7, 9, len(LogSums._fields))  # older ones lack the last
             and all(isinstance(number, int | float) for number in since_log)
         )
         if not expected:
@@ -222,6 +221,11 @@ class StopSignal:
 def _is_count(value: object) -> bool:
     """Whether a value is a non-negative 64-bit integer."""
     return isinstance(value, int | float) and 0 <= value < _LARGEST
+
+
+def _is_number(value: object) -> bool:
+    """Whether a value is a number from zero, of which operations may need more than 64 bits."""
+    return isinstance(value, int | float) and 0 <= value < math.inf
 
 
 def _goodness(result: Validation, metric: ValidationMetric) -> tuple[float, float]:

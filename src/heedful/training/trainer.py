@@ -28,21 +28,16 @@ from torch import Tensor
 from heedful.data.batch import Batch
 from heedful.data.micro_batches import MicroBatches, Rows
 from heedful.errors import DeviceError, TrainingFailed
+from heedful.evaluation.cost import training_flops
 from heedful.machine.device_memory import bound_of, peak_of
 from heedful.machine.memory import is_lack_of_memory, keep_freed_memory
+from heedful.model.lengths import RowLengths
 from heedful.model.seq2seq import Seq2Seq
 from heedful.training.distributed import RankGroup
 from heedful.training.log import Clock, RunLog, perplexity
 from heedful.training.objective.likelihood import Likelihood, Objective
 from heedful.training.optimizer import MixedPrecisionOptimizer
-from heedful.training.state import (
-    WORK,
-    LogSums,
-    StepTotals,
-    StopSignal,
-    TrainState,
-    Validation,
-)
+from heedful.training.state import LogSums, StepTotals, StopSignal, TrainState, Validation
 from heedful.training.trainer_config import TrainerConfig
 from heedful.training.validation_metrics import METRICS
 
@@ -187,7 +182,7 @@ class Trainer:
         totals = StepTotals()
         for index, rows in enumerate(micro_batches, start=first):
             batch = self.collate(rows)
-            counts = (batch.source_tokens, batch.target_tokens, *batch.work)
+            counts = (batch.source_tokens, batch.target_tokens, *self._count(batch))
             _seed_dropout(self.config.seed, step, index)
             totals = totals.plus(StepTotals(0.0, 0.0, *map(float, counts)))
             batch = batch.to(self.model.device)
@@ -199,6 +194,12 @@ class Trainer:
                 del part  # the next one needs the memory
             del batch
         return totals
+
+    def _count(self, batch: Batch) -> tuple[int, int]:
+        """Count the operations of a micro-batch, and of its real tokens alone."""
+        lengths = batch.source_lengths, batch.target_lengths
+        alone = (RowLengths.unpadded(side.tokens) for side in lengths)
+        return training_flops(self.model, *lengths), training_flops(self.model, *alone)
 
     def _sum_over_ranks(self, own: StepTotals) -> StepTotals:
         """Add up losses, counts, requests and gradients over all ranks."""
@@ -321,8 +322,8 @@ class Trainer:
             "source_tokens": counters.source_tokens,
             "target_tokens": counters.target_tokens,
             **of_step,
-            **{name: getattr(counters, name) for name in WORK},
-            "padding": 1.0 - (since.source_tokens + since.target_tokens) / since.padded_tokens,
+            **({"flops": counters.flops} if counters.flops else {}),
+            "padding": since.padding,
             "target_tokens_per_second": since.target_tokens / max(since.seconds, 1e-9),
             "seconds": round(counters.seconds, 3),
             "memory": peak_of(self.model.device),

@@ -9,7 +9,9 @@ def test_the_decoder_reads_the_target_moved_right_by_one():
     assert batch.target_in.tolist() == [[2, 8, 0], [2, 9, 10]]
     assert batch.target_out.tolist() == [[8, 3, 0], [9, 10, 3]]
     assert (batch.source_tokens, batch.target_tokens) == (5, 5)
-    assert batch.work == (6, 6, 18, 18, 18)
+    assert batch.source_lengths.tokens.tolist() == [3, 2]
+    assert batch.target_lengths.tokens.tolist() == [2, 3]
+    assert batch.target_lengths.places.tolist() == [3, 3]
 
 
 def test_the_source_may_go_without_an_end_symbol():

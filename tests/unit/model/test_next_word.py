@@ -5,6 +5,7 @@ import torch
 
 from heedful.model.inference.optimize import optimize_for_inference
 from heedful.model.initialise import initialise
+from heedful.model.lengths import RowLengths
 from heedful.model.next_word import NextWord
 from tests.support.models import FAMILIES, small
 
@@ -86,4 +87,4 @@ def test_every_weight_has_a_gradient():
 
 
 def test_operations_are_counted():
-    assert model_with().next_word.flops() == 2 * 16 * 16
+    assert model_with().next_word.flops(RowLengths.padded([5, 3])) == 2 * 16 * 16 * 10

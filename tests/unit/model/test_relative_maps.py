@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from heedful.model.layout import Layout, unpad
+from heedful.model.lengths import RowLengths
 from heedful.model.relative_maps import RelativeMaps
 from heedful.settings.attention import AttentionConfig
 from tests.support.models import small
@@ -41,5 +42,6 @@ def test_it_costs_a_map_for_each_neighbour():
     model = small(attention=AttentionConfig(encoder="convolution", window=4))
     layer = model.encoder.layers[0].self_attention
     assert layer.convolution.weight.shape == (16, 5, 16)
-    assert layer.flops() == 2 * 5 * 16 * 16
-    assert model.encoder.flops().own_pair == 0 and model.encoder.window is None
+    lengths = RowLengths.padded([4, 1])
+    assert layer.flops(lengths, leaves_out=True) == 2 * 5 * 16 * 16 * 8
+    assert model.encoder.window is None

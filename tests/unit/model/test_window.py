@@ -1,5 +1,6 @@
 """Windows: blocks equal a band in the mask, in value and gradient, and a search keeps few keys."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -114,10 +115,9 @@ def test_a_long_search_keeps_as_many_keys_as_the_window():
     assert max(slots[100:]) == max(slots[:60]) <= 64
 
 
-def test_a_layer_costs_its_window_for_every_position():
-    r = AttentionConfig(window=4)
-    whole, restricted = small(), small(attention=r)
-    for side, width in (("encoder", 5), ("decoder", 4)):
-        full, here = getattr(whole, side).flops(), getattr(restricted, side).flops()
-        assert here.own_pair == 0 and here.each == full.each + width * full.own_pair
-        assert here.source_pair == full.source_pair
+def test_short_rows_cost_all_pairs_and_long_ones_those_of_blocks():
+    window = Window.around(4)
+    assert window.pairs(np.array([5, 256])) == 5 * 5 + 256 * 256
+    assert (window.block, window.block_keys) == (32, 36)
+    assert window.pairs(np.array([257])) == 9 * 32 * 36
+    assert window.pairs(np.array([2, 7]), by_steps=True) == 1 + 2 + 1 + 2 + 3 + 4 + 3 * 5

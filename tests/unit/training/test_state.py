@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from heedful.training.state import Counters, StepTotals, TrainState
+from heedful.training.state import Counters, LogSums, StepTotals, TrainState
 from heedful.training.validation_metrics import METRICS
 
 
@@ -18,10 +18,25 @@ def test_totals_of_a_step_pass_through_a_tensor_unchanged() -> None:
 
 
 def test_a_step_counts_once_with_its_tokens() -> None:
-    counters = Counters(step=4, position=2, target_tokens=10)
-    counters.add(StepTotals(target_tokens=5.0, cross_pairs=7.0))
-    expected = Counters(step=5, position=3, target_tokens=15, cross_pairs=7)
+    counters = Counters(step=4, position=2, target_tokens=10, flops=10**19)
+    counters.add(StepTotals(target_tokens=5.0, flops=7e18))
+    expected = Counters(step=5, position=3, target_tokens=15, flops=17 * 10**18)
     assert counters == expected
+
+
+def test_operations_are_not_counted_from_the_middle_of_a_run() -> None:
+    old = Counters.from_dict({"step": 4, "position": 2, "cross_pairs": 7, "seconds": 1.0})
+    for counters, counted in ((old, 0), (Counters(), 8)):
+        for _ in range(2):
+            counters.add(StepTotals(flops=4.0))
+        assert counters.flops == counted
+
+
+def test_padding_is_its_share_of_the_operations() -> None:
+    sums = LogSums().plus(StepTotals(flops=30.0, needed_flops=20.0), 1.0)
+    sums = sums.plus(StepTotals(flops=10.0, needed_flops=10.0), 1.0)
+    assert sums.padding == 0.25
+    assert LogSums().padding == 0.0  # of a model that counts nothing
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -14,9 +15,10 @@ from heedful.model.convolution import Convolution
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear
 from heedful.model.initial_weights import glorot, table
+from heedful.model.lengths import RowLengths
 from heedful.model.memory import Initialised
 
-Lengths = TypeVar("Lengths", int, Tensor)
+Lengths = TypeVar("Lengths", int, Tensor, np.ndarray)
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,6 @@ class ByteNetSizes:
     """Dropout probability of the output of each block and of the last ReLU."""
     norm_epsilon: float = 1e-6
     """Added to the variance inside every layer norm; tensor2tensor's."""
-    columns: float = 1.0
-    """Columns for each source position, for counting operations."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -126,6 +126,10 @@ class Unfolding(nn.Module):
             beyond = unfolded & (positions >= lengths)
             x = x + beyond.unsqueeze(2) * self.padding
         return x, unfolded
+
+    def lengths(self, source: RowLengths) -> RowLengths:
+        """Return how many columns each sentence has, and each row of the batch."""
+        return source.change(self._room)
 
     def _room(self, lengths: Lengths) -> Lengths:
         """Round a |s| up and add b."""

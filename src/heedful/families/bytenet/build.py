@@ -41,5 +41,4 @@ def _sizes(settings: ModelSettings, side: str) -> ByteNetSizes:
         kernel=getattr(bytenet, f"{side}_kernel"),
         dilations=repeated_dilations(blocks, bytenet.max_dilation),
         dropout=settings.dropout,
-        columns=bytenet.unfolding_factor if settings.decoder == "bytenet" else 1.0,
     )

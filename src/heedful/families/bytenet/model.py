@@ -30,7 +30,8 @@ from heedful.families.bytenet.blocks import (
 )
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear
-from heedful.model.memory import Memory, SourceEncoder, StackFlops, TargetDecoder
+from heedful.model.lengths import RowLengths
+from heedful.model.memory import DecoderFlops, Memory, SourceEncoder, TargetDecoder
 from heedful.model.row_state import RowState
 
 
@@ -68,8 +69,11 @@ class ByteNetEncoder(ByteNetStack, SourceEncoder):
             x = block(x, inside)
         return Memory(x * inside, real[:, None, None])
 
-    def flops(self) -> StackFlops:
-        return StackFlops(round(2 * self._weights_of_blocks() * self.sizes.columns))
+    def flops(self, source: RowLengths) -> int:
+        return 2 * self._weights_of_blocks() * int(self.memory_lengths(source).places.sum())
+
+    def memory_lengths(self, source: RowLengths) -> RowLengths:
+        return source if self.unfolding is None else self.unfolding.lengths(source)
 
 
 @dataclass(frozen=True)
@@ -132,13 +136,13 @@ class ByteNetDecoder(ByteNetStack, TargetDecoder):
         self.final = Linear(sizes.width, sizes.width)
         self.final_dropout = Dropout(sizes.dropout)
 
-    def flops(self) -> StackFlops:
-        each = self._weights_of_blocks() + self.final.weight.numel()
-        source = 0
+    def flops(self, target: RowLengths, memory: RowLengths) -> DecoderFlops:
+        columns = memory if self.unfolding is None else self.unfolding.lengths(memory)
+        each, of_columns = self._weights_of_blocks() + self.final.weight.numel(), 0
         if self.column_proj is not None and self.embedding_proj is not None:
             each += self.embedding_proj.weight.numel()
-            source = round(2 * self.column_proj.weight.numel() * self.sizes.columns)
-        return StackFlops(2 * each, source=source)
+            of_columns = 2 * self.column_proj.weight.numel() * int(columns.places.sum())
+        return DecoderFlops(2 * each * int(target.places.sum()), of_columns)
 
     def decode(
         self,

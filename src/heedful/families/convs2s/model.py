@@ -32,10 +32,12 @@ from torch import Tensor, nn
 
 from heedful.arguments import check_counts, check_fields
 from heedful.model.convolution import Convolution, sentence_places
+from heedful.model.cpu.attention import leaves_padding_out
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.unpadding import Packing
 from heedful.model.layout import pad, unpad
-from heedful.model.memory import Memory, SourceEncoder, StackFlops, TargetDecoder
+from heedful.model.lengths import RowLengths
+from heedful.model.memory import DecoderFlops, Memory, SourceEncoder, TargetDecoder
 from heedful.model.row_state import RowState
 
 _ROOT_HALF = math.sqrt(0.5)
@@ -144,9 +146,10 @@ class ConvS2SStack(nn.Module):
         """Draw a table, or the output matrix, with a standard deviation of 0.1."""
         weight.normal_(0.0, _TABLE_DEVIATION, generator=generator)
 
-    def _products(self) -> int:
-        """Count the multiply-adds of one position."""
-        return sum(one.weight.numel() for one in self.modules() if isinstance(one, Convolution))
+    def _flops_of_layers(self, lengths: RowLengths) -> int:
+        """Count the operations of all products with weights."""
+        weights = sum(one.weight.numel() for one in self.modules() if isinstance(one, Convolution))
+        return 2 * weights * int(lengths.computed(leaves_padding_out(self, keys=0)).sum())
 
 
 class ConvS2SEncoder(ConvS2SStack, SourceEncoder):
@@ -188,9 +191,8 @@ class ConvS2SEncoder(ConvS2SStack, SourceEncoder):
         z = _ScaleGradient.apply(z, self.wiring.gradient_scale)
         return Memory((z + x) * _ROOT_HALF, mask, keys=z)
 
-    def flops(self) -> StackFlops:
-        """Count what a forward pass computes for one token."""
-        return StackFlops(2 * self._products())
+    def flops(self, source: RowLengths) -> int:
+        return self._flops_of_layers(source)
 
 
 @dataclass(frozen=True)
@@ -290,12 +292,10 @@ class ConvS2SDecoder(ConvS2SStack, TargetDecoder):
             past, state.keys, state.values, state.mask, state.length + 1, attention
         )
 
-    def flops(self) -> StackFlops:
-        """Count what a forward pass computes for a target token, and for a pair of tokens."""
-        attentions = sum(self.wiring.attending)
-        return StackFlops(
-            2 * self._products(), source_pair=2 * 2 * self.wiring.d_model * attentions
-        )
+    def flops(self, target: RowLengths, memory: RowLengths) -> DecoderFlops:
+        pairs = int((target.places * memory.places).sum())  # for which padding comes back
+        attentions = 2 * 2 * self.wiring.d_model * sum(self.wiring.attending) * pairs
+        return DecoderFlops(self._flops_of_layers(target) + attentions)
 
     def _convolutions(self) -> Sequence[Convolution]:
         """Return the convolution of each layer."""

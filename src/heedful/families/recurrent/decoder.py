@@ -33,7 +33,8 @@ from heedful.families.recurrent.stack import RecurrentStack
 from heedful.families.recurrent.wiring import RecurrentWiring
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear, linear
-from heedful.model.memory import Memory, StackFlops, TargetDecoder
+from heedful.model.lengths import RowLengths
+from heedful.model.memory import DecoderFlops, Memory, TargetDecoder
 from heedful.model.module_list import Parts
 from heedful.model.row_state import RowState
 
@@ -114,15 +115,20 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         elif wiring.readout == "maxout":
             self.readout = Linear(seen + wiring.d_model, 2 * wiring.readout_size)
 
-    def flops(self) -> StackFlops:
-        each = self.weights_of_position()
-        if self.attention is None:
-            return StackFlops(2 * each)
-        keys, energy = self.attention.key_proj, self.attention.energy
-        source = 0 if keys is None else keys.weight.numel()
-        compared = self.wiring.state_width if energy is None else energy.numel()
-        pair = compared + self.wiring.memory_width
-        return StackFlops(2 * (each - source), source=2 * source, source_pair=2 * pair)
+    def flops(self, target: RowLengths, memory: RowLengths) -> DecoderFlops:
+        own, of_memory = self.flops_of_layers(self.layers, target), 0
+        # what no step waits for is computed for all positions at once, in padded rows
+        in_loop = not self._feeds_nothing_back
+        if self.attention is not None:
+            queries = target.computed(in_loop)
+            own += self.attention.flops(queries, memory.places)
+            of_memory = self.attention.flops_of_keys(memory.places)
+        if self.start_proj is not None:
+            of_memory += 2 * self.start_proj.weight.numel() * len(memory.tokens)
+        if self.readout is not None:
+            read = target.computed(self.wiring.feed == "readout")
+            own += 2 * self.readout.weight.numel() * int(read.sum())
+        return DecoderFlops(own, of_memory)
 
     # ------------------------------------------------------------ known targets
 

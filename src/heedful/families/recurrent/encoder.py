@@ -20,7 +20,8 @@ from heedful.families.recurrent.stack import RecurrentStack
 from heedful.families.recurrent.wiring import RecurrentWiring
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear
-from heedful.model.memory import FinalState, Memory, SourceEncoder, StackFlops
+from heedful.model.lengths import RowLengths
+from heedful.model.memory import FinalState, Memory, SourceEncoder
 from heedful.model.module_list import Parts
 
 
@@ -76,13 +77,13 @@ class RecurrentEncoder(RecurrentStack, SourceEncoder):
             states = reverse(states, real)
         return Memory(states, mask, _merge(finals))
 
-    def flops(self) -> StackFlops:
-        each = self.weights_of_position()
+    def flops(self, source: RowLengths) -> int:
+        of_rows = 0 if self.memory_proj is None else self.memory_proj.weight.numel()
         if self.wiring.fast_forward:
             # torch's fused kernel keeps the input's products to itself, so they are computed again
             layers = (layer for column in self.columns for layer in column)
-            each += sum(layer.rnn.weight_ih_l0.numel() for layer in layers)  # type: ignore[operator,misc]
-        return StackFlops(2 * each)
+            of_rows += sum(layer.rnn.weight_ih_l0.numel() for layer in layers)  # type: ignore[operator,misc]
+        return self.flops_of_layers(self.columns, source) + 2 * of_rows * int(source.places.sum())
 
     def _run(
         self, column: Parts[RecurrentLayer], x: Tensor, real: Tensor, backward: bool

@@ -14,8 +14,10 @@ from torch import Tensor, nn
 
 from heedful.families.recurrent.products import PLAIN, StepProducts
 from heedful.model.cpu.linear import Linear
+from heedful.model.lengths import PerRow
 
 Score = Literal["dot", "general", "scaled", "additive", "normed-additive", "product"]
+_WITH_INNER_WIDTH = ("additive", "normed-additive", "product")
 
 
 class RecurrentAttention(nn.Module):
@@ -38,8 +40,10 @@ class RecurrentAttention(nn.Module):
     def __init__(self, score: Score, query_width: int, memory_width: int, width: int) -> None:
         super().__init__()
         self.score = score
+        compared = width if score in _WITH_INNER_WIDTH else query_width
+        self._pair = compared + memory_width  # multiply-adds of a query and a state
         self.query_proj = self.key_proj = self.energy = self.scale = self.bias = None
-        if score in ("additive", "normed-additive", "product"):
+        if score in _WITH_INNER_WIDTH:
             self.query_proj = Linear(query_width, width, bias=False)
             self.key_proj = Linear(memory_width, width, bias=False)
             self.energy = nn.Parameter(torch.zeros(width))
@@ -57,6 +61,17 @@ class RecurrentAttention(nn.Module):
         """Compute the keys (U h, W h, or h itself), once a sentence."""
         keys = memory if self.key_proj is None else self.key_proj(memory)
         return torch.tanh(keys) if self.score == "product" else keys
+
+    def flops_of_keys(self, source: PerRow) -> int:
+        """Count the operations of `project`. `source`: positions of each row."""
+        weights = 0 if self.key_proj is None else self.key_proj.weight.numel()
+        return 2 * weights * int(source.sum())
+
+    def flops(self, queries: PerRow, source: PerRow) -> int:
+        """Count the operations of all queries of each row: their scores and contexts."""
+        weights = 0 if self.query_proj is None else self.query_proj.weight.numel()
+        pairs = int((queries * source).sum())
+        return 2 * weights * int(queries.sum()) + 2 * self._pair * pairs
 
     def forward(
         self,

@@ -11,6 +11,7 @@ from heedful.families.recurrent.wiring import RecurrentWiring
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.experts.mixture import MixtureOfExperts, mixtures
 from heedful.model.initial_weights import glorot, table, uniform
+from heedful.model.lengths import RowLengths
 from heedful.model.memory import Initialised
 
 
@@ -55,18 +56,12 @@ class RecurrentStack(nn.Module, Initialised):
         else:
             table(weight, generator)
 
-    def weights_of_position(self) -> int:
-        """
-        Count the weights of products at each position: all but those of the start state.
-
-        Of a mixture those that serve one token.
-        """
-        plain = sum(
-            weight.numel()
-            for name, weight in self.named_parameters()
-            if weight.dim() == 2 and "start_proj" not in name and "mixtures." not in name
-        )
-        return plain + sum(mixture.flops() // 2 for _, mixture in mixtures(self))
+    def flops_of_layers(self, layers: nn.Module, lengths: RowLengths) -> int:
+        """Count the operations of recurrent layers and mixtures, which never compute padding."""
+        tokens = int(lengths.tokens.sum())
+        weights = sum(weight.numel() for weight in layers.parameters() if weight.dim() == 2)
+        of_mixtures = sum(mixture.flops(tokens) for _, mixture in mixtures(self.mixtures))
+        return 2 * weights * tokens + of_mixtures
 
     def add_mixtures(self, widths: Sequence[int]) -> None:
         """Build the mixtures on top of layers that are `widths` wide."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from heedful.machine.onednn import has_onednn_kernel
 from heedful.model.cpu.compiled_attention import (
@@ -38,6 +38,11 @@ def use_cpu_kernel(x: Tensor, keys: int) -> bool:
     kernel at 30 tokens.
     """
     return keys <= SHORT and has_onednn_kernel(x)
+
+
+def leaves_padding_out(stack: nn.Module, keys: int) -> bool:
+    """Tell whether a stack computes without padding (`heedful.model.layout.unpad`)."""
+    return use_cpu_kernel(next(stack.parameters()), keys)
 
 
 def short_attention(

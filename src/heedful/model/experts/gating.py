@@ -38,6 +38,15 @@ class Routing(NamedTuple):
     """Expected tokens of each expert under fresh noise (appendix A); None if nothing varies."""
 
 
+class GateFlops(NamedTuple):
+    """What gating costs."""
+
+    operations: int
+    """Of the gates themselves."""
+    pairs: int
+    """Pairs of a token and an expert that serves it."""
+
+
 class NoisyGate(nn.Module):
     """Noisy top-k gating (section 2.1); without noise in evaluation."""
 
@@ -55,6 +64,11 @@ class NoisyGate(nn.Module):
         # zero at first, so that all experts are as likely (appendix A)
         self.weight = nn.Parameter(torch.zeros(experts, d_model))
         self.noise_weight = nn.Parameter(torch.zeros(experts, d_model))
+
+    def flops(self, tokens: int) -> "GateFlops":
+        """Count what is computed for some tokens; in training the noise has weights of its own."""
+        maps = 2 if self.training else 1
+        return GateFlops(2 * maps * self.weight.numel() * tokens, self.per_token * tokens)
 
     def forward(self, x: Float[Tensor, "tokens d_model"]) -> Routing:
         """Route each token to its k experts; logits and softmax are in fp32."""
@@ -97,6 +111,15 @@ class BalancedGate(nn.Module):
         glorot(self.weight, generator)
         nn.init.zeros_(self.threshold)
 
+    def flops(self, tokens: int) -> "GateFlops":
+        """Count what is computed for some tokens in training; evaluation depends on the tokens."""
+        pairs = self.experts * self._taken(tokens)
+        return GateFlops(2 * self.weight.numel() * tokens, pairs)
+
+    def _taken(self, tokens: int) -> int:
+        """Count the tokens that an expert takes in training."""
+        return min(tokens, max(1, round(self.per_token * tokens / self.experts)))
+
     def forward(self, x: Float[Tensor, "tokens d_model"]) -> Routing:
         """Route tokens to experts; a token that no expert takes has no pair."""
         logits = nn.functional.linear(x.float(), self.weight.float())
@@ -104,8 +127,7 @@ class BalancedGate(nn.Module):
         above = shares > self.threshold.float()
         chosen, penalty = above, None
         if self.training:
-            each = min(len(x), max(1, round(self.per_token * len(x) / self.experts)))
-            best = shares.topk(each, dim=0).indices  # (each, experts)
+            best = shares.topk(self._taken(len(x)), dim=0).indices  # (taken, experts)
             chosen = torch.zeros_like(above).scatter(0, best, True)
             # equation 20; it teaches the thresholds alone, so its weight does not matter to Adam
             distance = shares.detach() - self.threshold.float()
@@ -127,6 +149,19 @@ class GroupedGate(nn.Module):
         super().__init__()
         self.primary = primary
         self.secondary = nn.ModuleList(secondary)
+
+    def flops(self, tokens: int) -> "GateFlops":
+        """Count what is computed for some tokens, as if all groups had as many of them."""
+        gating, pairs = self.primary.flops(tokens)
+        groups, parts = len(self.secondary), []
+        for number, gate in enumerate(self.secondary):
+            assert isinstance(gate, NoisyGate | BalancedGate)
+            # whole tokens, and of all groups together as many as there are pairs
+            share = pairs * (number + 1) // groups - pairs * number // groups
+            parts.append(gate.flops(share))
+        return GateFlops(
+            gating + sum(part.operations for part in parts), sum(part.pairs for part in parts)
+        )
 
     def forward(self, x: Float[Tensor, "tokens d_model"]) -> Routing:
         """Route each token to the experts that its groups choose."""

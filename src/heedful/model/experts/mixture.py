@@ -100,15 +100,11 @@ class MixtureOfExperts(nn.Module):
             return out.view_as(x)
         return x.new_zeros(x.shape).masked_scatter(real.unsqueeze(-1), out)
 
-    def flops(self) -> int:
-        """Count the operations for one token, of balanced gates on average."""
-        expert, k = self.experts[0], self.config.per_token
+    def flops(self, tokens: int) -> int:
+        """Count the operations for some tokens; balanced gates are as in training."""
+        expert, (gating, pairs) = self.experts[0], self.gate.flops(tokens)
         assert isinstance(expert, FeedForward)
-        groups = self.config.groups
-        logits = self.config.experts
-        if groups is not None:  # those of the groups, and of the experts of k groups
-            logits = groups + k * (logits // groups)
-        return self.experts_per_token * expert.flops() + 2 * logits * self.config.d_model
+        return gating + pairs * expert.flops()
 
     def _apply_experts(self, tokens: Tensor, routing: Routing) -> Tensor:
         """Run each expert on its rows, and sum what those of a token return."""

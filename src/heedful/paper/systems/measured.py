@@ -11,7 +11,6 @@ import numpy as np
 
 from heedful.errors import RunFolderError, RunStopped
 from heedful.evaluation.bleu import text_metrics
-from heedful.evaluation.cost import ForwardFlops, Work
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
 from heedful.evaluation.sufficient_statistics import SufficientStatistics, measure
 from heedful.files import replacing_file
@@ -27,11 +26,6 @@ from heedful.translation.result import Translation
 from heedful.translation.translator import Translator
 
 _BEAM = 4
-# Counters of the log, in the order of `Work`.
-_PLACES = (
-    *("source_places", "target_places", "target_tokens"),
-    *("encoder_pairs", "decoder_pairs", "cross_pairs"),
-)
 
 
 @dataclass(frozen=True)
@@ -236,19 +230,12 @@ def _curve(run: Path, planned: PlannedSystem) -> tuple[CurvePoint, ...]:
     """Read the validations with their costs."""
     history = read_history(_log(run))
     steps = history.validation["step"]
-    places = [history.at_step(name, steps).tolist() for name in _PLACES]
-    model = ForwardFlops.of(Run.open(run).build())
+    flops = history.at_step("flops", steps)
     each = planned.batch_tokens / planned.tokens_per_second
-    validations = (steps, history.validation["valid_loss"], history.validation["bleu"])
+    validations = (steps, flops, history.validation["valid_loss"], history.validation["bleu"])
     return tuple(
-        CurvePoint(
-            int(step),
-            float(step) * each,
-            float(model.training(Work(*counts))),
-            float(np.exp(loss)),
-            float(bleu),
-        )
-        for step, loss, bleu, *counts in zip(*validations, *places, strict=True)
+        CurvePoint(int(step), float(step) * each, float(counted), float(np.exp(loss)), float(bleu))
+        for step, counted, loss, bleu in zip(*validations, strict=True)
     )
 
 

@@ -3,6 +3,7 @@
 from heedful.config.model import ModelConfig
 from heedful.families.bytenet.build import build_decoder, build_encoder
 from heedful.families.bytenet.config import ByteNetConfig
+from heedful.model.lengths import RowLengths
 
 
 def test_the_room_for_the_target_is_made_once():
@@ -12,12 +13,14 @@ def test_the_room_for_the_target_is_made_once():
     decoder = build_decoder(config, encoder)
     assert encoder.unfolding is not None and encoder.unfolding.padding is None
     assert decoder.unfolding is None
-    assert encoder.sizes.columns == decoder.sizes.columns == 1.5
+    columns = encoder.memory_lengths(RowLengths.padded([4, 3]))
+    assert (columns.tokens.tolist(), columns.places.tolist()) == ([6, 5], [6, 6])
 
 
 def test_before_a_decoder_that_attends_there_is_no_room():
     encoder = build_encoder(ModelConfig(encoder="bytenet", d_model=16, heads=2))
-    assert encoder.unfolding is None and encoder.sizes.columns == 1.0
+    lengths = RowLengths.padded([4, 3])
+    assert encoder.unfolding is None and encoder.memory_lengths(lengths) is lengths
 
 
 def test_sizes_are_those_of_the_settings():

@@ -8,6 +8,7 @@ from heedful.families.build import build_model
 from heedful.families.convs2s.build import build_decoder, build_encoder
 from heedful.model.build import parameter_count
 from heedful.model.initialise import initialise
+from heedful.model.lengths import RowLengths
 
 SHAPES = {"encoder_layers": "2x(8,3)", "decoder_layers": "(8,3) (6,3)"}
 RECURRENT = {"hidden_size": 12, "encoder_hidden_size": 6, "start": "mean"}
@@ -76,7 +77,10 @@ def test_closed_forms_count_the_weights():
     decoder = norm(12, 8) + norm(8, 16, 3) + norm(8, 12, 3) + norm(8, 6) + norm(6, 12)
     attention = norm(8, 12) + norm(12, 8) + norm(6, 12) + norm(12, 6)
     assert parameter_count(build_encoder(config)) == encoder
-    assert parameter_count(build_decoder(config, build_encoder(config))) == decoder + attention
-    flops = build_encoder(config).flops()
-    assert flops.each == 2 * (12 * 8 + 2 * 8 * 16 * 3 + 8 * 12)
-    assert build_decoder(config, build_encoder(config)).flops().source_pair == 2 * 2 * 2 * 12
+    built = build_decoder(config, build_encoder(config))
+    assert parameter_count(built) == decoder + attention
+    one, more = RowLengths.unpadded([1]), RowLengths.unpadded([4])
+    flops = build_encoder(config).flops(one)
+    assert flops == 2 * (12 * 8 + 2 * 8 * 16 * 3 + 8 * 12)
+    own = [built.flops(one, memory).own for memory in (one, more)]
+    assert own[1] - own[0] == 3 * 2 * 2 * 2 * 12

@@ -1,8 +1,9 @@
-"""What recurrent encoders and decoders share: first weights, and the weights of each position."""
+"""What recurrent encoders and decoders share: first weights, and how they are counted."""
 
 from heedful.families.recurrent.config import RecurrentConfig
 from heedful.families.recurrent.stack import RecurrentStack
 from heedful.model.initialise import initialise
+from heedful.model.lengths import RowLengths
 from tests.support.models import small
 
 
@@ -35,12 +36,14 @@ def test_glorot_bounds_each_gate_on_its_own():
     assert weights["decoder.attention.energy"].any()
 
 
-def test_the_start_state_is_no_weight_of_a_position():
-    starts = ("zero", "bridge")
+def test_the_start_state_is_computed_once_a_sentence():
     zero, bridge = (
         small(encoder="recurrent", decoder="recurrent", recurrent=RecurrentConfig(start=start))
-        for start in starts
+        for start in ("zero", "bridge")
     )
     assert isinstance(bridge.decoder, RecurrentStack)
-    assert bridge.decoder.weights_of_position() == zero.decoder.weights_of_position()
-    assert bridge.decoder.start_proj.weight.numel() > 0
+    lengths = RowLengths.padded([5, 3]), RowLengths.padded([4, 2])
+    own, of_memory = bridge.decoder.flops(*lengths)
+    without = zero.decoder.flops(*lengths)
+    assert own == without.own
+    assert of_memory - without.memory == 2 * 2 * bridge.decoder.start_proj.weight.numel() > 0

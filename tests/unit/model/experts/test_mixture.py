@@ -155,10 +155,12 @@ def test_sums_by_token():
 
 @pytest.mark.parametrize("config", GATINGS)
 def test_operations_are_those_of_the_experts_and_their_gates(config):
-    network = mixture(config)
+    network = mixture(config).eval()
     per_token = network.experts_per_token
     gates = 4 * 6
     if config.groups is not None:
         gates = 3 * 6 + 2 * 2 * 6  # groups, and two experts in each of two groups
-    assert network.flops() == 2 * (per_token * 2 * 6 * 8 + gates)
+    assert network.flops(12) == 12 * 2 * (per_token * 2 * 6 * 8 + gates)
+    noisy = 1 + (config.gating == "noisy")  # in training the noise has weights, too
+    assert network.train().flops(12) == 12 * 2 * (per_token * 2 * 6 * 8 + noisy * gates)
     assert dict(mixtures(torch.nn.ModuleDict({"one": network}))) == {"one": network}
