@@ -18,6 +18,10 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         from heedful.bench.step import measure_step
 
         done = measure_step(request)
+    elif request["task"] == "train in turns":
+        from heedful.bench.step import measure_in_turns
+
+        done = measure_in_turns(request)
     elif request["task"] == "translate":
         from heedful.bench.search import measure_search
 

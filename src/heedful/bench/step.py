@@ -80,56 +80,80 @@ class _NoCheckpoints:
         """Do nothing."""
 
 
+class TimedTraining:
+    """The real training loop on one batch, one step at a time: forward, backward, update, log."""
+
+    def __init__(self, request: dict[str, Any]) -> None:
+        self.device = resolve_device(request["device"])
+        settings = RunConfig.from_dict(request["settings"])
+        resolve_threads(request["threads"])
+        model = build(settings, request["vocabulary"])
+        initialise(model, settings.train.seed)
+        model.to(self.device)
+        train = settings.train
+        collator = Collator(
+            model.padding, model.start_token, model.end_token, settings.model.source_end
+        )
+        sides = request["sources"], request["targets"]
+        batch = FixedBatch(*sides, collator, train.micro_batch_tokens)
+        self.log = _Losses()
+        self._trainer = Trainer(
+            model,
+            MixedPrecisionOptimizer.of(model, request["precision"], train),
+            batch,
+            batch.collate,
+            replace(TrainerConfig.of(settings), minutes=None),
+            TrainState(),
+            RankGroup(),
+            self.log,
+            _NoCheckpoints(),
+        )
+
+    def step(self) -> None:
+        """Take a step, and wait for it."""
+        trainer = self._trainer
+        trainer.config = replace(trainer.config, steps=trainer.train_state.counters.step + 1)
+        trainer.run()
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+
 def measure_step(request: dict[str, Any]) -> dict[str, Any]:
     """
     Time some training steps.
 
     Returns: `seconds` of each step after the first, `memory`, `loss` a token at the first step, and
     the `profile` of one more step with the time that its `products alone` take.
-
-    Runs the real training loop, one step at a time: batch, forward, loss, backward, update, log.
     """
-    device, settings = resolve_device(request["device"]), RunConfig.from_dict(request["settings"])
-    resolve_threads(request["threads"])
-    model = build(settings, request["vocabulary"])
-    initialise(model, settings.train.seed)
-    model.to(device)
-    train = settings.train
-    optimizer = MixedPrecisionOptimizer.of(model, request["precision"], train)
-    collator = Collator(
-        model.padding, model.start_token, model.end_token, settings.model.source_end
-    )
-    batch = FixedBatch(request["sources"], request["targets"], collator, train.micro_batch_tokens)
-    trainer = Trainer(
-        model,
-        optimizer,
-        batch,
-        batch.collate,
-        replace(TrainerConfig.of(settings), minutes=None),
-        TrainState(),
-        RankGroup(),
-        log := _Losses(),
-        _NoCheckpoints(),
-    )
-
-    def step() -> None:
-        trainer.config = replace(trainer.config, steps=trainer.train_state.counters.step + 1)
-        trainer.run()
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-
-    step()
-    seconds = time_repeats(step, request["steps"])
+    training = TimedTraining(request)
+    training.step()
+    seconds = time_repeats(training.step, request["steps"])
     memory = peak_memory()
-    if device.type == "cuda":
-        memory = int(torch.cuda.max_memory_allocated(device))
-    found: dict[str, Any] = {"seconds": seconds, "memory": memory, "loss": log.losses[0]}
+    if training.device.type == "cuda":
+        memory = int(torch.cuda.max_memory_allocated(training.device))
+    found: dict[str, Any] = {"seconds": seconds, "memory": memory, "loss": training.log.losses[0]}
     if request.get("profile"):
-        found["profile"] = shares(step)
-        if device.type == "cpu":
-            alone = products_alone(step)
+        found["profile"] = shares(training.step)
+        if training.device.type == "cpu":
+            alone = products_alone(training.step)
             found["products alone"] = {"seconds": alone, "of a step": alone / median(seconds)}
     return found
+
+
+def measure_in_turns(request: dict[str, Any]) -> dict[str, Any]:
+    """
+    Time steps of several trainings in turns, so that a load of the machine affects all alike.
+
+    Returns: `seconds` of each training, of each step after the first.
+    """
+    trainings = [TimedTraining(one) for one in request["trainings"]]
+    for training in trainings:
+        training.step()
+    rounds = [
+        [time_repeats(training.step, 1)[0] for training in trainings]
+        for _ in range(request["steps"])
+    ]
+    return {"seconds": [list(seconds) for seconds in zip(*rounds, strict=True)]}
 
 
 class _Losses(RunLog):

@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
 
 from heedful.bench.measurement import SpeedMeasurement, SpeedReport
-from heedful.bench.systems import Say, find_systems, run_in_turns
+from heedful.bench.systems import Say, find_systems, own_system, run_in_turns
 from heedful.bench.work import shape_of, step_flops, synthetic_pairs
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
 from heedful.machine.benchmark import resolve_precision
 from heedful.machine.devices import describe_machine, resolve_device, resolve_threads
+
+_AT_ONCE = 8
+"""Trainings in one process, whose memory they share."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +69,9 @@ def bench_train(
     sources, targets = synthetic_pairs(vocabulary, source_length, target_length, batch_tokens)
     request: dict[str, Any] = {
         "task": "train",
-        "settings": config.to_dict(),
+        **_training(config, vocabulary, sources, targets),
         "model": shape_of(config, vocabulary),
-        "vocabulary": vocabulary,
         "label_smoothing": config.train.label_smoothing,
-        "sources": sources,
-        "targets": targets,
         "steps": steps,
         "profile": profile,
         "device": device,
@@ -108,6 +109,54 @@ def bench_train(
     machine = {**describe_machine(), "threads": threads, "device": device}
     machine["product_gflops"] = round_robin.rates
     return SpeedReport(what, machine, measurements, (*field.notes, *round_robin.notes))
+
+
+class TimedSettings(NamedTuple):
+    """A training whose rate is measured beside those of others."""
+
+    settings: Sequence[str]
+    """All that differs from the recipe."""
+    source_length: int
+    target_length: int
+    """Mean tokens of a sentence, the end symbol included."""
+
+
+def rates_in_turns(
+    recipe: str, trainings: Sequence[TimedSettings], threads: int, steps: int = 5
+) -> list[float]:
+    """
+    Measure target tokens a second of trainings that take their steps in turns, in one process.
+
+    So a load of the machine that comes and goes affects all alike.
+    """
+    device, precision, used = Conditions(threads=threads).resolve()
+    requests, tokens = [], []
+    for training in trainings:
+        config = load_config(recipe, training.settings)
+        vocabulary = config.data.vocabulary_size
+        lengths = training.source_length, training.target_length
+        pairs = synthetic_pairs(vocabulary, *lengths, config.train.batch_tokens)
+        shared = {"precision": precision, "device": device, "threads": used}
+        requests.append(_training(config, vocabulary, *pairs) | shared)
+        tokens.append(sum(len(row) + 1 for row in pairs[1]))
+    seconds: list[list[float]] = []
+    for first in range(0, len(requests), _AT_ONCE):
+        part = {"trainings": requests[first : first + _AT_ONCE], "steps": steps}
+        answer = own_system(precision).run({"task": "train in turns", **part})
+        seconds += answer["seconds"]
+    return [count / median(each) for count, each in zip(tokens, seconds, strict=True)]
+
+
+def _training(
+    config: RunConfig, vocabulary: int, sources: list[list[int]], targets: list[list[int]]
+) -> dict[str, Any]:
+    """Describe a training and its batch for the process that measures it."""
+    return {
+        "settings": config.to_dict(),
+        "vocabulary": vocabulary,
+        "sources": sources,
+        "targets": targets,
+    }
 
 
 def _needed(

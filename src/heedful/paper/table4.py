@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from heedful.errors import ArgumentError
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
-from heedful.paper.tables import Rows, ScoreDifference, markdown
+from heedful.paper.tables import LEARNT, Rows, ScoreDifference, learnt_nothing, markdown
 from heedful.preparation.tree_text import read_clean
 from heedful.search.options import SearchOptions
 from heedful.text.corpus import expand
@@ -94,6 +94,9 @@ class Table4:
     def conclusions(self) -> list[str]:
         """What may be concluded, and what not."""
         found = [comparison.sentence for comparison in self.comparisons]
+        found += learnt_nothing(
+            one.name for one in self.parsers if not one.is_floor and one.score.f1 < LEARNT
+        )
         if self.parsers:
             if self.sentences < _FEW:
                 found.append(
@@ -191,8 +194,9 @@ def _scored(
 
 
 def _comparisons(parsers: Sequence[ScoredParser]) -> list[ScoreDifference]:
-    """Compare each parser with the next worse one, where a model takes part."""
-    ranked = sorted(parsers, key=lambda one: -one.score.f1)
+    """Compare parsers that have learnt something, each with the next worse one."""
+    able = (one for one in parsers if one.is_floor or one.score.f1 >= LEARNT)
+    ranked = sorted(able, key=lambda one: -one.score.f1)
     found = []
     for better, worse in pairwise(ranked):
         if better.is_floor and worse.is_floor:

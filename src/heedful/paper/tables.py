@@ -1,7 +1,7 @@
 """What the paper's tables have in common: rows, pages, and sentences about differences."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,8 @@ from typing import Any
 from heedful.files import make_folder, replacing_file
 
 Rows = list[tuple[str, ...]]
+LEARNT = 1.0
+"""BLEU or F1 below which a system has learnt nothing of use, and is compared with no other."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,11 @@ class ScoreDifference:
             f"{self.better} is above {self.worse} {numbers}: the interval holds zero, so these "
             "sentences do not show which is better."
         )
+
+
+def learnt_nothing(titles: Iterable[str]) -> list[str]:
+    """Say of systems that they have learnt nothing."""
+    return [capital(f"{title} has learnt nothing of use in its steps.") for title in titles]
 
 
 def capital(sentence: str) -> str:

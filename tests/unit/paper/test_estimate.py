@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from heedful.paper.estimate import Estimate, is_positive
+from heedful.paper.estimate import Estimate, is_positive, with_margin
 
 
 def test_a_margin_is_that_of_students_t():
@@ -38,3 +38,21 @@ def test_times_and_rates_are_numbers_above_zero(value):
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, 10**400, True, None, "1", [1]])
 def test_what_no_time_or_rate_can_be_is_told(value):
     assert not is_positive(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "margin", "written"),
+    [
+        (0.067, 0.00139, "0.0670 ± 0.0014"),
+        (3.97, 0.461, "3.97 ± 0.46"),
+        (26.71, 12.4, "27 ± 12"),
+        (18726.4, 1736.6, "18,726 ± 1,737"),
+        (0.9973, 8.9e-05, "0.997300 ± 0.000089"),
+        (6.897e11, 6.333e10, "6.90e+11 ± 6.3e+10"),
+        (2.0e6, 5.0e6, "2.0e+06 ± 5.0e+06"),
+        (-0.5, 0.25, "-0.50 ± 0.25"),
+        (2.0, 0.0, "2 ± 0"),
+    ],
+)
+def test_a_number_has_the_digits_that_its_margin_leaves(value, margin, written):
+    assert with_margin(value, margin) == written == str(Estimate(value, margin))

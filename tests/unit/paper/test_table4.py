@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from heedful.errors import ArgumentError, TextError
-from heedful.paper.table4 import PUBLISHED, make_table4
+from heedful.paper.table4 import PUBLISHED, ScoredParser, Table4, _comparisons, make_table4
+from heedful.paper.tables import LEARNT
 from heedful.training.train import train
 from heedful.trees.floors import TreeFloors
 from heedful.trees.pcfg import Pcfg
 from heedful.trees.read import read_trees
-from heedful.trees.score import score_trees
+from heedful.trees.score import SentenceScore, TreeScore, score_trees
 
 TREES = """(S (NP (DT the) (NN dog)) (VP (VBZ sleeps)))
 (S (NP (PRP she)) (VP (VBZ reads) (NP (DT a) (NN book))))
@@ -65,7 +66,8 @@ def test_parsers_stand_beside_floors_and_a_grammar(trees):
     flat = score_trees(gold, [TreeFloors(gold).flat(tree.words) for tree in gold])
     assert table.parsers[0].score == flat
     assert table.parsers[3].score.unparsed == 0
-    assert any("run" in (one.better, one.worse) for one in table.comparisons)
+    able = table.parsers[3].score.f1 >= LEARNT
+    assert any("run" in (one.better, one.worse) for one in table.comparisons) == able
     assert all(one.difference >= 0 for one in table.comparisons)
     assert "3 sentences" in table.conclusions[-1]
     assert table.to_dict()["here"][3]["name"] == "run"
@@ -75,3 +77,21 @@ def test_parsers_stand_beside_floors_and_a_grammar(trees):
 def test_parsers_need_trees():
     with pytest.raises(ArgumentError, match="give --trees"):
         make_table4([Path("run")], None)
+
+
+def scored(name, matched, is_floor=False):
+    """A parser with so many of a hundred brackets right in each of three sentences."""
+    sentence = SentenceScore(length=50, gold=100, predicted=100, matched=matched)
+    return ScoredParser(name, TreeScore((sentence,) * 3), (0.0, 100.0), is_floor)
+
+
+def test_a_parser_that_has_learnt_nothing_is_compared_with_none():
+    parsers = (
+        *(scored("flat", 20, is_floor=True), scored("grammar", 0, is_floor=True)),
+        *(scored("able", 60), scored("weak", 0)),
+    )
+    pairs = [(one.better, one.worse) for one in _comparisons(parsers)]
+    assert pairs == [("able", "flat")]
+    table = Table4(parsers, tuple(_comparisons(parsers)), 3)
+    assert "Weak has learnt nothing of use in its steps." in table.conclusions
+    assert not any("Grammar has learnt" in said for said in table.conclusions)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from heedful.paper.claims.trainings import Trainings
+from heedful.paper.estimate import with_margin
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.system import TableSystem
 from heedful.paper.tables import Rows
@@ -87,6 +88,8 @@ class TrainedStatement(NamedTuple):
     check: Callable[[Trainings], Checked]
     must_learn: tuple[str, ...] = ()
     """Models without which it is left open if they have not learnt to translate; else the best."""
+    may_learn_nothing: tuple[str, ...] = ()
+    """Models of which the statement says that they learn nothing of use."""
     decided_by_bleu: bool = False
     """Whether it is left open where all models make hardly an error."""
     weight: int = 1
@@ -146,8 +149,8 @@ def _rows(panel: SizePanel) -> Rows:
 
 def _value(curve: SizeCurve, index: int) -> str:
     """Write a number, with its margin if it has one."""
-    margin = f" ± {_number(curve.margins[index])}" if curve.margins else ""
-    return f"{_number(curve.values[index])}{margin}"
+    value = curve.values[index]
+    return with_margin(value, curve.margins[index]) if curve.margins else _number(value)
 
 
 def _number(value: float) -> str:

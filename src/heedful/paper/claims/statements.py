@@ -80,6 +80,7 @@ CLAIMS: dict[str, Claim] = {
             _NOTES,
             MASK,
             check_mask,
+            may_learn_nothing=("no-mask",),
         ),
         TrainedStatement(
             "attention",

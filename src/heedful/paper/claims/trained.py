@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,6 +11,13 @@ from jaxtyping import Float
 
 from heedful.model.initialise import initialise
 from heedful.model.layers import DecoderLayer, EncoderLayer
+from heedful.paper.claims.comparisons import (
+    compare_bleu,
+    say_growth,
+    say_interval,
+    still_rising,
+    useless,
+)
 from heedful.paper.claims.divergence import different_heads, entropy
 from heedful.paper.claims.models import (
     ATTENTION,
@@ -31,8 +38,8 @@ from heedful.paper.claims.trainings import Trainings
 from heedful.paper.estimate import Estimate
 from heedful.paper.systems.measured import CurvePoint
 from heedful.paper.systems.system import TableSystem
-from heedful.paper.systems.table2 import LEARNT, PUBLISHED
-from heedful.paper.tables import ScoreDifference, capital
+from heedful.paper.systems.table2 import PUBLISHED
+from heedful.paper.tables import LEARNT
 from heedful.translation.translator import Translator
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
@@ -41,8 +48,6 @@ _HEADS_OF = ("trained", "before training", "before training, as sharp")
 _MOST_SHARPENED, _HALVINGS = 1000.0, 16
 _PARTS_OF_TOP = (0.25, 0.5, 0.75, 0.9, 0.98)
 """Of the best BLEU that all reach: the qualities whose cost is compared."""
-_RISING = 1.0
-"""BLEU by which the last validation must differ from the one before to be still rising."""
 _AS_LOW = 1.1
 """Two perplexities are alike within this factor."""
 
@@ -50,7 +55,6 @@ _AS_LOW = 1.1
 def check_mask(trained: Trainings) -> Checked:
     """Train a decoder that sees what it is to predict."""
     masked, unmasked = (trained.systems[one.name] for one in MASK)
-    apart = trained.difference(masked.name, unmasked.name)
     steps = tuple(point.step for point in masked.curve)
     curves = [
         [(getattr(point, value)) for point in one.curve]
@@ -59,10 +63,11 @@ def check_mask(trained: Trainings) -> Checked:
     ]
     falls = unmasked.curve[-1].perplexity < _AS_LOW * masked.curve[-1].perplexity
     return Checked(
-        (unmasked.bleu < LEARNT and apart.interval[0] > 0) if falls else None,
+        unmasked.bleu < LEARNT if falls else None,
         f"Without mask the perplexity of known translations falls to "
         f"{unmasked.curve[-1].perplexity:.2f} (with mask {masked.curve[-1].perplexity:.2f}), but "
-        f"what it translates itself has {unmasked.bleu:.1f} BLEU. {_said(apart)}",
+        f"what it translates itself has {unmasked.bleu:.1f} BLEU. With mask it is "
+        f"{masked.bleu:.1f}.",
         (
             SizePanel("steps", steps, _named(MASK, curves[:2]), "perplexity of known words"),
             SizePanel("steps", steps, _named(MASK, curves[2:]), "BLEU, validation", "x"),
@@ -72,42 +77,29 @@ def check_mask(trained: Trainings) -> Checked:
 
 def check_attention(trained: Trainings) -> Checked:
     """Take the attention of a recurrent translator away."""
-    apart = trained.difference("attending", "blind")
-    longest = trained.difference("attending", "blind", longest=True)
-    growth = trained.growth("attending", "blind")
-    grown = "All lines are equally long." if growth is None else _grown(growth)
-    rising = _still_rising(trained, ("attending", "blind"))
+    names, panels = ("attending", "blind"), (_by_length(trained, ATTENTION),)
+    compared, rising = compare_bleu(trained, *names), still_rising(trained, names)
+    if useless(trained, names):
+        return Checked(None, compared, panels)
+    longest, growth = trained.difference(*names, longest=True), trained.growth(*names)
+    grown = "All lines are equally long." if growth is None else say_growth(growth)
     return Checked(
         None if growth is None or rising else decide(longest.interval, growth.interval),
-        f"{_said(apart)} In the quarter of the longest sentences the difference is "
-        f"{longest.difference:+.1f} ({_interval(longest)}). {grown}{rising}",
-        (_by_length(trained, ATTENTION),),
-    )
-
-
-def _still_rising(trained: Trainings, names: Sequence[str]) -> str:
-    """Say where a longer training of those that decide would change a difference."""
-    rising = []
-    for system in (trained.systems[name] for name in names):
-        bleu = [point.bleu for point in system.curve]
-        if len(bleu) > 1 and bleu[-1] - bleu[-2] > _RISING:
-            rising.append(f"{system.title} ({bleu[-2]:.1f}, then {bleu[-1]:.1f})")
-    if not rising:
-        return ""
-    return (
-        f" Validation BLEU was still rising: {', '.join(rising)}; after more steps the differences "
-        "would be others."
+        f"{compared} In the quarter of the longest sentences the difference is "
+        f"{longest.difference:+.1f} ({say_interval(longest.interval)}). {grown}{rising}",
+        panels,
     )
 
 
 def check_encoders(trained: Trainings) -> Checked:
     """Put five encoders before one decoder."""
     best, *others = (one.name for one in ENCODERS)
-    apart = [trained.difference(best, name) for name in others]
-    rising = _still_rising(trained, (best, *others))
+    names = (best, *others)
+    rising = still_rising(trained, names)
+    is_open = rising or useless(trained, names)
     return Checked(
-        None if rising else decide(*(one.interval for one in apart)),
-        " ".join(_said(one) for one in apart)
+        None if is_open else decide(*(trained.difference(best, name).interval for name in others)),
+        " ".join(compare_bleu(trained, best, name) for name in others)
         + " Weights: "
         + ", ".join(f"{one.parameters:,} ({one.title})" for one in trained.systems.values())
         + f".{rising}",
@@ -117,11 +109,9 @@ def check_encoders(trained: Trainings) -> Checked:
 
 def check_batch_sizes(trained: Trainings) -> Checked:
     """Train both norms with batches of growing size, on as many tokens."""
-    apart = {tokens: trained.difference(f"layer-{tokens}", f"batch-{tokens}") for tokens in BATCHES}
+    pairs = {tokens: (f"layer-{tokens}", f"batch-{tokens}") for tokens in BATCHES}
+    small, large = pairs[BATCHES[0]], pairs[BATCHES[-1]]
     systems = {norm: [trained.systems[f"{norm}-{one}"] for one in BATCHES] for norm in NORMS}
-    small, large = ((f"layer-{size}", f"batch-{size}") for size in (BATCHES[0], BATCHES[-1]))
-    grown, interval = trained.growth_between(small, large)
-    rising = _still_rising(trained, (*small, *large))
     curves = {
         value: tuple(
             SizeCurve(f"{norm} norm", tuple(getattr(one, value) for one in each))
@@ -129,13 +119,14 @@ def check_batch_sizes(trained: Trainings) -> Checked:
         )
         for value in ("bleu", "perplexity")
     }
+    holds, compared, rising = _decide_by_lead(
+        *(trained, pairs.values(), small, large),
+        f"From {BATCHES[-1]} to {BATCHES[0]} tokens a batch, layer norm's lead",
+    )
     return Checked(
-        None if rising else decide(apart[BATCHES[0]].interval, interval),
-        f"{' '.join(_said(one) for one in apart.values())} From {BATCHES[-1]} to {BATCHES[0]} "
-        f"tokens a batch, layer norm's lead grows by {grown:.1f} BLEU (95 % interval "
-        f"{interval[0]:+.1f} to {interval[1]:+.1f}). A translation of the test has "
-        f"{_words(trained):.1f} words, so that {BATCHES[0]} tokens are few sentences."
-        f"{rising}",
+        holds,
+        f"{compared} A translation of the test has {_words(trained):.1f} words, so that "
+        f"{BATCHES[0]} tokens are few sentences.{rising}",
         (
             SizePanel("target tokens of a batch", BATCHES, curves["bleu"], "BLEU", "x"),
             SizePanel(
@@ -147,9 +138,7 @@ def check_batch_sizes(trained: Trainings) -> Checked:
 
 def check_scores(trained: Trainings) -> Checked:
     """Train one head with three scores at growing widths."""
-    apart = {
-        width: trained.difference(f"additive-{width}", f"unscaled-{width}") for width in WIDTHS
-    }
+    pairs = {width: (f"additive-{width}", f"unscaled-{width}") for width in WIDTHS}
     systems = [
         [trained.systems[f"{score}-{width}"] for width in WIDTHS] for score in KINDS_OF_SCORE
     ]
@@ -167,20 +156,40 @@ def check_scores(trained: Trainings) -> Checked:
         )
         for label, found in zip(("perplexity, validation", "BLEU"), curves, strict=True)
     ]
-    small, large = (
-        (f"additive-{width}", f"unscaled-{width}") for width in WIDTHS[:: len(WIDTHS) - 1]
-    )
-    grown, interval = trained.growth_between(large, small)
     weights = [trained.systems[f"additive-{width}"].parameters for width in WIDTHS]
-    rising = _still_rising(trained, (*small, *large))
+    holds, compared, rising = _decide_by_lead(
+        *(trained, pairs.values(), pairs[WIDTHS[-1]], pairs[WIDTHS[0]]),
+        f"From {WIDTHS[0]} to {WIDTHS[-1]} the lead",
+    )
     return Checked(
-        None if rising else decide(apart[WIDTHS[-1]].interval, interval),
-        f"{' '.join(_said(one) for one in apart.values())} From {WIDTHS[0]} to {WIDTHS[-1]} the "
-        f"lead grows by {grown:.1f} BLEU (95 % interval {interval[0]:+.1f} to "
-        f"{interval[1]:+.1f}). Wider heads have more weights, here {weights[0]:,} to "
-        f"{weights[-1]:,}.{rising}",
+        holds,
+        f"{compared} Wider heads have more weights, here {weights[0]:,} to {weights[-1]:,}."
+        f"{rising}",
         tuple(panels),
     )
+
+
+def _decide_by_lead(
+    trained: Trainings,
+    pairs: Iterable[tuple[str, str]],
+    deciding: tuple[str, str],
+    beside: tuple[str, str],
+    lead: str,
+) -> tuple[bool | None, str, str]:
+    """
+    Decide by a pair's difference, and by how much larger it is than that of another pair.
+
+    Returns the decision, the sentences about all pairs, and one about what still learns.
+    """
+    compared = " ".join(compare_bleu(trained, *pair) for pair in pairs)
+    names = (*deciding, *beside)
+    rising = still_rising(trained, names)
+    if useless(trained, names):
+        return None, compared, rising
+    grown, interval = trained.growth_between(deciding, beside)
+    compared += f" {lead} grows by {grown:.1f} BLEU ({say_interval(interval)})."
+    holds = None if rising else decide(trained.difference(*deciding).interval, interval)
+    return holds, compared, rising
 
 
 def check_heads(trained: Trainings) -> Checked:
@@ -383,22 +392,3 @@ def _words(trained: Trainings) -> float:
     """Count the words of a translation, the mean of the test."""
     lines = trained.corpus.lines("test", trained.corpus.target)
     return float(np.mean([len(line.split()) for line in lines]))
-
-
-def _said(apart: ScoreDifference) -> str:
-    """Say how far one system is from another."""
-    return capital(
-        f"{apart.better} minus {apart.worse}: {apart.difference:+.1f} BLEU ({_interval(apart)})."
-    )
-
-
-def _grown(growth: ScoreDifference) -> str:
-    """Say how much further apart two systems are in the longest sentences."""
-    return (
-        f"That is {growth.difference:+.1f} beside the other three quarters ({_interval(growth)})."
-    )
-
-
-def _interval(apart: ScoreDifference) -> str:
-    low, high = apart.interval
-    return f"95 % interval {low:+.1f} to {high:+.1f}"

@@ -11,6 +11,7 @@ from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.plan import Plan
 from heedful.paper.systems.task import TableTask
 from heedful.paper.systems.training import PLAN, train_all
+from heedful.paper.tables import LEARNT
 
 _LEARNED = 20  # BLEU
 _TOO_EASY = 98  # where every model has this much, what is left cannot tell them apart
@@ -69,17 +70,22 @@ def leave_open(claim: TrainedStatement, checked: Checked, bleu: Mapping[str, flo
     """
     Decide nothing where models cannot be told apart. `bleu`: of each model.
 
-    They cannot before those that must have learnt to translate, nor where BLEU decides and all make
-    hardly an error.
+    They cannot before those that must have learnt to translate, where one has learnt nothing, nor
+    where BLEU decides and all make hardly an error.
     """
     needed = claim.must_learn or (max(bleu, key=lambda name: bleu[name]),)
+    titles = {one.name: one.title for one in claim.systems}
     weakest = min(needed, key=lambda name: bleu[name])
     if bleu[weakest] < _LEARNED:
-        titles = {one.name: one.title for one in claim.systems}
         doubt = (
             f"Conclude nothing before a longer training: {titles[weakest]} has only "
             f"{bleu[weakest]:.1f} BLEU."
         )
+        return replace(checked, holds=None, sentence=f"{checked.sentence} {doubt}")
+    weak = [name for name in bleu if bleu[name] < LEARNT and name not in claim.may_learn_nothing]
+    if weak:
+        which = ", ".join(f"{titles[name]} ({bleu[name]:.1f} BLEU)" for name in weak)
+        doubt = f"Conclude nothing before a longer training: {which} learnt nothing of use."
         return replace(checked, holds=None, sentence=f"{checked.sentence} {doubt}")
     if claim.decided_by_bleu and min(bleu.values()) >= _TOO_EASY:
         doubt = (

@@ -2,9 +2,9 @@
 How many steps each system takes: a budget of time, turned into steps before the start.
 
 The rate of each system is measured once, for all its seeds, by the training step of `heedful bench
-train` at the lengths of the text. The plan is written down, so that the same run can be made again
-anywhere, beside any other work: then its steps and threads are taken, whatever the machine's own
-rates are.
+train` at the lengths of the text; all systems take their steps in turns. The plan is written down,
+so that the same run can be made again anywhere, beside any other work: then its steps and threads
+are taken, whatever the machine's own rates are.
 """
 
 import json
@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.bench.systems import OURS
-from heedful.bench.train import Conditions, bench_train
+from heedful.bench.train import TimedSettings, rates_in_turns
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
 from heedful.errors import RunFolderError, SettingError
@@ -26,6 +25,7 @@ from heedful.files import replacing_file
 from heedful.machine.benchmark import resolve_precision
 from heedful.machine.devices import resolve_device
 from heedful.paper.estimate import is_positive
+from heedful.paper.systems.budget import SECONDS_OF_VALIDATION, say_time, share_budget
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.system import TableSystem, count_parameters
 from heedful.paper.systems.task import Equal, TableTask
@@ -35,19 +35,11 @@ from heedful.preparation.prepared_text import PreparedText
 
 Say = Callable[[str], None]
 
-TRAINING_SHARE = 0.7
-"""Of the budget; the rest is for preparing, measuring, validating and scoring."""
 VALIDATIONS = 8
 _BETWEEN_VALIDATIONS = 10.0
 """Counted seconds at least, where none are asked for."""
-_VALIDATION = 2.5
-"""Seconds of one on the embedded text."""
-_FEWEST = 10
 _MEASURING = 4
 """Seconds that measuring the rate of a system takes at least."""
-_SCORING = 6
-"""Seconds of a system besides that share: starting, two validations, averaging and scoring."""
-_LEAST_SHARE = 0.4
 _RATES = "rates.json"
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
@@ -145,26 +137,19 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
     if budget < _MEASURING * len(unknown):
         raise SettingError(
             f"--budget must be enough to measure the rates of {len(unknown)} systems and to train "
-            f"them, but is {_said(budget / task.share)}; give at least "
+            f"them, but is {say_time(budget / task.share)}; give at least "
             f"{(2 * _MEASURING * len(unknown) / 60 + 1) / task.share:.0f}m."
         )
     encoded = encode_all(task)
-    alike: dict[tuple[str, ...], float] = {}
+    rates = _all_rates(task, encoded, rates, threads)
+    with replacing_file(out / _RATES) as stream:
+        stream.write(json.dumps(rates, indent=1) + "\n")
     for system in trained:
-        if system.after:
-            rates[system.name] = rates[system.after] / system.slowdown
-        elif system.name not in rates:
-            known = alike.get(_but_for_seed(system))
-            rates[system.name] = known or _rate(task, encoded[system.name], threads)
-            with replacing_file(out / _RATES) as stream:
-                stream.write(json.dumps(rates, indent=1) + "\n")
-        if not system.after:
-            alike[_but_for_seed(system)] = rates[system.name]
         rate = rates[system.name]
         say(capital(f"{system.title}: {rate:,.0f} target tokens a second in training"))
     batches = {name: one.config.train.batch_tokens for name, one in encoded.items()}
     seconds = {name: tokens / rates[name] for name, tokens in batches.items()}
-    steps = _share(task, seconds, budget, time.monotonic() - began)
+    steps = share_budget(task, seconds, budget, time.monotonic() - began)
     counted = {name: count * seconds[name] for name, count in steps.items()}
     fewest = min(counted.values())  # so that equally long trainings validate at the same steps
     planned = [
@@ -193,48 +178,6 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
 def _but_for_seed(system: TableSystem) -> tuple[str, ...]:
     """Return the settings that decide how fast a system trains."""
     return tuple(one for one in system.settings if not one.startswith("train.seed="))
-
-
-def _share(
-    task: TableTask, seconds: Mapping[str, float], budget: float, spent: float
-) -> dict[str, int]:
-    """
-    Count the steps of each system.
-
-    `seconds`: of a step. `spent`: seconds of the budget that are gone.
-
-    A system that goes on from another one is left out where less than one step remains for it.
-    """
-    systems, left = task.trained, budget - spent
-    more = _VALIDATION * max(0, (task.validations or 0) - 2)
-    besides = (_SCORING + more) * len(systems)
-    share = max(TRAINING_SHARE * left - besides, _LEAST_SHARE * left, budget / 4)
-    together = sum(seconds[system.name] * system.times for system in systems)
-    steps = {}
-    for system in systems:
-        own = len(systems) * seconds[system.name]
-        if task.equal == "steps":
-            own = together / system.times
-        count = int(share / own)
-        if count >= _FEWEST or (count and system.after):
-            steps[system.name] = count
-        elif not system.after:
-            raise SettingError(
-                f"--budget must leave every system {_FEWEST} steps, but "
-                f"{_said(budget / task.share)} leave {system.title} {count}; give at "
-                f"least {_minutes(own * _FEWEST / TRAINING_SHARE + spent) / task.share:.0f}m."
-            )
-    return steps
-
-
-def _said(seconds: float) -> str:
-    """Write a time: under two minutes in seconds."""
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} minutes"
-
-
-def _minutes(seconds: float) -> float:
-    """Round up, with a minute to spare."""
-    return seconds / 60 + 1
 
 
 class EncodedSystem(NamedTuple):
@@ -295,19 +238,36 @@ def describe(corpus: TableCorpus) -> str:
     return " ".join(f"{file.name}:{file.stat().st_size}" for file in files)
 
 
-def _rate(task: TableTask, system: EncodedSystem, threads: int) -> float:
-    """Measure target tokens a second of the training step."""
-    source, target = _mean_lengths(task.out / system.folder)
-    report = bench_train(
-        task.recipe,
-        system.settings,
-        source_length=source,
-        target_length=target,
-        batch_tokens=system.config.train.batch_tokens,
-        conditions=Conditions(threads=threads, only=(OURS,)),
-        say=lambda _: None,
-    )
-    return report.measurements[0].per_second("target tokens")
+def _all_rates(
+    task: TableTask,
+    encoded: Mapping[str, EncodedSystem],
+    known: Mapping[str, float],
+    threads: int,
+) -> dict[str, float]:
+    """Measure the target tokens a second that are not known, once for all seeds of a system."""
+    alike = {
+        _but_for_seed(system): known[system.name]
+        for system in task.trained
+        if system.name in known and not system.after
+    }
+    unknown = {
+        _but_for_seed(system): encoded[system.name]
+        for system in task.trained
+        if not system.after and _but_for_seed(system) not in alike
+    }
+    timed = [
+        TimedSettings(system.settings, *_mean_lengths(task.out / system.folder))
+        for system in unknown.values()
+    ]
+    measured = rates_in_turns(task.recipe, timed, threads)
+    alike |= dict(zip(unknown, measured, strict=True))
+    rates = dict(known)
+    for system in task.trained:
+        if system.after:
+            rates[system.name] = rates[system.after] / system.slowdown
+        else:
+            rates[system.name] = alike[_but_for_seed(system)]
+    return rates
 
 
 def _precision(config: RunConfig) -> str:
@@ -320,7 +280,7 @@ def _lengths_of(steps: int, seconds: float, validations: int | None) -> tuple[st
     """Fit schedule, checkpoints and validations to the number of steps."""
     most, between = VALIDATIONS, _BETWEEN_VALIDATIONS
     if validations is not None:
-        most, between = validations, _VALIDATION
+        most, between = validations, SECONDS_OF_VALIDATION
     count = max(2, min(most, int(seconds / between)))
     return (
         f"train.steps={steps}",

@@ -8,14 +8,26 @@ from typing import Any
 
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.measured import MeasuredSystem, at_cost, difference
-from heedful.paper.tables import Rows, ScoreDifference
+from heedful.paper.tables import LEARNT, Rows, ScoreDifference
+
+RISING = "↑"
+"""Marks a system that still learns."""
+_RISE, _LAST_PART = 1.0, 0.25
+
+
+def still_learns(system: MeasuredSystem) -> bool:
+    """Whether validation BLEU rose by more than 1 in the last quarter of a training."""
+    if not system.curve:
+        return False
+    spent, reached = system.curve[-1].seconds, system.curve[-1].bleu
+    return reached - at_cost(system.curve, "seconds", (1 - _LAST_PART) * spent) > _RISE
 
 
 def neighbours(
     systems: Sequence[MeasuredSystem], corpus: TableCorpus, out: Path
 ) -> list[ScoreDifference]:
-    """Compare each system with the next worse one."""
-    ranked = sorted(systems, key=lambda one: -one.bleu)
+    """Compare each system that has learnt something with the next worse one."""
+    ranked = sorted((one for one in systems if one.bleu >= LEARNT), key=lambda one: -one.bleu)
     return [
         ScoreDifference(
             better.title, worse.title, *difference(better.name, worse.name, corpus, out), "BLEU"
@@ -51,7 +63,7 @@ def cost_rows(
                 f"{one.flops:.2e}",
                 "" if one.perplexity is None else f"{one.perplexity:.2f}",
                 *(() if published is None else (published[1].get(one.title, ""),)),
-                f"{one.bleu:.1f}",
+                f"{one.bleu:.1f}{RISING if still_learns(one) else ''}",
                 f"{low:.1f} to {high:.1f}",
                 f"{one.chrf:.1f}",
                 f"{one.tokens_per_second:,.0f}",

@@ -14,19 +14,29 @@ from typing import Any, NamedTuple
 
 from heedful.errors import SettingError
 from heedful.evaluation.cost import SUSTAINED_TFLOPS, paper_flops
+from heedful.paper.systems.budget import why_left_out
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.measured import MeasuredSystem
-from heedful.paper.systems.plan import describe
+from heedful.paper.systems.plan import Plan, describe
 from heedful.paper.systems.report import (
+    RISING,
     cost_rows,
     equal_cost_rows,
     neighbours,
     plain,
+    still_learns,
 )
 from heedful.paper.systems.system import TableSystem
 from heedful.paper.systems.task import TableTask
-from heedful.paper.systems.training import train_all
-from heedful.paper.tables import Rows, ScoreDifference, markdown, write_table
+from heedful.paper.systems.training import PLAN, train_all
+from heedful.paper.tables import (
+    LEARNT,
+    Rows,
+    ScoreDifference,
+    learnt_nothing,
+    markdown,
+    write_table,
+)
 from heedful.visualise.cost_curves import CostCurve, draw_cost_curves
 from heedful.visualise.report_page import ReportPage
 
@@ -73,6 +83,10 @@ _OF_ONE = {
     "attention.",
 }
 """What is to be known of systems, by name."""
+_STILL_LEARNS = (
+    f"{RISING} marks systems whose validation BLEU rose by more than 1 in the last quarter of "
+    "their training: they still learn, and more time would change their place."
+)
 _CONVS2S = (
     *("model.encoder=convs2s", "model.decoder=convs2s", "model.d_model=256"),
     *("model.positions=learned", "model.convs2s.encoder_layers=4x(256,3)"),
@@ -100,7 +114,6 @@ _REWARD = ("train.objective=reward", "train.schedule=constant", "train.learning_
 # docs/results/reward.md: 150 steps in 6.4 minutes by reward, in 0.2 by likelihood.
 _REWARD_SLOWDOWN = 32.0
 
-LEARNT = 1  # BLEU
 _PAIRS = (("en", "de"), ("en", "fr"))
 """Of the published scores, in their order."""
 
@@ -232,6 +245,8 @@ class Table2:
     differences: tuple[ScoreDifference, ...]
     text: str
     """The files that ours were trained and scored on."""
+    left_out: tuple[str, ...] = ()
+    """Which systems were not trained, and why."""
 
     @property
     def published_rows(self) -> Rows:
@@ -273,7 +288,9 @@ class Table2:
         weak = (one.title for one in self.systems if one.bleu < LEARNT)
         names = {one.name for one in self.systems}
         return [
-            *(f"{title} has learnt nothing of use in its steps." for title in weak),
+            *self.left_out,
+            *learnt_nothing(weak),
+            *([_STILL_LEARNS] if any(map(still_learns, self.systems)) else []),
             "Ours are small siblings on a small text, one training each where no seeds are named: "
             "this is how these "
             "trainings rank at this size and cost, not how the systems would at the paper's. "
@@ -386,7 +403,10 @@ def make_table2(
     )
     task = TableTask(RECIPE, common, systems, corpus, out, "time")
     measured = train_all(task, budget, plan=plan, threads=threads, say=say)
-    table = Table2(tuple(measured), tuple(neighbours(measured, corpus, out)), describe(corpus))
+    planned = Plan.read(out / PLAN)
+    left_out = why_left_out(task.systems, planned.left_out, planned.budget)
+    differences = tuple(neighbours(measured, corpus, out))
+    table = Table2(tuple(measured), differences, describe(corpus), tuple(left_out.values()))
     write_table(out, "table2", table.to_markdown(), table.to_dict())
     table.draw(out / "table2.png")
     return table

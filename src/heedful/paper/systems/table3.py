@@ -23,7 +23,7 @@ from heedful.paper.systems.report import plain
 from heedful.paper.systems.system import TableSystem
 from heedful.paper.systems.task import TableTask
 from heedful.paper.systems.training import train_all
-from heedful.paper.tables import Rows, markdown, write_table
+from heedful.paper.tables import LEARNT, Rows, learnt_nothing, markdown, write_table
 from heedful.visualise.published import PublishedPanel, PublishedPoint, draw_published
 from heedful.visualise.report_page import ReportPage
 
@@ -144,6 +144,13 @@ class Table3:
         return [(row, found[row.name]) for row in PUBLISHED if row.name in found]
 
     @property
+    def compared(self) -> list[tuple[PublishedRow, MeasuredSystem]]:
+        """The pairs that may be compared: none of them, and no base row, has learnt nothing."""
+        if min(one.valid_bleu for one in self.seeds) < LEARNT:
+            return []
+        return [pair for pair in self.pairs if pair[1].valid_bleu >= LEARNT]
+
+    @property
     def rows(self) -> Rows:
         """The table; a star marks what lies further from the base row than another seed would."""
         rows: Rows = [
@@ -152,8 +159,12 @@ class Table3:
                 *("published BLEU", "ours", "95 % interval"),
             )
         ]
+        compared = {one.name for _, one in self.compared}
         for row, one in self.pairs:
-            marks = ["*" if noise.exceeds(value) else "" for noise, value in self._against(one)]
+            marks = [
+                "*" if one.name in compared and noise.exceeds(value) else ""
+                for noise, value in self._against(one)
+            ]
             low, high = one.valid_interval
             rows.append(
                 (
@@ -172,7 +183,7 @@ class Table3:
 
         None of fewer than three rows, or if all are equal.
         """
-        return _correlations(self.pairs)
+        return _correlations(self.compared)
 
     @property
     def conclusions(self) -> list[str]:
@@ -180,15 +191,21 @@ class Table3:
         perplexity, bleu = self.noises
         apart = [
             one.title
-            for _, one in self.pairs
+            for _, one in self.compared
             if any(noise.exceeds(value) for noise, value in self._against(one))
         ]
         found = {one.name for one in self.systems}
         others = [row for row, _ in self.pairs if row.name != "base"]
-        alike = _correlations([pair for pair in self.pairs if pair[0].name != "big"])
+        alike = _correlations([pair for pair in self.compared if pair[0].name != "big"])
         missing = [row.title for row in PUBLISHED if row.name not in found]
-        return [
+        first = [
             *([f"Not trained: {', '.join(missing)}."] if missing else []),
+            *learnt_nothing(one.title for one in self.systems if one.valid_bleu < LEARNT),
+        ]
+        if not self.compared:
+            return [*first, "Without a base row that has learnt something no rows are compared."]
+        return [
+            *first,
             f"{len(self.seeds)} trainings of the base row have perplexity {perplexity.mean:.2f} "
             f"with a standard deviation of {perplexity.deviation:.3f}, and BLEU {bleu.mean:.2f} "
             f"with one of {bleu.deviation:.2f}. So a row is marked (*) where it differs by more "
@@ -200,7 +217,7 @@ class Table3:
             f"Rank correlation with the published rows: {_signed(self.correlations[0])} for "
             f"perplexity, {_signed(self.correlations[1])} for BLEU; without the big model, which "
             f"takes three times the steps, {_signed(alike[0])} and {_signed(alike[1])}."
-            f"{_by_chance(self.pairs)}",
+            f"{_by_chance(self.compared)}",
             f"Ours are {_PARTS[_WIDTH * self.narrow]} as wide and half as deep, on a small text, "
             "one training a row: they show which choices matter at this size and after so few "
             "steps, where what learns fast is ahead, not that the paper's rows would differ so.",

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from heedful.errors import RunFolderError
 from heedful.files import make_folder
+from heedful.paper.systems.budget import why_left_out
 from heedful.paper.systems.measured import MeasuredSystem, train_and_measure
 from heedful.paper.systems.plan import Plan, describe, encode_all, make_plan
 from heedful.paper.systems.task import TableTask
-from heedful.paper.tables import capital
 from heedful.runs.lock import only_writer
 
 PLAN = "plan.json"
@@ -90,10 +90,10 @@ def _choose_plan(
 def _train_planned(plan: Plan, task: TableTask, say: Callable[[str], None]) -> list[MeasuredSystem]:
     """Train and measure what a plan has steps for."""
     by_name = {one.name: one for one in plan.systems}
-    for system in task.systems:
-        if system.name in plan.left_out:
-            say(capital(f"{system.title} is left out: the budget has no step for it"))
-    systems = [system for system in task.systems if system.name not in plan.left_out]
+    left_out = why_left_out(task.systems, plan.left_out, plan.budget)
+    for reason in left_out.values():
+        say(reason)
+    systems = [system for system in task.systems if system.name not in left_out]
     found = []
     for number, system in enumerate(systems, start=1):
         members = [by_name[name] for name in system.members or (system.name,)]

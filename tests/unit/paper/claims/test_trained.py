@@ -340,3 +340,27 @@ def test_each_layer_is_sharpened_until_its_attention_has_the_entropy_wanted():
     for one, first, factor in zip(queries, before, (4, 9), strict=True):
         assert torch.allclose(one.weight[:width], factor * first[:width], rtol=1e-3)
         assert torch.equal(one.weight[width:], first[width:])
+
+
+WEAK = {"bleu": 0.3, "curve": curve(5.0, (0.2, 0.3))}
+
+
+@pytest.mark.parametrize(
+    ("check", "good", "weak"),
+    [
+        (check_attention, {"attending": 8, "blind": 1}, "blind"),
+        (check_encoders, {one.name: 1 for one in ENCODERS} | {"self-attention": 8}, "sum"),
+        (check_batch_sizes, {one.name: 1 for one in BATCH_SIZES} | {"layer-32": 8}, "batch-32"),
+        (check_scores, {one.name: 1 for one in SCORES} | {"additive-512": 8}, "unscaled-512"),
+    ],
+)
+def test_nothing_is_decided_by_a_model_that_has_learnt_nothing(trainings, check, good, weak):
+    learnt = all_learnt(good)
+    decided = check(trainings(good, **learnt))
+    assert " minus " in decided.sentence
+    checked = check(trainings(good, "again", **learnt | {weak: WEAK}))
+    assert checked.holds is None
+    assert f"{weak} (0.3 BLEU) has learnt nothing of use" in checked.sentence
+    assert f" minus {weak}" not in checked.sentence
+    assert "grows by" not in checked.sentence
+    assert len(checked.panels) == len(decided.panels)

@@ -64,9 +64,23 @@ def test_a_plan_is_read_as_it_was_written(corpus, tmp_path):
         Plan.read(tmp_path / "plan.json")
 
 
-def test_too_small_a_budget_is_refused_with_one_that_does(corpus, tmp_path):
-    with pytest.raises(SettingError, match=r"every system 10 steps.*give at least \d+m"):
-        planned(corpus, tmp_path, "time", budget=20.0, slow=1_000.0, fast=2_000.0)
+@pytest.mark.parametrize(
+    ("equal", "said"),
+    [
+        ("time", r"at least one system 10 steps, but 20 s leave Fast \d; give at least \d+m"),
+        ("steps", r"every system 10 steps, but 20 s leave Slow \d; give at least \d+m"),
+    ],
+)
+def test_too_small_a_budget_is_refused_with_one_that_does(corpus, tmp_path, equal, said):
+    with pytest.raises(SettingError, match=said):
+        planned(corpus, tmp_path, equal, budget=20.0, slow=100.0, fast=100.0)
+
+
+def test_what_is_too_slow_is_left_out_and_the_others_share_its_time(corpus, tmp_path):
+    plan = planned(corpus, tmp_path, "time", budget=100.0, slow=100.0, fast=2_000.0)
+    (fast,) = plan.systems
+    assert (fast.name, plan.left_out) == ("fast", ("slow", "more"))
+    assert fast.seconds == pytest.approx(0.7 * 100 - 6, rel=0.1)
 
 
 def test_what_goes_on_from_another_is_left_out_without_a_step(corpus, tmp_path):

@@ -63,3 +63,15 @@ def test_systems_are_chosen_by_name():
         _choose(("none",))
     with pytest.raises(SettingError, match="give --system gnmt too"):
         _choose(("gnmt-rl",))
+
+
+def test_the_page_says_what_was_left_out_and_what_has_learnt_nothing(make):
+    systems = (make("weak", title="ByteNet", bleu=0.2), make("able", bleu=30.0))
+    reason = "GNMT is left out: its share of 3.0 minutes has fewer than 10 steps for it."
+    page = Table2(systems, (), "train.en:7", (reason,)).to_markdown()
+    assert reason in page
+    assert "ByteNet has learnt nothing of use in its steps." in page
+    assert "able has learnt nothing" not in page
+    assert "↑ marks systems whose validation BLEU rose" in page
+    steady = Table2((make("together", curve=()),), (), "train.en:7").reservations
+    assert not any("↑" in sentence for sentence in steady)

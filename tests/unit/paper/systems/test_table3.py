@@ -57,3 +57,38 @@ def test_what_exceeds_the_noise_is_marked(make, tmp_path):
     assert f"the table has {2 * len(PUBLISHED) - 2};" in table.conclusions[0]
     table.draw(tmp_path / "table3.svg")
     assert "c-layers-2" in (tmp_path / "table3.svg").read_text("utf-8")
+
+
+def made_up(make, **bleu):
+    """The table of some BLEU by row, else the published ones."""
+    systems = [
+        make(row.name, title=row.title, perplexity=row.perplexity, valid_bleu=row.bleu)
+        for row in PUBLISHED
+    ]
+    systems += [
+        make("base-2", perplexity=4.95, valid_bleu=25.7),
+        make("base-3", perplexity=4.90, valid_bleu=25.9),
+    ]
+    changed = [replace(one, valid_bleu=bleu.get(one.name, one.valid_bleu)) for one in systems]
+    return Table3(tuple(changed), "train.en:7")
+
+
+def test_a_row_that_has_learnt_nothing_is_compared_with_none(make):
+    table = made_up(make, big=0.4)
+    assert "Big has learnt nothing of use in its steps." in table.conclusions
+    (row,) = (row for row in table.rows if row[0] == "big")
+    assert (row[4], row[6]) == ("4.33", "0.4")  # without a star
+    (beyond,) = (said for said in table.conclusions if said.startswith("Beyond that noise"))
+    assert "big" not in beyond
+    assert table.correlations == (1.0, 1.0)  # of the others
+
+
+def test_without_a_base_row_nothing_is_compared(make):
+    table = made_up(make, **{"base-3": 0.9})
+    assert table.conclusions == [
+        "Base-3 has learnt nothing of use in its steps.",
+        "Without a base row that has learnt something no rows are compared.",
+    ]
+    assert table.correlations == (None, None)
+    assert not any("*" in cell for row in table.rows for cell in row)
+    assert "no rows are compared" in table.to_markdown()

@@ -1,0 +1,100 @@
+"""
+Count the operations of a table's trainings again, by its plan, without training.
+
+Batches are a function of text, settings and seed, so a plan says what each step computed. The
+record's numbers of target tokens tell whether they are the same batches.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import count, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from heedful.data.mixing import JoinedPairs
+from heedful.evaluation.cost import training_flops
+from heedful.paper.systems.corpus import TableCorpus
+from heedful.paper.systems.measured import CurvePoint, MeasuredSystem
+from heedful.paper.systems.plan import Plan, PlannedSystem, encode_all
+from heedful.paper.systems.system import TableSystem
+from heedful.paper.systems.task import TableTask
+from heedful.runs.folder import RunFolder
+from heedful.training.batches import TrainingPairs
+from heedful.training.distributed import RankGroup
+from heedful.training.setup import TrainingSetup, choose_machine_settings, prepare_data
+
+
+def count_again(
+    measured: Sequence[MeasuredSystem],
+    plan: Plan,
+    systems: Sequence[TableSystem],
+    corpus: TableCorpus,
+    out: Path,
+) -> list[MeasuredSystem]:
+    """
+    Count the operations of measured systems again.
+
+    `systems`: those of the table, which say what goes on from what and what translates together.
+    `out`: where the text is encoded. Ends the program where a training saw other batches.
+    """
+    every = [TableSystem(planned.name, planned.name, planned.settings) for planned in plan.systems]
+    task = TableTask(plan.recipe, (), every, corpus, out, plan.equal)
+    folders = {name: out / encoded.folder for name, encoded in encode_all(task).items()}
+    planned = {system.name: system for system in plan.systems}
+    known = {system.name: system for system in systems}
+    curves: dict[str, tuple[CurvePoint, ...]] = {}
+    counted = []
+    for system in measured:
+        of_table = known[system.name]
+        if of_table.members:
+            total = sum(curves[name][-1].flops for name in of_table.members)
+            counted.append(replace(system, flops=total))
+            continue
+        earlier = curves[of_table.after] if of_table.after else ()
+        own = system.curve[len(earlier) :]
+        begun = earlier[-1] if earlier else CurvePoint(0, 0.0, 0.0, 0.0, 0.0)
+        steps = [point.step - begun.step for point in own]
+        flops, tokens = _count(plan, planned[system.name], folders[system.name], steps)
+        if tokens != system.target_tokens:
+            raise SystemExit(
+                f"{system.title} was trained on {system.target_tokens:,} target tokens, but by "
+                f"its plan there are {tokens:,}; operations cannot be counted again."
+            )
+        points = zip(own, flops, strict=True)
+        curve = (*earlier, *(replace(point, flops=begun.flops + now) for point, now in points))
+        curves[system.name] = curve
+        counted.append(replace(system, curve=curve, flops=curve[-1].flops))
+    return counted
+
+
+def _count(
+    plan: Plan, planned: PlannedSystem, data: Path, steps: Sequence[int]
+) -> tuple[list[float], int]:
+    """Count the operations until each of some steps, and the target tokens until the last."""
+    model_settings = [one for one in planned.settings if not one.startswith("train.objective=")]
+    with TemporaryDirectory() as scratch:
+        place = RunFolder(Path(scratch))
+        settings = [*model_settings, f"train.threads={plan.threads}"]
+        setup = TrainingSetup.resolve(plan.recipe, data=data, settings=settings)
+        machine_settings = choose_machine_settings(place, setup, RankGroup())
+        run, pairs = prepare_data(place, setup, RankGroup(), lambda _: None)
+        model = run.build()
+        if machine_settings.precision == "bf16":
+            model.to(torch.bfloat16)
+        source = TrainingPairs(JoinedPairs(pairs), run, machine_settings, run.collator(model))
+        flops, tokens, until = 0.0, 0, {}
+        for step, batch in enumerate(islice(_batches(source), steps[-1]), start=1):
+            for rows in source.cut(batch, 1)[0]:
+                collated = source.collate(rows)
+                flops += training_flops(model, collated.source_lengths, collated.target_lengths)
+                tokens += collated.target_tokens
+            until[step] = flops
+    return [until[step] for step in steps], tokens
+
+
+def _batches(source: TrainingPairs) -> Iterator[object]:
+    """Go through epoch after epoch."""
+    for epoch in count():
+        yield from source.epoch(epoch)

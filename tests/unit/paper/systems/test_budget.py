@@ -1,0 +1,62 @@
+"""Budgets that are too small for some systems, and what is said of these."""
+
+from pathlib import Path
+
+import pytest
+
+from heedful.errors import SettingError
+from heedful.paper.systems.budget import say_time, share_budget, why_left_out
+from heedful.paper.systems.corpus import TableCorpus
+from heedful.paper.systems.system import TableSystem
+from heedful.paper.systems.task import TableTask
+
+SYSTEMS = (
+    TableSystem("slowest", "Slowest"),
+    TableSystem("slow", "Slow"),
+    TableSystem("fast", "Fast"),
+    TableSystem("more", "Slow + RL", after="slow", slowdown=4.0),
+    TableSystem("slow-2", "Slow, seed 2", ("train.seed=2",)),
+    TableSystem("both", "Slow, ensemble", members=("slow", "slow-2")),
+)
+SECONDS = {"slowest": 4.0, "slow": 1.0, "fast": 0.1, "more": 4.0, "slow-2": 1.0}
+
+
+def task(equal="time"):
+    return TableTask("tiny", (), SYSTEMS, TableCorpus(Path(), "en", "fr", 300), Path(), equal)
+
+
+def test_what_the_slowest_leaves_may_be_enough_for_the_others():
+    # five systems: 134 s for each, in which the slowest takes 33 steps
+    whole = share_budget(task(), SECONDS, 1_000.0, 0.0)
+    assert set(whole) == {*SECONDS}
+    # 8.5 s for each of five are 8 steps of the slow ones; 12.1 s for each of four are enough
+    some = share_budget(task(), SECONDS, 103.5, 0.0)
+    assert some == {"slow": 12, "fast": 121, "more": 3, "slow-2": 12}
+    few = share_budget(task(), SECONDS, 40.0, 0.0)
+    assert set(few) == {"fast"}
+
+
+def test_equal_steps_leave_nobody_out():
+    with pytest.raises(SettingError, match=r"every system 10 steps, but 60 s leave Slowest \d"):
+        share_budget(task("steps"), SECONDS, 60.0, 0.0)
+
+
+def test_the_reasons_are_said_of_each_system_and_of_what_needs_it():
+    reasons = why_left_out(SYSTEMS, ("slowest", "slow-2", "more"), 180.0)
+    assert reasons == {
+        "slowest": "Slowest is left out: its share of 3.0 minutes has fewer than 10 steps for it; "
+        "give more with --budget.",
+        "more": "Slow + RL is left out: its share of 3.0 minutes has no step for it; give more "
+        "with --budget.",
+        "slow-2": "Slow, seed 2 is left out: its share of 3.0 minutes has fewer than 10 steps for "
+        "it; give more with --budget.",
+        "both": "Slow, ensemble is left out, because it needs Slow, seed 2.",
+    }
+    without = why_left_out(SYSTEMS, ("slow", "slow-2", "more"), 180.0)
+    assert without["more"] == "Slow + RL is left out, because it needs Slow."
+    assert without["both"] == "Slow, ensemble is left out, because it needs Slow, Slow, seed 2."
+    assert why_left_out(SYSTEMS, (), 180.0) == {}
+
+
+def test_short_times_are_said_in_seconds():
+    assert (say_time(119.4), say_time(180.0)) == ("119 s", "3.0 minutes")
