@@ -22,7 +22,7 @@ import gzip
 import json
 import lzma
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -228,8 +228,15 @@ def _beside(
     others = [one for one in earlier["here"] if one["name"] not in names]
     known = earlier.get("commits", {})
     commits = {one["title"]: known.get(one["title"], record["commit"]) for one in others}
+    machines = _machines(record, commits)
     here = sorted([*found["here"], *others], key=lambda one: order.index(one["name"]))
-    return earlier | found | {"here": here, "commits": commits}
+    return earlier | found | {"here": here, "commits": commits, "machines": machines}
+
+
+def _machines(record: dict[str, Any], names: Iterable[str]) -> dict[str, str]:
+    """Name the machine of each part of an earlier record that stays."""
+    known = record["found"].get("machines", {})
+    return {name: known.get(name, record["machine"]) for name in names}
 
 
 def _claims(out: Path, names: Sequence[str] = (), replan: bool = False) -> dict[str, Any]:
@@ -253,15 +260,13 @@ def _claims(out: Path, names: Sequence[str] = (), replan: bool = False) -> dict[
     decided = earlier | to_dict(found)
     plans = {name: plan for name, plan in plans.items() if name in CLAIMS}
     known = record["found"].get("commits", {})
+    kept = [name for name in earlier if name not in found and name in CLAIMS]
     made = {name: _read_json(file) for name in found if (file := out / name / "plan.json").exists()}
     return {
         "claims": {name: decided[name] for name in CLAIMS if name in decided},
         "plans": plans | made,
-        "commits": {
-            name: known.get(name, record["commit"])
-            for name in earlier
-            if name not in found and name in CLAIMS
-        },
+        "commits": {name: known.get(name, record["commit"]) for name in kept},
+        "machines": _machines(record, kept) if kept else {},
     }
 
 
@@ -467,13 +472,17 @@ def _variations(found: dict[str, Any]) -> str:
 
 
 def _earlier_commits(record: dict[str, Any], done: str) -> list[str]:
-    """Name what was made at other commits than the last one."""
-    commits: dict[str, list[str]] = {}
-    for title, made_at in record["found"].get("commits", {}).items():
-        if made_at != record["commit"]:
-            commits.setdefault(made_at, []).append(title)
-    said = (f"at {made_at}: {', '.join(titles)}" for made_at, titles in commits.items())
-    return [f"{done} at an earlier commit, {'; '.join(said)}."] if commits else []
+    """Name what was made at other commits than the last one, or on other machines."""
+    said = []
+    for key, what in (("commit", "at an earlier commit"), ("machine", "on another machine")):
+        others: dict[str, list[str]] = {}
+        for title, made_at in record["found"].get(f"{key}s", {}).items():
+            if made_at != record[key]:
+                others.setdefault(made_at, []).append(title)
+        where = "at" if key == "commit" else "on"
+        listed = "; ".join(f"{where} {one}: {', '.join(names)}" for one, names in others.items())
+        said += [f"{done} {what}, {listed}."] if others else []
+    return said
 
 
 _WITH_RECURRENT = ("cost", "long")  # decided before they said how their models were chosen

@@ -32,3 +32,22 @@ def test_only_earlier_commits_are_named():
     assert said == ["Decided at an earlier commit, at 143b61e: heads."]
     del record["found"]["commits"]["heads"]
     assert tables._earlier_commits(record, "Decided") == []
+
+
+def test_other_machines_are_named_too():
+    record = {
+        "commit": "d349f04",
+        "machine": "Here",
+        "found": {
+            "commits": {"mask": "d349f04", "heads": "143b61e"},
+            "machines": {"mask": "There", "heads": "Here"},
+        },
+    }
+    assert tables._earlier_commits(record, "Decided") == [
+        "Decided at an earlier commit, at 143b61e: heads.",
+        "Decided on another machine, on There: mask.",
+    ]
+    assert tables._machines(record | {"machine": "Now"}, ["mask", "scores"]) == {
+        "mask": "There",
+        "scores": "Now",
+    }
