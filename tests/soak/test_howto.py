@@ -1,4 +1,4 @@
-"""Every command of every how-to page is executed, in the order of the page."""
+"""The `sh` and `python` blocks of every how-to page are executed, in the order of the page."""
 
 import pytest
 

@@ -2,27 +2,34 @@
 The commands of the documentation's pages, cut short.
 
 The tutorial is read in an empty folder, every other page in a copy of what the tutorial left: text
-and a trained run, ``runs/en-fr``. Only models of other toolkits, ``old``, are put beside them.
-Trainings, measurements and the tutorial's text are cut short, and ``heedful``, Python and
-``torchrun`` are forks of the zygote; nothing else is changed.
+and a trained run, ``runs/en-fr``. Trees, more runs and models of other toolkits, ``old``, are put
+beside them. Trainings, measurements and texts are cut short, servers in the foreground are stopped
+once they are ready, and ``heedful``, Python and ``torchrun`` are forks of the zygote; nothing else
+is changed.
 """
 
 import re
 import shlex
 import shutil
 from pathlib import Path
+from typing import NamedTuple
 
+from heedful.data.toy_grammar.constituents import split_brackets
 from tests.support import old_fairseq, old_joey, old_opennmt
 from tests.support.commands import run_shell
 
-DOCS = Path(__file__).parent.parent.parent / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 PAGES = sorted(
     page.relative_to(DOCS).as_posix()
     for page in DOCS.rglob("*.md")
     if page.relative_to(DOCS).parts[0] not in ("generated", "results")
 )
-# Their commands take two minutes and a half: tests/soak/test_howto.py.
+# Their commands take minutes: tests/soak/test_howto.py.
 HOWTO = [page for page in PAGES if page.startswith("howto/")]
+EXECUTED = ("sh", "python")
+# Begins every block of commands that no test runs.
+NOT_RUN = "# not run by the tests: "
 # Six steps of few tokens, and searches that end soon: such a model hardly ever ends by itself.
 SHORT = (
     "--set train.steps=6 --set train.warmup=4 --set train.batch_tokens=256 "
@@ -32,21 +39,52 @@ TUTORIAL = "tutorial.md"
 # As long as the tests have time for; the lines come from the grammar all the same.
 KEPT = {"train": 1500, "valid": 40, "test": 9}
 SMALL = "--set data.vocabulary_size=400"
+DOWNLOADED = "multi30k"
+# Commands that measure or train longer than the tests can wait, by their first words.
+REDUCED = {
+    "heedful paper scaling": "--largest 32 --queries 100",
+    "heedful paper table2 --data": "--budget 1m --vocabulary 400 --system base --system convs2s",
+    "heedful paper claims --data": "mask --budget 1m --vocabulary 400",
+    "heedful bench train ": "--precision fp32 --only heedful",
+    "heedful bench translate ": "--precision fp32 --only heedful",
+    "heedful parse train ": f"{SHORT} --set data.vocabulary_size=300",
+}
+# Runs that a page names without training them.
+RUNS_BEFORE = {
+    "howto/serve.md": (
+        "heedful train tiny --source train.fr --target train.en --out runs/fr-en",
+        "heedful train tiny --source train.en --target train.fr --tokenizer runs/en-fr "
+        "--set train.seed=2 --out runs/second",
+        "heedful train tiny --corpora many.toml --out runs/many",
+    ),
+}
 
 
-def commands(page):
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    language: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    """Find the fenced blocks of a page; one that is indented is part of a text."""
+    text = page.read_text(encoding="utf-8")
+    return [Block(*match) for match in re.findall(r"(?ms)^```([^\n]*)\n(.*?)^```$", text)]
+
+
+def commands(page: str, languages: tuple[str, ...] = EXECUTED) -> list[str]:
     """The commands of a page in order: lines of shell, continued ones joined, and Python."""
-    text = (DOCS / page).read_text(encoding="utf-8")
-    found = []
-    for language, block in re.findall(r"(?ms)^```(sh|python)\n(.*?)^```$", text):
-        if language == "python":
-            found.append(f"heedful -c {shlex.quote(block)}")  # see tests/support/fork_server.py
-        else:
-            found += _shell_commands(block.replace("\\\n", " "))
-    return found
+    lines = []
+    for language, text in blocks(DOCS / page):
+        if language == "python" and language in languages:
+            lines.append(f"heedful -c {shlex.quote(text)}")  # see tests/support/fork_server.py
+        elif language in languages:
+            lines += _shell_commands(text.replace("\\\n", " "))
+    return lines
 
 
-def _shell_commands(block):
+def _shell_commands(block: str) -> list[str]:
     """Split a block at line ends, but keep a here-document with its command."""
     lines, end = [], None
     for line in block.splitlines():
@@ -60,61 +98,81 @@ def _shell_commands(block):
     return lines
 
 
-def shortened(command):
+def shortened(command: str) -> str:
     """Cut text and training short, and keep subwords few enough for a text this small."""
-    if command == "heedful data get grammar --out .":
-        sides = [(name, side, count) for name, count in KEPT.items() for side in ("en", "fr")]
-        cuts = [f"sed -i {count}q {name}.{side}" for name, side, count in sides]
-        return "\n".join([command, *cuts])
-    generated = re.fullmatch(r"heedful data get \w+ --out (\w+)", command)
-    if generated:
-        cuts = [
-            f"for file in {generated[1]}/{name}.*; do sed -i {count}q $file; done"
-            for name, count in KEPT.items()
-        ]
-        return "\n".join([command, *cuts])
+    if command.startswith("heedful data get "):
+        return "\n".join([_without_network(command), *_cuts(command)])
+    if re.match(r"heedful serve [^&>]*$", command):
+        return _until_ready(command)
     if command.startswith("torchrun "):  # tests/cli/test_ranks.py starts it as it stands
         words = command.removeprefix("torchrun ").replace("-m heedful", "--no-python heedful")
         command = f"heedful -c 'from torch.distributed.run import main; main()' {words}"
     more = []
     if "heedful train " in command and "--print-config" not in command:
-        kept = ("--finetune-from", "--data ", "--tokenizer ", "vocabulary_size")
-        more = [SHORT] if any(word in command for word in kept) else [SHORT, SMALL]
+        fixed = ("--finetune-from", "--data ", "--tokenizer ", "vocabulary_size")
+        more = [SHORT] if any(word in command for word in fixed) else [SHORT, SMALL]
     elif "heedful data prepare" in command and "vocabulary_size" not in command:
         more = [SMALL]
-    elif re.match("heedful bench (train|translate) ", command):
-        more = ["--precision fp32 --only heedful"]
-    elif command == "heedful paper scaling":
-        more = ["--largest 32 --queries 100"]
+    else:
+        more = [words for start, words in REDUCED.items() if command.startswith(start)]
     return " ".join([command, *more])
 
 
-def heedful_words(command):
+def _without_network(command: str) -> str:
+    """Take a corpus that is downloaded from the folder of the real ones."""
+    is_download = DOWNLOADED in command and "--mirror" not in command
+    return f"{command} --mirror corpora/multi30k/raw" if is_download else command
+
+
+def _cuts(command: str) -> list[str]:
+    """Shorten the text that a command of `data get` leaves in its folder."""
+    folder = command.split(" --out ")[1]
+    plain = f"find {folder} -maxdepth 1 ! -name '*.gz'"
+    sizes = KEPT | ({"test": KEPT["valid"]} if DOWNLOADED in command else {})  # a claim wants 20
+    return [
+        f"{plain} -name '{name[:3]}*.*' -exec sed -i {count}q {{}} ';'"
+        for name, count in sizes.items()
+    ]
+
+
+def _until_ready(command: str) -> str:
+    """Stop a server in the foreground as soon as it answers, at a free port."""
+    answers = 'curl --silent --fail "$(tail -n 1 served.out)/health"'
+    wait = f"until {answers}; do kill -0 $server; sleep 0.1; done"
+    return f"{command} --port 0 > served.out & server=$!; {wait}; kill $server; wait $server"
+
+
+def heedful_words(command: str) -> list[list[str]]:
     """The words after each `heedful` of a line of shell."""
     lexer = shlex.shlex(command.partition("<<'")[0], posix=True, punctuation_chars=True)
-    found, words = [], []
+    calls, words = [], []
     for word in lexer:
-        if word == "heedful":
+        if word == "heedful" and words[-1:] != ["--only"]:
             words = []
-            found.append(words)
+            calls.append(words)
         elif set(word) <= set("();<>|&"):
             words = []  # of another program, or of a file's name
         else:
             words.append(word)
-    return found
+    return calls
 
 
 def follow_tutorial(zygote, folder):
-    """Do what the tutorial says in a folder."""
+    """Do what the tutorial says in a folder, and write trees and a list of corpora into it."""
     for command in commands(TUTORIAL):
         run_shell(zygote, shortened(command), folder)
+    for name, brackets in zip(("train", "dev"), split_brackets(200, 20, seed=1), strict=True):
+        (folder / f"{name}.mrg").write_text("".join(f"{tree}\n" for tree in brackets), "utf-8")
+    files = 'source = "train.en"\ntarget = "train.fr"\n'
+    corpora = (f'[{tag}]\n{files}tag = "{tag}"\n' for tag in ("de", "nl"))
+    (folder / "many.toml").write_text("\n".join(corpora), "utf-8")
 
 
 def follow(page, zygote, begun, corpora, folder):
     """Do what a page says in a copy of what the tutorial left."""
     shutil.copytree(begun, folder, dirs_exist_ok=True)
     (folder / "corpora").symlink_to(corpora)
-    for command in commands(page):
+    for command in [*RUNS_BEFORE.get(page, ()), *commands(page)]:
         run_shell(zygote, shortened(command), folder)
 
 

@@ -10,6 +10,8 @@ A comment names the source; “ours” is a choice that no source was found for.
   SGD, is a run of its own (`docs/explain/recurrent.md`).
 - A vocabulary has one size for both languages. Embeddings and output matrix are not shared.
 - LSTM and GRU are torch's, with two biases a gate; Bahdanau's GRU resets before the product.
+- The maps of the first state, of the readout and of Deep-Att's memory have biases; the papers write
+  none.
 """
 
 from typing import Any
@@ -103,7 +105,7 @@ _LUONG: Settings = {  # Luong, Pham, Manning 2015, by README.md of their code, l
     "model.recurrent.score": "general",  # attnOpt 2; the equations are of section 3.1
     "model.recurrent.query": "current",  # section 3.1
     "model.recurrent.feed": "readout",  # feedInput
-    "model.recurrent.readout": "attentional",  # equation 5; here with a bias
+    "model.recurrent.readout": "attentional",  # equation 5
     "model.recurrent.readout_dropout": 0.0,  # ours: inputs of layers only
     "model.recurrent.start": "final",  # ours, as in the authors' later tensorflow/nmt
     "model.recurrent.initial_range": 0.1,  # initRange
@@ -133,7 +135,7 @@ _GNMT: Settings = {  # Wu et al. 2016; sizes and wiring also in tensorflow/nmt, 
     "model.recurrent.score": "additive",  # section 3: a network with one hidden layer
     "model.recurrent.query": "previous",  # section 3: the bottom layer's last output
     "model.recurrent.feed": "context",  # section 3
-    "model.recurrent.feed_layers": "all",  # section 3
+    "model.recurrent.feed_layers": "all",  # section 3; tf-nmt's `gnmt`, not its `gnmt_v2`
     "model.recurrent.readout": "state",
     "model.recurrent.readout_dropout": 0.0,  # ours: inputs of layers only, as in tensorflow/nmt
     "model.recurrent.start": "final",  # tensorflow/nmt passes the encoder's state
