@@ -1,51 +1,77 @@
 """
-Screenshots of the web page: `python docs/screenshots.py RUN`, with a run of the quickstart.
+Screenshots of the web page and of the explorer: `python docs/screenshots.py RUN`.
 
-Serves the run, opens the page in Chromium, and writes what it shows to `docs/images`.
+RUN is a run of the quickstart. Serves it, opens the page in Chromium, and writes what it shows to
+`docs/images`; then opens pages of `heedful attend` and writes the pictures of the explorer.
 """
 
 import io
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-IMAGES = Path(__file__).parent / "images"
-SENTENCE = "the key that the woman found was not hers"
+DOCS = Path(__file__).parent
+IMAGES = DOCS / "images"
+HEEDFUL = (sys.executable, "-m", "heedful")
+SENTENCE = "the boys who buy the old flower did not hear her"
+WORD = "entendue"
+STEPS_BACK = 6  # from the end of the search to where hypotheses differ
+EXPLORED = "the big red dog sees a small black cat"
+SHORT = "the big red dog"
 
 
 def main(run: str) -> None:
-    """Serve a run and take its pictures."""
-    command = [sys.executable, "-m", "heedful", "serve", run, "--port", "0", "--quiet"]
+    """Take all pictures."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
+        take_page(browser, run)
+        take_explorer(browser, run)
+        browser.close()
+
+
+def take_page(browser: Browser, run: str) -> None:
+    """Serve a run and take pictures of its page."""
+    command = [*HEEDFUL, "serve", run, "--port", "0", "--quiet"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
+            assert server.stdout is not None
             address = next(line.strip() for line in server.stdout if line.startswith("http"))
-            with sync_playwright() as playwright:
-                program = shutil.which("chromium")
-                browser = playwright.chromium.launch(executable_path=program)
-                take(browser, address)
-                browser.close()
+            page = opened(browser, address, 1200, 880, "light")
+            page.get_by_text("Follow the beam").click()
+            for _ in range(STEPS_BACK):
+                page.get_by_role("slider").press("ArrowLeft")
+            page.get_by_role("slider").blur()
+            save(page.screenshot(), IMAGES / "page.webp")
+            page = opened(browser, address, 1200, 900, "dark")
+            page.locator("#translation .word", has_text=WORD).click()
+            page.locator("#explorer .heedful-explorer").wait_for()
+            page.wait_for_timeout(500)
+            save(page.screenshot(), IMAGES / "page-attention.webp")
+            page = opened(browser, address, 360, 660, "light")
+            page.locator("#translation .word", has_text=WORD).focus()
+            save(page.screenshot(), IMAGES / "page-phone.webp")
         finally:
             server.terminate()
 
 
-def take(browser: Browser, address: str) -> None:
-    """Take all pictures."""
-    IMAGES.mkdir(exist_ok=True)
-    page = opened(browser, address, 1200, 880, "light")
-    page.get_by_text("Follow the beam").click()
-    save(page, "page")
-    page = opened(browser, address, 1200, 900, "dark")
-    page.locator("#translation .word", has_text="trouvée").click()
-    page.locator("#explorer .heedful-explorer").wait_for()
-    page.wait_for_timeout(500)
-    save(page, "page-attention")
-    page = opened(browser, address, 360, 660, "light")
-    page.locator("#translation .word", has_text="trouvée").focus()
-    save(page, "page-phone")
+def take_explorer(browser: Browser, run: str) -> None:
+    """Take pictures of pages of `heedful attend`: a part of one, and one as a whole."""
+    page = explored(browser, run, EXPLORED, 1100)
+    page.locator(".he-queries .he-word", has_text="rouge").click()
+    page.mouse.move(0, 0)
+    box = page.locator("section", has_text="Where it looks").first.bounding_box()
+    assert box is not None
+    below = page.get_by_text("These weights as a table").bounding_box()
+    assert below is not None
+    clip = {"x": 0, "y": box["y"] + 1, "width": 1100, "height": below["y"] - box["y"]}
+    save(page.screenshot(clip=clip), DOCS / "explain" / "explorer.png")  # type: ignore[arg-type]
+    page = explored(browser, run, SHORT, 1000)
+    save(page.screenshot(full_page=True), DOCS / "howto" / "attend-page.png")
 
 
 def opened(browser: Browser, address: str, width: int, height: int, scheme: str) -> Page:
@@ -64,10 +90,24 @@ def opened(browser: Browser, address: str, width: int, height: int, scheme: str)
     return page
 
 
-def save(page: Page, name: str) -> None:
-    """Write what is seen as a small file."""
-    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    picture.save(IMAGES / f"{name}.webp", quality=80, method=6)
+def explored(browser: Browser, run: str, sentence: str, width: int) -> Page:
+    """Open the page that `heedful attend` writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "page.html"
+        subprocess.run([*HEEDFUL, "attend", run, sentence, "--out", path], check=True)
+        page = browser.new_page(viewport={"width": width, "height": 900}, reduced_motion="reduce")
+        page.goto(path.as_uri())
+        page.locator(".heedful-explorer").wait_for()
+    return page
+
+
+def save(screenshot: bytes, path: Path) -> None:
+    """Write a picture as a small file."""
+    picture = Image.open(io.BytesIO(screenshot)).convert("RGB")
+    if path.suffix == ".png":
+        picture.quantize(256).save(path, optimize=True)
+    else:
+        picture.save(path, quality=80, method=6)
 
 
 if __name__ == "__main__":
