@@ -136,7 +136,7 @@ benchmarks/peers/%/.venv/.installed: benchmarks/peers/%/requirements.txt
 docs: $(VENV)/.for-docs ## write the documentation site to build/site
 	$(PYTHON) -m sphinx -W --keep-going -q -b html docs build/site
 
-screenshots: $(VENV)/.for-work ## draw the documentation's pictures of the web page, from the run in OUT=runs/quickstart
+screenshots: $(VENV)/.for-work ## draw the documentation's pictures of the web page and the explorer, from the run in OUT=runs/quickstart
 	$(PYTHON) docs/screenshots.py $(OUT)/run
 
 wheel: $(VENV)/.for-use ## build the wheel, with its compiled functions, into dist
@@ -145,7 +145,7 @@ wheel: $(VENV)/.for-use ## build the wheel, with its compiled functions, into di
 house: $(VENV)/.for-use ## count lines by package, circles of imports, the files that a step runs, budgets
 	$(PYTHON) tools/house.py
 
-reading-path: $(VENV)/.for-use ## draw the README's picture of the files of a run
+reading-path: $(VENV)/.for-use ## draw the picture of the files of a run
 	$(PYTHON) docs/draw_reading_path.py
 
 format: $(VENV)/.for-work ## let ruff write what it can

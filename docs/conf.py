@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from generate import commands_page, settings_page
 
 project = "heedful"
+copyright = "heedful's authors, Apache-2.0"
 release = __version__
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
 autosummary_generate = True

@@ -1,5 +1,5 @@
 """
-The picture of the reading path in the README: the files of a whole run, in reading order.
+The picture of the reading path in `how-it-is-built.md`: the files of a whole run, in order.
 
     python docs/draw_reading_path.py        writes docs/images/reading-path.svg
 """

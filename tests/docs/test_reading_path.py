@@ -9,10 +9,9 @@ DRAWING = runpy.run_path(str(ROOT / "docs" / "draw_reading_path.py"))
 FILES = [file for files, _ in DRAWING["READING_PATH"] for file in files]
 
 
-def test_the_readme_links_the_files_of_the_picture_in_their_order():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    part = readme.split("## Reading the code")[1].split("Imports point downwards")[0]
-    linked = re.findall(r"\]\(src/heedful/([\w/]+\.py)\)", part)
+def test_the_page_links_the_files_of_the_picture_in_their_order():
+    page = (ROOT / "docs" / "how-it-is-built.md").read_text(encoding="utf-8")
+    linked = re.findall(r"\]\(\.\./src/heedful/([\w/]+\.py)\)", page)
     assert [file for file in linked if file in FILES] == FILES
     assert all((ROOT / "src" / "heedful" / file).is_file() for file in linked)
 
