@@ -80,14 +80,14 @@ def commands(page: str, languages: tuple[str, ...] = EXECUTED) -> list[str]:
         if language == "python" and language in languages:
             lines.append(f"heedful -c {shlex.quote(text)}")  # see tests/support/fork_server.py
         elif language in languages:
-            lines += _shell_commands(text.replace("\\\n", " "))
+            lines += shell_commands(text)
     return lines
 
 
-def _shell_commands(block: str) -> list[str]:
-    """Split a block at line ends, but keep a here-document with its command."""
+def shell_commands(block: str) -> list[str]:
+    """Split a block at line ends, but keep continued lines and a here-document together."""
     lines, end = [], None
-    for line in block.splitlines():
+    for line in block.replace("\\\n", " ").splitlines():
         if end is not None:
             lines[-1] += f"\n{line}"
             end = None if line == end else end

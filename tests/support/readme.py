@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from tests.support.pages import ROOT, Block, blocks
+from tests.support.pages import ROOT, Block, blocks, shell_commands
 
 PATH = ROOT / "README.md"
 TEXT = PATH.read_text(encoding="utf-8")
@@ -24,7 +24,7 @@ def shown_commands() -> list[Shown]:
     following = [*blocks(PATH)[1:], Block("", "")]
     for block, after in zip(blocks(PATH), following, strict=True):
         if block.language == "sh":
-            *before, last = block.text.splitlines()
+            *before, last = shell_commands(block.text)
             output = after.text.splitlines() if after.language == "text" else []
             shown += [Shown(command, ()) for command in before]
             shown.append(Shown(last, tuple(output)))
