@@ -52,7 +52,8 @@ def body(found: dict[str, Any]) -> str:
     """Lay the figures out."""
     return (
         f"`make quickstart` in a clean clone: {found['install_seconds']:.0f} s to install, "
-        f"{found['seconds']:.0f} s from the installed program to the end.\n\n"
+        f"{found['seconds']:.0f} s from the installed program to the end. "
+        "At the commit named below it printed:\n\n"
         f"```text\n{found['output']}\n```\n\n"
         f"`heedful --help`: {found['help_seconds']:.2f} s from start to end of the process, "
         "best of ten."
