@@ -7,6 +7,7 @@ import re
 import torch
 
 from heedful.errors import DeviceError
+from heedful.machine.forks import allowed_threads
 from heedful.machine.processor import (
     check_threads,
     omp_threads,
@@ -37,12 +38,17 @@ def resolve_device(name: str) -> torch.device:
 
 
 def resolve_threads(threads: int) -> int:
-    """Resolve a thread setting, divided among this machine's ranks, and apply it."""
+    """
+    Resolve a thread setting, divided among this machine's ranks, and apply it.
+
+    A fork of a process that has computed in several threads gets one.
+    """
     ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if threads == 0:
         asked = omp_threads() if ranks == 1 else 0
         threads = asked or max(1, usable_cores() // ranks)
     check_threads(threads)
+    threads = allowed_threads(threads)
     torch.set_num_threads(threads)
     return threads
 

@@ -7,15 +7,17 @@ limit is searched again with that limit, and other penalties put the finished hy
 in order.
 """
 
+import ctypes
 import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakSet
 
-from heedful.errors import DeviceError, ExchangeError, MissingExtra
+from heedful.errors import DeviceError, ExchangeError, MissingExtra, UserError
 from heedful.machine.processor import check_threads
 from heedful.search.settings import SearchSettings
 
@@ -44,7 +46,15 @@ class EngineHypothesis:
 
 
 class Engine:
-    """Search and forced decoding with CTranslate2; `MissingExtra` where it is not installed."""
+    """
+    Search and forced decoding with CTranslate2; `MissingExtra` where it is not installed.
+
+    CTranslate2 computes in threads that a fork does not have, so a fork of a process that has
+    opened a model can neither use it nor open another; `UserError` says so.
+    """
+
+    _process: ClassVar[int] = 0
+    """The process that opened the first model."""
 
     def __init__(
         self,
@@ -57,6 +67,8 @@ class Engine:
         threads: int = 0,
     ) -> None:
         check_threads(threads)
+        Engine._process = Engine._process or os.getpid()
+        _check_process()
         self.library = import_ctranslate2()
         # it would warn whenever this machine computes in another number format
         self.library.set_log_level(logging.ERROR)
@@ -81,6 +93,7 @@ class Engine:
                 f"{folder} must be a model that CTranslate2 {self.library.__version__} can open, "
                 f"but it says: {error}."
             ) from error
+        _open_engines.add(self)
 
     @property
     def name(self) -> str:
@@ -107,6 +120,7 @@ class Engine:
         with a forbidden token are searched again with those tokens suppressed, which redistributes
         their probability, and are scored once more too.
         """
+        _check_process()
         penalty, alpha = settings.penalty, settings.penalty.alpha
         powers = {"power": alpha, "gnmt": _NEARLY_NOUGHT * alpha}
         options: dict[str, Any] = {
@@ -164,6 +178,7 @@ class Engine:
 
     def score(self, sources: Sequence[Tokens], targets: Sequence[Tokens]) -> list[list[float]]:
         """Compute log-probabilities of translations, with forbidden symbols in the softmax."""
+        _check_process()
         found = self._translator.score_batch(
             [list(one) for one in sources], [list(one) for one in targets], max_input_length=0
         )
@@ -174,6 +189,28 @@ class Engine:
         return all(
             len(one.tokens) <= limit and self.forbidden.isdisjoint(one.tokens) for one in hypotheses
         )
+
+
+_open_engines: WeakSet[Engine] = WeakSet()
+
+
+def _check_process() -> None:
+    """Refuse to compute in a fork, which would wait for threads that it does not have."""
+    if Engine._process != os.getpid():
+        raise UserError(
+            "models of CTranslate2 must be used by the process that opened the first one, but this "
+            "is a fork of it, which does not have its threads; open them only after the fork, or "
+            "start processes by the method “spawn”."
+        )
+
+
+def _after_fork() -> None:
+    """Keep open models for ever: deleting one would wait for its threads when the fork ends."""
+    for engine in _open_engines:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine._translator))
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def import_ctranslate2() -> Any:
