@@ -60,17 +60,17 @@ RUNS_BEFORE = {
 }
 
 
-class Block(NamedTuple):
+class FencedBlock(NamedTuple):
     """A fenced block of a page."""
 
     language: str
     text: str
 
 
-def blocks(page: Path) -> list[Block]:
+def blocks(page: Path) -> list[FencedBlock]:
     """Find the fenced blocks of a page; one that is indented is part of a text."""
     text = page.read_text(encoding="utf-8")
-    return [Block(*match) for match in re.findall(r"(?ms)^```([^\n]*)\n(.*?)^```$", text)]
+    return [FencedBlock(*match) for match in re.findall(r"(?ms)^```([^\n]*)\n(.*?)^```$", text)]
 
 
 def commands(page: str, languages: tuple[str, ...] = EXECUTED) -> list[str]:

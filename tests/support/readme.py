@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from tests.support.pages import ROOT, Block, blocks, shell_commands
+from tests.support.pages import ROOT, FencedBlock, blocks, shell_commands
 
 PATH = ROOT / "README.md"
 TEXT = PATH.read_text(encoding="utf-8")
@@ -21,7 +21,7 @@ class Shown(NamedTuple):
 def shown_commands() -> list[Shown]:
     """List the commands of `sh` blocks; a `text` block is the output of the last one before it."""
     shown: list[Shown] = []
-    following = [*blocks(PATH)[1:], Block("", "")]
+    following = [*blocks(PATH)[1:], FencedBlock("", "")]
     for block, after in zip(blocks(PATH), following, strict=True):
         if block.language == "sh":
             *before, last = shell_commands(block.text)
