@@ -167,6 +167,13 @@ def test_a_line_comes_from_standard_input(heedful_cli, trained):
     refused(heedful_cli("attend", trained, "-", stdin=""), "must have words")
 
 
+def test_a_single_unknown_subword_is_warned_of_once(heedful_cli, trained):
+    sentence = "the big red dog and the small cat sleep and the old man sees the house 😀"
+    done = heedful_cli("attend", trained, sentence)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("heedful: warning: ") and "(“😀”) are unknown to this model" in line
+
+
 def test_views_and_choices_lay_out_sheets(record):
     both = ExplorerRecord("", (record, record))
     assert len(sheets(ExplorerRecord("", (record,)), AttentionSelection())) == 6

@@ -120,7 +120,7 @@ def attend(
         sentence = Parser(translator).source_line(sentence)
     (sentence,) = translator.run.read_sources([sentence])
     source = _ids(translator, sentence, "the sentence")
-    unknown = input_warning([sentence], [source], translator.tokenizer)
+    unknown = input_warning([sentence], [source], translator.tokenizer, least=0.0)
     if warn is not None and unknown:
         warn(unknown)
     trace: Trace | None = None

@@ -15,10 +15,11 @@ from heedful.tokenization.special_symbols import split_tag
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
 
 _MOST_IN_TRAINING = 0.01
-_MOST_IN_INPUT = 0.1
+_LEAST_IN_INPUT = 0.1
 _LOOKED_AT = 10_000
 _SHOWN = 5
-_CUT_FROM_WORDS = ("word", "word-list", "codes")
+_WORDS = ("word", "word-list")
+_CUT_FROM_WORDS = (*_WORDS, "codes")
 
 
 def unknown_warning(pairs: EncodedPairs, tokenizer: Tokenizer, corpus: Corpus) -> str | None:
@@ -47,24 +48,43 @@ def unknown_warning(pairs: EncodedPairs, tokenizer: Tokenizer, corpus: Corpus) -
 
 
 def input_warning(
-    texts: Sequence[str], ids: Iterable[Sequence[int]], tokenizer: Tokenizer
+    texts: Sequence[str],
+    ids: Sequence[Sequence[int]],
+    tokenizer: Tokenizer,
+    *,
+    first_line: int = 1,
+    least: float = _LEAST_IN_INPUT,
 ) -> str | None:
     """
-    Warn if more than 10 % of the subwords of an input are unknown.
+    Warn if at least a tenth of the subwords of an input, or of one of its lines, are unknown.
 
-    Returns one sentence, or None without a warning.
+    `least`: a share instead of a tenth; with 0 a single unknown subword is enough. Returns one
+    sentence, or None.
 
-    Unknown subwords cannot be translated, only guessed from their context.
+    Unknown subwords cannot be translated, only guessed from their context: one of ten is enough for
+    a made-up end. Where the vocabulary is of words a line often has one of ten, so there only the
+    whole input counts.
     """
-    numbers = list(chain.from_iterable(ids))
-    unknown = numbers.count(UNKNOWN)
-    if unknown <= _MOST_IN_INPUT * len(numbers):
+    counts = [(row.count(UNKNOWN), len(row)) for row in ids]
+    unknown, total = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
+    if unknown and unknown >= least * total:
+        return _input_sentence(unknown / total, "the input", texts, tokenizer)
+    if tokenizer.kind in _WORDS:
         return None
+    for number, (unknown, total) in enumerate(counts):
+        if unknown and unknown >= least * total:
+            where = f"line {first_line + number} of the input"
+            return _input_sentence(unknown / total, where, texts[number : number + 1], tokenizer)
+    return None
+
+
+def _input_sentence(share: float, where: str, texts: Sequence[str], tokenizer: Tokenizer) -> str:
+    """Write the warning about unknown subwords of an input."""
     examples = _examples(unknown_parts(tokenizer, texts, "source"))
     return (
-        f"{unknown / len(numbers):.0%} of the subwords of the input{examples} are unknown to this "
-        "model; check that the input is in the source language, and tokenised and lower-cased as "
-        "the training text was."
+        f"{share:.0%} of the subwords of {where}{examples} are unknown to this model; check that "
+        "the input is in the source language, and tokenised and lower-cased as the training text "
+        "was."
     )
 
 

@@ -17,7 +17,9 @@ def source_ids(
 ) -> list[list[int]]:
     """Encode lines as they are read, cut where they are too long; a blank line has no ids."""
     ids = tokenizer.encode_source([text if text.strip() else "" for text in texts])
-    if warn is not None and (warning := input_warning(texts, ids, tokenizer)):
+    if warn is not None and (
+        warning := input_warning(texts, ids, tokenizer, first_line=first_line)
+    ):
         warn(warning)
     for number, row in enumerate(ids, start=first_line):
         if len(row) > limit:

@@ -85,8 +85,34 @@ def test_an_input_is_warned_of_from_a_tenth_on(tokenizer: Tokenizer) -> None:
     warning = input_warning(texts, ids, tokenizer)
     assert warning is not None and "(“Ж”, “ж”) are unknown to this model" in warning
     assert warning.startswith(f"{numbers.count(1) / len(numbers):.0%} of the subwords")
-    few = [*SOURCE * 4, "the Ж"]
-    assert input_warning(few, tokenizer.encode_source(few), tokenizer) is None
+
+
+def test_one_unknown_of_ten_in_a_line_is_warned_of_unless_words_are_the_vocabulary(
+    tokenizer: Tokenizer,
+) -> None:
+    texts = [*SOURCE * 4, "", "the Ж"]
+    warning = input_warning(texts, tokenizer.encode_source(texts), tokenizer, first_line=7)
+    if tokenizer.kind == "word-list":
+        assert warning is None
+    else:
+        share = 1 / len(tokenizer.encode_source(["the Ж"])[0])
+        assert str(warning).startswith(
+            f"{share:.0%} of the subwords of line 28 of the input (“Ж”) are unknown"
+        )
+
+
+@pytest.mark.parametrize(("known", "warned"), [(9, True), (10, False)])
+def test_exactly_a_tenth_is_enough(tmp_path: Path, known: int, warned: bool) -> None:
+    files = [write(tmp_path / "x.en", ["abcdefgh"])], [write(tmp_path / "x.de", ["ab"])]
+    options: dict[str, Any] = {"source_language": "en", "target_language": "de", "seed": 1}
+    tokenizer = Tokenizer.train(
+        *files, kind="character", vocabulary_size=50, shared=False, **options
+    )
+    texts = ["a" * (known - 1) + "Ж"]  # and the mark of a word's beginning
+    (row,) = ids = tokenizer.encode_source(texts)
+    assert len(row) == known + 1
+    assert (input_warning(texts, ids, tokenizer) is not None) == warned
+    assert "(“Ж”)" in str(input_warning(texts, ids, tokenizer, least=0.0))
 
 
 def test_a_language_tag_is_not_taken_for_unknown_text(tmp_path: Path) -> None:
