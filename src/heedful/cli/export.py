@@ -11,7 +11,12 @@ from heedful.cli.options import AcceptDifferences, Weights, warn
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write.")],
-    kind: Annotated[str, typer.Option("--format", help="Format: marian, ctranslate2 or onnx.")],
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--format", help="One of marian (which transformers reads), ctranslate2 and onnx."
+        ),
+    ],
     weights: Weights = "default",
     quantization: Annotated[
         str,

@@ -15,7 +15,9 @@ def import_(
     kind: Annotated[
         str,
         typer.Option(
-            "--from", help="Toolkit of the model: marian, ctranslate2, fairseq, opennmt or joey."
+            "--from",
+            help="Toolkit of the model: marian (Hugging Face's OPUS-MT), ctranslate2, fairseq, "
+            "opennmt or joey.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="The run folder to make.")],

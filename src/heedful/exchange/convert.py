@@ -21,7 +21,7 @@ from heedful.families.registry import families
 from heedful.files import replacing
 from heedful.runs.checkpoint import all_finite, check_weights, load_weights, save_checkpoint
 from heedful.runs.folder import RunFolder
-from heedful.runs.foreign_models import recognise
+from heedful.runs.foreign_models import recognise, what_to_check
 from heedful.runs.machine_settings import ONE_THREAD
 from heedful.runs.run import Run, write_config
 from heedful.search.length import LengthLimit
@@ -43,6 +43,15 @@ WRITERS = {
     "onnx": "heedful.exchange.onnx.write:WRITER",
 }
 """Module and name of the writer of each format."""
+
+_HUGGING_FACE = ("hf", "huggingface", "marianmt", "opus-mt", "transformers")
+_ALIASES = {
+    "--from": dict.fromkeys(
+        _HUGGING_FACE, ("marian", "reads the folders of Hugging Face's OPUS-MT")
+    ),
+    "--format": dict.fromkeys(_HUGGING_FACE, ("marian", "writes what transformers reads")),
+}
+"""Other names of formats, by option: what to give instead and why."""
 
 # Seconds for generated sentences, checked between sentences.
 _PATIENCE = 60.0
@@ -109,6 +118,10 @@ def import_model(
     reader: Reader = _load(kind, READERS, "--from")
     origin, goal = Path(path), Path(out)
     _refuse_taken(goal)
+    if not origin.exists():
+        raise ExchangeError(
+            f"the model to import must exist, but {origin} is not there; {what_to_check(origin)}."
+        )
     known = recognise(origin)
     if known is not None and known.kind != kind:
         raise ExchangeError(
@@ -240,7 +253,9 @@ def _refuse_other_parts(run: Run, kind: str) -> None:
 def _load(kind: str, places: Mapping[str, str], option: str) -> Any:
     """Import the module of a format."""
     if kind not in places:
-        raise ExchangeError(f"{option} must be one of {', '.join(places)}, but is {kind!r}.")
+        alias = _ALIASES[option].get(kind.lower().replace("_", "-"))
+        hint = f" {option} {alias[0]} {alias[1]}." if alias else ""
+        raise ExchangeError(f"{option} must be one of {', '.join(places)}, but is {kind!r}.{hint}")
     module, _, name = places[kind].partition(":")
     return getattr(import_module(module), name)
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from heedful.errors import RunFolderError
 from heedful.files import read_within, sync, write_synced, writing
-from heedful.runs.foreign_models import recognise
+from heedful.runs.foreign_models import recognise, what_to_check
 
 _LARGEST = 1 << 24
 _STEP = re.compile(r"step-(\d+)$")
@@ -82,10 +82,11 @@ class RunFolder:
                 f"{self.path} is {known.name}; {known.advice}."
             )
         if not self.config.is_file():
-            what = "is not there" if not self.path.exists() else "holds no config.json"
+            there = self.path.exists()
+            what = "holds no config.json" if there else "is not there"
+            advice = "check the path" if there else what_to_check(self.path)
             raise RunFolderError(
-                f"a run folder made by `heedful train` is needed, but {self.path} {what}; "
-                "check the path."
+                f"a run folder made by `heedful train` is needed, but {self.path} {what}; {advice}."
             )
 
 

@@ -1,6 +1,7 @@
-"""Recognition of other toolkits' model files, for a helpful error message."""
+"""Recognition of other toolkits' models and of their names, for a helpful error message."""
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from heedful.files import read_within
 
 _LARGEST = 1 << 20
+_HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 _TYPES = {
     "bart": "BART",
     "bert": "BERT",
@@ -52,6 +54,19 @@ def recognise(path: Path) -> KnownModel | None:
             "give that to --from marian",
         )
     return _by_files(path) or _by_settings(path) if path.is_dir() else None
+
+
+def what_to_check(path: Path) -> str:
+    """Say what to do about a path that is not there; it may be a name on Hugging Face's hub."""
+    known = path.parent.exists() or path.parts[:1] == ("runs",)
+    if known or not _HUB_NAME.fullmatch(str(path)):
+        return "check the path"
+    return (
+        "check the path. A model of Hugging Face's hub must be of Marian's class, as those of "
+        "OPUS-MT are, and be downloaded and imported first: "
+        f"hf download {path} --local-dir {path.name} && "
+        f"heedful import {path.name} --from marian --out RUN"
+    )
 
 
 def _by_files(path: Path) -> KnownModel | None:
