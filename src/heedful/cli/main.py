@@ -36,6 +36,7 @@ from heedful.cli import (
     train,
     translate,
 )
+from heedful.cli.usage import explain_usage
 from heedful.errors import HeedfulError
 from heedful.machine.environment import WAITING, set_variables
 from heedful.machine.memory import is_lack_of_memory, lack_of_memory
@@ -141,13 +142,11 @@ def _run(arguments: list[str]) -> int:
     except typer.Exit as end:
         return end.exit_code
     except TyperException as error:
-        text = " ".join(error.format_message().split())
+        text = error.format_message()
         if text.startswith("Usage:"):  # a command without arguments: that is its help
-            typer.echo(error.format_message(), err=True)
+            typer.echo(text, err=True)
             return error.exit_code
-        refused = getattr(error, "ctx", None)
-        path = refused.command_path if refused is not None else "heedful"
-        _fail(f"{text.rstrip('.')}; `{path} --help` lists the options.", error.exit_code)
+        _fail(explain_usage(error, command, arguments), error.exit_code)
     return 0
 
 

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -58,6 +59,31 @@ def check_stop(value: str) -> None:
     from heedful.search.stopping import STOPS
 
     check_choice("--stop", value, STOPS)
+
+
+def check_runs(runs: Sequence[Path], command: str) -> None:
+    """
+    Refuse text that was given where run folders are named; exits with code 2.
+
+    `command`: the words of the command.
+    """
+    from heedful.runs.foreign_models import recognise
+
+    for run in runs:
+        text = str(run)
+        if run.is_file() and recognise(run) is None:
+            raise typer.BadParameter(
+                f"must be a run folder, but {run} is a file; text is named by --input.",
+                param_hint="RUN",
+            )
+        if not run.exists() and (" " in text or run != runs[0]):
+            first = runs[0] if run != runs[0] else "RUN"
+            raise typer.BadParameter(
+                f"must be a run folder, but {text!r} is not there; a sentence is read from stdin "
+                f"(echo {shlex.quote(text)} | heedful {command} {shlex.quote(str(first))}) or from "
+                "a file (--input FILE).",
+                param_hint="RUN",
+            )
 
 
 def check_tag(target_language: str, tags: Sequence[str]) -> None:

@@ -178,7 +178,7 @@ def heads(
     questions = {"who": who, "did what": did_what, "to whom": to_whom}
     asked = {question: words for question, words in questions.items() if words}
     if bool(grammar) == bool(sentence):
-        raise typer.BadParameter("or --grammar must be given, and not both.", param_hint="SENTENCE")
+        raise typer.BadParameter("or --grammar must be given, but not both.", param_hint="SENTENCE")
     if grammar == 1:
         raise typer.BadParameter("must be at least 2: two halves.", param_hint="--grammar")
     if grammar and (query or asked or out):

@@ -84,8 +84,7 @@ def draw(
     check_output(output, {"FILE": trees, "--predicted": predicted})
     if output is not None and output.suffix.lower() in _PICTURES:
         raise typer.BadParameter(
-            f"pictures of trees are SVG, but {output} ends otherwise; name a file that ends in "
-            ".svg, or in .txt for text.",
+            f"must end in .svg, or in .txt for text, but is {output}.",
             param_hint="--output",
         )
     from heedful.files import replacing_file

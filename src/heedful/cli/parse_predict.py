@@ -17,6 +17,7 @@ from heedful.cli.options import (
     Weights,
     check_choice,
     check_output,
+    check_runs,
     say,
     warn,
 )
@@ -71,6 +72,7 @@ def predict(
 ) -> None:
     """Parse sentences: a line of words in, a bracketed tree out."""
     check_choice("--precision", precision, SEARCH_PRECISIONS)
+    check_runs(run, "parse predict")
     if input is not None and trees is not None:
         raise typer.BadParameter("and --trees both name sentences; give one.", param_hint="--input")
     check_output(output, {"--input": input, "--trees": trees})

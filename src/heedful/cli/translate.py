@@ -18,6 +18,7 @@ from heedful.cli.options import (
     Weights,
     check_choice,
     check_output,
+    check_runs,
     check_stop,
     check_tag,
     warn,
@@ -159,6 +160,7 @@ def translate(
     check_choice("--format", format, ("text", "jsonl"))
     check_choice("--precision", precision, SEARCH_PRECISIONS)
     check_choice("--engine", engine, ("torch", "ctranslate2"))
+    check_runs(run, "translate")
     if stop is not None:
         check_stop(stop)
     if align_by and not (alignments or replace_unknown or dictionary):

@@ -12,6 +12,7 @@ from starlette.datastructures import UploadFile
 from heedful.serve.limits import HttpError, Limits
 from heedful.serve.request_schemas import FORMS, MULTIPART, RequestBody, UploadedFile
 from heedful.serve.response_schemas import ErrorResponse
+from heedful.settings.explain import describe_rule
 
 _Body = TypeVar("_Body", bound=RequestBody)
 _JSON = "application/json"
@@ -129,9 +130,10 @@ def _json(body: bytes) -> Any:
 def _wrong(error: ValidationError, kind: type[RequestBody]) -> str:
     """Name the fields that are wrong, never their values."""
     messages: dict[str, str] = {}
-    for one in error.errors(include_url=False, include_context=False, include_input=False):
+    for one in error.errors(include_url=False, include_input=False):
         field = str(one["loc"][0]) if one["loc"] else "the body"
-        message = one["msg"][:1].lower() + one["msg"][1:]
+        rule = describe_rule(one)
+        message = rule[:1].lower() + rule[1:]
         if one["type"] == "extra_forbidden":
             message = _unknown(field, kind)
             field = field if len(field) <= _MAX_NAME_LENGTH else f"{field[:_MAX_NAME_LENGTH]}…"

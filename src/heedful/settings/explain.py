@@ -8,17 +8,32 @@ from typing import Any
 from pydantic import ValidationError
 
 from heedful.errors import SettingError
+from heedful.settings import foreign_names
 
-_KINDS = {
+_RULES = {
+    "finite_number": "a finite number",
+    "greater_than": "above {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "below {lt}",
+    "less_than_equal": "at most {le}",
+    "literal_error": "{expected}",
     "int_type": "a whole number",
     "int_parsing": "a whole number",
     "int_from_float": "a whole number",
     "float_type": "a number",
     "float_parsing": "a number",
+    "bool_parsing": "true or false",
     "bool_type": "true or false",
+    "list_type": "a list",
+    "string_too_long": "at most {max_length} characters",
+    "string_too_short": "at least {min_length} characters",
     "string_type": "text",
+    "too_long": "a list of at most {max_length}",
+    "too_short": "a list of at least {min_length}",
+    "missing": "given",
     "model_type": "a table of settings",
 }
+"""What a value must be, by pydantic's type of error; the names in braces are of its context."""
 _LIST_THEM = "`heedful train RECIPE --print-config` lists every setting"
 
 
@@ -40,15 +55,22 @@ def setting_error(error: ValidationError, table: str, known: Collection[str]) ->
             rule = str(found["ctx"]["error"])
             complaints.append(rule if rule.startswith("`") else _complaint(name, rule, found))
         else:
-            complaints.append(_complaint(name, _rule(found), found))
+            complaints.append(_complaint(name, describe_rule(found), found))
     message = "; ".join(complaints)
     return SettingError(message if message.endswith("?") else f"{message}.")
 
 
 def unknown_setting(name: str, known: Collection[str]) -> str:
     """Report an unknown setting and suggest a similar one."""
-    near = _nearest(name, known)
+    near = known_elsewhere(name, known) or _nearest(name, known)
     return f"unknown setting `{name}`; " + (did_you_mean(near) if near else _LIST_THEM)
+
+
+def known_elsewhere(name: str, known: Collection[str]) -> list[str]:
+    """List the settings that other toolkits call so, some with a value."""
+    last = name.rpartition(".")[2].lower().replace("_", "-")
+    names = foreign_names.SETTINGS.get(last, ())
+    return [setting for setting in names if setting.partition("=")[0] in known]
 
 
 def did_you_mean(names: Sequence[str]) -> str:
@@ -68,6 +90,13 @@ def _nearest(name: str, known: Collection[str]) -> list[str]:
     return [candidate for candidate, score in scores.items() if score == max(scores.values())]
 
 
+def _write_bound(value: object) -> object:
+    """Write a bound with commas between thousands, and without needless decimals."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:g}" if isinstance(value, float) else value
+
+
 def _leaves(name: str, value: object) -> Iterator[str]:
     """Yield the dotted names of all settings in an unknown table."""
     if isinstance(value, dict) and value:
@@ -77,10 +106,18 @@ def _leaves(name: str, value: object) -> Iterator[str]:
         yield name
 
 
-def _rule(found: Any) -> str:
-    """Describe the condition that must hold."""
-    kind = _KINDS.get(found["type"])
-    return f"must be {kind}" if kind else found["msg"].replace("Input should", "must", 1)
+def describe_rule(found: Any) -> str:
+    """Describe in our words what must hold, for one of pydantic's errors."""
+    rule = _RULES.get(found["type"])
+    message = str(found["msg"]).removeprefix("Value error, ")
+    if found["type"] == "value_error" and " is not one of " in message:
+        *others, last = message.partition(" is not one of ")[2].rstrip(".").split(", ")
+        rule = " or ".join(filter(None, (", ".join(others), last)))
+    if rule is None:
+        return message.replace("Input should", "must", 1)
+    return "must be " + rule.format(
+        **{name: _write_bound(value) for name, value in found.get("ctx", {}).items()}
+    )
 
 
 def _complaint(name: str, rule: str, found: Any) -> str:

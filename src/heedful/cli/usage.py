@@ -1,0 +1,146 @@
+"""Usage errors of the command line, in one sentence: what must hold, what came, what to do."""
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+from typer.exceptions import TyperException
+
+from heedful.settings.foreign_names import OPTIONS
+
+_ALIKE = 0.75
+_SHORTEST = len("--beam")  # of options that a longer name may begin with
+_TOO_MANY = r"there is no argument left for: \1"
+_CAME = ("none came", "only one came")
+
+
+def explain_usage(error: TyperException, command: Any, arguments: Sequence[str]) -> str:
+    """
+    Write the message about a wrong call of the program, which is `command`.
+
+    typer has a class for each kind of error, but keeps it private; their attributes tell them
+    apart.
+    """
+    path, command = _find_command(command, arguments)
+    if hasattr(error, "possibilities"):
+        text = _explain_unknown(error, path, command, arguments)
+    elif hasattr(error, "option_name"):
+        text = _explain_use(error, command)
+    elif hasattr(error, "param_type"):
+        text = _explain_missing(error, command)
+    elif hasattr(error, "param_hint"):
+        text = _explain_value(error)
+    else:
+        text = re.sub(
+            r"Got unexpected extra argument\S* \((.*)\)", _TOO_MANY, error.format_message()
+        )
+    text = " ".join(text.split()).rstrip(".")
+    listed = "commands" if hasattr(command, "commands") else "options"
+    help_command = f"`{' '.join(('heedful', *path))} --help` lists the {listed}."
+    return f"{text} {help_command}" if text.endswith("?") else f"{text}; {help_command}"
+
+
+def _find_command(command: Any, arguments: Sequence[str]) -> tuple[tuple[str, ...], Any]:
+    """Follow the arguments to the subcommand that they name."""
+    path: tuple[str, ...] = ()
+    for word in arguments:
+        below = getattr(command, "commands", {}).get(word)
+        if below is None:
+            break
+        path, command = (*path, word), below
+    return path, command
+
+
+def _explain_unknown(
+    error: Any, path: tuple[str, ...], command: Any, arguments: Sequence[str]
+) -> str:
+    """Name the option that is meant: it has another name elsewhere, had one, or is misspelt."""
+    place, name = " ".join(path), str(error.option_name)
+    if len(name) == 2:  # typer takes -src for -s, -r and -c
+        words = (word.partition("=")[0] for word in arguments if word.startswith(name))
+        name = next(words, name)
+    bare = name.lstrip("-").lower().replace("_", "-")
+    known = [option for parameter in command.params for option in parameter.opts]
+    ours = OPTIONS.get(place, {}).get(bare, ())
+    if not ours and "--set" in known:
+        ours = tuple(_setting_arguments(bare))
+    ours = ours or tuple(option for option in known if _is_alike(name, option))
+    shown = name if name.isprintable() else ascii(name)
+    return f"No such option: {shown}" + (f"; use {_join(ours)}" if ours else "")
+
+
+def _join(names: Sequence[str]) -> str:
+    """Join names of options and arguments."""
+    return " or ".join(f"the argument {name}" if name.isupper() else name for name in names)
+
+
+def _setting_arguments(name: str) -> Iterator[str]:
+    """Yield arguments for the settings that are called so here or elsewhere."""
+    from heedful.config.schema import RunConfig
+    from heedful.settings.explain import known_elsewhere
+    from heedful.settings.table import walk
+
+    known = [setting for setting, _, _ in walk(RunConfig)]
+    suffix = f".{name.replace('-', '_')}"
+    exact = [known_name for known_name in known if known_name.endswith(suffix)]
+    exact = [setting for setting in exact if setting.count(".") == 1]  # before those of families
+    for setting in known_elsewhere(name, known) or exact:
+        yield f"--set {setting}" + ("" if "=" in setting else "=VALUE")
+
+
+def _is_alike(name: str, option: str) -> bool:
+    """Whether an option may be meant: it is similar, or one is the beginning of the other."""
+    short, long = sorted((name, option), key=len)
+    begins = len(short) >= _SHORTEST and long.startswith(short)
+    return begins or SequenceMatcher(None, name, option).ratio() >= _ALIKE
+
+
+def _explain_use(error: Any, command: Any) -> str:
+    """Say whether an option needs a value or takes none."""
+    name = error.option_name
+    option = next((option for option in command.params if name in option.opts), None)
+    if option is None or getattr(option, "is_flag", False):
+        return f"{name} takes no value"
+    value = "a value" if option.metavar is None else option.metavar
+    return f"{name} needs {value}: {_help(option)}"
+
+
+def _explain_missing(error: Any, command: Any) -> str:
+    """Say what is missing, and what it is."""
+    parameter = error.param
+    if parameter.param_type_name != "argument":
+        return f"{parameter.opts[-1]} is needed: {_help(parameter)}"
+    name = parameter.metavar or parameter.name.upper()
+    alike = [other for other in command.params if getattr(other, "metavar", None) == name]
+    if len(alike) == 2:
+        return f"two {name.lower()}s are needed, but {_CAME[alike.index(parameter)]}"
+    return f"{name} is needed: {_help(parameter)}"
+
+
+def _explain_value(error: Any) -> str:
+    """Say what a value must be and what came; our own messages are such a clause already."""
+    from pydantic import ValidationError
+
+    name, parameter = error.param_hint, error.param
+    if name is None and parameter is not None:
+        is_argument = parameter.param_type_name == "argument"
+        name = parameter.metavar if is_argument else parameter.opts[-1]
+    if not isinstance(error.__cause__, ValidationError):
+        return f"{name} {error.message}"
+    from heedful.settings.explain import describe_rule
+
+    found = error.__cause__.errors(include_url=False)[0]
+    came = str(found["input"])
+    return f"{name} {describe_rule(found)}, but {came if _is_number(came) else repr(came)} came"
+
+
+def _is_number(text: str) -> bool:
+    """Whether a value reads as a number, and so needs no quotes."""
+    return re.fullmatch(r"[+-]?[0-9][0-9.,]*", text) is not None
+
+
+def _help(parameter: Any) -> str:
+    """Return the first sentence of a parameter's help as a clause."""
+    text: str = parameter.help.partition(". ")[0].rstrip(".")
+    return text[0].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text

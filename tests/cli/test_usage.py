@@ -1,0 +1,115 @@
+"""Mistakes on the command line: the answer says what must hold, what came and what to do."""
+
+import pytest
+import typer.main
+
+from heedful.cli.main import app
+from heedful.config.load import load_config
+from heedful.config.schema import RunConfig
+from heedful.settings.explain import known_elsewhere
+from heedful.settings.foreign_names import OPTIONS, SETTINGS
+from heedful.settings.table import walk
+from tests.support.commands import refused
+
+KNOWN = [name for name, _, _ in walk(RunConfig)]
+
+
+def find_command(path):
+    command = typer.main.get_command(app)
+    for name in path.split():
+        command = command.commands[name]
+    return command
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("compare runs/a", "two runs are needed, but only one came"),
+        ("compare", "two runs are needed, but none came"),
+        ("average", "RUN is needed: a run folder"),
+        ("evaluate --hypothesis x", "--reference is needed: references; may be repeated"),
+        ("evaluate --comet", "--comet needs MODEL_OR_FILE: score with COMET too (extra comet)"),
+        ("score r --source", "--source needs FILE: source text"),
+        ("serve r --host", "--host needs a value: "),
+        ("translate r --scores=3", "--scores takes no value"),
+        ("translate r --beam -2", "--beam must be at least 1, but -2 came"),
+        ("translate r --n-best few", "--n-best must be a whole number, but 'few' came"),
+        ("serve r --port 70000", "--port must be at most 65,535, but 70000 came"),
+        ("compare a b --sentences 2.5", "--sentences must be a whole number, but 2.5 came"),
+        (
+            "evaluate --hypothesis h --reference r --test coin",
+            "--test must be 'randomisation' or 'bootstrap', but 'coin' came",
+        ),
+        ("translate r --top-p 0.5", "--top-p is an option of sampling and needs --sample"),
+        ("translate r --stop worst", "--stop must be as-transformers: 'worst' is its old name"),
+        ("parse draw a --output a.png", "--output must end in .svg, or in .txt for text"),
+        ("paper heads r", "SENTENCE or --grammar must be given, but not both"),
+        ("paper scaling r", "there is no argument left for: r"),
+        ("train tiny --learning_rate 3", "train.learning_rate_factor=VALUE or --set train.learn"),
+        ("train tiny --num-train-epochs=3", "No such option: --num-train-epochs; use --set train."),
+        ("train tiny --dropout 0.2", "No such option: --dropout; use --set model.dropout=VALUE"),
+        ("train tiny --fp16", "No such option: --fp16; use --set train.precision=bf16"),
+        ("train tiny -src x", "No such option: -src; use --source"),
+        ("data prepare tiny --vocab_size 9", "use --set data.vocabulary_size=VALUE"),
+        ("parse train tiny --max-epoch 3", "use --set train.steps=VALUE"),
+        ("translate r --num_beams 3", "No such option: --num_beams; use --beam"),
+        ("translate -model r", "No such option: -model; use the argument RUN"),
+        ("evaluate --metrics bleu", "use no option, because every metric is printed"),
+        ("translate r --beeam 3", "No such option: --beeam; use --beam"),
+        ("evaluate --conf", "No such option: --conf; use --confidence"),
+    ],
+)
+def test_a_mistake_is_answered_in_one_sentence_of_ours(heedful_cli, arguments, message):
+    path = [word for word in arguments.split()[:2] if word in ("data", "parse", "paper")]
+    name = " ".join(arguments.split()[: len(path) + 1])
+    text = refused(heedful_cli(*arguments.split()), message)
+    assert text.endswith(f"; `heedful {name} --help` lists the options.")
+    assert "Input should" not in text
+
+
+def test_an_unknown_option_that_resembles_nothing_gets_no_suggestion(heedful_cli):
+    text = refused(heedful_cli("evaluate", "--xyz", "1"), "No such option: --xyz; `heedful")
+    assert "use" not in text
+
+
+def test_an_unknown_command_is_answered_with_the_nearest(heedful_cli):
+    text = refused(heedful_cli("averag"), "No such command 'averag'. Did you mean 'average'")
+    assert text.endswith("? `heedful --help` lists the commands.")
+
+
+@pytest.mark.parametrize("path", OPTIONS)
+def test_what_another_toolkit_calls_an_option_names_one_that_is_there(path):
+    parameters = find_command(path).params
+    options = {option for parameter in parameters for option in parameter.opts}
+    arguments = [p.metavar for p in parameters if p.param_type_name == "argument"]
+    for name, ours in OPTIONS[path].items():
+        assert f"--{name}" not in options
+        for meant in ours:
+            named = meant in options or any(meant in metavar for metavar in arguments)
+            assert named or meant.startswith("no option, because")
+
+
+def test_what_another_toolkit_calls_a_setting_names_one_that_is_there():
+    train = {option for parameter in find_command("train").params for option in parameter.opts}
+    for name, ours in SETTINGS.items():
+        assert known_elsewhere(f"train.{name.replace('-', '_').upper()}", KNOWN) == list(ours)
+        assert f"--{name}" not in train
+        for setting in ours:
+            if "=" in setting:
+                load_config("tiny", [setting])
+
+
+def test_a_sentence_in_place_of_a_run_is_told_how_to_be_translated(heedful_cli, trained, tmp_path):
+    file = tmp_path / "text.en"
+    file.write_text("the dog\n", encoding="utf-8")
+    for arguments in ((trained, "the red dog"), ("the red dog",)):
+        done = heedful_cli("translate", *arguments)
+        first = trained if len(arguments) == 2 else "RUN"
+        refused(
+            done,
+            "RUN must be a run folder, but 'the red dog' is not there",
+            f"(echo 'the red dog' | heedful translate {first}) or from a file (--input FILE)",
+        )
+    refused(heedful_cli("parse", "predict", trained, "dogs sleep"), "heedful parse predict")
+    refused(heedful_cli("translate", trained, file), f"{file} is a file; text is named by --input")
+    refused(heedful_cli("translate", tmp_path / "no"), "is not there; check the path.")
