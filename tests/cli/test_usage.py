@@ -41,7 +41,6 @@ def find_command(path):
             "--test must be 'randomisation' or 'bootstrap', but 'coin' came",
         ),
         ("translate r --top-p 0.5", "--top-p is an option of sampling and needs --sample"),
-        ("translate r --stop worst", "--stop must be as-transformers: 'worst' is its old name"),
         ("parse draw a --output a.png", "--output must end in .svg, or in .txt for text"),
         ("paper heads r", "SENTENCE or --grammar must be given, but not both"),
         ("paper scaling r", "there is no argument left for: r"),
