@@ -33,6 +33,20 @@ def test_a_decoder_fits_its_encoder(direction, layers, states, first):
     assert decoder.width == 12
 
 
+def test_the_maps_that_papers_write_without_biases_have_them():
+    # docs/explain/recurrent.md says so
+    choices = {"readout": "maxout", "start": "backward", "hidden_size": 12}
+    config = ModelConfig(
+        encoder="recurrent", decoder="recurrent", d_model=12, recurrent=RecurrentConfig(**choices)
+    )
+    decoder = recurrent_decoder(config, recurrent_encoder(config))
+    assert decoder.start_proj.bias.shape == (12,)
+    assert decoder.readout.bias.shape == (24,)  # pairs
+    deep = RecurrentConfig(direction="interleaved", fast_forward=True, hidden_size=8)
+    encoder = recurrent_encoder(config.model_copy(update={"recurrent": deep}))
+    assert encoder.memory_proj.bias.shape == (encoder.width,)
+
+
 def test_a_dropout_of_zero_is_a_value():
     recurrent = RecurrentConfig(embedding_dropout=0.0)
     config = ModelConfig(encoder="recurrent", decoder="recurrent", dropout=0.3, recurrent=recurrent)

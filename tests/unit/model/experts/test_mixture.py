@@ -52,6 +52,13 @@ def test_a_token_is_the_weighted_sum_of_its_experts(config):
         torch.testing.assert_close(out[token], wanted)
 
 
+@pytest.mark.parametrize(("sigmoid", "value"), [(False, 0.0), (True, 0.5)])
+def test_a_token_that_no_expert_takes_adds_nothing_or_with_a_sigmoid_a_half(sigmoid, value):
+    network = mixture(replace(CONFIG, gating="balanced", sigmoid=sigmoid))
+    network.gate.threshold.data.fill_(1.0)  # no share is larger
+    torch.testing.assert_close(network(states(3)), torch.full((3, 6), value))
+
+
 def test_all_experts_without_noise_are_the_dense_mixture():
     network, x = mixture(replace(CONFIG, per_token=4)), states(7)
     gates = (x @ network.gate.weight.T).softmax(dim=1)
