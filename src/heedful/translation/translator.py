@@ -117,8 +117,7 @@ class Translator:
 
         Notes
         -----
-        Checksums are verified; nothing in a run folder is ever executed. A process that is forked
-        afterwards computes in one thread, since a fork has no other threads.
+        Checksums are verified; nothing in a run folder is executed. Later forks use one thread.
         """
         runs = [Run.open(one) for one in ([path] if isinstance(path, str | Path) else path)]
         check_members(runs)
