@@ -111,7 +111,7 @@ def train(
         The run folder to create or, with `resume`, to continue.
     source, target : path, glob, or sequence of them, optional
         Line-aligned text, or parts of files such as ``pairs.tsv:2`` and ``memory.tmx:en``; plain,
-        `.gz` or `.xz`.
+        `.gz` or `.xz`. Tables with quotes, such as CSV, are not among them.
     corpora : path, optional
         A TOML file that describes several corpora, instead of `source` and `target`.
     data : path, optional
