@@ -7,44 +7,51 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
-_NAMES = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "mkldnn::_linear_pointwise"}
+from heedful.machine.operations import Arguments, is_product, observe_operations, operation_name
+
 _SECONDS, _FEWEST = 0.02, 5
 
 
-def products_alone(work: Callable[[], object]) -> float:
+def products_alone(work: Callable[[], object]) -> float | None:
     """
     Compute the seconds that the matrix products of some work take when nothing is between them.
 
-    Each is made again, with the operands that it had, several times; the median counts.
+    Each is made again, with the operands that it had, several times; the median counts. None where
+    this torch does not show the products of a backward pass (`heedful.machine.operations`).
     """
-    with _ProductRecorder() as recorder:
+    recorder = _ProductRecorder()
+    with observe_operations(recorder.observe):
         work()
+    if recorder.misses_products:
+        return None
     return sum(
         count * _seconds(*recorder.calls[number]) for number, count in recorder.counts.items()
     )
 
 
-class _ProductRecorder(TorchDispatchMode):
+class _ProductRecorder:
     """Counts products by their shapes, and keeps a call of each."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.counts: Counter[int] = Counter()
         self.calls: list[tuple[Any, Sequence[Any], Mapping[str, Any]]] = []
+        self.misses_products = False
         self._numbers: dict[object, int] = {}
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        del types
-        kwargs = kwargs or {}
-        if func.name().partition(".")[0] in _NAMES:
-            key = (func, *map(_kind, args), *((name, _kind(one)) for name, one in kwargs.items()))
+    def observe(self, function: Any, arguments: Arguments) -> object:
+        """Compute an operation and count it if it is a product."""
+        args, kwargs = arguments
+        if operation_name(function) == "backward":  # one call, in which nothing is seen
+            self.misses_products = True
+        if is_product(function):
+            named = ((name, _kind(value)) for name, value in kwargs.items())
+            key = (function, *map(_kind, args), *named)
             number = self._numbers.setdefault(key, len(self.calls))
             if number == len(self.calls):
-                self.calls.append((func, args, kwargs))
+                self.calls.append((function, args, kwargs))
             self.counts[number] += 1
-        return func(*args, **kwargs)
+        return function(*args, **kwargs)
 
 
 def _kind(value: object) -> object:
@@ -55,13 +62,13 @@ def _kind(value: object) -> object:
     return tuple(value.shape), strides, value.dtype, value.layout
 
 
-def _seconds(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> float:
+def _seconds(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> float:
     """Time a product."""
     spent: list[float] = []
     with torch.no_grad():
-        func(*args, **kwargs)
+        function(*args, **kwargs)
         while len(spent) < _FEWEST or sum(spent) < _SECONDS:
             began = time.perf_counter()
-            func(*args, **kwargs)
+            function(*args, **kwargs)
             spent.append(time.perf_counter() - began)
     return statistics.median(spent)

@@ -54,12 +54,13 @@ def profile_search(model: EncoderDecoder, work: Callable[[], object]) -> dict[st
         found: dict[str, Any] = {"profile": parts | {_BETWEEN: 1 - sum(parts.values())}}
         if device.type != "cpu":
             return found
+        alone: float | None = None
         if is_compiled(model):
             alone = _products_of(model, rows)
-        elif any(isinstance(one, NativeLinear) for one in model.modules()):
-            return found  # a part of the products would be missing
-        else:
+        elif not any(isinstance(one, NativeLinear) for one in model.modules()):
             alone = products_alone(work)
+        if alone is None:
+            return found  # a part of the products would be missing
         seconds = statistics.median(time_repeats(work, _REPEATS))
         return found | {"products alone": {"seconds": alone, "of a pass": alone / seconds}}
     finally:

@@ -136,7 +136,8 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
         found["profile"] = shares(training.step)
         if training.device.type == "cpu":
             alone = products_alone(training.step)
-            found["products alone"] = {"seconds": alone, "of a step": alone / median(seconds)}
+            if alone is not None:
+                found["products alone"] = {"seconds": alone, "of a step": alone / median(seconds)}
     return found
 
 

@@ -1,8 +1,15 @@
 """Matrix products by oneDNN, which torch brings along, where it is faster than torch's own."""
 
+import functools
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+
+from heedful.machine.processor import processor_facts
+from heedful.machine.torch_internals import internal
+
+_HAS_ONEDNN = torch.backends.mkldnn.is_available()
 
 
 def has_onednn_kernel(x: Tensor) -> bool:
@@ -13,13 +20,25 @@ def has_onednn_kernel(x: Tensor) -> bool:
     """
     if x.device.type != "cpu" or not _HAS_ONEDNN or not torch.backends.mkldnn.enabled:
         return False
-    return x.dtype == torch.float32 or (x.dtype == torch.bfloat16 and _HAS_BF16)
+    if internal("torch.ops.mkldnn._linear_pointwise") is None:
+        return False
+    return x.dtype == torch.float32 or (x.dtype == torch.bfloat16 and _multiplies_bf16())
 
 
-_HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(
-    torch.ops.mkldnn, "_linear_pointwise"
-)
-_HAS_BF16 = _HAS_ONEDNN and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+def _multiplies_bf16() -> bool:
+    """Test whether oneDNN has kernels of bf16 for this processor."""
+    is_supported = internal("torch.ops.mkldnn._is_mkldnn_bf16_supported")
+    return _has_bf16_instructions() if is_supported is None else bool(is_supported())
+
+
+@functools.cache
+def _has_bf16_instructions() -> bool:
+    """Find the instructions in the processor's flags: oneDNN computes bf16 by AVX-512 or AVX-NE."""
+    for line in processor_facts("flags"):
+        flags = {*line.split()}
+        if {"avx512bw", "avx512dq", "avx512vl"} <= flags or "avx_ne_convert" in flags:
+            return True
+    return False
 
 
 def linear_forward(
@@ -34,8 +53,8 @@ def linear_forward(
     No gradients: call it inside a function that has its own, as `heedful.model.cpu.linear` does.
     """
     if has_onednn_kernel(x):
-        kind = "relu" if relu else "none"
-        out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, kind, [], "")
+        multiply = internal("torch.ops.mkldnn._linear_pointwise")
+        out: Tensor = multiply(x, weight, bias, "relu" if relu else "none", [], "")
         return out
     out = nn.functional.linear(x, weight, bias)
     return out.relu_() if relu else out

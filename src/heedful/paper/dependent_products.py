@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
-from torch.utils.flop_counter import FlopCounterMode, flop_registry
+from torch.utils.flop_counter import FlopCounterMode
 
+from heedful.machine.operations import Arguments, observe_operations, products_in_turn, tensors_in
 from heedful.paper.layer_build import RecurrenceUnderTest, build_layer
 from heedful.paper.layer_kinds import LayerSizes
 
@@ -26,35 +25,30 @@ class CountedProducts(NamedTuple):
     """Multiply-adds of all products."""
 
 
-class ProductChains(TorchDispatchMode):
+class ProductChains:
     """Follows for each tensor how many products it waits for."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.longest = 0
         # A view shares the storage of its tensor. The storage itself is kept too: another one may
-        # not get its address.
+        # not get its number.
         self._chains: dict[int, tuple[int, Any]] = {}
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        chain = max((self._chain(x) for x in tree_leaves((args, kwargs))), default=0)
-        chain += func._overloadpacket in flop_registry
-        out = func(*args, **kwargs)
+    def observe(self, function: Any, arguments: Arguments) -> object:
+        """Compute an operation and lengthen the chains of its inputs."""
+        args, kwargs = arguments
+        chain = max((self._chain(x) for x in tensors_in((args, kwargs))), default=0)
+        chain += products_in_turn(function)
+        out = function(*args, **kwargs)
         self.longest = max(self.longest, chain)
-        for x in tree_leaves(out):
-            if isinstance(x, Tensor):
-                storage = x.untyped_storage()
-                self._chains[storage._cdata] = max(chain, self._chain(x)), storage
+        for x in tensors_in(out):
+            storage = x.untyped_storage()
+            self._chains[id(storage)] = max(chain, self._chain(x)), storage
         return out
 
-    def _chain(self, x: object) -> int:
+    def _chain(self, x: Tensor) -> int:
         """Return how many products a tensor waits for."""
-        if not isinstance(x, Tensor):
-            return 0
-        return self._chains.get(x.untyped_storage()._cdata, (0, None))[0]
+        return self._chains.get(id(x.untyped_storage()), (0, None))[0]
 
 
 def count_products(name: str, s: LayerSizes) -> CountedProducts:
@@ -63,6 +57,7 @@ def count_products(name: str, s: LayerSizes) -> CountedProducts:
     with torch.device("meta"):
         layer, x = build_layer(name, s), torch.empty(1, s.n, s.d)
         chains = ProductChains()
-        with torch.no_grad(), FlopCounterMode(display=False) as counter, chains:
+        observed = observe_operations(chains.observe)
+        with torch.no_grad(), FlopCounterMode(display=False) as counter, observed:
             layer.unrolled(x) if isinstance(layer, RecurrenceUnderTest) else layer(x)
     return CountedProducts(chains.longest, counter.get_total_flops() // 2)

@@ -17,6 +17,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from heedful.errors import SettingError, TrainingFailed
+from heedful.machine.tensor_lists import copy_all
 
 # A rank that dies closes its connections, which the others notice at once; the limit is for a
 # rank that hangs. It must be longer than what only rank zero does: subwords, ids, validation.
@@ -62,9 +63,7 @@ class RankGroup:
         for bucket in _buckets(tensors):
             flat = self.all_reduce(torch.cat([tensor.reshape(-1) for tensor in bucket]))
             parts = flat.split([tensor.numel() for tensor in bucket])
-            torch._foreach_copy_(
-                list(bucket), [p.view_as(t) for p, t in zip(parts, bucket, strict=True)]
-            )
+            copy_all(list(bucket), [p.view_as(t) for p, t in zip(parts, bucket, strict=True)])
 
     def broadcast(self, value: float) -> float:
         """Send a number from rank zero to all ranks: a sum, since the others add zero."""

@@ -13,13 +13,15 @@ The moments are two of each weight for Adam, one for SGD with momentum, and none
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim.adamw import adamw
 from torch.optim.sgd import sgd
 
+from heedful.machine.tensor_lists import approach_all, copy_all, scale_all
+from heedful.machine.torch_internals import internal
 from heedful.model.norm import running_averages
 
 if TYPE_CHECKING:
@@ -213,7 +215,7 @@ class MixedPrecisionOptimizer:
         if any(one.grad is not None for one, _ in given):
             return False
         sums = [torch.empty_like(master) for master, _ in given]
-        torch._foreach_copy_(sums, [gradient for _, gradient in given])
+        copy_all(sums, [gradient for _, gradient in given])
         for (master, _), total in zip(given, sums, strict=True):
             master.grad = total
         for parameter in self.model_parameters:
@@ -233,8 +235,7 @@ class MixedPrecisionOptimizer:
         -----
         Checked before every step.
         """
-        norms = torch._foreach_norm(self.gradients)
-        return float(torch.linalg.vector_norm(torch.stack(norms)))
+        return float(nn.utils.get_total_norm(self.gradients))
 
     @property
     def has_working_copy(self) -> bool:
@@ -267,25 +268,34 @@ class MixedPrecisionOptimizer:
         -----
         Resets the sums. torch scales the gradients in the pass it makes anyway.
         """
-        # torch's fused kernels divide the gradients by `grad_scale`
-        grad_scale = torch.tensor(1.0 / scale, device=self.gradients[0].device)
         with torch.no_grad():
             if self.optimizer == "adam":
-                self._step_of_adam(learning_rate, grad_scale)
+                scaling = self._scale("torch.optim.adamw.adamw(grad_scale)", scale)
+                self._step_of_adam(learning_rate, scaling)
             else:
-                self._step_of_sgd(learning_rate, grad_scale)
+                scaling = self._scale("torch.optim.sgd.sgd(grad_scale)", scale)
+                self._step_of_sgd(learning_rate, scaling)
         self.steps += 1
         self.zero_grad()
         self._average()
         self._copy()
 
-    def _step_of_adam(self, learning_rate: float, grad_scale: Tensor) -> None:
+    def _scale(self, name: str, scale: float) -> dict[str, Any]:
+        """Return the argument by which a fused kernel scales the gradients; else scale them."""
+        gradients = self.gradients
+        if internal(name) is None:
+            scale_all(gradients, scale)
+            return {}
+        # the kernels divide by it
+        return {"grad_scale": torch.tensor(1.0 / scale, device=gradients[0].device)}
+
+    def _step_of_adam(self, learning_rate: float, scaling: dict[str, Any]) -> None:
         """Change the masters by Adam, which AdamW without decay is."""
         adamw(
             *(self.masters, self.gradients, self._moments["first"], self._moments["second"]),
             *([], self._counters),
             fused=True,
-            grad_scale=grad_scale,
+            **scaling,
             amsgrad=False,
             beta1=self.beta1,
             beta2=self.beta2,
@@ -295,16 +305,16 @@ class MixedPrecisionOptimizer:
             maximize=False,
         )
 
-    def _step_of_sgd(self, learning_rate: float, grad_scale: Tensor) -> None:
+    def _step_of_sgd(self, learning_rate: float, scaling: dict[str, Any]) -> None:
         """Change the masters by SGD."""
         if self.weight_decay:  # torch's decay of SGD goes through the momentum, so it is done here
-            torch._foreach_mul_(self.masters, 1.0 - learning_rate * self.weight_decay)
+            scale_all(self.masters, 1.0 - learning_rate * self.weight_decay)
         none = [None] * len(self.masters)
         momentum: list[Tensor | None] = [*self._moments.get("momentum", none)]
         sgd(
             *(self.masters, self.gradients, momentum),
             fused=True,
-            grad_scale=grad_scale,
+            **scaling,
             weight_decay=0.0,
             momentum=self.momentum,
             lr=learning_rate,
@@ -431,7 +441,7 @@ class MixedPrecisionOptimizer:
             return
         # 0.1 at the first step and 0.9 at step 81, so that the first weights are soon forgotten
         decay = min(self.ema_decay, self.steps / (self.steps + 9.0))
-        torch._foreach_lerp_(self.averages, self.masters, 1.0 - decay)
+        approach_all(self.averages, self.masters, 1.0 - decay)
 
     def _exchange(self) -> None:
         """Swap masters and averages, here and in the model."""
@@ -443,4 +453,4 @@ class MixedPrecisionOptimizer:
     def _copy(self) -> None:
         """Round the masters into the weights that the model computes with."""
         if self.has_working_copy:
-            torch._foreach_copy_(self.model_parameters, self.masters)
+            copy_all(self.model_parameters, self.masters)

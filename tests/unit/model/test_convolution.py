@@ -42,7 +42,8 @@ def test_weight_norm_is_torch_s_in_value_and_gradient(dtype):
     nn.init.uniform_(layer.gain, 0.5, 2.0)
     x = torch.randn(3, 7, 4, dtype=dtype)
     inputs = (layer.weight, layer.gain)
-    weight = torch._weight_norm(layer.weight, layer.gain.view(-1, 1, 1), 0)
+    normed = nn.utils.parametrizations.weight_norm(nn.Conv1d(4, 6, 3))
+    weight = normed.parametrizations.weight[0](layer.gain.view(-1, 1, 1), layer.weight)
     out, theirs = layer(x), torch_s(layer, x, weight)
     torch.testing.assert_close(out, theirs)
     for ours, other in zip(gradients(out, inputs), gradients(theirs, inputs), strict=True):

@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from heedful.machine.operations import observe_operations, tensors_in
 from heedful.model.build import parameter_count
 from heedful.model.fastformer import CausalFastformer, Fastformer, RunningSums
 from heedful.model.initialise import initialise
@@ -76,16 +76,16 @@ def test_two_thousand_positions_are_equal_step_by_step():
             torch.testing.assert_close(out[:, 0], whole[:, place], atol=1e-5, rtol=1e-5)
 
 
-class _Largest(TorchDispatchMode):
-    """Remembers the largest tensor that an operation made."""
+class _Largest:
+    """Remembers the largest tensor that an operation returned."""
 
     numbers = 0
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        made = func(*args, **(kwargs or {}))
-        tensors = made if isinstance(made, tuple) else (made,)
-        self.numbers = max(self.numbers, *(t.numel() for t in tensors if torch.is_tensor(t)), 0)
-        return made
+    def observe(self, function, arguments):
+        args, kwargs = arguments
+        out = function(*args, **kwargs)
+        self.numbers = max(self.numbers, *(x.numel() for x in tensors_in(out)), 0)
+        return out
 
 
 @pytest.mark.parametrize("kind", [Fastformer, CausalFastformer])
@@ -97,7 +97,8 @@ def test_memory_grows_with_the_length_alone(kind):
         hooks = torch.autograd.graph.saved_tensors_hooks(
             lambda t, kept=saved: kept.append(t.numel()) or t, lambda t: t
         )
-        with _Largest() as largest, hooks:
+        largest = _Largest()
+        with observe_operations(largest.observe), hooks:
             layer(x, x)
         found.append((largest.numbers, sum(saved)))
     (largest, saved), (largest_of_two, saved_of_two) = found

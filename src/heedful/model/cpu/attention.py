@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.machine.onednn import has_onednn_kernel
+from heedful.machine.torch_internals import internal
 from heedful.model.cpu.compiled_attention import (
     Packings,
     can_attend,
@@ -131,7 +132,7 @@ class _ShortAttention(torch.autograd.Function):
         d_context = _by_head(gradient, heads, queries)  # (batch * heads, queries, d_v)
         d_value = torch.bmm(weights.transpose(1, 2), d_context)
         d_weights = torch.bmm(d_context, value.transpose(1, 2))
-        d_scores = torch.ops.aten._softmax_backward_data(d_weights, weights, -1, weights.dtype)
+        d_scores = _softmax_gradient(d_weights, weights)
         d_query = torch.bmm(d_scores, key)
         d_key = torch.bmm(d_scores.transpose(1, 2), query)
         # one buffer in the layout of the projection: no concatenation afterwards
@@ -151,6 +152,17 @@ class _ShortAttention(torch.autograd.Function):
         if d_kv is not None and key_packing is not None:
             d_kv = gather(d_kv, key_packing)
         return d_qkv, d_kv, None, None, None, None
+
+
+def _softmax_gradient(gradient: Tensor, weights: Tensor) -> Tensor:
+    """Compute the gradient of the scores from that of their softmax."""
+    differentiate = internal("torch.ops.aten._softmax_backward_data")
+    if differentiate is None:
+        shares = weights.float()
+        parts = gradient.float() * shares
+        return (parts - shares * parts.sum(-1, keepdim=True)).to(weights.dtype)
+    found: Tensor = differentiate(gradient, weights, -1, weights.dtype)
+    return found
 
 
 def _by_head(x: Tensor, heads: int, time: int, factor: float = 1.0) -> Tensor:

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from heedful.machine.onednn import has_onednn_kernel, linear_forward
+from heedful.machine.torch_internals import internal
 
 
 def matmul(
@@ -26,8 +27,7 @@ def matmul(
     No gradients of its own. In bf16 torch already uses oneDNN here.
     """
     if x.dtype == torch.float32 and has_onednn_kernel(x):
-        out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight.t(), None, "none", [], "")
-        return out
+        return linear_forward(x, weight.t())
     return torch.mm(x, weight)
 
 
@@ -87,7 +87,7 @@ class _Linear(torch.autograd.Function):
         rows, weight, out = ctx.saved_tensors
         d_out = gradient.reshape(-1, weight.size(0))
         if out is not None:
-            d_out = torch.ops.aten.threshold_backward(d_out, out, 0)
+            d_out = _relu_gradient(d_out, out)
         d_x = d_weight = d_bias = None
         if ctx.needs_input_grad[0]:
             d_x = matmul(d_out, weight).view(*gradient.shape[:-1], weight.size(1))
@@ -96,3 +96,12 @@ class _Linear(torch.autograd.Function):
         if ctx.has_bias and ctx.needs_input_grad[2]:
             d_bias = bias_gradient(d_out)
         return d_x, d_weight, d_bias, None
+
+
+def _relu_gradient(gradient: Tensor, out: Tensor) -> Tensor:
+    """Compute the gradient before a ReLU: that of its output where the output is positive."""
+    differentiate = internal("torch.ops.aten.threshold_backward")
+    if differentiate is None:
+        return gradient.masked_fill(out <= 0, 0.0)
+    found: Tensor = differentiate(gradient, out, 0)
+    return found

@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from heedful.machine.torch_internals import internal
+
 
 def lookup(
     ids: Int[Tensor, "batch time"], weight: Float[Tensor, "vocabulary d_model"]
@@ -34,8 +36,17 @@ class _Lookup(torch.autograd.Function):
         (ids,) = ctx.saved_tensors
         if gradient.device.type == "cpu" and gradient.dtype != torch.float32:
             return _add_rows(gradient, ids, ctx.rows), None
-        total = torch.ops.aten.embedding_dense_backward(gradient.float(), ids, ctx.rows, -1, False)
-        return total.to(gradient.dtype), None
+        return _sum_rows(gradient.float(), ids, ctx.rows).to(gradient.dtype), None
+
+
+def _sum_rows(gradient: Tensor, ids: Tensor, rows: int) -> Tensor:
+    """Sum the gradient rows of each token into a table."""
+    add = internal("torch.ops.aten.embedding_dense_backward")
+    if add is None:
+        total = gradient.new_zeros(rows, gradient.size(-1))
+        return total.index_add_(0, ids.reshape(-1), gradient.reshape(-1, gradient.size(-1)))
+    found: Tensor = add(gradient, ids, rows, -1, False)
+    return found
 
 
 def _add_rows(gradient: Tensor, ids: Tensor, rows: int) -> Tensor:

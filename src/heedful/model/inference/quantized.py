@@ -20,6 +20,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor, nn
 
 from heedful.machine.processor import int8_levels
+from heedful.machine.torch_internals import internal
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.output import OutputLayer
 
@@ -45,15 +46,20 @@ class PrepackedLinear(nn.Module):
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
         super().__init__()
-        self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach())
+        reorder = internal("torch.ops.mkldnn._reorder_linear_weight")
+        self.is_packed = None not in (reorder, internal("torch.ops.mkldnn._linear_pointwise"))
+        self.packed = reorder(weight.detach()) if self.is_packed else weight.detach()
         self.bias = None if bias is None else bias.detach()
 
     def forward(
         self, x: Float[Tensor, "*batch d_in"], relu: bool = False
     ) -> Float[Tensor, "*batch d_out"]:
         """Multiply."""
-        kind = "relu" if relu else "none"
-        out: Tensor = torch.ops.mkldnn._linear_pointwise(x, self.packed, self.bias, kind, [], "")
+        if not self.is_packed:
+            plain = nn.functional.linear(x, self.packed, self.bias)
+            return plain.relu_() if relu else plain
+        multiply = internal("torch.ops.mkldnn._linear_pointwise")
+        out: Tensor = multiply(x, self.packed, self.bias, "relu" if relu else "none", [], "")
         return out
 
 
@@ -82,7 +88,9 @@ class Int8Linear(nn.Module):
         weight = weight.detach().float()
         self.scales = weight.abs().amax(dim=1).clamp_(min=1e-12) / levels
         rounded = (weight / self.scales.unsqueeze(1)).round_().to(torch.int8)
-        self.packed = torch.ops.onednn.qlinear_prepack(rounded.contiguous(), None)
+        prepack = internal("torch.ops.onednn.qlinear_prepack")
+        self.is_packed = None not in (prepack, internal("torch.ops.onednn.qlinear_pointwise"))
+        self.packed = prepack(rounded.contiguous(), None) if self.is_packed else rounded.float()
         self.zeros = torch.zeros(len(weight), dtype=torch.long)
         self.bias = torch.zeros(len(weight)) if bias is None else bias.detach().float()
         self.has_bias = bias is not None
@@ -90,7 +98,11 @@ class Int8Linear(nn.Module):
 
     def multiply(self, rounded: UInt8[Tensor, "*batch d_in"]) -> Float[Tensor, "*batch d_out"]:
         """Multiply rows that are already quantized."""
-        out: Tensor = torch.ops.onednn.qlinear_pointwise(
+        if not self.is_packed:
+            sums = nn.functional.linear(rounded.float() - self.zero, self.packed)
+            return sums * (self.scales / self.levels)
+        multiply = internal("torch.ops.onednn.qlinear_pointwise")
+        out: Tensor = multiply(
             rounded,
             1.0 / self.levels,
             self.zero,

@@ -4,44 +4,40 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from heedful.machine.operations import Arguments, observe_operations, tensors_in
 
 
-class _Allocations(TorchDispatchMode):
+class _Allocations:
     """Follows the storages that operations make, until nothing holds them."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.held, self.peak = 0, 0
         self._known: set[int] = set()
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        given = {x.untyped_storage()._cdata for x in _tensors((args, kwargs or {}))}
-        out = func(*args, **(kwargs or {}))
-        for x in _tensors(out):
+    def observe(self, function: Any, arguments: Arguments) -> object:
+        """Compute an operation and add what is new in its result."""
+        args, kwargs = arguments
+        # torch has one object for a storage as long as the storage lives
+        inputs = [x.untyped_storage() for x in tensors_in((args, kwargs))]
+        out = function(*args, **kwargs)
+        for x in tensors_in(out):
             storage = x.untyped_storage()  # a view shares that of its tensor
-            if storage._cdata not in given | self._known:
-                self._known.add(storage._cdata)
+            number = id(storage)
+            if number not in self._known and all(storage is not part for part in inputs):
+                self._known.add(number)
                 self.held += storage.nbytes()
-                weakref.finalize(storage, self._free, storage._cdata, storage.nbytes())
+                weakref.finalize(storage, self._free, number, storage.nbytes())
         self.peak = max(self.peak, self.held)
         return out
 
-    def _free(self, storage: int, size: int) -> None:
-        self._known.discard(storage)
+    def _free(self, number: int, size: int) -> None:
+        self._known.discard(number)
         self.held -= size
-
-
-def _tensors(tree: object) -> list[Tensor]:
-    return [x for x in tree_leaves(tree) if isinstance(x, Tensor)]
 
 
 def peak_bytes(function: Callable[[], object]) -> int:
     """Return the most bytes that a function's new tensors have at a time, its results included."""
-    with _Allocations() as allocations:
+    allocations = _Allocations()
+    with observe_operations(allocations.observe):
         function()
     return allocations.peak
