@@ -10,6 +10,9 @@ PYTHON := $(VENV)/bin/python
 INSTALL := $(PYTHON) -m pip install --quiet --no-compile --constraint constraints.txt --editable
 PACKAGING := pyproject.toml constraints.txt
 SOAK := $(wildcard tests/soak)
+# The oldest and the newest torch that pyproject.toml allows, and further Pythons.
+TORCH_RANGE ?= 2.11 2.15
+PYTHON_RANGE ?= python3.12 python3.13
 
 # Modules of the published interface; numpydoc checks these (tests/structure/test_docstrings.py).
 PUBLISHED := $(addprefix src/heedful/,\
@@ -21,7 +24,7 @@ PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,search/%.py,beam length settings stopping))
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-gpu check pytest format bench bench-speed bench-speed-avx2 bench-serving bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-sequences bench-tables figures house peers docs screenshots wheel reading-path clean
+.PHONY: help quickstart test test-gpu torch-range python-range check pytest format bench bench-speed bench-speed-avx2 bench-serving bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-sequences bench-tables figures house peers docs screenshots wheel reading-path clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -57,6 +60,16 @@ test-gpu: $(VENV)/.for-work ## run the tests of what computes on a GPU, where th
 	@$(PYTHON) -m heedful info > /dev/null
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
 	    --numprocesses 3 --dist loadfile tests/gpu
+
+# One after the other: a run takes all cores.
+torch-range: $(TORCH_RANGE:%=build/torch-range/%/.venv/.for-work) ## run checks and tests with each torch of TORCH_RANGE
+	+@for version in $(TORCH_RANGE); do echo "torch $$version"; \
+	    $(MAKE) --no-print-directory test VENV=build/torch-range/$$version/.venv || exit 1; done
+
+python-range: ## run checks and tests with each interpreter of PYTHON_RANGE
+	+@for python in $(PYTHON_RANGE); do echo "$$python"; \
+	    $(MAKE) --no-print-directory test PYTHON3=$$python \
+	        VENV=build/python-range/$$(basename $$python)/.venv || exit 1; done
 
 # Long-running tests; the target is there once the folder is. What measures a server runs alone.
 ifneq ($(SOAK),)
@@ -158,6 +171,15 @@ clean: ## remove caches and build outputs; runs and the environment stay
 
 $(PYTHON):
 	$(PYTHON3) -m venv $(VENV)
+
+# All versions are those of constraints.txt but torch's, and setuptools', of which some torches want
+# an older one. The variable replaces constraints of pip's own configuration.
+build/torch-range/%/.venv/.for-work: $(PACKAGING)
+	$(PYTHON3) -m venv $(@D)
+	grep -vE '^(torch|setuptools)==' constraints.txt > $(@D)/constraints.txt
+	PIP_CONSTRAINT=$(@D)/constraints.txt $(@D)/bin/python -m pip install --quiet --no-compile \
+	    'torch==$*.*' --editable '.[plot,dev,serve]'
+	@touch $(@D)/.for-use $@
 
 $(VENV)/.for-use: $(PACKAGING) | $(PYTHON)
 	$(INSTALL) '.[plot]'
