@@ -6,6 +6,7 @@ import torch
 from heedful.model.attention import fused_attention, scaled_dot_product_attention
 from heedful.training.loss import chunked_loss, plain_loss
 from tests.support.models import FAMILIES, SETTINGS, batch, draw_gates, small
+from tests.support.torch_internals import hidden
 
 EVERY = [*FAMILIES.values(), *SETTINGS]
 
@@ -51,6 +52,19 @@ def test_bf16_is_close_to_fp32(changes, gpu, on_gpu):
     away = (rounded.float().cpu() - exact).norm() / exact.norm()
     # a gate may choose another expert where two are alike
     assert away < (0.5 if changes == FAMILIES["experts"] else 0.05)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_recurrent_layers_run_step_by_step_where_weights_cannot_be_laid_out(dtype, gpu, on_gpu):
+    model = on_gpu(small(**FAMILIES["recurrent"])).to(dtype)
+    source, target = (ids.to(gpu) for ids in batch())
+    with torch.no_grad():
+        expected = model(source, target)
+        with hidden("torch._cudnn_rnn_flatten_weight") as missed:
+            found = model(source, target)
+    assert missed
+    bound = 1e-4 if dtype == torch.float32 else 0.05
+    assert (found - expected).norm() <= bound * expected.norm()
 
 
 @pytest.mark.parametrize("form", ["uniform", "others"])
