@@ -22,15 +22,15 @@ SENTENCES = "the big red dog\nmy queen did not eat the oranges\n\na cat\n"
 )
 def test_training_ends_at_the_same_weights(heedful_cli, text, tmp_path, settings):
     settings = (*settings, "train.precision=fp32", "train.steps=8", "train.ema_decay=0.9")
-    # masks are drawn for other rows: products of torch alone keep the padding
+    # without oneDNN rows keep their padding, so dropout would draw other masks
     choices = (*settings, "model.dropout=0")
-    found = []
+    runs = []
     for name, start in (("with", ()), ("without", ("-c", PROGRAM))):
         done = heedful_cli(*start, *train_arguments(text, tmp_path / name, *choices))
         assert done.returncode == 0, done.stderr
         (checkpoint,) = (tmp_path / name / "checkpoints").iterdir()
-        found.append(safetensors.torch.load_file(checkpoint / "model.safetensors"))
-    torch.testing.assert_close(found[1], found[0], atol=1e-5, rtol=1e-4)
+        runs.append(safetensors.torch.load_file(checkpoint / "model.safetensors"))
+    torch.testing.assert_close(runs[1], runs[0], atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
@@ -38,9 +38,9 @@ def test_training_ends_at_the_same_weights(heedful_cli, text, tmp_path, settings
 def test_translations_are_the_same(heedful_cli, trained, tmp_path, precision, compiler):
     env = {"CC": compiler, "XDG_CACHE_HOME": str(tmp_path)} if compiler != "cc" else {}
     how = ("translate", trained, "--precision", precision, "--scores")
-    found = [heedful_cli(*start, *how, stdin=SENTENCES, env=env) for start in ((), ("-c", PROGRAM))]
-    assert [done.returncode for done in found] == [0, 0], found[1].stderr
-    rows = [[line.split("\t") for line in done.stdout.splitlines()] for done in found]
+    runs = [heedful_cli(*start, *how, stdin=SENTENCES, env=env) for start in ((), ("-c", PROGRAM))]
+    assert [done.returncode for done in runs] == [0, 0], runs[1].stderr
+    rows = [[line.split("\t") for line in done.stdout.splitlines()] for done in runs]
     if precision != "bf16":  # whose rounding decides where two words are as likely
         assert [text for _, text in rows[1]] == [text for _, text in rows[0]]
     scores = [[float(score) for score, _ in table] for table in rows]

@@ -78,7 +78,7 @@ ELSEWHERE = {
         translation.constraints
     """,
     "what build_model returns, and what its blocks call: tests/unit/model": """
-        model.cpu.lookup model.inputs
+        model.inputs
     """,
     "how layers are counted, as torch counts them: tests/parity/test_operations.py": """
         model.layer_flops

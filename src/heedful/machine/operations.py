@@ -1,9 +1,9 @@
 """
 Operations of torch, observed while they happen.
 
-By torch's dispatcher each operation is seen, those of the backward pass included. Where torch lacks
-the dispatch mode, the documented function mode shows the calls that Python makes: a product in the
-backward pass of one of torch's own functions is then not seen, and a composed function is one call.
+Torch's dispatcher shows every operation, also those of a backward pass. Where torch lacks the
+dispatch mode, the documented function mode shows the calls that Python makes: a composed function
+is one call, and a backward pass is one call.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

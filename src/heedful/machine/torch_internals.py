@@ -1,9 +1,9 @@
 """
 Names of torch that its documentation does not promise, and what is computed without each.
 
-They save a pass over memory or a layout that torch's documented functions make anew. A later torch
-may drop one, so `internal` looks each up when it is used, and its caller computes the same by
-documented functions where it is missing. No other module names an internal of torch:
+Most of them save a pass over memory, or a change of layout in every call. A later torch may drop
+one, so `internal` looks a name up when it is used. Where it is missing, its caller computes the
+same by documented functions. No other module names an internal of torch;
 ``tests/structure/test_torch_internals.py`` refuses it.
 """
 

@@ -56,13 +56,13 @@ def int8_products() -> list[torch.Tensor]:
 
 
 def attention() -> list[torch.Tensor]:
-    found = []
+    results = []
     for dtype in (torch.float32, torch.bfloat16):
         qkv = numbers(3, 5, 24, dtype=dtype).requires_grad_()
         mask = torch.ones(5, 5, dtype=torch.bool).tril()[None, None]
         out = plain_short_attention(qkv, None, mask, 2, 4)
-        found += torch.autograd.grad(out, qkv, numbers(3, 5, 8, dtype=dtype))
-    return found
+        results += torch.autograd.grad(out, qkv, numbers(3, 5, 8, dtype=dtype))
+    return results
 
 
 def additive_scores() -> list[torch.Tensor]:
@@ -83,7 +83,7 @@ def training(optimizer: str) -> Callable[[], list[torch.Tensor]]:
     settings = {"momentum": 0.9} if optimizer == "sgd" else {}
 
     def steps() -> list[torch.Tensor]:
-        found = []
+        results = []
         for precision in ("fp32", "bf16"):
             torch.manual_seed(1)
             model = nn.Linear(4, 3)
@@ -96,9 +96,9 @@ def training(optimizer: str) -> Callable[[], list[torch.Tensor]]:
                 model(x.to(model.weight.dtype)).float().square().sum().backward()
                 weights.accumulate_gradients()
                 weights.step(0.01, 1 / 6)
-            found += [*weights.weights().values(), *weights.moments().values()]
-            found += [parameter.detach().float() for parameter in model.parameters()]
-        return found
+            results += [*weights.weights().values(), *weights.moments().values()]
+            results += [parameter.detach().float() for parameter in model.parameters()]
+        return results
 
     return steps
 
@@ -106,15 +106,15 @@ def training(optimizer: str) -> Callable[[], list[torch.Tensor]]:
 def convolution() -> list[torch.Tensor]:
     """Steps with a normed weight, which changes in place between them."""
     torch.manual_seed(1)
-    layer, found = Convolution(4, 6, 3, causal=True, weight_norm=True).eval(), []
+    layer, results = Convolution(4, 6, 3, causal=True, weight_norm=True).eval(), []
     with torch.no_grad():
         past = layer.first_past(2, numbers(2, 4))
         for factor in (1.0, 1.0, 2.0):
             layer.weight[0].mul_(factor)
             layer.gain.mul_(factor)
             out, past = layer.step(numbers(2, 4), past)
-            found.append(out)
-    return found
+            results.append(out)
+    return results
 
 
 def recurrence() -> list[torch.Tensor]:
@@ -180,9 +180,9 @@ def test_this_torch_has_every_internal_name():
 def test_the_result_is_the_same_without_it(name):
     expected = WORK[name]()
     with hidden(name) as missed:
-        found = WORK[name]()
+        results = WORK[name]()
     assert missed == {name}
-    for ours, theirs in zip(found, expected, strict=True):
+    for ours, theirs in zip(results, expected, strict=True):
         torch.testing.assert_close(ours, theirs, **_tolerance(theirs.dtype))
 
 
@@ -195,10 +195,10 @@ def _tolerance(dtype: torch.dtype) -> dict[str, float]:
 def test_the_result_is_the_same_without_any():
     expected = [tensor for work in WORK.values() for tensor in work()]
     with hidden(*INTERNALS) as missed:
-        found = [tensor for work in WORK.values() for tensor in work()]
+        results = [tensor for work in WORK.values() for tensor in work()]
     # without the first of two that belong together the second is not looked up
     assert len(missed) >= len(INTERNALS) - 3
-    for ours, theirs in zip(found, expected, strict=True):
+    for ours, theirs in zip(results, expected, strict=True):
         torch.testing.assert_close(ours, theirs, **_tolerance(theirs.dtype))
 
 

@@ -265,8 +265,8 @@ def _sigmoid_gradient(gradient: Tensor, out: Tensor) -> Tensor:
     differentiate = internal("torch.ops.aten.sigmoid_backward")
     if differentiate is None:
         return gradient * (1 - out) * out
-    found: Tensor = differentiate(gradient, out)
-    return found
+    d_x: Tensor = differentiate(gradient, out)
+    return d_x
 
 
 def _half_plus_half_tanh(query: Tensor, keys: Tensor) -> Tensor:

@@ -161,8 +161,8 @@ def _softmax_gradient(gradient: Tensor, weights: Tensor) -> Tensor:
         shares = weights.float()
         parts = gradient.float() * shares
         return (parts - shares * parts.sum(-1, keepdim=True)).to(weights.dtype)
-    found: Tensor = differentiate(gradient, weights, -1, weights.dtype)
-    return found
+    d_scores: Tensor = differentiate(gradient, weights, -1, weights.dtype)
+    return d_scores
 
 
 def _by_head(x: Tensor, heads: int, time: int, factor: float = 1.0) -> Tensor:

@@ -103,5 +103,5 @@ def _relu_gradient(gradient: Tensor, out: Tensor) -> Tensor:
     differentiate = internal("torch.ops.aten.threshold_backward")
     if differentiate is None:
         return gradient.masked_fill(out <= 0, 0.0)
-    found: Tensor = differentiate(gradient, out, 0)
-    return found
+    d_x: Tensor = differentiate(gradient, out, 0)
+    return d_x

@@ -45,8 +45,8 @@ def _sum_rows(gradient: Tensor, ids: Tensor, rows: int) -> Tensor:
     if add is None:
         total = gradient.new_zeros(rows, gradient.size(-1))
         return total.index_add_(0, ids.reshape(-1), gradient.reshape(-1, gradient.size(-1)))
-    found: Tensor = add(gradient, ids, rows, -1, False)
-    return found
+    sums: Tensor = add(gradient, ids, rows, -1, False)
+    return sums
 
 
 def _add_rows(gradient: Tensor, ids: Tensor, rows: int) -> Tensor:
