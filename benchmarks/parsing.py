@@ -42,7 +42,7 @@ CRAFT = ("train.steps=10000", "train.validate_steps=2000", "model.dropout=0.1")
 
 _HEAD = f"""\
 Labelled F1 by EVALB's rules on development sentences, parsed from words alone; no sentence is
-left out. A sentence without a tree counts as unparsed (there is none below), and punctuation
+left out. A sentence without a tree counts as unparsed (here each one has a tree), and punctuation
 does not count. Parsers: the average of the last ten checkpoints, beam {BEAM}, length penalty
 {PENALTY}, fp32. The grammar is a vanilla PCFG of the same trees, with unary chains and word
 classes for rare words, parsed by CKY. Intervals are 95 %, by bootstrap over sentences; a

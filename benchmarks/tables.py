@@ -368,8 +368,7 @@ def body() -> str:
     """Lay the page out: a section for each table that was made."""
     parts = [
         "What `heedful paper` makes of the paper's tables and claims: [how it is done, and what "
-        "may be concluded](../howto/tables.md). Table 4 has [a page of its own](parsing.md). A "
-        "table that is not here was not made."
+        "may be concluded](../howto/tables.md). Table 4 has [a page of its own](parsing.md)."
     ]
     for name, (title, lay_out) in _SECTIONS.items():
         if (RESULTS / f"{name}.json").exists():

@@ -145,7 +145,7 @@ def check_additive_cost() -> Checked:
     return Checked(
         decide(*much),
         f"Additive scores take {min(times):.1f} to {max(times):.1f} times as long, by the lowest "
-        f"end of the 95 % intervals {surely:.1f} times ({_MUCH:g} are needed), and here "
+        f"end of the 95 % intervals {surely:.1f} times (the claim needs {_MUCH:g}), and here "
         f"{min(larger):.1f} to {max(larger):.1f} times the memory ({_HEADS} heads, forwards; "
         f"{lengths[2]} positions against d_k, d_k {_D_MODEL} against positions; {_ROUNDS} rounds "
         "on this machine). Each score needs d_k sums; ours are computed for some queries at a time "

@@ -219,9 +219,10 @@ def check_heads(trained: Trainings) -> Checked:
         True if more else False if learnt is False else None,
         f"Of {', '.join(map(str, HEAD_COUNTS))} heads of a layer {counted['trained']} are "
         f"different after training and {counted['before training']} before (two to the power of "
-        f"their Jensen-Shannon divergence; {len(after[0])} sentences; of the encoder and of "
-        "attention to it). Sharpness alone makes heads differ: of untrained ones, with the queries "
-        "of each layer multiplied until its attention is as sharp as the trained one, "
+        f"their Jensen-Shannon divergence; {len(after[0])} sentences; of the encoder and of the "
+        "decoder's attention to the source). Sharpness alone makes heads differ: of untrained "
+        "ones, with the queries of each layer multiplied until its attention is as sharp as the "
+        "trained one, "
         f"{counted['before training, as sharp']} are. Each of these looks somewhere else, at "
         "random, so hardly any heads can differ more. More than these is for the statement, and "
         "fewer than before training against it.",
@@ -336,7 +337,7 @@ def sharpen(
     """
     Multiply the queries of each layer by a factor, by which its attention has a wanted entropy.
 
-    `wanted`, `entropies`: of the encoder's layers, then of attention to it.
+    `wanted`, `entropies`: of the encoder's layers, then of the decoder's attention to the source.
     """
     layers = [one for one in translator.models[0].modules() if isinstance(one, EncoderLayer)]
     others = [one for one in translator.models[0].modules() if isinstance(one, DecoderLayer)]
