@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from tests.support.terminals import outputs
+
 TREES = """( (S (NP-SBJ (DT the) (NN dog)) (VP (VBZ sleeps) (NP (-NONE- *)))) )
 (S (NP (PRP she)) (VP (VBZ reads) (NP (DT a) (NN book))))
 (S (NP (DT a) (NN cat)) (VP (VBZ eats) (PP (IN in) (NP (DT the) (NN house)))))
@@ -41,6 +43,18 @@ def test_words_go_in_and_trees_come_out(heedful_cli, trained):
     assert [word in first for word in ("(XX the)", "(XX cat)", "(XX -LRB-)")] == [True] * 3
     assert empty == ""
     assert "(XX she)" in last
+
+
+def test_trees_are_utf8_whatever_the_terminal_is(trained, tmp_path):
+    words, predicted = tmp_path / "words", trained / "run"
+    words.write_text("the été 狗\n", encoding="utf-8")
+    commands = [
+        ("parse", "draw", trained / "trees"),
+        ("parse", "predict", predicted, "--input", words),
+    ]
+    (drawn, trees), _ = outputs(commands, PYTHONIOENCODING="ascii")
+    assert b"|- NP" in drawn and b"`- VP" in drawn
+    assert "(XX été)" in trees.decode("utf-8") and "(XX 狗)" in trees.decode("utf-8")
 
 
 def test_predicted_trees_are_scored(heedful_cli, trained):

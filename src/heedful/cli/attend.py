@@ -1,6 +1,5 @@
 """`heedful attend`."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +16,7 @@ from heedful.cli.options import (
     warn,
 )
 from heedful.cli.standard_input import standard_input
+from heedful.cli.terminal_text import read_argument
 
 
 def attend(
@@ -117,7 +117,7 @@ def attend(
     )
     outs = out or []
     check_files(outs, AttentionSelection() if measures else choice)
-    text = _read_sentence() if sentence == "-" else sentence
+    text = _read_sentence() if sentence == "-" else read_argument(sentence)
 
     from heedful.analysis.attend import attend_all, open_models
 
@@ -135,13 +135,12 @@ def attend(
     record = attend_all(
         models,
         f">>{target_language}<< {text}" if target_language and text.strip() else text,
-        target,
+        None if target is None else read_argument(target),
         options,
         warn=warn,
     )
     lines = [*format_lines(record), *(format_measures(record, choice) if measures else ())]
     write_files(record, outs, choice)
-    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     for line in lines:
         typer.echo(line)
     for path in outs:

@@ -1,12 +1,12 @@
 """`heedful bench`."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from heedful.cli.options import Device, Precision, Threads, Weights, check_choice, check_stop
+from heedful.cli.terminal_text import echo_json
 
 if TYPE_CHECKING:
     from heedful.bench.measurement import SpeedReport
@@ -258,7 +258,7 @@ def _conditions(
 def _print(report: "SpeedReport", as_json: bool) -> None:
     """Print a report."""
     if as_json:
-        typer.echo(json.dumps(report.to_dict(), indent=2, ensure_ascii=False))
+        echo_json(report.to_dict())
         return
     for line in report.lines():
         typer.echo(line)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli.options import Device, Precision, Threads, Weights, check_choice
+from heedful.cli.terminal_text import echo_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,7 +59,7 @@ def compare(
         )
     comparison = compare_runs(first, second, text)
     if as_json:
-        typer.echo(json.dumps(comparison.to_dict(), indent=2, ensure_ascii=False))
+        echo_json(comparison.to_dict())
     else:
         _print(comparison)
 

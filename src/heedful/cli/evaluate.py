@@ -1,10 +1,11 @@
 """`heedful evaluate`."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+
+from heedful.cli.terminal_text import echo_json
 
 
 def evaluate(
@@ -74,6 +75,6 @@ def evaluate(
         resampling=Resampling(trials, seed),
     )
     if as_json:
-        typer.echo(json.dumps(evaluation.to_dict(), indent=2, ensure_ascii=False))
+        echo_json(evaluation.to_dict())
     else:
         typer.echo(as_text(evaluation))

@@ -36,6 +36,7 @@ from heedful.cli import (
     train,
     translate,
 )
+from heedful.cli.terminal_text import fit_streams
 from heedful.cli.usage import explain_usage
 from heedful.errors import HeedfulError
 from heedful.machine.environment import WAITING, set_variables
@@ -105,6 +106,7 @@ def main() -> None:
     and shapes change with every batch. By default torch keeps 1,024 kernels, and oneDNN another
     1,024. The newest 128, kept once, are enough for a search; training keeps 512.
     """
+    fit_streams()
     warnings.showwarning = _show_warning
     trains = any(tuple(sys.argv[1 : 1 + len(command)]) == command for command in _TRAINS)
     set_variables(_TRAINING if trains else _SEARCH, replace=True)

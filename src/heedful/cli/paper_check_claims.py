@@ -1,6 +1,5 @@
 """`heedful paper claims`."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +8,7 @@ import typer
 from heedful.cli.options import Threads, say
 from heedful.cli.paper_figures import echo_table
 from heedful.cli.paper_table2 import Budget, Data, Json, SourceLanguage, Vocabulary
+from heedful.cli.terminal_text import echo_json
 
 
 def claims(
@@ -57,7 +57,7 @@ def claims(
         say=say,
     )
     if as_json:
-        typer.echo(json.dumps(to_dict(found), indent=2, ensure_ascii=False))
+        echo_json(to_dict(found))
         return
     for name, checked in found.items():
         typer.echo(f"{CLAIMS[name].said} ({CLAIMS[name].source}) {checked.verdict}")

@@ -1,6 +1,5 @@
 """`heedful paper positions` and `heedful paper scaling`."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +7,7 @@ import typer
 
 from heedful.cli.options import Weights
 from heedful.cli.paper_figures import echo_table
+from heedful.cli.terminal_text import echo_json
 
 Out = Annotated[Path | None, typer.Option(help="Figure to write: .png, .svg, .pdf or .html.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -48,7 +48,7 @@ def positions(
     if out is not None:
         checked.draw(out)
     if as_json:
-        typer.echo(json.dumps(checked.as_json, indent=2, ensure_ascii=False))
+        echo_json(checked.as_json)
         return
     for number, table in enumerate((checked.marks, checked.reasons, checked.products)):
         if number:
@@ -83,7 +83,7 @@ def scaling(
     if out is not None:
         measured.draw(out)
     if as_json:
-        typer.echo(json.dumps(measured.as_json, indent=2, ensure_ascii=False))
+        echo_json(measured.as_json)
         return
     echo_table([measured.sheet.header, *measured.sheet.rows])
     typer.echo(measured.sheet.caption)

@@ -1,6 +1,5 @@
 """`heedful paper figure3`, `figure4`, `figure5` and `heads`."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +7,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.options import Weights, warn
+from heedful.cli.terminal_text import echo_json, read_argument
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 Sentence = Annotated[
@@ -110,11 +110,11 @@ def _draw(
     figure = make_figure(
         number,
         Translator.load(run, weights=weights, device="cpu", precision="fp32"),
-        sentence=sentence,
+        sentence=read_argument(sentence),
         layer=layer,
         heads=chosen,
-        query=query,
-        keys=keys,
+        query=read_argument(query),
+        keys=read_argument(keys),
     )
     for note in figure.notes:
         warn(f"{note}.")
@@ -176,7 +176,7 @@ def heads(
     nouns that pronouns stand for are searched too.
     """
     questions = {"who": who, "did what": did_what, "to whom": to_whom}
-    asked = {question: words for question, words in questions.items() if words}
+    asked = {question: read_argument(words) for question, words in questions.items() if words}
     if bool(grammar) == bool(sentence):
         raise typer.BadParameter("or --grammar must be given, but not both.", param_hint="SENTENCE")
     if grammar == 1:
@@ -203,11 +203,13 @@ def heads(
     if grammar:
         found = find_in_grammar(translator, grammar)
     else:
-        found = find_in_sentence(translator, sentence, query, asked, top)
+        found = find_in_sentence(
+            translator, read_argument(sentence), read_argument(query), asked, top
+        )
     if out is not None:
         found.draw(out)
     if as_json:
-        typer.echo(json.dumps(found.as_json, indent=2, ensure_ascii=False))
+        echo_json(found.as_json)
         return
     for note in found.notes:
         warn(f"{note}.")

@@ -1,6 +1,5 @@
 """`heedful paper table1`."""
 
-import json
 from pathlib import Path
 
 import typer
@@ -8,6 +7,7 @@ import typer
 from heedful.cli.options import Threads, say
 from heedful.cli.paper_figures import echo_table
 from heedful.cli.paper_table2 import Budget, Json, TableFolder
+from heedful.cli.terminal_text import echo_json
 
 
 def table1(
@@ -28,7 +28,7 @@ def table1(
 
     table = make_table1(out, parse_budget(budget), threads=threads, say=say)
     if as_json:
-        typer.echo(json.dumps(table.to_dict(), indent=2, ensure_ascii=False))
+        echo_json(table.to_dict())
         return
     typer.echo(table.count_heading)
     echo_table(table.count_rows)

@@ -1,6 +1,5 @@
 """`heedful paper table2`."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +7,7 @@ import typer
 
 from heedful.cli.options import Threads, say
 from heedful.cli.paper_figures import echo_table
+from heedful.cli.terminal_text import echo_json
 
 Data = Annotated[
     Path | None,
@@ -83,7 +83,7 @@ def table2(
         say=say,
     )
     if as_json:
-        typer.echo(json.dumps(table.to_dict(), indent=2, ensure_ascii=False))
+        echo_json(table.to_dict())
         return
     typer.echo("Published")
     echo_table(table.published_rows)

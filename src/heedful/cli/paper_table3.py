@@ -1,6 +1,5 @@
 """`heedful paper table3`."""
 
-import json
 from pathlib import Path
 
 import typer
@@ -16,6 +15,7 @@ from heedful.cli.paper_table2 import (
     TableFolder,
     Vocabulary,
 )
+from heedful.cli.terminal_text import echo_json
 
 
 def table3(
@@ -46,7 +46,7 @@ def table3(
     corpus = choose_corpus(data, source_language, vocabulary, out / "text")
     table = make_table3(corpus, out, seconds, plan=plan, threads=threads, say=say)
     if as_json:
-        typer.echo(json.dumps(table.to_dict(), indent=2, ensure_ascii=False))
+        echo_json(table.to_dict())
         return
     typer.echo(f"Published beside ours: {table.text}")
     echo_table(table.rows)

@@ -1,6 +1,5 @@
 """`heedful paper table4`."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +7,7 @@ import typer
 
 from heedful.cli.options import Device, Threads, say
 from heedful.cli.paper_figures import echo_table
+from heedful.cli.terminal_text import echo_json
 
 
 def table4(
@@ -51,7 +51,7 @@ def table4(
     if out is not None:
         write_table(out, "table4", table.to_markdown(), table.to_dict())
     if as_json:
-        typer.echo(json.dumps(table.to_dict(), indent=2, ensure_ascii=False))
+        echo_json(table.to_dict())
         return
     typer.echo("Published, F1 on section 23 of the Wall Street Journal")
     echo_table(table.published_rows)

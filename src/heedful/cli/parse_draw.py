@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 # Columns of a file; a terminal has its own.
 _WIDTH = 100
 _PICTURES = (".png", ".pdf", ".jpg", ".jpeg", ".gif", ".html", ".eps", ".ps")
-# For terminals whose encoding has no lines.
-_ASCII = str.maketrans({"├": "|", "─": "-", "│": "|", "└": "`", "…": "~"})
 
 
 class _Drawing(NamedTuple):
@@ -125,11 +123,6 @@ def _print(drawings: list[_Drawing]) -> None:
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     text = "\n".join(_lines(drawings, width, colour=sys.stdout.isatty() and not plain))
-    encoding = sys.stdout.encoding or "utf-8"
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        text = text.translate(_ASCII).encode(encoding, "backslashreplace").decode(encoding)
     typer.echo(text)
 
 

@@ -1,12 +1,12 @@
 """`heedful parse evaluate`."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from heedful.cli.options import warn
+from heedful.cli.terminal_text import echo_json
 
 
 def evaluate(
@@ -77,6 +77,6 @@ def evaluate(
     for text in found.warnings:
         warn(text)
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=2, ensure_ascii=False))
+        echo_json(found.to_dict())
     else:
         typer.echo(as_text(found))

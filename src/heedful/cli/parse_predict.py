@@ -22,6 +22,7 @@ from heedful.cli.options import (
     warn,
 )
 from heedful.cli.standard_input import STDIN, standard_input
+from heedful.cli.terminal_text import write_utf8
 
 # Sentences sorted by length together.
 _WINDOW = 512
@@ -94,6 +95,8 @@ def predict(
     second = load(False) if count_malformed and not free else None
     options = SearchOptions(beam=beam, length_penalty=length_penalty)
     done = malformed = 0
+    if output is None:
+        write_utf8()
     sink = replacing_file(output) if output else nullcontext(sys.stdout)
     with sink as stream:
         sentences = enumerate(_sentences(input, trees), start=1)

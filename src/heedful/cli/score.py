@@ -1,6 +1,5 @@
 """`heedful score`."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +15,7 @@ from heedful.cli.options import (
     Weights,
     check_choice,
 )
+from heedful.cli.terminal_text import write_utf8
 
 
 def score(
@@ -76,6 +76,6 @@ def score(
         if gold is None
         else gold_lines(translator, corpus, one_file(gold), format)
     )
-    sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
+    write_utf8()
     for line in lines:
         typer.echo(line)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from heedful.cli.terminal_text import read_argument
+
 
 def show(
     folder: Annotated[
@@ -47,7 +49,7 @@ def show(
     shown = (
         show_pairs(folder, corpus=corpus, first=first, count=lines, ids=ids, seed=seed)
         if source is None or target is None
-        else show_pair(folder, source, target, ids=ids, seed=seed)
+        else show_pair(folder, read_argument(source), read_argument(target), ids=ids, seed=seed)
     )
     for line in shown:
         typer.echo(line)

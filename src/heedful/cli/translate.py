@@ -24,6 +24,7 @@ from heedful.cli.options import (
     warn,
 )
 from heedful.cli.standard_input import standard_input
+from heedful.cli.terminal_text import write_utf8
 
 if TYPE_CHECKING:
     from heedful.search.options import Sampling
@@ -243,7 +244,7 @@ def translate(
     )
     check_tag(target_language, translator.tokenizer.tags)
     if output is None:
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
+        write_utf8()
     place = nullcontext(sys.stdout) if output is None else replacing_file(output)
     with place as stream:
         translate_lines(

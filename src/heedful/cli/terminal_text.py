@@ -1,0 +1,104 @@
+r"""
+Text on standard output and standard error, whatever their encoding.
+
+::
+
+    UTF-8      as it is
+    others     what the encoding lacks becomes similar (_ for U+2581) or its number (\u4e2d)
+
+Lines that another program reads, such as translations, are UTF-8 everywhere.
+"""
+
+import codecs
+import io
+import json
+import os
+import sys
+from typing import Any
+
+import typer
+
+_SIMILAR = {
+    **dict.fromkeys("“”„", '"'),
+    **dict.fromkeys("‘’", "'"),
+    **dict.fromkeys("–—−─┬┴", "-"),
+    **dict.fromkeys("│├┤┐┘", "|"),
+    **dict.fromkeys("└", "`"),
+    **dict.fromkeys("·•", "*"),
+    "…": "~",
+    "▁": "_",
+    "×": "x",
+    "→": ">",
+    "\u202f": " ",
+    "\u00a0": " ",
+}
+"""Signs of tables, trees and sentences: each as wide as what stands for it."""
+_HANDLER = "heedful-similar"
+# By another name: typer takes a stream with the encoding “ascii” for UTF-8.
+_ASCII = "heedful-ascii"
+
+
+def fit_streams() -> None:
+    """Let standard output and standard error take every text."""
+    codecs.register_error(_HANDLER, _replace)
+    codecs.register(_find_codec)
+    for stream in (sys.stdout, sys.stderr):
+        if not isinstance(stream, io.TextIOWrapper):
+            continue
+        encoding = codecs.lookup(stream.encoding).name
+        # In UTF-8 a name of a file that is not UTF-8 keeps its bytes, where Python is set so.
+        if encoding != "utf-8" or stream.errors != "surrogateescape":
+            stream.reconfigure(
+                encoding=_ASCII if encoding == "ascii" else encoding, errors=_HANDLER
+            )
+
+
+def write_utf8() -> None:
+    """Write lines for another program to standard output, as UTF-8 and with one kind of end."""
+    assert isinstance(sys.stdout, io.TextIOWrapper)
+    sys.stdout.reconfigure(encoding="utf-8", errors="strict", newline="\n")
+
+
+def read_argument(text: str) -> str:
+    """Read a text of the command line as UTF-8, where the locale has another encoding."""
+    try:
+        return os.fsencode(text).decode("utf-8")
+    except UnicodeError:
+        return text
+
+
+def echo_json(content: Any) -> None:
+    """Print JSON, with escapes where standard output is not UTF-8."""
+    is_utf8 = codecs.lookup(sys.stdout.encoding or "utf-8").name == "utf-8"
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=not is_utf8))
+
+
+def _replace(error: UnicodeError) -> tuple[str, int]:
+    """Replace characters that an encoding lacks."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    return "".join(_SIMILAR.get(letter) or _number(letter) for letter in lacking), error.end
+
+
+def _number(letter: str) -> str:
+    """Write a character as its number, in Python's form; and a byte that is no character."""
+    if "\udc80" <= letter <= "\udcff":
+        return f"\\x{ord(letter) - 0xDC00:02x}"
+    return letter.encode("unicode_escape").decode("ascii")
+
+
+def _find_codec(name: str) -> codecs.CodecInfo | None:
+    """Find ASCII by its other name; Python asks for every name that it does not know."""
+    if name != _ASCII.replace("-", "_"):
+        return None
+    ascii_codec = codecs.lookup("ascii")
+    return codecs.CodecInfo(
+        ascii_codec.encode,
+        ascii_codec.decode,
+        ascii_codec.streamreader,
+        ascii_codec.streamwriter,
+        ascii_codec.incrementalencoder,
+        ascii_codec.incrementaldecoder,
+        name=_ASCII,
+    )

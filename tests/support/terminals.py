@@ -1,0 +1,40 @@
+"""Commands in a process of their own, whose standard streams have another encoding."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src"
+# Each command ends by `sys.exit`; a line with its exit code parts the outputs.
+RUN = """
+import json, sys
+from heedful.cli.main import main
+for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["heedful", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(b"\\n== %d\\n" % (end.code or 0))
+        sys.stdout.flush()
+"""
+
+
+def outputs(commands: Sequence[Sequence[object]], **environ: str) -> tuple[list[bytes], bytes]:
+    """Standard output of each command, and what they wrote to standard error together."""
+    words = json.dumps([[*map(str, command)] for command in commands])
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, words],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", **environ},
+        timeout=500,
+    )
+    assert b"Traceback" not in done.stderr, done.stderr.decode("latin-1")
+    parts = re.split(rb"\n== (\d+)\n", done.stdout)
+    assert parts[1::2] == [b"0"] * len(commands), done.stderr.decode("latin-1")
+    return parts[:-1:2], done.stderr
