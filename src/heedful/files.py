@@ -44,6 +44,11 @@ def read_within(path: Path, most: int = 1 << 28) -> bytes:
         return file.read(size)
 
 
+def read_text_within(path: Path, most: int = 1 << 28) -> str:
+    """Read an untrusted text file in UTF-8; raises `UnicodeDecodeError`, and as `read_within`."""
+    return read_within(path, most).decode("utf-8-sig")
+
+
 @contextmanager
 def new_file(path: Path) -> Iterator[BufferedWriter]:
     """

@@ -17,6 +17,7 @@ from heedful.analysis.attend import attend
 from heedful.data.toy_grammar.corpus import SIZES, write_grammar_text
 from heedful.errors import RunFolderError, UserError
 from heedful.evaluation.bleu import evaluate_texts
+from heedful.files import read_text_within
 from heedful.runs.average import average_checkpoints
 from heedful.runs.run import Run
 from heedful.training.run_folder import Claim
@@ -127,8 +128,8 @@ def command_name() -> str:
 
 def _score(translator: Translator, text: Path, say: Callable[[str], object]) -> float:
     """Translate the test text and score it."""
-    sources = (text / "test.en").read_text(encoding="utf-8").splitlines()
-    references = (text / "test.fr").read_text(encoding="utf-8").splitlines()
+    sources = read_text_within(text / "test.en").splitlines()
+    references = read_text_within(text / "test.fr").splitlines()
     found = [translation.text for translation in translator.translate(sources)]
     bleu = evaluate_texts(found, [references], language="fr").bleu
     right = sum(a == b for a, b in zip(found, references, strict=True))
@@ -138,9 +139,7 @@ def _score(translator: Translator, text: Path, say: Callable[[str], object]) -> 
     )
     for source, translation in list(zip(sources, found, strict=True))[:5]:
         say(f"  {source}  ->  {translation}")
-    gold = [
-        read_gold(line) for line in (text / "test.links").read_text(encoding="utf-8").splitlines()
-    ]
+    gold = [read_gold(line) for line in read_text_within(text / "test.links").splitlines()]
     best, counts = next(iter(translator.aligner.rate(sources, references, gold).items()))
     say(
         f"word alignments read off the attention ({best}): error rate {counts.error_rate:.1%}, "

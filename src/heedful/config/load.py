@@ -19,6 +19,7 @@ from heedful.config.parsing import PARSER_SETTINGS
 from heedful.config.recipes import RECIPES, recipe
 from heedful.config.schema import RunConfig, acting_settings, setting_fields, without_idle
 from heedful.errors import SettingError
+from heedful.files import read_text_within
 from heedful.settings.conditions import flat, written
 
 # Changes to settings, as text or as values.
@@ -129,7 +130,7 @@ def _merged(below: object, name: str, given: object) -> object:
 def _parse(path: Path) -> dict[str, Any]:
     """Parse a TOML file, or report the error and its place."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return tomllib.loads(read_text_within(path))
     except tomllib.TOMLDecodeError as error:
         raise SettingError(f"{path} must be a TOML file, but it cannot be read: {error}.") from None
     except UnicodeDecodeError as error:

@@ -1,11 +1,12 @@
 """The parts of a text, written beside each other: train, valid and test in two languages."""
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
 from heedful.errors import TextError
-from heedful.files import write_whole, writing
+from heedful.files import read_within, write_whole, writing
 
 Pair = tuple[str, str]
 Sizes = tuple[int, int, int]
@@ -38,7 +39,7 @@ def write_lines(folder: Path, files: Mapping[str, Sequence[str]], origin: str) -
         for name, lines in files.items()
     }
     for path, content in contents.items():
-        if path.exists() and (not path.is_file() or path.read_bytes() != content):
+        if path.exists() and (not path.is_file() or read_within(path, sys.maxsize) != content):
             raise TextError(
                 f"{path} would be overwritten, but is not the text of {origin}; name another "
                 "folder, or move it away."

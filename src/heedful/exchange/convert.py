@@ -16,6 +16,7 @@ import torch
 
 from heedful.errors import ExchangeError, RunFolderError
 from heedful.exchange.formats import ModelBundle, Reader, ReadOptions, WriteOptions, Writer
+from heedful.exchange.ordinary_files import check_ordinary_files
 from heedful.exchange.parity import Ids, Parity, compare, sample_sentences
 from heedful.families.registry import families
 from heedful.files import replacing
@@ -128,6 +129,7 @@ def import_model(
             f"--from {kind} must name the toolkit of {origin}, but that is {known.name}; "
             f"{known.advice}."
         )
+    check_ordinary_files(origin)
     model = reader.read(origin, options or ReadOptions())
     if wrong := next((n for n, tensor in model.weights.items() if not all_finite(tensor)), None):
         raise ExchangeError(

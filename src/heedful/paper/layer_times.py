@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float
 
 from heedful.errors import RunFolderError
-from heedful.files import replacing_file
+from heedful.files import read_text_within, replacing_file
 from heedful.paper.estimate import Estimate, is_positive
 from heedful.paper.layer_build import build_layer
 from heedful.paper.layer_kinds import KINDS, LayerSizes
@@ -151,7 +151,7 @@ def _read(kept: Path, budget: float, threads: int) -> dict[str, Any]:
     if not kept.exists():
         return fresh
     try:
-        state: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+        state: dict[str, Any] = json.loads(read_text_within(kept))
         keys = {_key(name, axis, size) for name, axis, size, _ in points()}
         planned, rounds = state["planned"], state["rounds"]
         if type(planned) is not int or not FEWEST <= planned <= _MOST:

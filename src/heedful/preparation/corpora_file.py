@@ -30,6 +30,7 @@ from typing import Any
 
 from heedful.data.mixing import MOST_WEIGHT, is_weight
 from heedful.errors import SettingError
+from heedful.files import read_text_within
 from heedful.text.corpus import Corpus, expand
 
 _NAME = re.compile(r"[\w-]+")
@@ -66,7 +67,7 @@ def read_corpora(path: Path) -> list[CorpusPart]:
 def _parse(path: Path) -> dict[str, Any]:
     """Read the TOML."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return tomllib.loads(read_text_within(path))
     except OSError as error:
         raise SettingError(
             f"--corpora must be a TOML file that can be read, but {path} cannot: {error.strerror}."

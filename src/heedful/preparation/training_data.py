@@ -1,11 +1,13 @@
 """The interface of training data, raw or prepared, with its fingerprint."""
 
 from collections.abc import Callable, Iterable, Sequence
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from heedful.config.schema import RunConfig
 from heedful.data.encoded.dataset import EncodedPairs
+from heedful.files import open_ordinary
 from heedful.runs.folder import RunFolder
 from heedful.text.file_formats import TextSource
 from heedful.tokenization.tokenizer import Tokenizer
@@ -76,6 +78,12 @@ def file_records(texts: Iterable[TextSource]) -> list[dict[str, Any]]:
         | ({"tag": text.tag} if text.tag else {})
         for text in texts
     ]
+
+
+def digest_of(path: Path) -> str:
+    """Digest a file; by its size alone a changed text could go unnoticed."""
+    with open_ordinary(path) as file:
+        return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
 
 
 def without_keys(records: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:

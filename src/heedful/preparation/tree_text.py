@@ -8,7 +8,6 @@ Trees as training text: words on one side, symbols on the other.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b, file_digest
 from itertools import count
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from heedful.errors import TextError
 from heedful.files import write_whole
 from heedful.preparation.corpora_file import CorpusPart
 from heedful.preparation.raw_text import RawText
-from heedful.preparation.training_data import Files, Say, Sizes, as_list, file_records
+from heedful.preparation.training_data import Files, Say, Sizes, as_list, digest_of, file_records
 from heedful.runs.folder import RunFolder
 from heedful.text.corpus import Corpus, expand
 from heedful.text.file_formats import TextSource
@@ -168,13 +167,7 @@ def held_out_trees(
     found = expand(as_list(files))
     sources, symbols = zip(*tree_pairs(read_clean(found), parsing, _names(found)), strict=True)
     records = [
-        {**record, "digest": _digest(text.path)}
+        {**record, "digest": digest_of(text.path)}
         for record, text in zip(file_records(found), found, strict=True)
     ]
     return (list(sources), list(symbols)), {"valid_source": records}
-
-
-def _digest(path: Path) -> str:
-    """Digest a file."""
-    with path.open("rb") as file:
-        return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from heedful.data.tensor_shapes import check_header
 from heedful.errors import RunFolderError
-from heedful.files import remove_folder, replacing, write_synced
+from heedful.files import open_ordinary, remove_folder, replacing, write_synced
 from heedful.model.norm import is_running_average, named_weights
 from heedful.runs.language_pair import LanguagePair
 from heedful.runs.folder import RunFolder, read_json
@@ -276,7 +276,7 @@ def _open_tensors(path: Path, checksum: str | None, finite: bool = False) -> Ten
     """Open a safetensors file and verify its checksum."""
     try:
         check_header(path)
-        with path.open("rb") as file:
+        with open_ordinary(path) as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != checksum:
                 raise RunFolderError(_damaged(path, "its SHA-256 is not the one in state.json"))
         stored = _Stored(path, finite)

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from heedful.errors import RunFolderError
-from heedful.files import writing
+from heedful.files import read_within, writing
 
 LOCK = ".lock"
 """The file that names the process writing into the folder; it exists only meanwhile."""
@@ -88,7 +88,7 @@ def _lock(path: Path, descriptor: int) -> None:
 def _holder(path: Path) -> str:
     """Describe the holder of a lock."""
     try:
-        told = json.loads(path.read_bytes())
+        told = json.loads(read_within(path))
         return (
             f"heedful {told['command']} (process {told['process']} on {told['host']}, since "
             f"{told['since']})"

@@ -9,6 +9,7 @@ from pathlib import Path
 from fastapi import Request
 
 from heedful.errors import SettingError
+from heedful.files import read_text_within
 from heedful.serve.limits import HttpError
 
 # LRU bound on remembered clients.
@@ -70,7 +71,7 @@ class Auth:
         if self.path is None:
             return
         try:
-            lines = self.path.read_text(encoding="utf-8-sig").splitlines()
+            lines = read_text_within(self.path).splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise SettingError(
                 f"--api-keys must name a text file with one key on each line, but {self.path} "

@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from heedful.errors import RunFolderError
+from heedful.files import open_ordinary
 from heedful.training.validation_metrics import METRICS
 
 FIGURES = ("reward", "risk")
@@ -142,7 +143,7 @@ def read_entries(path: Path) -> Iterator[dict[str, Any] | None]:
     Raises `RunFolderError` if there is no such file, or it cannot be read.
     """
     try:
-        with path.open("rb") as lines:
+        with open_ordinary(path) as lines:
             for line in lines:
                 entry = parse_line(line)
                 if entry is not None or (line.endswith(b"\n") and not line.isspace()):

@@ -12,8 +12,8 @@ from typing import Any, TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from heedful.errors import StorageError
-from heedful.files import write_synced, writing
+from heedful.errors import RunFolderError, StorageError
+from heedful.files import open_ordinary, write_whole, writing
 from heedful.text.lines import json_line
 from heedful.training.history import FIGURES, parse_line
 from heedful.training.validation_metrics import SCORES
@@ -59,8 +59,10 @@ class RunLog:
         self._bar: Progress | None = None
         self._file = None
         if path is not None:
+            earlier = _lines_up_to(path, step)
             with writing(path.parent):
-                _drop_later_lines(path, step)
+                if earlier is not None:
+                    write_whole(path, earlier)
                 self._file = _open_to_append(path)
         if self._console.is_terminal and not self._console.quiet:
             self._bar = Progress(
@@ -181,19 +183,25 @@ def _open_to_append(path: Path) -> TextIO:
 
 
 def _never_follow(path: str, flags: int) -> int:
-    """Open a file that is no link."""
-    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+    """Open a file that is no link; of a pipe that nobody reads an error, where it would wait."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
-def _drop_later_lines(path: Path, step: int) -> None:
-    """Remove lines that an interrupted sitting logged after its last checkpoint."""
-    if not path.exists():
-        return
+def _lines_up_to(path: Path, step: int) -> bytes | None:
+    """Read a log without what was logged after the last checkpoint; None if there is no log."""
     kept = []
-    for line in path.read_bytes().splitlines(keepends=True):
-        entry = parse_line(line)  # None for a truncated line, and for one that is not of a log
-        if entry is not None and line.endswith(b"\n") and entry["step"] <= step:
-            kept.append(line)
-    beside = path.with_suffix(".partial")
-    write_synced(beside, b"".join(kept))
-    beside.replace(path)
+    try:
+        with open_ordinary(path) as lines:
+            for line in lines:
+                # None for a truncated line, and for one that is not of a log
+                entry = parse_line(line)
+                if entry is not None and line.endswith(b"\n") and entry["step"] <= step:
+                    kept.append(line)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RunFolderError(
+            f"{path} must be the log of this run, but cannot be read: {error.strerror}; move it "
+            "away, and another one is begun."
+        ) from error
+    return b"".join(kept)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from heedful.errors import HeedfulError, RunFolderError, TrainingFailed, UserError
-from heedful.files import tidy, write_whole, writing
+from heedful.files import read_within, tidy, write_whole, writing
 from heedful.runs.folder import RunFolder
 from heedful.runs.lock import LOCK, only_writer, refuse_if_written
 from heedful.runs.run import Run
@@ -94,7 +94,7 @@ class RunFiles:
 
     def __init__(self, folder: RunFolder) -> None:
         found = [path for pattern in _PATTERNS for path in sorted(folder.path.glob(pattern))]
-        self._content = {path: path.read_bytes() for path in found}
+        self._content = {path: read_within(path) for path in found}
 
     def restore(self) -> list[str]:
         """Write missing files again; return their names."""

@@ -1,8 +1,6 @@
 """Validation: held-out pairs, their loss, and scores of decoded translations."""
 
 from collections.abc import Callable, Sequence
-from hashlib import blake2b, file_digest
-from pathlib import Path
 
 from heedful.config.schema import RunConfig
 from heedful.data.batch import Collator
@@ -10,7 +8,7 @@ from heedful.data.length_batches import by_length
 from heedful.errors import TextError
 from heedful.evaluation.validation import ValidationScorer
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.preparation.training_data import Files, Sizes, as_list, file_records
+from heedful.preparation.training_data import Files, Sizes, as_list, digest_of, file_records
 from heedful.runs.run import Run
 from heedful.search.greedy import greedy_search
 from heedful.search.scoring import pair_log_probabilities
@@ -53,17 +51,11 @@ def files_of(corpus: Corpus) -> Sizes:
     """List the validation files with digests, for a run folder."""
     return {
         name: [
-            {**entry, "digest": _digest(text.path)}
+            {**entry, "digest": digest_of(text.path)}
             for entry, text in zip(file_records(texts), texts, strict=True)
         ]
         for name, texts in (("valid_source", corpus.source), ("valid_target", corpus.target))
     }
-
-
-def _digest(path: Path) -> str:
-    """Digest a file; by its size alone a changed validation text could go unnoticed."""
-    with path.open("rb") as file:
-        return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
 
 
 def read_held_out(corpus: Corpus | None) -> tuple[list[str], list[str]] | None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 
-from heedful.errors import StorageError
+from heedful.errors import RunFolderError
 from heedful.training.log import Clock, RunLog, duration, perplexity
 from heedful.training.state import Counters, TrainState
 
@@ -58,9 +58,9 @@ def test_resuming_drops_lines_after_the_checkpoint_and_half_lines(tmp_path):
     assert [line["step"] for line in lines(path)] == [1, 2, 3]
 
 
-def test_a_log_that_cannot_be_written_is_reported(tmp_path):
+def test_a_log_that_cannot_be_read_is_reported(tmp_path):
     (tmp_path / "log.jsonl").mkdir()
-    with pytest.raises(StorageError, match="Is a directory"):
+    with pytest.raises(RunFolderError, match=r"log\.jsonl must be the log .* Is a directory"):
         RunLog(tmp_path / "log.jsonl", 0, 10)
 
 

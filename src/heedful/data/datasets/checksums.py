@@ -12,7 +12,7 @@ from pathlib import Path
 
 from heedful import files
 from heedful.errors import TextError
-from heedful.files import sync
+from heedful.files import open_ordinary, read_within, sync
 
 SUMS = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\\0]+)")
@@ -38,7 +38,7 @@ def sha256_of(path: Path) -> str:
     Raises `TextError` if it cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with open_ordinary(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise TextError(
@@ -62,7 +62,7 @@ class Checksums:
         """Read the checksums of a folder."""
         # Malformed lines are skipped: names with folders, lines cut off by an editor.
         try:
-            lines = (folder / SUMS).read_text(encoding="utf-8", errors="replace").split("\n")
+            lines = read_within(folder / SUMS).decode(errors="replace").split("\n")
         except OSError:
             lines = []
         title = lines[0].removeprefix("# ") if lines and lines[0].startswith("# ") else ""

@@ -34,6 +34,7 @@ from urllib.request import (
 
 from heedful.data.datasets.checksums import publish_file, writing
 from heedful.errors import DownloadError
+from heedful.files import read_within
 
 SCHEMES = ("http", "https")
 Watch = Callable[[str, int, int | None], None]
@@ -226,7 +227,7 @@ def _begin(partial: Path, address: str, response: HTTPResponse) -> None:
 def _validator_of(partial: Path, address: str) -> str:
     """Return the validator of a partial download, if it came from this address."""
     try:
-        origin = json.loads(_origin(partial).read_text(encoding="utf-8"))
+        origin = json.loads(read_within(_origin(partial)))
         validator = origin["validator"] if origin["address"] == address else ""
         return validator if isinstance(validator, str) else ""
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

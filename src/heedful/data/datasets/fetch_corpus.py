@@ -22,6 +22,7 @@ from heedful.data.datasets.download import SCHEMES, Unreachable, Watch, fetch, f
 from heedful.data.datasets.spec import CorpusText, Download, KnownCorpus
 from heedful.data.datasets.unpack import unpack
 from heedful.errors import DownloadError, RunStopped, TextError, UserError
+from heedful.files import open_ordinary
 
 _CHUNK = 1 << 20
 
@@ -271,7 +272,7 @@ def _at(mirror: str, name: str) -> str | Path:
 def _chunks(source: Path) -> Iterator[bytes]:
     """Read a file in chunks; a failing mirror is reported as such, not as a failing disk."""
     try:
-        with source.open("rb") as file:
+        with open_ordinary(source) as file:
             while chunk := file.read(_CHUNK):
                 yield chunk
     except OSError as error:
@@ -322,7 +323,7 @@ def _aligned_lines(folder: Path, texts: Sequence[CorpusText]) -> dict[str, int]:
 def _count_lines(path: Path) -> int:
     """Count lines, including a last one without a line feed."""
     count, last = 0, b"\n"
-    with path.open("rb") as file:
+    with open_ordinary(path) as file:
         while chunk := file.read(_CHUNK):
             count, last = count + chunk.count(b"\n"), chunk
     return count + (not last.endswith(b"\n"))

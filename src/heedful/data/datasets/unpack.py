@@ -23,6 +23,7 @@ from typing import Protocol, runtime_checkable
 from heedful.data.datasets.checksums import publish_file, sha256_of, writing
 from heedful.data.datasets.spec import CorpusText
 from heedful.errors import TextError
+from heedful.files import open_ordinary
 
 _TAR = (".tar", ".tar.gz", ".tgz", ".tar.xz")
 _RATIO = 100  # text packs about four to one, xz at its best some twenty to one
@@ -116,7 +117,7 @@ def _decompressed(path: Path) -> BufferedIOBase:
     """Open a file, decompressed according to its suffix."""
     if path.suffix in (".gz", ".tgz"):
         return gzip.open(path)
-    return lzma.open(path) if path.suffix == ".xz" else path.open("rb")
+    return lzma.open(path) if path.suffix == ".xz" else open_ordinary(path)
 
 
 def _tar_members(
@@ -238,7 +239,7 @@ def _put_together(places: Sequence[Path], path: Path) -> None:
     whole = places[0]
     with writing(path.parent), whole.open("ab") as file:
         for place in places[1:]:
-            with place.open("rb") as part:
+            with open_ordinary(place) as part:
                 shutil.copyfileobj(part, file, _CHUNK)
             place.unlink()
     if path.exists() and sha256_of(path) != sha256_of(whole):

@@ -23,6 +23,7 @@ from heedful.data.cleaning.filter import CleaningReport
 from heedful.data.encoded.block_digests import CheckedValues, check_rising
 from heedful.data.encoded.mapped_file import MappedFile
 from heedful.errors import RunFolderError
+from heedful.files import open_ordinary, read_within
 from heedful.tokenization.tokenizer import Tokenizer
 
 Ids = NDArray[np.unsignedinteger[Any]]
@@ -177,7 +178,7 @@ def refuse_foreign(folder: Path) -> None:
 def _read_meta(path: Path) -> dict[str, Any]:
     """Read ``meta.json``."""
     try:
-        meta = json.loads(path.read_bytes())
+        meta = json.loads(read_within(path))
     except FileNotFoundError as error:
         raise RunFolderError(
             f"{path.parent} must contain encoded text, but {path.name} is missing; encode the text "
@@ -225,7 +226,7 @@ def _check_whole(folder: Path, meta: Mapping[str, Any]) -> None:
     """Check a folder without block digests against the digest of each whole file."""
     total = blake2b(digest_size=16)
     for name in FILES:
-        with (folder / name).open("rb") as file:
+        with open_ordinary(folder / name) as file:
             total.update(file_digest(file, blake2b).digest())
     if total.hexdigest() != meta.get("digest"):
         raise RunFolderError(

@@ -27,6 +27,7 @@ from heedful.data.encoded.flat_file import whole_folder
 from heedful.data.encoded.merge_shards import EncodedPart, flatten, id_type, write_pairs
 from heedful.data.encoded.texts import Texts
 from heedful.errors import HeedfulError, RunFolderError
+from heedful.files import read_within
 from heedful.tokenization.tokenizer import Tokenizer
 
 SHARD_PAIRS = 20_000
@@ -175,7 +176,7 @@ def _made_from(out: Path) -> Any:
     if not (out / _META).is_file():
         return None
     try:
-        meta = json.loads((out / _META).read_bytes())
+        meta = json.loads(read_within(out / _META))
     except (ValueError, RecursionError):
         meta = None
     if not isinstance(meta, dict) or "made_from" not in meta:

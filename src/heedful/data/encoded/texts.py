@@ -21,7 +21,7 @@ from heedful.data.encoded.block_digests import CheckedValues
 from heedful.data.encoded.dataset import AGAIN
 from heedful.data.encoded.flat_file import FlatWriter, map_flat
 from heedful.errors import RunFolderError, StorageError
-from heedful.files import new_file
+from heedful.files import new_file, read_within
 
 _SIDES = ("source", "target")
 _BYTE = np.dtype("u1")
@@ -157,7 +157,7 @@ def _names(side: str) -> tuple[str, str]:
 def _read_digests(path: Path) -> dict[str, list[str]]:
     """Read the digests of the blocks of all files."""
     try:
-        digests = json.loads(path.read_bytes())
+        digests = json.loads(read_within(path))
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or error
         raise RunFolderError(

@@ -15,6 +15,7 @@ from heedful.errors import SettingError
 from heedful.exchange.ctranslate2.engine import Engine, EngineHypothesis
 from heedful.exchange.ctranslate2.record import ExportRecord
 from heedful.exchange.ctranslate2.vocabulary import never_written, read_vocabularies
+from heedful.exchange.ordinary_files import check_ordinary_files
 from heedful.search.length import LengthLimit
 from heedful.search.observer import SearchObserver
 from heedful.search.options import SearchOptions
@@ -54,6 +55,7 @@ class ExportedTranslator:
     ) -> "ExportedTranslator":
         """Open an exported folder."""
         folder = Path(folder)
+        check_ordinary_files(folder)
         record, tokenizer = ExportRecord.read(folder), Tokenizer.load(folder)
         record.check(folder, tokenizer)
         vocabularies = read_vocabularies(folder, {})

@@ -36,6 +36,7 @@ from heedful.exchange.marian.search import read_rule
 from heedful.exchange.parity import ReferenceModel
 from heedful.exchange.reference.transformers_marian import TransformersReference
 from heedful.families.build import build_model
+from heedful.files import read_within
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.special_symbols import END, PAD
@@ -264,7 +265,7 @@ def _tokenizer(
 ) -> Tokenizer:
     """Build the tokenizer from the SentencePiece model of each side."""
     models = [
-        ImportedModel(id_mapping, "sentencepiece", (path / file).read_bytes())
+        ImportedModel(id_mapping, "sentencepiece", read_within(path / file))
         for id_mapping, file in zip(id_mappings, ("source.spm", "target.spm"), strict=True)
     ]
     return Tokenizer(

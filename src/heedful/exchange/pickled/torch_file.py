@@ -50,7 +50,7 @@ def _as_paragraph(path: Path) -> Iterator[None]:
 
 def _read_zip(path: Path) -> Any:
     """Read the container of torch 1.6 and later."""
-    with zipfile.ZipFile(path) as archive:
+    with open_ordinary(path) as file, zipfile.ZipFile(file) as archive:
         records = _records(archive)
         pickles = [name for name in records if name.endswith("/data.pkl")]
         if len(pickles) != 1:
@@ -62,7 +62,7 @@ def _read_zip(path: Path) -> Any:
         content = archive.read(pickles[0])
 
     def read(key: str) -> bytes:
-        with _as_paragraph(path), zipfile.ZipFile(path) as archive:
+        with _as_paragraph(path), open_ordinary(path) as file, zipfile.ZipFile(file) as archive:
             return archive.read(f"{folder}data/{key}")
 
     def persistent(identifier: Any) -> Storage:
@@ -103,7 +103,10 @@ def _read_legacy(path: Path) -> Any:
     """Read the container from before torch 1.6: four pickles, then a list of keys, then blocks."""
     if path.stat().st_size == 0:
         raise _no_checkpoint("it is empty")
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+    with (
+        open_ordinary(path) as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+    ):
         start = _Bounded(content)
         if _plain(start) != _MAGIC or _plain(start) != _PROTOCOL:
             raise _no_checkpoint("it does not begin as such a file does")
@@ -115,7 +118,7 @@ def _read_legacy(path: Path) -> Any:
 
         def read(key: str) -> bytes:
             first, size = blocks[key]
-            with _as_paragraph(path), path.open("rb") as file:
+            with _as_paragraph(path), open_ordinary(path) as file:
                 file.seek(first)
                 return file.read(size)
 

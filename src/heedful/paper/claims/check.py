@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from heedful.errors import RunFolderError, SettingError
-from heedful.files import make_folder, replacing_file
+from heedful.files import make_folder, read_text_within, replacing_file
 from heedful.paper.claims.statement import Checked, TrainedStatement
 from heedful.paper.claims.statements import CLAIMS, Claim
 from heedful.paper.claims.training import check_text, claim_task, train_and_check
@@ -190,7 +190,7 @@ def _kept(out: Path, name: str, corpus: TableCorpus | None) -> Checked | None:
     if not kept.exists():
         return None
     try:
-        plain = json.loads(kept.read_text(encoding="utf-8"))
+        plain = json.loads(read_text_within(kept))
         checked, text = Checked.of(plain), plain.get("text")
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise RunFolderError(

@@ -9,6 +9,7 @@ import numpy as np
 from heedful.evaluation.bleu import text_metrics
 from heedful.evaluation.significance import Resampling, compare
 from heedful.evaluation.sufficient_statistics import SufficientStatistics, measure
+from heedful.files import read_text_within
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.measured import MeasuredSystem, output_file
 from heedful.paper.tables import ScoreDifference
@@ -108,7 +109,7 @@ class Trainings(NamedTuple):
         metric = text_metrics(
             [self.corpus.lines("test", self.corpus.target)], language=self.corpus.target
         )["bleu"]
-        text = output_file(name, "test", self.folder).read_text(encoding="utf-8")
+        text = read_text_within(output_file(name, "test", self.folder))
         return measure(metric, text.split("\n")[:-1])
 
 

@@ -13,7 +13,7 @@ from heedful.errors import RunFolderError, RunStopped
 from heedful.evaluation.bleu import text_metrics
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
 from heedful.evaluation.sufficient_statistics import SufficientStatistics, measure
-from heedful.files import replacing_file
+from heedful.files import read_text_within, replacing_file
 from heedful.model.build import parameter_count
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.plan import Plan, PlannedSystem
@@ -141,7 +141,7 @@ def _read(out: Path, name: str) -> MeasuredSystem:
     """Read what was measured before."""
     kept = out / "measured" / f"{name}.json"
     try:
-        return MeasuredSystem.of(json.loads(kept.read_text(encoding="utf-8")))
+        return MeasuredSystem.of(json.loads(read_text_within(kept)))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise RunFolderError(
             f"{kept} must hold the scores of a training, but it cannot be read ({error}); delete "
@@ -173,7 +173,7 @@ def difference(
     references = [corpus.lines(part, corpus.target)]
     metric = text_metrics(references, language=corpus.target)["bleu"]
     ours, theirs = (
-        measure(metric, output_file(name, part, out).read_text(encoding="utf-8").split("\n")[:-1])
+        measure(metric, read_text_within(output_file(name, part, out)).split("\n")[:-1])
         for name in (better, worse)
     )
     (tested,) = compare([ours], [theirs])

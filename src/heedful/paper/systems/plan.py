@@ -21,7 +21,7 @@ from heedful.bench.train import TimedSettings, rates_in_turns
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
 from heedful.errors import RunFolderError, SettingError
-from heedful.files import replacing_file
+from heedful.files import read_text_within, replacing_file
 from heedful.machine.benchmark import resolve_precision
 from heedful.machine.devices import resolve_device
 from heedful.paper.estimate import is_positive
@@ -96,7 +96,7 @@ class Plan:
     def read(cls, path: Path) -> "Plan":
         """Read it; `RunFolderError` where it is none."""
         try:
-            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            found: dict[str, Any] = json.loads(read_text_within(path))
             systems = [
                 PlannedSystem(**{**one, "settings": tuple(one["settings"])})
                 for one in found.pop("systems")
@@ -217,7 +217,7 @@ def _known_rates(kept: Path) -> dict[str, float]:
     if not kept.exists():
         return {}
     try:
-        found: dict[str, float] = json.loads(kept.read_text("utf-8"))
+        found: dict[str, float] = json.loads(read_text_within(kept))
         if wrong := [name for name, rate in found.items() if not is_positive(rate)]:
             raise ValueError(f"the rate of {wrong[0]} is {found[wrong[0]]!r}")
     except (OSError, ValueError, AttributeError) as error:

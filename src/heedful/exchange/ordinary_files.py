@@ -1,0 +1,15 @@
+"""A check before another library opens the files of a folder: a pipe would make it wait."""
+
+from pathlib import Path
+
+from heedful.errors import ExchangeError
+
+
+def check_ordinary_files(folder: Path) -> None:
+    """Refuse a folder that holds pipes or devices, also behind links."""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise ExchangeError(
+                f"{folder} must hold ordinary files, but {path.name} is a pipe or a device; copy "
+                "the model again."
+            )
