@@ -39,7 +39,8 @@ def count_again(
     `systems`: those of the table, which say what goes on from what and what translates together.
     `out`: where the text is encoded. Ends the program where a training saw other batches.
     """
-    every = [TableSystem(planned.name, planned.name, planned.settings) for planned in plan.systems]
+    # 1. the text of each training, by the settings in its plan
+    every = [TableSystem(one.name, one.name, one.settings) for one in plan.systems]
     task = TableTask(plan.recipe, (), every, corpus, out, plan.equal)
     folders = {name: out / encoded.folder for name, encoded in encode_all(task).items()}
     planned = {system.name: system for system in plan.systems}

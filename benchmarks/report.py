@@ -42,13 +42,18 @@ def machine() -> str:
 
 def keep(name: str, found: dict[str, Any], measured: str) -> None:
     """Store results in `docs/results/NAME.json`; every page and figure is written from it."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
     record = {
         "commit": measured,
         "date": datetime.now(UTC).date().isoformat(),
         "machine": machine(),
         "found": found,
     }
+    store(name, record)
+
+
+def store(name: str, record: dict[str, Any]) -> None:
+    """Write a record with its header."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
     text = json.dumps(record, indent=1, ensure_ascii=False)
     (RESULTS / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
 

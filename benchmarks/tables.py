@@ -3,6 +3,7 @@ The paper's tables again, and the claims: what `heedful paper` made for the page
 
     python -m benchmarks.tables table1 | table2 | table3 | claims [--system NAME ...] [--plan FILE]
     python -m benchmarks.tables french
+    python -m benchmarks.tables table2 | french | table3 --count
 
 Writes `docs/results/NAME.json`, the pictures and the page from them. Table 2 and Table 3 are
 trained on Multi30k English-German, raw; the claims on the embedded grammar. A run whose JSON is
@@ -14,31 +15,31 @@ English-French.
 claims, only, and keeps what the JSON has of the others; these claims then share the whole time.
 `--plan` names the plan of all, where there is no JSON yet; `--replan` plans anew where there is
 one, in `--budget` if that is given. `--runs` names the folder of models, a new one for other
-systems.
+systems. `--count` trains nothing: it counts the operations of a record again, by its plan.
 """
 
 import argparse
-import gzip
 import json
-import lzma
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks.corpora import VOCABULARY, multi30k, tatoeba
 from benchmarks.figures import rewrite
-from benchmarks.report import RESULTS, ROOT, commit, keep, read
+from benchmarks.operations import count_again
+from benchmarks.report import RESULTS, ROOT, commit, keep, read, store
 from heedful.config.load import load_config
 from heedful.errors import SettingError
 from heedful.paper.claims.check import RESERVATION, check_claims, draw, to_dict
 from heedful.paper.claims.models import TUNED
 from heedful.paper.claims.statement import Checked
 from heedful.paper.claims.statements import CLAIMS
-from heedful.paper.systems.corpus import TableCorpus, find_corpus, grammar_corpus
+from heedful.paper.systems.corpus import TableCorpus, grammar_corpus
 from heedful.paper.systems.measured import MeasuredSystem
-from heedful.paper.systems.plan import describe, parse_budget
+from heedful.paper.systems.plan import Plan, describe, parse_budget
 from heedful.paper.systems.report import equal_cost_rows, plain
-from heedful.paper.systems.system import count_parameters
+from heedful.paper.systems.system import TableSystem, count_parameters
 from heedful.paper.systems.table2 import COMMON, ENSEMBLES, RECIPE, SYSTEMS, Table2, make_table2
 from heedful.paper.systems.table3 import SYSTEMS as ROWS
 from heedful.paper.systems.table3 import Table3, train_rows
@@ -55,9 +56,6 @@ _BUDGETS = {
 }
 _THREADS = 1
 _OF_TABLE2 = (*SYSTEMS, *ENSEMBLES)
-_VOCABULARY = 4000
-_PARTS = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
-_TATOEBA = {"train": "train", "valid": "dev", "test": "test"}
 _IN_FRENCH = ("gnmt", "convs2s", "moe", "base")
 
 
@@ -70,12 +68,18 @@ def main() -> None:
     parser.add_argument("--plan", type=Path, metavar="FILE")
     parser.add_argument("--replan", action="store_true")
     parser.add_argument("--budget", type=_time, metavar="TIME")
+    parser.add_argument("--count", action="store_true")
     options = parser.parse_args()
     _check(parser, options)
     if options.budget:
         _BUDGETS[options.what] = options.budget
     measured = commit()
     out = options.runs / options.what
+    if options.count:
+        record = read(options.what)
+        store(options.what, record | {"found": _count(options.what, record["found"], measured)})
+        rewrite()
+        return
     if options.replan and out.exists():
         parser.error(f"--replan needs a folder without earlier trainings, but {out} is there")
     begun = out / "commit"
@@ -103,20 +107,43 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None
     """End with a message if the options do not go together."""
     has_record = (RESULTS / f"{options.what}.json").exists()
     tables = options.what in ("table2", "table3")
-    if options.system and options.what == "french":
-        parser.error("french chooses its systems itself; leave out --system")
-    if options.plan and not tables:
-        parser.error("--plan is for table2 and table3")
-    if options.system and options.what == "table1":
-        parser.error("--system is for table2, table3 and claims")
-    if options.plan and has_record:
-        parser.error("--plan is for a table without JSON, which has the plan in it")
-    if options.replan and options.what == "table1":
-        parser.error("--replan is for what is trained")
-    if options.replan and (options.plan or (options.system and options.what != "claims")):
-        parser.error("--replan is for all systems of a table; leave out --system and --plan")
-    if options.system and not (has_record or options.plan):
-        parser.error("--system needs the JSON of the other systems, or --plan")
+    chosen = options.plan or (options.system and options.what != "claims")
+    refused = [
+        (
+            options.system and options.what == "french",
+            "french chooses its systems itself; leave out --system",
+        ),
+        (options.plan and not tables, "--plan is for table2 and table3"),
+        (
+            options.system and options.what == "table1",
+            "--system is for table2, table3 and claims",
+        ),
+        (options.plan and has_record, "--plan is for a table without JSON, which has it"),
+        (options.replan and options.what == "table1", "--replan is for what is trained"),
+        (
+            options.replan and chosen,
+            "--replan is for all systems of a table; leave out --system and --plan",
+        ),
+        (
+            options.system and not (has_record or options.plan),
+            "--system needs the JSON of the other systems, or --plan",
+        ),
+        (
+            options.budget and not options.replan,
+            "--budget is for --replan; a plan has its own",
+        ),
+        (
+            options.count and not (options.what in _COUNTED and has_record),
+            f"--count needs a record of {', '.join(_COUNTED)}",
+        ),
+        (
+            options.count and (options.system or options.plan or options.replan),
+            "--count counts a whole record; leave out what chooses trainings",
+        ),
+    ]
+    for is_refused, message in refused:
+        if is_refused:
+            parser.error(message)
     systems = {"table2": SYSTEMS, "table3": ROWS}.get(options.what, ())
     known = [*CLAIMS] if options.what == "claims" else [one.name for one in systems]
     if unknown := sorted({*options.system} - {*known}):
@@ -124,8 +151,6 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None
     for one in SYSTEMS if options.what == "table2" else ():
         if one.after in options.system and one.name not in options.system:
             parser.error(f"--system {one.after} needs {one.name}, which goes on from it")
-    if options.budget and not options.replan:
-        parser.error("--budget is for --replan; a plan has its own")
 
 
 def _table1(out: Path) -> dict[str, Any]:
@@ -220,6 +245,22 @@ def _table3(
     return found | table.to_dict()
 
 
+def _count(name: str, found: dict[str, Any], measured: str) -> dict[str, Any]:
+    """Count the operations of a record's trainings again, by its plan, without training."""
+    unpack, systems = _COUNTED[name]
+    measurements = tuple(map(MeasuredSystem.of, found["here"]))
+    with TemporaryDirectory() as scratch:
+        out = Path(scratch)
+        (out / "plan.json").write_text(json.dumps(found["plan"]), encoding="utf-8")
+        plan = Plan.read(out / "plan.json")
+        counted = count_again(measurements, plan, systems, unpack(out), out)
+    for before, after in zip(measurements, counted, strict=True):
+        print(f"{after.title}: {after.flops:.3e} operations, {before.flops:.3e} before")
+    if name == "table2":
+        Table2(tuple(counted), (), found["text"]).draw(RESULTS / "table2.svg")
+    return found | {"here": plain(counted), "counted": measured}
+
+
 def _beside(
     found: dict[str, Any], record: dict[str, Any], names: Sequence[str], order: Sequence[str]
 ) -> dict[str, Any]:
@@ -287,33 +328,18 @@ _MAKERS: dict[str, Callable[..., dict[str, Any]]] = {
 }
 
 
-def multi30k(folder: Path) -> TableCorpus:
-    """Unpack Multi30k's raw English and German as `heedful paper` reads them."""
-    packed = {part: f"multi30k/raw/{name}" for part, name in _PARTS.items()}
-    return _unpack(folder / "multi30k", packed, "de", "gz", gzip.decompress)
+def _counted(found: dict[str, Any]) -> list[str]:
+    """Say where operations were counted again."""
+    again = "Operations were counted again at commit {}, by the plan, without training."
+    return [again.format(found["counted"])] if "counted" in found else []
 
 
-def tatoeba(folder: Path) -> TableCorpus:
-    """Unpack Tatoeba's English and French as `heedful paper` reads them."""
-    packed = {part: f"tatoeba-en-fr/{name}" for part, name in _TATOEBA.items()}
-    return _unpack(folder / "tatoeba", packed, "fr", "xz", lzma.decompress)
-
-
-def _unpack(
-    folder: Path,
-    packed: Mapping[str, str],
-    target: str,
-    ending: str,
-    decompress: Callable[[bytes], bytes],
-) -> TableCorpus:
-    """Write the parts of a corpus below HEEDFUL_DATA, English and another language, as text."""
-    data = Path(os.environ.get("HEEDFUL_DATA", "../shared/data"))
-    folder.mkdir(parents=True, exist_ok=True)
-    for part, name in packed.items():
-        for language in ("en", target):
-            content = decompress((data / f"{name}.{language}.{ending}").read_bytes())
-            (folder / f"{part}.{language}").write_bytes(content)
-    return find_corpus(folder, "en", _VOCABULARY)
+_COUNTED: dict[str, tuple[Callable[[Path], TableCorpus], Sequence[TableSystem]]] = {
+    "table2": (multi30k, _OF_TABLE2),
+    "french": (tatoeba, _OF_TABLE2),
+    "table3": (multi30k, ROWS),
+}
+"""Text and systems of the records with curves of operations."""
 
 
 def _whole_plan(name: str, given: Path | None, replan: bool) -> dict[str, Any] | None:
@@ -376,6 +402,7 @@ def body() -> str:
             parts += [
                 f"## {title}",
                 lay_out(record["found"]),
+                *_counted(record["found"]),
                 *_earlier_commits(record, "Decided" if name == "claims" else "Trained"),
                 f"```sh\npython -m benchmarks.tables {name}\n```",
                 f"Machine: {record['machine']}. Commit {record['commit']}, {record['date']}.",
@@ -402,7 +429,7 @@ def _siblings(found: dict[str, Any]) -> str:
     table = Table2(systems, (), found["text"])
     return "\n\n".join(
         [
-            f"Multi30k English-German, raw (29,000 pairs), {_VOCABULARY:,} subwords; BLEU, cased, "
+            f"Multi30k English-German, raw (29,000 pairs), {VOCABULARY:,} subwords; BLEU, cased, "
             "on test_2016_flickr, beam 4, the average of the last checkpoints. The steps are those "
             f"of a plan of {len(found['plan']['systems'])} trainings in "
             f"{found['plan']['budget'] / 60:.0f} minutes (`--threads 1`), from rates measured "
@@ -438,15 +465,17 @@ def _siblings(found: dict[str, Any]) -> str:
 
 def _in_french(found: dict[str, Any]) -> str:
     systems = tuple(map(MeasuredSystem.of, found["here"]))
+    table = Table2(systems, (), found["text"])
     return "\n\n".join(
         [
             "Four of the systems again, with the same settings, on another pair of languages: "
-            f"Tatoeba English-French (161,126 pairs of short sentences), {_VOCABULARY:,} subwords; "
+            f"Tatoeba English-French (161,126 pairs of short sentences), {VOCABULARY:,} subwords; "
             "BLEU, cased, on its test part of 2,001. The steps are of a plan of "
             f"{len(found['plan']['systems'])} trainings in "
             f"{found['plan']['budget'] / 60:.0f} minutes (`--threads 1`): each has "
             f"{systems[0].seconds / 60:.1f} minutes.",
-            markdown(Table2(systems, (), found["text"]).rows),
+            markdown(table.rows),
+            *table.marks,
             "On the same validation curves, at equal cost:",
             markdown(equal_cost_rows(systems)),
             *found["conclusions"],
@@ -459,7 +488,7 @@ def _variations(found: dict[str, Any]) -> str:
     table = Table3(tuple(map(MeasuredSystem.of, found["here"])), found["text"])
     return "\n\n".join(
         [
-            f"Multi30k English-German, raw (29,000 pairs), {_VOCABULARY:,} subwords; perplexity by "
+            f"Multi30k English-German, raw (29,000 pairs), {VOCABULARY:,} subwords; perplexity by "
             "subword at the last validation, and BLEU, cased, of the average of the last "
             "checkpoints on the validation text, beam 4. The steps are those of a plan of all "
             f"{len(ROWS)} trainings in {found['plan']['budget'] / 3600:.0f} hours (`--threads 1`).",

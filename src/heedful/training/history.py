@@ -36,7 +36,7 @@ TRAINING = (
     "memory",
     *FIGURES,
 )
-VALIDATION = ("step", *(metric.key for metric in METRICS.values()))
+VALIDATION = ("step", "flops", *(metric.key for metric in METRICS.values()))
 TrainingColumns = dict[str, Float64[np.ndarray, " lines"]]
 ValidationColumns = dict[str, Float64[np.ndarray, " validations"]]
 

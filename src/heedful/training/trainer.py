@@ -322,7 +322,7 @@ class Trainer:
             "source_tokens": counters.source_tokens,
             "target_tokens": counters.target_tokens,
             **of_step,
-            **({"flops": counters.flops} if counters.flops else {}),
+            **self._flops(),
             "padding": since.padding,
             "target_tokens_per_second": since.target_tokens / max(since.seconds, 1e-9),
             "seconds": round(counters.seconds, 3),
@@ -358,6 +358,11 @@ class Trainer:
                 f"a new run a shorter warm-up, such as train.warmup={max(1, round(at_end / 4)):,}"
             )
 
+    def _flops(self) -> dict[str, int]:
+        """Return the operations so far for a line of the log, if they are counted."""
+        flops = self.train_state.counters.flops
+        return {"flops": flops} if flops else {}
+
     def _validate_if_due(self, step: int, ended: bool) -> tuple[bool, bool]:
         """Validate if due; return whether it is among the best and whether patience has run out."""
         every = self.config.validate_steps
@@ -369,7 +374,7 @@ class Trainer:
             with self.optimizer.averaged_weights():
                 result = {"step": step, "best_by": self.config.best_by, **self.validate()}
             self.model.train()
-            self.log.validation(result)
+            self.log.validation(result | self._flops())
             is_best = self.train_state.remember(result, self.config.keep_best, self.config.best_by)
             # the extra validation at the end of a sitting would not be there in a longer one
             if step % every == 0:

@@ -229,10 +229,14 @@ def _train(
 def _curve(run: Path, planned: PlannedSystem) -> tuple[CurvePoint, ...]:
     """Read the validations with their costs."""
     history = read_history(_log(run))
-    steps = history.validation["step"]
-    flops = history.at_step("flops", steps)
     each = planned.batch_tokens / planned.tokens_per_second
-    validations = (steps, flops, history.validation["valid_loss"], history.validation["bleu"])
+    columns = ("step", "flops", "valid_loss", "bleu")
+    validations = [history.validation[name] for name in columns]
+    if np.isnan(validations[1]).any():
+        raise RunFolderError(
+            f"{run} must have a log that counts operations, but an older version began it; delete "
+            "it, and it is trained again."
+        )
     return tuple(
         CurvePoint(int(step), float(step) * each, float(counted), float(np.exp(loss)), float(bleu))
         for step, counted, loss, bleu in zip(*validations, strict=True)

@@ -283,6 +283,11 @@ class Table2:
         return [*(one.sentence for one in self.differences), *self.reservations]
 
     @property
+    def marks(self) -> list[str]:
+        """What the marks in the table mean, if it has any."""
+        return [_STILL_LEARNS] if any(map(still_learns, self.systems)) else []
+
+    @property
     def reservations(self) -> list[str]:
         """What may not be concluded."""
         weak = (one.title for one in self.systems if one.bleu < LEARNT)
@@ -290,7 +295,7 @@ class Table2:
         return [
             *self.left_out,
             *learnt_nothing(weak),
-            *([_STILL_LEARNS] if any(map(still_learns, self.systems)) else []),
+            *self.marks,
             "Ours are small siblings on a small text, one training each where no seeds are named: "
             "this is how these "
             "trainings rank at this size and cost, not how the systems would at the paper's. "

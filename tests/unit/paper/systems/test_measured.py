@@ -6,7 +6,15 @@ import pytest
 from heedful.bench.random_run import make_random_run
 from heedful.config.schema import RunConfig
 from heedful.errors import RunFolderError, SettingError
-from heedful.paper.systems.measured import MeasuredSystem, _after, _read, _translate, at_cost
+from heedful.paper.systems.measured import (
+    MeasuredSystem,
+    _after,
+    _curve,
+    _read,
+    _translate,
+    at_cost,
+)
+from heedful.paper.systems.plan import PlannedSystem
 from heedful.paper.systems.system import TableSystem
 from heedful.translation.translator import Translator
 
@@ -36,6 +44,21 @@ def test_damaged_scores_are_refused_by_their_file(tmp_path, content):
     file.write_text(content, encoding="utf-8")
     with pytest.raises(RunFolderError, match=r"base\.json must hold the scores of a training"):
         _read(tmp_path, "base")
+
+
+def test_a_log_of_an_older_version_is_refused(tmp_path):
+    run = tmp_path / "runs" / "base"
+    run.mkdir(parents=True)
+    line = {"step": 8, "valid_loss": 2.0, "bleu": 10.0}
+    planned = PlannedSystem("base", (), "text/encoded-1", 8, 500.0, 1_000, 5)
+    for counted in ({"flops": 7e9}, {}):
+        (run / "log.jsonl").write_text(json.dumps(line | counted) + "\n", encoding="utf-8")
+        if counted:
+            (point,) = _curve(run, planned)
+            assert (point.step, point.seconds, point.flops, point.bleu) == (8, 16.0, 7e9, 10.0)
+        else:
+            with pytest.raises(RunFolderError, match=r"base must have a log that counts oper"):
+                _curve(run, planned)
 
 
 def test_a_curve_begins_with_that_of_the_training_it_went_on_from(make):

@@ -2,6 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from benchmarks.operations import count_again
 
 from heedful.errors import RunFolderError
 from heedful.paper.systems.plan import Plan
@@ -59,6 +60,21 @@ def test_what_is_there_is_not_made_again(corpus, trained):
     kept = {path: path.stat().st_mtime_ns for path in out.rglob("*.json")}
     assert run(corpus, out) == first
     assert kept == {path: path.stat().st_mtime_ns for path in kept}
+
+
+def test_operations_are_counted_again_by_the_plan_alone(corpus, trained, tmp_path):
+    out, first = trained
+    plan = Plan.read(out / "plan.json")
+    wrong = [
+        replace(one, flops=1.0, curve=tuple(replace(point, flops=2.0) for point in one.curve))
+        for one in first
+    ]
+    counted = count_again(wrong, plan, SYSTEMS, corpus, tmp_path)
+    for before, after in zip(first, counted, strict=True):
+        assert after == before
+    other = [replace(first[0], target_tokens=7)]
+    with pytest.raises(SystemExit, match="One was trained on 7 target tokens, but by its plan"):
+        count_again(other, plan, SYSTEMS, corpus, tmp_path)
 
 
 def test_a_killed_run_goes_on(corpus, trained, tmp_path):

@@ -1,0 +1,42 @@
+"""The corpora below HEEDFUL_DATA, as `heedful paper` reads them."""
+
+import gzip
+import lzma
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from heedful.paper.systems.corpus import TableCorpus, find_corpus
+
+VOCABULARY = 4000
+_PARTS = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
+_TATOEBA = {"train": "train", "valid": "dev", "test": "test"}
+
+
+def multi30k(folder: Path) -> TableCorpus:
+    """Unpack Multi30k's raw English and German as `heedful paper` reads them."""
+    packed = {part: f"multi30k/raw/{name}" for part, name in _PARTS.items()}
+    return _unpack(folder / "multi30k", packed, "de", "gz", gzip.decompress)
+
+
+def tatoeba(folder: Path) -> TableCorpus:
+    """Unpack Tatoeba's English and French as `heedful paper` reads them."""
+    packed = {part: f"tatoeba-en-fr/{name}" for part, name in _TATOEBA.items()}
+    return _unpack(folder / "tatoeba", packed, "fr", "xz", lzma.decompress)
+
+
+def _unpack(
+    folder: Path,
+    packed: Mapping[str, str],
+    target: str,
+    ending: str,
+    decompress: Callable[[bytes], bytes],
+) -> TableCorpus:
+    """Write the parts of a corpus below HEEDFUL_DATA, English and another language, as text."""
+    data = Path(os.environ.get("HEEDFUL_DATA", "../shared/data"))
+    folder.mkdir(parents=True, exist_ok=True)
+    for part, name in packed.items():
+        for language in ("en", target):
+            content = decompress((data / f"{name}.{language}.{ending}").read_bytes())
+            (folder / f"{part}.{language}").write_bytes(content)
+    return find_corpus(folder, "en", VOCABULARY)
