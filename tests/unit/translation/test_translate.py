@@ -76,3 +76,15 @@ def test_layouts():
     assert entry["line"] == 7
     assert entry["text"] == "une\tligne"
     assert entry["alternatives"][0]["score"] == -0.7
+
+
+def test_outer_white_space_stays_out_of_lines_with_several_fields():
+    other = Translation(" le chat ", -2.0, ("le", "chat"), -2.0)
+    found = Translation("\tle chien ", -1.0, ("le", "chien"), -1.0, alternatives=(other,))
+    assert list(OutputFormat().lines(0, found)) == ["\tle chien "]
+    assert list(OutputFormat(scores=True).lines(0, found)) == ["-1.000000\tle chien"]
+    assert list(OutputFormat(n_best=2).lines(0, found)) == [
+        "0 ||| le chien ||| -1.000000",
+        "0 ||| le chat ||| -2.000000",
+    ]
+    assert json.loads(*OutputFormat("jsonl").lines(0, found))["text"] == "\tle chien "
