@@ -61,7 +61,7 @@ def test_translate_keeps_order_and_empty_lines(heedful_cli, trained):
     assert done.returncode == 0, done.stderr
     found = done.stdout.split("\n")
     assert len(found) == 6
-    assert found[1] == found[3] == found[5] == ""
+    assert (found[1], found[3], found[5]) == ("", "   ", "")
     alone = heedful_cli("translate", trained, stdin="a cat")
     assert alone.stdout == found[2] + "\n"
 

@@ -103,12 +103,12 @@ def word_attention(translator: Translator, sentence: str) -> WordAttention:
     tokenizer, limit = translator.tokenizer, translator.run.config.search.max_source_length
     (sentence,) = translator.run.read_sources([sentence])
     (ids,) = tokenizer.encode_source([sentence])
-    if not ids or len(ids) > limit:
+    if len(ids) > limit:
         raise TextError(
             f"the sentence must have 1 to {limit:,} subwords (search.max_source_length), but has "
             f"{len(ids):,}; give another one."
         )
-    words = words_of(tokenizer, sentence, ids)
+    words = words_of(tokenizer, sentence, ids) if ids else []
     if not words:
         raise TextError("the sentence must have a word, but has none; give another one.")
     attention = translator.attend(sentence, target="")
