@@ -24,11 +24,33 @@ A message is one paragraph: what must hold, what came, what to do. The command l
 ends with the exit code of the class; it never shows a traceback for anything in this tree.
 """
 
+import re
+
+# Control characters but tab and line feed, line separators, and all that change the direction in
+# which a terminal writes: a file from elsewhere must not control how a message looks.
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+)
+
+
+def escape_controls(text: str) -> str:
+    r"""
+    Write control characters, those of the writing direction included, as their numbers.
+
+    >>> escape_controls("a\x1b[31m b\u202e")
+    'a\\x1b[31m b\\u202e'
+    """
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
 
 class HeedfulError(Exception):
     """A failure that is reported in one paragraph."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        """Return the message, in which names of files and the like control nothing."""
+        return escape_controls(super().__str__())
 
 
 class TrainingFailed(HeedfulError):

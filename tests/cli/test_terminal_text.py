@@ -56,3 +56,42 @@ def test_tables_and_names_are_shown_and_data_stays_whole(trained, tmp_path):
     assert "翻译" in json.dumps(json.loads(as_json), ensure_ascii=False)
     # Another program reads translations, so they are UTF-8 everywhere.
     assert "▁" in translated.decode("utf-8")
+
+
+CONTROLS = "\x1b[31m\x07\u202e\u2066"
+ESCAPED = "\\x1b[31m\\x07\\u202e\\u2066"
+MEMORY = """<?xml version="1.0" encoding="utf-8"?>
+<tmx version="1.4"><header/><body><tu><tuv xml:lang="en&#x202B;x&#x2068;"><seg>dog</seg></tuv>
+<tuv xml:lang="fr"><seg>chien</seg></tuv></tu></body></tmx>
+"""
+
+
+def test_what_controls_a_terminal_is_written_out_in_messages(heedful_cli, trained, tmp_path):
+    memory = tmp_path / "memory.tmx"
+    memory.write_text(MEMORY, encoding="utf-8")
+    hostile = tmp_path / f"run{CONTROLS}"
+    text = tmp_path / "text"
+    text.write_text(f"the {CONTROLS} dog\n", encoding="utf-8")
+    sides = ("--source", f"{memory}:en", "--target", f"{memory}:fr")
+    for arguments, code, written in (
+        (("train", "tiny", *sides, "--dry-run"), 2, "“en\\u202bx\\u2068”, “fr”"),
+        (("info", hostile), 2, f"run{ESCAPED} is not there"),
+        (("train", "tiny", f"--x{CONTROLS}"), 2, f"--x{ESCAPED}"),
+        (("translate", trained, "--input", text), 0, "\\x1b"),
+        (("data", "show", trained, "--source", CONTROLS, "--target", "x"), 0, "\\u202e"),
+        (("attend", trained, f"dog {CONTROLS}"), 0, "\\x07"),
+    ):
+        done = heedful_cli(*arguments)
+        assert done.returncode == code, done.stderr
+        assert written in done.stdout + done.stderr
+        assert not {*CONTROLS, "\u202b", "\u2068"} - {*"[31m"} & {*done.stdout, *done.stderr}
+
+
+def test_names_and_sentences_in_tables_control_nothing(heedful_cli, trained, tmp_path):
+    hostile = tmp_path / f"run{CONTROLS}"
+    shutil.copytree(trained, hostile)
+    for arguments in (("plot", hostile), ("compare", hostile, trained), ("info", hostile)):
+        done = heedful_cli(*arguments)
+        assert done.returncode == 0, done.stderr
+        assert "\\x07\\u202e\\u2066" in done.stdout
+        assert not {"\x1b", "\x07", "\u202e", "\u2066"} & {*done.stdout}

@@ -16,7 +16,7 @@ from heedful.cli.options import (
     warn,
 )
 from heedful.cli.standard_input import standard_input
-from heedful.cli.terminal_text import read_argument
+from heedful.cli.terminal_text import echo, read_argument
 
 
 def attend(
@@ -142,9 +142,9 @@ def attend(
     lines = [*format_lines(record), *(format_measures(record, choice) if measures else ())]
     write_files(record, outs, choice)
     for line in lines:
-        typer.echo(line)
+        echo(line)
     for path in outs:
-        typer.echo(f"wrote {path}")
+        echo(f"wrote {path}")
 
 
 def _read_sentence() -> str:

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from heedful.cli.terminal_text import echo
+
 
 def average(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
@@ -23,4 +25,4 @@ def average(
     asked = f" ({last} requested, but there are no more)" if last and last > len(steps) else ""
     names = ", ".join(f"{step:,}" for step in steps)
     place = opened.folder.average
-    typer.echo(f"averaged {len(steps)} checkpoints{asked}, steps {names}, into {place}")
+    echo(f"averaged {len(steps)} checkpoints{asked}, steps {names}, into {place}")

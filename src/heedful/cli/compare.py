@@ -10,6 +10,7 @@ import typer
 
 from heedful.cli.options import Device, Precision, Threads, Weights, check_choice
 from heedful.cli.terminal_text import echo_json
+from heedful.errors import escape_controls
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -86,7 +87,7 @@ def _print_all(console: "Console", comparison: "RunComparison") -> None:
     ]
     _table(console, "settings that differ", names, settings or [("none", "", "")])
     for note in comparison.notes:
-        console.print(f"note: {note}.", markup=False)
+        console.print(f"note: {escape_controls(note)}.", markup=False)
     if comparison.scores:
         _print_scores(console, comparison)
     for sentence in comparison.sentences:
@@ -103,9 +104,9 @@ def _table(
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
     table.add_column(Text(title), overflow="fold")
     for name in names:
-        table.add_column(Text(name), overflow="fold")
+        table.add_column(Text(escape_controls(name)), overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(escape_controls(cell)) for cell in row))
     console.print(table)
     console.print()
 
@@ -178,12 +179,12 @@ def _print_sentence(
     console.print()
     console.print(f"line {sentence.line:,}: chrF {a:.1f} and {b:.1f}", style="bold")
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_row("  source", Text(sentence.source))
+    table.add_row("  source", Text(escape_controls(sentence.source)))
     for reference in sentence.references:
-        table.add_row("  reference", Text(reference))
+        table.add_row("  reference", Text(escape_controls(reference)))
     marked = mark_differences(*sentence.translations)
     for name, text in zip(names, marked, strict=True):
-        line = Text(text)
+        line = Text(escape_controls(text))
         line.highlight_regex(r"\[[^\]]*\]", "bold red")
-        table.add_row(Text(f"  {name}"), line)
+        table.add_row(Text(escape_controls(f"  {name}")), line)
     console.print(table)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from heedful.cli.terminal_text import echo
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -74,7 +76,7 @@ def get(
         generated, folder = GENERATED[name], out or Path("data", name)
         generated.write(folder)
         for count, path in generated.sides(folder):
-            typer.echo(f"{count:>12,} lines  {path}")
+            echo(f"{count:>12,} lines  {path}")
         typer.echo(f"\n{generated.train_command(folder)}")
         return
 
@@ -89,8 +91,8 @@ def get(
     finally:
         teller.stop()
     for text in corpus.texts:
-        typer.echo(f"{lines[text.name]:>12,} lines  {folder / text.name}")
-    typer.echo(f"\n{train_command(corpus, folder)}")
+        echo(f"{lines[text.name]:>12,} lines  {folder / text.name}")
+    echo(f"\n{train_command(corpus, folder)}")
 
 
 def _size(corpus: "KnownCorpus") -> str:
@@ -114,7 +116,7 @@ class _DownloadProgress:
     def say(self, line: str) -> None:
         """Remove the bar and print."""
         self.stop()
-        typer.echo(line)
+        echo(line)
 
     def watch(self, name: str, done: int, total: int | None) -> None:
         """Update the bar."""

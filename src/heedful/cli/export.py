@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.options import AcceptDifferences, Weights, warn
+from heedful.cli.terminal_text import echo
 
 
 def export(
@@ -54,6 +55,6 @@ def export(
     )
     for note in notes:
         warn(note)
-    typer.echo(f"{out}: {parity}.")
+    echo(f"{out}: {parity}.")
     if not accept_differences:
         parity.check_outputs(out)

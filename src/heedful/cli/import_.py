@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.options import AcceptDifferences, warn
+from heedful.cli.terminal_text import echo
 
 
 def import_(
@@ -52,6 +53,6 @@ def import_(
     )
     for note in notes:
         warn(note)
-    typer.echo(f"{out}: {parity}.")
+    echo(f"{out}: {parity}.")
     if not accept_differences:
         parity.check_outputs(out)

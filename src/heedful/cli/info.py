@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from heedful.cli.terminal_text import echo
+
 
 def info(
     run: Annotated[
@@ -18,4 +20,4 @@ def info(
     from heedful.analysis.info import as_text, describe_installation, describe_run
 
     description = describe_installation() if run is None else describe_run(run)
-    typer.echo(json.dumps(description, indent=2) if as_json else as_text(description))
+    echo(json.dumps(description, indent=2) if as_json else as_text(description))

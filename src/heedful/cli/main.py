@@ -38,7 +38,7 @@ from heedful.cli import (
 )
 from heedful.cli.terminal_text import fit_streams
 from heedful.cli.usage import explain_usage
-from heedful.errors import HeedfulError
+from heedful.errors import HeedfulError, escape_controls
 from heedful.machine.environment import WAITING, set_variables
 from heedful.machine.memory import is_lack_of_memory, lack_of_memory
 from heedful.machine.processor import check_threads, omp_threads
@@ -178,11 +178,11 @@ def _end_by(number: signal.Signals) -> NoReturn:
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning in the style of commands, without the source line it comes from."""
-    print(f"heedful: warning: {message}", file=sys.stderr)
+    print(f"heedful: warning: {escape_controls(str(message))}", file=sys.stderr)
 
 
 def _fail(message: str, code: int) -> NoReturn:
     """Print one paragraph and exit."""
     with suppress(OSError):  # standard error may be closed
-        print(f"heedful: {message}", file=sys.stderr, flush=True)
+        print(f"heedful: {escape_controls(message)}", file=sys.stderr, flush=True)
     sys.exit(code)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from heedful.errors import escape_controls
+
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Precision = Annotated[str, typer.Option(help="auto, fp32 or bf16; auto measures the machine once.")]
 SearchPrecision = Annotated[
@@ -120,9 +122,9 @@ def check_output(output: Path | None, read: Mapping[str, Path | None]) -> None:
 
 def warn(text: str) -> None:
     """Print a warning on standard error."""
-    typer.echo(f"heedful: warning: {text}", err=True)
+    typer.echo(f"heedful: warning: {escape_controls(text)}", err=True)
 
 
 def say(text: str) -> None:
     """Print progress on standard error."""
-    typer.echo(text, err=True)
+    typer.echo(escape_controls(text), err=True)

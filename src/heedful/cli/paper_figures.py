@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.options import Weights, warn
-from heedful.cli.terminal_text import echo_json, read_argument
+from heedful.cli.terminal_text import echo, echo_json, read_argument
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 Sentence = Annotated[
@@ -118,7 +118,7 @@ def _draw(
     )
     for note in figure.notes:
         warn(f"{note}.")
-    typer.echo(figure.sheet.title)
+    echo(figure.sheet.title)
     echo_table([figure.sheet.header, *figure.sheet.rows])
     typer.echo(figure.sheet.caption)
     figure.draw(out)
@@ -224,4 +224,4 @@ def echo_table(rows: Sequence[Sequence[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        typer.echo("  ".join(cells).rstrip())
+        echo("  ".join(cells).rstrip())

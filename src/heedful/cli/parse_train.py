@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.options import Device, Precision, Threads, say
+from heedful.cli.terminal_text import echo
 
 
 def train(
@@ -95,7 +96,7 @@ def train(
     if dry_run:
         from heedful.training.dry_run import describe_plan
 
-        typer.echo(describe_plan(setup, say))
+        echo(describe_plan(setup, say))
         return
     from heedful.training.train import run_training
 

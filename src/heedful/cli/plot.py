@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.options import check_choice, warn
+from heedful.cli.terminal_text import echo
 
 
 def plot(
@@ -44,4 +45,4 @@ def plot(
                 f"{history.unreadable:,} lines in the log of {name} cannot be "
                 "read and are left out."
             )
-    typer.echo(summary(histories))
+    echo(summary(histories))

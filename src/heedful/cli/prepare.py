@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+from heedful.cli.options import say
+from heedful.cli.terminal_text import echo
+
 
 def prepare(
     recipe: Annotated[
@@ -64,6 +67,6 @@ def prepare(
         settings=set_ or [],
         exclude=exclude or None,
         processes=processes,
-        say=lambda text: typer.echo(text, err=True),
+        say=say,
     )
-    typer.echo(report.table())
+    echo(report.table())

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.terminal_text import read_argument
+from heedful.cli.terminal_text import echo, read_argument
 
 
 def show(
@@ -52,4 +52,4 @@ def show(
         else show_pair(folder, read_argument(source), read_argument(target), ids=ids, seed=seed)
     )
     for line in shown:
-        typer.echo(line)
+        echo(line)

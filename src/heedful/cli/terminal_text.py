@@ -18,6 +18,8 @@ from typing import Any
 
 import typer
 
+from heedful.errors import escape_controls
+
 _SIMILAR = {
     **dict.fromkeys("“”„", '"'),
     **dict.fromkeys("‘’", "'"),
@@ -51,6 +53,11 @@ def fit_streams() -> None:
             stream.reconfigure(
                 encoding=_ASCII if encoding == "ascii" else encoding, errors=_HANDLER
             )
+
+
+def echo(text: str) -> None:
+    """Print a text that contains text of the user to standard output."""
+    typer.echo(escape_controls(text))
 
 
 def write_utf8() -> None:

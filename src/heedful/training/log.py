@@ -12,7 +12,7 @@ from typing import Any, TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from heedful.errors import RunFolderError, StorageError
+from heedful.errors import RunFolderError, StorageError, escape_controls
 from heedful.files import open_ordinary, write_whole, writing
 from heedful.text.lines import json_line
 from heedful.training.history import FIGURES, parse_line
@@ -125,7 +125,7 @@ class RunLog:
         """Print a message to the terminal."""
         # Not part of the log file. A closed terminal does not end the run.
         with suppress(OSError):
-            self._console.print(text, markup=False, soft_wrap=True)
+            self._console.print(escape_controls(text), markup=False, soft_wrap=True)
 
     def _write(self, line: dict[str, Any]) -> None:
         """Append one line."""

@@ -23,7 +23,7 @@ from heedful.config.load import Settings
 from heedful.data.batch import Collator
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.mixing import JoinedPairs, Mixture, mixing_shares
-from heedful.errors import RunFolderError, RunStopped, SettingError
+from heedful.errors import RunFolderError, RunStopped, SettingError, escape_controls
 from heedful.families.registry import families
 from heedful.machine.device_memory import require_room
 from heedful.machine.devices import resolve_device, resolve_threads
@@ -419,7 +419,7 @@ def _train_state(checkpoint: Checkpoint, place: Path) -> TrainState:
 
 def _say(text: str) -> None:
     """Print progress."""
-    print(text, file=sys.stderr, flush=True)
+    print(escape_controls(text), file=sys.stderr, flush=True)
 
 
 def _silent(text: str) -> None:
