@@ -177,7 +177,7 @@ def _made_from(out: Path) -> Any:
         return None
     try:
         meta = json.loads(read_within(out / _META))
-    except (ValueError, RecursionError):
+    except (OSError, ValueError, RecursionError):
         meta = None
     if not isinstance(meta, dict) or "made_from" not in meta:
         raise RunFolderError(
