@@ -24,7 +24,7 @@ PUBLISHED := $(addprefix src/heedful/,\
     $(patsubst %,search/%.py,beam length settings stopping))
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-gpu torch-range python-range check pytest format bench bench-speed bench-speed-avx2 bench-serving bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-sequences bench-tables figures house peers docs screenshots wheel reading-path clean
+.PHONY: help quickstart test test-gpu torch-range python-range check pytest format bench bench-speed bench-speed-avx2 bench-serving bench-busy bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-sequences bench-tables figures house peers docs screenshots wheel reading-path clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -129,6 +129,9 @@ bench-experts: $(VENV)/.for-use ## train moe-small, time it beside dense models,
 bench-parsing: $(VENV)/.for-use ## count grammars and train parsers on two treebanks, write docs/results/parsing.md (five hours)
 	$(PYTHON) -m benchmarks.pcfg
 	$(PYTHON) -m benchmarks.parsing
+
+bench-busy: $(VENV)/.for-use ## train from Python beside busy processes, write docs/results/busy.md (half an hour)
+	$(PYTHON) -m benchmarks.busy_machine
 
 bench-sequences: $(VENV)/.for-work ## learn dates, kana, phonemes and questions, write docs/results/sequences.md (an hour)
 	$(PYTHON) -m benchmarks.sequences

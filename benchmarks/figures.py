@@ -57,6 +57,7 @@ def results() -> dict[str, str]:
     # here, for they end with `rewrite` when they have measured
     from benchmarks import (
         batches,
+        busy_machine,
         experts,
         families,
         joey,
@@ -76,6 +77,7 @@ def results() -> dict[str, str]:
 
     bodies = {
         "batches": ("Batches", batches.body),
+        "busy": (busy_machine.TITLE, busy_machine.body),
         "joey": ("Models of Joey NMT", joey.body),
         "multi30k": ("Multi30k English-German", multi30k.body),
         "parsing": ("Constituency parsing", parsing.body),
@@ -89,6 +91,8 @@ def results() -> dict[str, str]:
     }
     found = {}
     for name, (title, body) in bodies.items():
+        if not (RESULTS / f"{name}.json").exists():  # not measured yet
+            continue
         record = read(name)
         found[name] = page(title, body(record["found"]), record)
     found["families"] = f"# Families beside the Transformer\n\n{families.body()}\n"
