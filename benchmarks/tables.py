@@ -328,10 +328,26 @@ _MAKERS: dict[str, Callable[..., dict[str, Any]]] = {
 }
 
 
-def _counted(found: dict[str, Any]) -> list[str]:
-    """Say where operations were counted again."""
-    again = "Operations were counted again at commit {}, by the plan, without training."
-    return [again.format(found["counted"])] if "counted" in found else []
+# Records of recurrent models and ConvS2S from before operations were counted as they are computed.
+_FRENCH_WITH_PADDING = (
+    "44dce80",
+    "Operations of GNMT, ConvS2S and MoE include padding that was not computed, and are not "
+    "counted again.",
+)
+_COST_WITH_PADDING = (
+    "6842f45",
+    "Operations of the recurrent model include padding that was not computed, and are not counted "
+    "again; seconds do not.",
+)
+
+
+def _counted(record: dict[str, Any]) -> list[str]:
+    """Say where operations were counted again, or still have padding that was not computed."""
+    found, (commit_before, said) = record["found"], _FRENCH_WITH_PADDING
+    if "counted" in found:
+        again = "Operations were counted again at commit {}, by the plan, without training."
+        return [again.format(found["counted"])]
+    return [said] if record["commit"] == commit_before else []
 
 
 _COUNTED: dict[str, tuple[Callable[[Path], TableCorpus], Sequence[TableSystem]]] = {
@@ -402,7 +418,7 @@ def body() -> str:
             parts += [
                 f"## {title}",
                 lay_out(record["found"]),
-                *_counted(record["found"]),
+                *_counted(record),
                 *_earlier_commits(record, "Decided" if name == "claims" else "Trained"),
                 f"```sh\npython -m benchmarks.tables {name}\n```",
                 f"Machine: {record['machine']}. Commit {record['commit']}, {record['date']}.",
@@ -567,6 +583,13 @@ _BEFORE = {
 }
 
 
+def _cost_with_padding(name: str, found: dict[str, Any]) -> list[str]:
+    """Say of a claim that was not decided again that its operations have padding."""
+    commit_before, said = _COST_WITH_PADDING
+    is_old = name == "cost" and found.get("commits", {}).get(name) == commit_before
+    return [said] if is_old else []
+
+
 def _decided(found: dict[str, Any]) -> str:
     parts = []
     for name, claim in found["claims"].items():
@@ -576,6 +599,7 @@ def _decided(found: dict[str, Any]) -> str:
             f"({claim['source']}) {checked.verdict} {checked.sentence}",
             *([TUNED] if name in _WITH_RECURRENT and TUNED not in checked.sentence else []),
             *_BEFORE.get(name, ()),
+            *_cost_with_padding(name, found),
             *map(markdown, checked.tables),
             f"![{claim['said']}](claims/{name}.svg)",
         ]
