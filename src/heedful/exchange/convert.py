@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from heedful.errors import ExchangeError, RunFolderError
+from heedful.errors import ExchangeError, RunFolderError, TokenizerError
 from heedful.exchange.formats import ModelBundle, Reader, ReadOptions, WriteOptions, Writer
 from heedful.exchange.ordinary_files import check_ordinary_files
 from heedful.exchange.parity import Ids, Parity, compare, sample_sentences
@@ -130,7 +130,10 @@ def import_model(
             f"{known.advice}."
         )
     check_ordinary_files(origin)
-    model = reader.read(origin, options or ReadOptions())
+    try:
+        model = reader.read(origin, options or ReadOptions())
+    except TokenizerError as error:
+        raise ExchangeError(f"{origin} cannot be imported: {error}") from error
     if wrong := next((n for n, tensor in model.weights.items() if not all_finite(tensor)), None):
         raise ExchangeError(
             f"the weights of {origin} must be finite numbers, but those that become {wrong} hold "

@@ -64,7 +64,10 @@ def read_given(path: Path) -> SentencePieceModel | CodesFile | WordList:
             content = read_within(path)
         except OSError as error:
             raise _neither(path, error.strerror or str(error)) from error
-        return SentencePieceModel(content, _kind(content))
+        try:
+            return SentencePieceModel(content, _kind(content))
+        except TokenizerError as error:
+            raise TokenizerError(f"{path} cannot be used: {error}") from error
     try:
         lines = list(read_lines(path))
     except TextError as error:

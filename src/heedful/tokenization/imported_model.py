@@ -7,14 +7,10 @@ spaces. `heedful.tokenization.id_mapping` maps the pieces to our ids.
 
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Any
 
-import sentencepiece
-
-from heedful.errors import TokenizerError
 from heedful.tokenization.bpe_codes import BpeCodes, join_pieces, words_of
 from heedful.tokenization.id_mapping import IdMapping
-from heedful.tokenization.sentencepiece_model import encode_lines
+from heedful.tokenization.sentencepiece_model import encode_lines, load_processor
 from heedful.tokenization.special_symbols import (
     SPECIAL_PIECES,
     UNKNOWN,
@@ -52,7 +48,7 @@ class ImportedModel:
         self._ids = {
             p: n for p, n in named.items() if n >= len(SPECIAL_PIECES) and p not in self.tags
         }
-        self._processor = _processor(content) if cutter == "sentencepiece" else None
+        self._processor = load_processor(content) if cutter == "sentencepiece" else None
         self._codes = BpeCodes(content) if cutter == "codes" else None
 
     @property
@@ -116,16 +112,3 @@ class ImportedModel:
             cut = self._codes.cut
             return [[p for word in words_of(text) for p in cut(word)] for text in texts]
         return [text.split() for text in texts]
-
-
-def _processor(content: bytes) -> Any:
-    """Load a SentencePiece model, whatever its special ids are."""
-    processor = sentencepiece.SentencePieceProcessor()
-    try:
-        processor.load_from_serialized_proto(content)
-    except (RuntimeError, OSError) as error:
-        raise TokenizerError(
-            "An imported tokenizer must have a sentencepiece model, but this one cannot be read; "
-            "copy it again."
-        ) from error
-    return processor

@@ -155,16 +155,29 @@ def encode_lines(processor: Any, texts: Sequence[str], out_type: type) -> list[l
     return rows
 
 
+def load_processor(model: bytes) -> Any:
+    """
+    Load a SentencePiece model and read all of its subwords.
+
+    Raises `TokenizerError` if it is none, or a subword, or what is written for unknown ones, is no
+    UTF-8.
+    """
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        processor.load_from_serialized_proto(model)
+        processor.id_to_piece(list(range(processor.get_piece_size())))
+        processor.decode([processor.unk_id()])
+    except (RuntimeError, OSError, UnicodeDecodeError) as error:
+        raise TokenizerError(
+            "A tokenizer must be a sentencepiece model in UTF-8, but this one cannot be read; "
+            "train it again or copy it again."
+        ) from error
+    return processor
+
+
 def _processor(model: bytes) -> Any:
     """Load a SentencePiece model and check that its special ids are ours."""
-    try:
-        processor = sentencepiece.SentencePieceProcessor()
-        processor.load_from_serialized_proto(model)
-    except (RuntimeError, OSError) as error:
-        raise TokenizerError(
-            "A tokenizer must be a sentencepiece model, but this one cannot be read; train it "
-            "again or copy it again."
-        ) from error
+    processor = load_processor(model)
     ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
     if ids != tuple(SPECIAL_IDS.values()):
         raise TokenizerError(

@@ -98,7 +98,10 @@ def read_models(folder: Path) -> tuple[list[SubwordModel], str, str]:
                     f"{Path(folder) / name} must be the file that {path} records, but its SHA-256 "
                     "differs: it is damaged or of another run; copy the whole run folder again."
                 )
-        models.append(_model(kind, files))
+        try:
+            models.append(_model(kind, files))
+        except TokenizerError as error:
+            raise TokenizerError(f"the tokenizer in {folder} cannot be used: {error}") from error
     return models, record["source_language"], record["target_language"]
 
 

@@ -255,7 +255,16 @@ def test_a_broken_model_is_refused(
     tmp_path: Path, files: tuple[list[Path], list[Path]], content: bytes
 ) -> None:
     (tmp_path / "some.model").write_bytes(content)
-    with pytest.raises(TokenizerError):
+    with pytest.raises(TokenizerError, match=r"some\.model cannot be used"):
+        taken(tmp_path / "some.model", files)
+
+
+def test_a_model_with_a_subword_that_is_no_utf8_is_refused(
+    tmp_path: Path, files: tuple[list[Path], list[Path]]
+) -> None:
+    content = model("bpe").replace(b"lo", b"l\xfe")
+    (tmp_path / "some.model").write_bytes(content)
+    with pytest.raises(TokenizerError, match=r"some\.model cannot be used: .* in UTF-8"):
         taken(tmp_path / "some.model", files)
 
 

@@ -1,6 +1,8 @@
+import io
 import json
 
 import pytest
+import sentencepiece
 
 from heedful.errors import TokenizerError
 from heedful.tokenization.id_mapping import IdMapping
@@ -80,3 +82,17 @@ def test_a_damaged_list_is_refused(record):
 def test_a_file_that_is_no_sentencepiece_model_is_refused():
     with pytest.raises(TokenizerError, match="sentencepiece"):
         ImportedModel(NUMBERING, "sentencepiece", b"no model")
+
+
+def test_a_sentencepiece_model_with_a_subword_that_is_no_utf8_is_refused():
+    content = io.BytesIO()
+    lines = iter(["ab cab", "bac ab", "cc ab"])
+    options = {"vocab_size": 9, "model_type": "bpe", "minloglevel": 2}
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=lines, model_writer=content, **options
+    )
+    ImportedModel(NUMBERING, "sentencepiece", content.getvalue())
+    damaged = content.getvalue().replace(b"ab", b"a\xb5")
+    assert damaged != content.getvalue()
+    with pytest.raises(TokenizerError, match="must be a sentencepiece model in UTF-8"):
+        ImportedModel(NUMBERING, "sentencepiece", damaged)

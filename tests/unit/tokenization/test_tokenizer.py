@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import time
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -393,6 +394,33 @@ def test_a_damaged_model_is_noticed(tmp_path: Path, damage: Any) -> None:
     model = tmp_path / "tokenizer.model"
     model.write_bytes(damage(model.read_bytes()))
     with pytest.raises(RunFolderError, match=r"tokenizer\.model must be the file"):
+        Tokenizer.load(tmp_path)
+
+
+# A second part of the message `trainer_spec`, which is added to the first: `unk_surface`.
+UNKNOWN_SURFACE = b"\x12\x04\xe2\x02\x01\xff"
+
+
+@pytest.mark.parametrize("kind", ["bpe", "character"])
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize(
+    "damage",
+    [lambda model: model.replace("ß".encode(), b"\xc3("), lambda model: model + UNKNOWN_SURFACE],
+    ids=["a subword", "what is written for unknown ones"],
+)
+def test_a_model_that_is_no_utf8_is_refused_with_its_folder(
+    tmp_path: Path, kind: str, shared: bool, damage: Any
+) -> None:
+    trained(tmp_path, kind=kind, shared=shared, vocabulary_size=90).save(tmp_path)
+    model = tmp_path / ("tokenizer.model" if shared else "tokenizer.target.model")
+    content = damage(model.read_bytes())
+    assert content != model.read_bytes()
+    model.write_bytes(content)
+    record = json.loads((tmp_path / "tokenizer.json").read_text())
+    record["sha256"][model.name] = sha256(content).hexdigest()
+    (tmp_path / "tokenizer.json").write_text(json.dumps(record))
+    message = f"the tokenizer in {tmp_path} cannot be used: .* sentencepiece model in UTF-8"
+    with pytest.raises(TokenizerError, match=message):
         Tokenizer.load(tmp_path)
 
 
