@@ -1,6 +1,7 @@
 """`--tokenizer`, language tags, unknown text and `data show`, on one run of two steps."""
 
 import re
+import shutil
 
 import pytest
 
@@ -11,7 +12,7 @@ from heedful.data.encoded.texts import write_texts
 from heedful.errors import SettingError, TextError, TokenizerError
 from heedful.text.corpus import Corpus
 from heedful.tokenization.tokenizer import END, START, UNKNOWN, Tokenizer
-from tests.support.commands import train_arguments
+from tests.support.commands import refused, train_arguments
 
 CODES = "#version: 0.2\nt h\nth e</w>\nd o\ndo g</w>\nl e</w>\nc h\n"
 
@@ -51,6 +52,31 @@ def test_a_run_with_given_codes_knows_its_tags(tagged, translator):
     assert vocabulary["source"] == Tokenizer.load(tagged).source_size == 48
     with pytest.raises(TextError, match="text 2 of 2 begins with another one: “>>de<< the dog”"):
         translator.translate(["the", ">>de<< the dog"])
+
+
+def test_what_was_begun_goes_on_with_its_own_tokenizer(heedful_cli, text, trained, tmp_path):
+    run = shutil.copytree(trained, tmp_path / "run")
+    (tmp_path / "codes").write_text(CODES, encoding="utf-8")
+    command = [*train_arguments(text, run, "train.precision=fp32"), "--resume", "--tokenizer"]
+    told = f"--resume must go on with the subwords that {run} was begun with", "codes are others"
+    refused(heedful_cli(*command, tmp_path / "codes"), *told)
+    refused(heedful_cli(*command, tmp_path / "codes", "--dry-run"), *told)
+    for own in (trained, trained / "tokenizer.model"):
+        done = heedful_cli(*command, own)
+        assert done.returncode == 0, done.stderr
+    pairs = ("--source", text / "valid.en", "--target", text / "valid.fr")
+    words = ("data", "prepare", "tiny", *pairs, "--out", tmp_path / "prepared", "--tokenizer")
+    shared = ("--set", "data.vocabulary_size=48")
+    done = heedful_cli(*words, tmp_path / "codes", *shared)
+    assert done.returncode == 0, done.stderr
+    refused(heedful_cli(*words, trained, *shared), "--out must go on", f"{trained} are others")
+    assert heedful_cli(*words, tmp_path / "codes", *shared).returncode == 0
+
+
+def test_weights_to_begin_with_need_their_run(heedful_cli, text, tmp_path):
+    words = (*train_arguments(text, tmp_path / "run"), "--finetune-weights", "last")
+    refused(heedful_cli(*words), "--finetune-weights", "--finetune-from, but that is missing")
+    assert not (tmp_path / "run").exists()
 
 
 def test_unknown_input_is_warned_of_once_and_long_lines_as_before(translator, tmp_path):

@@ -19,6 +19,7 @@ from heedful.files import writing
 from heedful.preparation.find_training_data import find_text
 from heedful.preparation.prepared_text import FORMAT, RECORD, data_settings, read_record
 from heedful.preparation.raw_text import RawText
+from heedful.preparation.tokenizer import check_given_tokenizer
 from heedful.preparation.training_data import Files, Say, has_subwords
 from heedful.runs.folder import RunFolder, write_json
 from heedful.runs.lock import only_writer, refuse_if_written
@@ -57,6 +58,7 @@ def prepare(
         "corpus": text.fingerprint(),
     }
     refuse_if_written(folder.path)
+    check_given_tokenizer(folder, tokenizer, config, "--out")
     done = _is_complete(folder.path, record) and all(ids.exists() for ids in text.ids(folder))
     if done and has_subwords(folder):
         say("the text was encoded before")

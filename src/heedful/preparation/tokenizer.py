@@ -3,9 +3,11 @@
 from pathlib import Path
 
 from heedful.config.schema import RunConfig
-from heedful.errors import SettingError
+from heedful.errors import RunFolderError, SettingError
+from heedful.preparation.training_data import has_subwords
+from heedful.runs.folder import RunFolder
 from heedful.text.corpus import Corpus
-from heedful.tokenization.from_files import tokenizer_from_files
+from heedful.tokenization.from_files import could_have_given, tokenizer_from_files
 from heedful.tokenization.tokenizer import SAMPLED_KINDS, Tokenizer
 
 
@@ -55,6 +57,27 @@ def make_tokenizer(
     if data.target_subwords == "symbols" and not keep_target:
         return tokenizer.with_symbols(corpus.target)
     return tokenizer
+
+
+def check_given_tokenizer(
+    folder: RunFolder, tokenizer_path: str | Path | None, config: RunConfig, option: str
+) -> None:
+    """
+    Refuse another tokenizer than a folder that is gone on with has.
+
+    `tokenizer_path`: the given one; None if the folder's own is meant. `option`: how it is gone on
+    with, for the message.
+    """
+    if tokenizer_path is None or not has_subwords(folder):
+        return
+    sides = 1 if config.data.target_subwords == "symbols" else 2
+    own = Tokenizer.load(folder.path)
+    if not could_have_given(Path(tokenizer_path), own, sides):
+        raise RunFolderError(
+            f"{option} must go on with the subwords that {folder.path} was begun with, but those "
+            f"of --tokenizer {tokenizer_path} are others. Leave --tokenizer out, or name another "
+            "folder with --out."
+        )
 
 
 def _check_sampling(sampling: float, kind: str) -> None:

@@ -25,6 +25,7 @@ from heedful.tokenization.subword_model import (
 )
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.tokenization.train import Kind
+from heedful.tokenization.vocabulary import Vocabulary
 from heedful.tokenization.vocabulary_model import learn_codes_vocabulary, learn_word_vocabulary
 
 # Of sentencepiece's ModelProto and TrainerSpec (sentencepiece_model.proto).
@@ -185,6 +186,31 @@ def tokenizer_from_files(
         languages = source_language, target_language
         models = models_of_sides(learn, source_files, target_files, shared, languages)
     return Tokenizer(*models, source_language=source_language, target_language=target_language)
+
+
+def could_have_given(path: Path, tokenizer: Tokenizer, sides: int = 2) -> bool:
+    """
+    Decide without the text whether a tokenizer may have been made from the user's file or folder.
+
+    `sides`: 1 if only the source side was taken from it.
+
+    Raises what `tokenizer_from_files` raises for files that it cannot read.
+    """
+    given = read_models(path)[0] if path.is_dir() else read_given(path)
+    own = tokenizer.models[:sides]
+    if isinstance(given, list | SentencePieceModel):
+        models = given if isinstance(given, list) else [given]
+        pairs = zip(own, (models[0], models[-1]), strict=False)
+        return all(model.files() == original.files() for model, original in pairs)
+    files = [model.files() for model in own]
+    if isinstance(given, CodesFile):
+        return all(side.get("codes") == given.content for side in files)
+    words = set(given.words)
+    return all(
+        side.keys() == {"vocabulary.json"}
+        and words.issuperset(Vocabulary.from_bytes(side["vocabulary.json"]).pieces)
+        for side in files
+    )
 
 
 def _check_shared(models: Sequence[SubwordModel], shared: bool, path: Path) -> None:

@@ -30,6 +30,7 @@ from heedful.model.native.loss import softmax_kind
 from heedful.model.native.product import kernels_kind
 from heedful.preparation.find_training_data import find_training_data
 from heedful.preparation.raw_text import RawText
+from heedful.preparation.tokenizer import check_given_tokenizer
 from heedful.preparation.training_data import Files, Say, Sizes, TrainingData, without_keys
 from heedful.preparation.tree_text import TreeText, held_out_trees
 from heedful.runs.folder import RunFolder
@@ -145,10 +146,10 @@ class TrainingSetup:
         # 2. the pretrained run, whose shape and subwords go below the given settings
         if finetune_from is not None:
             pretrained = find_pretrained(finetune_from, finetune_weights, keep_state, reset)
-        elif keep_state or reset:
+        elif keep_state or reset or finetune_weights != "default":
             raise SettingError(
-                "--keep-state and --reset say what to take over from --finetune-from, but that is "
-                "missing."
+                "--finetune-weights, --keep-state and --reset say what to take over from "
+                "--finetune-from, but that is missing; add it, or leave them out."
             )
         if pretrained is not None and trees:
             check_writes_trees(pretrained)
@@ -263,6 +264,8 @@ def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
             f"but {'; '.join(other)}. Use the same settings, or start a new run with another --out"
             f"{inexactly * of_the_machine}."
         )
+    if isinstance(setup.training_data, RawText | TreeText):
+        check_given_tokenizer(folder, setup.training_data.tokenizer, setup.config, "--resume")
     began = read_corpus(folder)
     if _without_names(files) != _without_names(began):
         raise RunFolderError(

@@ -126,7 +126,8 @@ def train(
         ``{"train.steps": 200}``, ``{"train": {"steps": 200}}`` or ``["train.steps=200"]``.
     tokenizer : path, optional
         A folder with ``tokenizer.json``, codes of subword-nmt, a list of words or a sentencepiece
-        ``.model``, instead of subwords learned from the text. A resumed run keeps its own.
+        ``.model``, instead of subwords learned from the text. A resumed run keeps its own and
+        refuses others.
     resume : bool, default False
         Continue from the last checkpoint, or begin if there is none yet.
     allow_inexact_resume : bool, default False

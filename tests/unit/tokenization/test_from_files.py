@@ -9,7 +9,13 @@ import pytest
 import sentencepiece
 
 from heedful.errors import RunFolderError, TextError, TokenizerError
-from heedful.tokenization.from_files import CodesFile, WordList, read_given, tokenizer_from_files
+from heedful.tokenization.from_files import (
+    CodesFile,
+    WordList,
+    could_have_given,
+    read_given,
+    tokenizer_from_files,
+)
 from heedful.tokenization.sentencepiece_model import SentencePieceModel
 from heedful.tokenization.tokenizer import END, PAD, START, UNKNOWN, Tokenizer
 
@@ -266,6 +272,43 @@ def test_a_model_with_a_subword_that_is_no_utf8_is_refused(
     (tmp_path / "some.model").write_bytes(content)
     with pytest.raises(TokenizerError, match=r"some\.model cannot be used: .* in UTF-8"):
         taken(tmp_path / "some.model", files)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_tokenizer_is_known_by_the_file_or_folder_that_gave_it(
+    tmp_path: Path, files: tuple[list[Path], list[Path]], shared: bool
+) -> None:
+    """Without the text, which may be large; here it is deleted before."""
+    (tmp_path / "some.model").write_bytes(model("unigram"))
+    (tmp_path / "other.model").write_bytes(model("bpe"))
+    written = {
+        "codes": CODES,
+        "other codes": CODES.replace("t h\n", ""),
+        "words": "the\nroad\nlower\nder\nWeg\ntiefe\n",
+        "other words": "the\nroad\n",
+    }
+    for name, content in written.items():
+        write(tmp_path / name, content)
+    names = ["codes", "words", *(["some.model"] if shared else [])]
+    own = {name: taken(tmp_path / name, files, shared=shared) for name in names}
+    for name, tokenizer in own.items():
+        (tmp_path / f"{name} folder").mkdir()
+        tokenizer.save(tmp_path / f"{name} folder")
+    for file in (*files[0], *files[1]):
+        file.unlink()
+    for name, tokenizer in own.items():
+        for given in (*written, "some.model", "other.model", *(f"{one} folder" for one in own)):
+            expected = given.removesuffix(" folder") == name
+            assert could_have_given(tmp_path / given, tokenizer) is expected, (name, given)
+
+
+def test_a_target_of_symbols_is_not_compared(
+    tmp_path: Path, files: tuple[list[Path], list[Path]]
+) -> None:
+    codes = write(tmp_path / "codes", CODES)
+    tokenizer = taken(codes, files, shared=False).with_symbols(files[1])
+    assert could_have_given(codes, tokenizer, sides=1)
+    assert not could_have_given(codes, tokenizer)
 
 
 def test_a_folder_gives_its_tokenizer_for_other_languages(
