@@ -96,8 +96,8 @@ def test_another_parser_is_compared_and_evalbs_table_is_its_own(heedful_cli, cor
     ("arguments", "reason"),
     [
         (("train", "tiny", "--trees", "none", "--out", "x"), "none must exist"),
-        (("train", "tiny", "--out", "x"), "--trees: is needed"),
-        (("train", "tiny", "--trees", "bad"), "--out: is needed"),
+        (("train", "tiny", "--out", "x"), "--trees is needed"),
+        (("train", "tiny", "--trees", "bad"), "--out is needed"),
         (("train", "tiny", "--trees", "bad", "--out", "x"), "bad, line 2, column 1: every bracket"),
         (("predict", "run", "--trees", "bad"), "bad, line 2, column 1"),
         (("predict", "run", "--trees", "trees", "--output", "trees"), "other file than --trees"),
@@ -109,7 +109,7 @@ def test_another_parser_is_compared_and_evalbs_table_is_its_own(heedful_cli, cor
         (("evaluate", "--gold", "trees", "--predicted", "other"), "but none has: line 1 of other"),
         (
             ("evaluate", "--gold", "trees", "--predicted", "trees", "--evalb", "--json"),
-            "--evalb: prints a table and nothing else",
+            "--evalb prints a table and nothing else",
         ),
         (
             ("evaluate", "--gold", "trees", "--predicted", "trees", "--parameters", "bad"),

@@ -26,7 +26,7 @@ ELSEWHERE = {
     """,
     "found through the registry: tests/unit/families": """
         families.bytenet families.experts families.pooled families.pooled.build
-        families.recurrent families.recurrent.clashes families.transformer
+        families.recurrent.clashes families.transformer
     """,
     "a server is tried from outside: tests/cli/test_serve*.py and tests/browser": """
         serve.app serve.connection serve.middleware serve.openapi serve.pipeline

@@ -30,6 +30,9 @@ ARGUMENTS = {"grad_scale", "found_inf"}
 # Tests and benchmarks may look behind the scenes, each for a reason.
 IN_TESTS = {
     ("tests/support/fork_server.py", "torch._dynamo"): "loaded early, for speed alone",
+    ("tests/support/operations.py", "torch.ops"): "names of products, for torch's counter",
+    ("tests/parity/test_operations.py", "torch.ops"): "names of products, for torch's counter",
+    ("tests/unit/evaluation/test_cost.py", "torch.ops"): "names of products, for torch's counter",
     ("tests/unit/exchange/pickled/test_safe_unpickler.py", "torch._utils"): "named in checkpoints",
     ("tests/unit/machine/test_torch_internals.py", "torch._foreach_copy_"): "taken out of torch",
     (

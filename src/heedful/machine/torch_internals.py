@@ -48,7 +48,7 @@ INTERNALS = {
         ("model.cpu.attention",), "the derivative of softmax in fp32"
     ),
     "torch.ops.aten.sigmoid_backward": Internal(
-        ("model.recurrent.products",), "the derivative of the sigmoid"
+        ("families.recurrent.products",), "the derivative of the sigmoid"
     ),
     "torch.ops.aten.embedding_dense_backward": Internal(
         ("model.cpu.lookup",), "torch.Tensor.index_add_"
@@ -63,13 +63,13 @@ INTERNALS = {
         ("training.optimizer",), "gradients are scaled before the step"
     ),
     "torch.Tensor._version": Internal(
-        ("model.convolutional.convolution",), "normed weights are computed in each step"
+        ("model.convolution",), "normed weights are computed in each step"
     ),
     "torch._use_cudnn_rnn_flatten_weight": Internal(
-        ("model.recurrent.cells",), "recurrent layers run step by step on a GPU"
+        ("families.recurrent.cells",), "recurrent layers run step by step on a GPU"
     ),
     "torch._cudnn_rnn_flatten_weight": Internal(
-        ("model.recurrent.cells",), "recurrent layers run step by step on a GPU"
+        ("families.recurrent.cells",), "recurrent layers run step by step on a GPU"
     ),
     "torch.utils._python_dispatch.TorchDispatchMode": Internal(
         ("machine.operations",),

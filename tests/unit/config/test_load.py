@@ -181,7 +181,7 @@ def test_values_are_read_as_the_type_of_their_setting():
         ("train.steps=many", ["`train.steps` must be a whole number, but 'many' came"]),
         ("train.steps=", ["`train.steps` must be a whole number, but '' came"]),
         ("train.steps=none", ["`train.steps` must be a whole number"]),
-        ("model.dropout=1.5", ["`model.dropout` must be less than 1, but 1.5 came"]),
+        ("model.dropout=1.5", ["`model.dropout` must be below 1, but 1.5 came"]),
         ("model.dropout=nan", ["`model.dropout` must be a finite number"]),
         ("model.output_bias=maybe", ["`model.output_bias` must be true or false", "'maybe'"]),
         ("model.tie_embeddings=some", ["`model.tie_embeddings` must be 'all', 'output' or 'none'"]),

@@ -223,7 +223,7 @@ def test_settings_of_another_size_than_the_weights_are_refused(changes, run, tmp
 
 
 def test_a_width_of_any_size_is_told_at_once():
-    with pytest.raises(SettingError, match="less than or equal to 1000000"):
+    with pytest.raises(SettingError, match="at most 1,000,000"):
         ModelConfig(d_model=10**15, heads=7)
 
 

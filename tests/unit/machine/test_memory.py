@@ -1,3 +1,4 @@
+import os
 import resource
 import subprocess
 import sys
@@ -128,21 +129,33 @@ def test_another_error_is_not_taken_for_lack_of_memory(error):
 
 
 def test_what_onednn_says_without_address_space_is_recognized():
+    # With much room it computes, with none torch itself dies: between them it reports.
     program = """
-import resource
+import os, resource
 from pathlib import Path
 import torch
 from heedful.machine.memory import is_lack_of_memory, lack_of_memory
 x, weight = torch.randn(8, 64), torch.randn(64, 64)
 size = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (size, size))
-try:
-    torch.ops.mkldnn._linear_pointwise(x, weight, None, "none", [], "")
-except RuntimeError as error:
-    print(is_lack_of_memory(error), lack_of_memory(error))
+for room in range(3 << 20, 0, -(1 << 15)):
+    if (child := os.fork()) == 0:
+        resource.setrlimit(resource.RLIMIT_AS, (size + room, size + room))
+        try:
+            torch.ops.mkldnn._linear_pointwise(x, weight, None, "none", [], "")
+        except RuntimeError as error:
+            print(is_lack_of_memory(error), lack_of_memory(error), flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
 """
-    out = subprocess.run(
-        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
-    assert out.stdout.startswith("True the machine has not enough memory for this (could not")
-    assert out.stdout.endswith("raise the limit of its address space (ulimit -v).\n")
+    reports = done.stdout.splitlines()
+    assert reports
+    for report in reports:
+        assert report.startswith("True the machine has not enough memory for this (could not")
+        assert report.endswith("raise the limit of its address space (ulimit -v).")

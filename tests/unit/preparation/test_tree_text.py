@@ -1,5 +1,7 @@
 """Trees as training text."""
 
+import errno
+
 import pytest
 
 from heedful.config.load import load_parser_config
@@ -54,7 +56,7 @@ def test_text_that_could_not_be_written_is_written_again(file, tmp_path, monkeyp
     def fail_at_second(descriptor):
         synced.append(descriptor)
         if len(synced) == 2:
-            raise OSError("no space left")
+            raise OSError(errno.ENOSPC, "no space left")
 
     with monkeypatch.context() as patch:
         patch.setattr("heedful.files.os.fsync", fail_at_second)

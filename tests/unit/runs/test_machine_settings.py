@@ -25,10 +25,10 @@ WRONG_CHOICES = [
     ("precision", "int8", "must be fp32 or bf16"),
     ("precision", None, "must be text"),
     ("threads", "2", "must be a whole number"),
-    ("threads", 0, "greater than or equal to 1"),
-    ("micro_batch_tokens", -1, "greater than or equal to 1"),
+    ("threads", 0, "at least 1"),
+    ("micro_batch_tokens", -1, "at least 1"),
     ("micro_batch_tokens", 2.5, "must be a whole number"),
-    ("micro_batch_tokens", 10**30, "less than or equal to"),
+    ("micro_batch_tokens", 10**30, "at most 1,000,000,000,000"),
     ("ranks", [2], "must be a whole number"),
     ("ranks", False, "must be a whole number"),
     ("torch", {"version": 2}, "must be text"),
@@ -38,12 +38,12 @@ WRONG_CHOICES = [
     ("kernels", "compiled", "must be plain or compiled-N"),
 ]
 WRONG_FILES = [
-    ("corpus.target", "train.fr", "must be a valid list"),
+    ("corpus.target", "train.fr", "must be a list"),
     ("corpus.target.0", None, "must be a table of settings"),
     ("corpus.target.0.bytes", "12", "must be a whole number"),
-    ("corpus.target.0.bytes", -1, "greater than or equal to 0"),
+    ("corpus.target.0.bytes", -1, "at least 0"),
     ("corpus.target.0.file", ["train.fr"], "must be text"),
-    ("corpus.target.0.weight", 0, "greater than 0"),
+    ("corpus.target.0.weight", 0, "above 0"),
 ]
 
 

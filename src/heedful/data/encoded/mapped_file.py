@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.errors import RunFolderError
+from heedful.files import open_ordinary
 
 
 class MappedFile:
@@ -25,7 +26,7 @@ class MappedFile:
         self._map: mmap.mmap | None = None
         self._again = again
         if count:  # an empty file cannot be mapped
-            with path.open("rb") as file:
+            with open_ordinary(path) as file:
                 size = count * dtype.itemsize
                 self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
             # A plain array: slicing numpy's memmap costs ten times as much.

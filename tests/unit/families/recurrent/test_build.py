@@ -39,11 +39,11 @@ def test_the_maps_that_papers_write_without_biases_have_them():
     config = ModelConfig(
         encoder="recurrent", decoder="recurrent", d_model=12, recurrent=RecurrentConfig(**choices)
     )
-    decoder = recurrent_decoder(config, recurrent_encoder(config))
+    decoder = build_decoder(config, build_encoder(config))
     assert decoder.start_proj.bias.shape == (12,)
     assert decoder.readout.bias.shape == (24,)  # pairs
     deep = RecurrentConfig(direction="interleaved", fast_forward=True, hidden_size=8)
-    encoder = recurrent_encoder(config.model_copy(update={"recurrent": deep}))
+    encoder = build_encoder(config.model_copy(update={"recurrent": deep}))
     assert encoder.memory_proj.bias.shape == (encoder.width,)
 
 
