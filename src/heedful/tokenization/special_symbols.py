@@ -47,7 +47,8 @@ def split_tag(text: str, spaced: bool = True) -> tuple[str, str]:
     `spaced`: whether a tag must have a space behind it; MarianTokenizer takes it without, too.
     `tag`: the tag; empty if the line begins with none.
 
-    One space belongs to the tag, further ones to the text. A second tag is text.
+    One space belongs to the tag, further ones to the text. A second tag is text. A line may end
+    behind its tag.
 
     >>> split_tag(">>de<< Good morning.")
     ('>>de<<', 'Good morning.')
@@ -57,7 +58,7 @@ def split_tag(text: str, spaced: bool = True) -> tuple[str, str]:
     (('', '>>de<<Good morning.'), ('>>de<<', 'Good morning.'))
     """
     found = _TAG.match(text)
-    if found is None or (spaced and not text.startswith(" ", found.end())):
+    if found is None or (spaced and text[found.end() : found.end() + 1] not in ("", " ")):
         return "", text
     return found[0], text[found.end() :].removeprefix(" ")
 
