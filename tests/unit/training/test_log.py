@@ -45,7 +45,7 @@ def test_lines_are_on_disk_at_once_and_shown_in_plain_text(tmp_path, capsys):
     assert shown[0].endswith("1:01:01 left")
     assert shown[1] == "validation at step 5: perplexity 2.70, BLEU 31.2"
     assert shown[2] == "validation at step 6: perplexity 2.70, CER 41.0"
-    assert shown[3].split() == ["source", "dog"]
+    assert shown[3].split() == ["source", "dog\\u2028"]
     assert shown[-1].split()[:1] == ["translation"]
 
 
