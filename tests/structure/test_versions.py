@@ -38,6 +38,6 @@ def test_make_tests_each_python_that_the_package_names():
         if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", line)
     ]
     assert PROJECT["requires-python"] == f">={named[0]}"
-    assert [f"python{version}" for version in named[1:]] == _variable("PYTHON_RANGE")
+    assert {f"python{version}" for version in named[1:]} <= {*_variable("PYTHON_RANGE")}
     for version in named:
         assert re.search(rf"(?m)^\| {version} \| [\d.]+ \|", PAGE), version
