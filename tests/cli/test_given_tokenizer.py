@@ -91,9 +91,29 @@ def test_unknown_input_is_warned_of_once_and_long_lines_as_before(translator, tm
     translated = (tmp_path / "out").read_text("utf-8").split("\n")
     assert len(translated) == len(lines) + 1
     assert translated[1:2048] == [" ", *[""] * 2046]  # the blank behind a tag comes back
-    assert len(warnings) == 2
+    assert len(warnings) == 3
     assert warnings[0].startswith("67% of the subwords of the input (“Ж”) are unknown")
-    assert warnings[1].startswith("line 2049 has 1,025 subwords and was cut")
+    assert warnings[1].startswith("Some lines begin with no language tag, but this model needs one")
+    assert warnings[2].startswith("line 2049 has 1,025 subwords and was cut")
+
+
+def test_untagged_lines_are_warned_of_once_and_an_empty_language_is_refused(heedful_cli, tagged):
+    told = "Some lines begin with no language tag, but this model needs one (>>fr<<, >>xx<<)"
+    few = ("--max-length", 3, "--beam", 1)
+    for lines, options, times in (
+        (["the dog", "", ">>fr<< the dog", "the dog"], few, 1),
+        (["the dog"], (*few, "--target-language", "xx"), 0),
+        ([">>fr<< the dog", "", " "], few, 0),
+    ):
+        done = heedful_cli("translate", tagged, *options, stdin="\n".join(lines))
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count(told) == times
+    done = heedful_cli("attend", tagged, "the dog", *few)
+    assert done.returncode == 0 and done.stderr.count(told) == 1
+    for command in (("translate", tagged), ("attend", tagged, "the dog")):
+        done = heedful_cli(*command, "--target-language", "", stdin="the dog\n")
+        refused(done, "--target-language", ">>fr<<, >>xx<<", "but is empty")
+        assert done.stdout == ""
 
 
 @pytest.mark.parametrize(

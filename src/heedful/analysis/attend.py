@@ -21,7 +21,7 @@ import torch
 from heedful.alignment.words import SPACE
 from heedful.analysis.phrases import phrases_of
 from heedful.analysis.plot import run_names
-from heedful.data.coverage import input_warning
+from heedful.data.coverage import input_warnings
 from heedful.errors import RunFolderError, SettingError, TextError
 from heedful.runs.run import Run
 from heedful.search.coverage import coverage_penalty
@@ -120,9 +120,9 @@ def attend(
         sentence = Parser(translator).source_line(sentence)
     (sentence,) = translator.run.read_sources([sentence])
     source = _ids(translator, sentence, "the sentence")
-    unknown = input_warning([sentence], [source], translator.tokenizer, least=0.0)
-    if warn is not None and unknown:
-        warn(unknown)
+    if warn is not None:
+        for warning in input_warnings([sentence], [source], translator.tokenizer, least=0.0):
+            warn(warning)
     trace: Trace | None = None
     settings = SearchSettings.of(translator.run.config.search, options)
     if target is None:

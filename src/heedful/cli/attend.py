@@ -87,8 +87,9 @@ def attend(
         str | None, typer.Option(help="Most tokens: input+N or N, without the end symbol.")
     ] = None,
     target_language: Annotated[
-        str, typer.Option(help="Language code of the tag to put before the line: de for >>de<<.")
-    ] = "",
+        str | None,
+        typer.Option(help="Language code of the tag to put before the line: de for >>de<<."),
+    ] = None,
     device: Device = "auto",
     precision: SearchPrecision = "auto",
     threads: Threads = 0,

@@ -88,16 +88,16 @@ def check_runs(runs: Sequence[Path], command: str) -> None:
             )
 
 
-def check_tag(target_language: str, tags: Sequence[str]) -> None:
+def check_tag(target_language: str | None, tags: Sequence[str]) -> None:
     """
     Refuse a language that a model has no tag for; exits with code 2.
 
-    `target_language`: language code; empty if none was asked for.
+    `target_language`: language code; None if none was asked for.
     """
-    if target_language and f">>{target_language}<<" not in tags:
+    if target_language is not None and f">>{target_language}<<" not in tags:
         raise typer.BadParameter(
             f"must be a language of this model's tags ({', '.join(tags) or 'none'}), but is "
-            f"{target_language}.",
+            f"{target_language or 'empty'}.",
             param_hint="--target-language",
         )
 

@@ -56,8 +56,9 @@ def translate(
     ] = None,
     n_best: Annotated[int, typer.Option(min=1, help="Number of translations of each line.")] = 1,
     target_language: Annotated[
-        str, typer.Option(help="Language code of the tag to put before every line: de for >>de<<.")
-    ] = "",
+        str | None,
+        typer.Option(help="Language code of the tag to put before every line: de for >>de<<."),
+    ] = None,
     sample: Annotated[
         bool,
         typer.Option("--sample", help="Sample translations instead of searching for the best."),

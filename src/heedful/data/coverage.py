@@ -88,6 +88,37 @@ def _input_sentence(share: float, where: str, texts: Sequence[str], tokenizer: T
     )
 
 
+def input_warnings(
+    texts: Sequence[str],
+    ids: Sequence[Sequence[int]],
+    tokenizer: Tokenizer,
+    *,
+    first_line: int = 1,
+    least: float = _LEAST_IN_INPUT,
+) -> list[str]:
+    """List the warnings about source lines: unknown text, and missing language tags."""
+    unknown = input_warning(texts, ids, tokenizer, first_line=first_line, least=least)
+    warnings = unknown, untagged_warning(ids, tokenizer)
+    return [text for text in warnings if text is not None]
+
+
+def untagged_warning(ids: Iterable[Sequence[int]], tokenizer: Tokenizer) -> str | None:
+    """
+    Warn if a line names no target language although the model has several.
+
+    `ids`: of source lines; those of blank ones are empty.
+    """
+    tags = tokenizer.models[0].tags
+    numbers = set(tags.values())
+    if len(tags) < 2 or all(row[0] in numbers for row in ids if row):
+        return None
+    names = ", ".join(list(tags)[:_SHOWN]) + (", …" if len(tags) > _SHOWN else "")
+    return (
+        f"Some lines begin with no language tag, but this model needs one ({names}) to know its "
+        "target language; begin each line with a tag, or name one by --target-language."
+    )
+
+
 def unknown_parts(tokenizer: Tokenizer, lines: Iterable[str], side: str) -> list[str]:
     """List the unknown characters or words of a text."""
     encode: Callable[[Sequence[str]], list[list[int]]] = (

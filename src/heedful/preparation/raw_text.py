@@ -82,13 +82,28 @@ class RawText:
         return _weights([part.weight for part in self.parts])
 
     def report(self, pairs: Sequence[EncodedPairs], tokenizer: Tokenizer) -> Iterator[str]:
-        """Describe how many pairs were kept and dropped."""
+        """Describe how many pairs were kept and dropped, and which corpora have no tag."""
+        if note := self._note_on_tags():
+            yield note
         for part, encoded in zip(self.parts, pairs, strict=True):
             name = f"{part.name}: " if part.name else ""
             yield f"{name}{encoded.report.summary()}"
             yield from encoded.report.notes
             if warning := unknown_warning(encoded, tokenizer, part.corpus):
                 yield f"warning: {name}{warning}"
+
+    def _note_on_tags(self) -> str:
+        """Name the corpora without language tags, if others have some; else nothing."""
+        tags = {part.name: part.corpus.source[0].tag for part in self.parts}
+        plain = [name for name, tag in tags.items() if not tag]
+        tagged = [f"{name} ({tag})" for name, tag in tags.items() if tag]
+        if not plain or not tagged:
+            return ""
+        return (
+            f"note: lines of {', '.join(plain)} have no language tag and those of "
+            f"{', '.join(tagged)} have: give every corpus one if they differ in the target "
+            "language"
+        )
 
     def prepare(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
         """

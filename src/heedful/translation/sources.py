@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from heedful.data.coverage import input_warning
+from heedful.data.coverage import input_warnings
 from heedful.errors import TextError
 from heedful.tokenization.tokenizer import Tokenizer
 
@@ -17,10 +17,9 @@ def source_ids(
 ) -> list[list[int]]:
     """Encode lines as they are read, cut where they are too long; a blank line has no ids."""
     ids = tokenizer.encode_source([text if text.strip() else "" for text in texts])
-    if warn is not None and (
-        warning := input_warning(texts, ids, tokenizer, first_line=first_line)
-    ):
-        warn(warning)
+    if warn is not None:
+        for warning in input_warnings(texts, ids, tokenizer, first_line=first_line):
+            warn(warning)
     for number, row in enumerate(ids, start=first_line):
         if len(row) > limit:
             if warn is not None:

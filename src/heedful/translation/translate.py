@@ -99,8 +99,9 @@ def translate_lines(
     told: set[str] = set()
 
     def warn_once(text: str) -> None:
-        """Warn about each line, but about the input as a whole only once."""
-        kind = "line" if text.startswith("line ") else "input"
+        """Warn about each line, but of each kind about the input as a whole only once."""
+        first = text.split(" ", maxsplit=1)[0]
+        kind = "share" if first[:1].isdigit() else first
         if kind == "line" or kind not in told:
             told.add(kind)
             warn(text)

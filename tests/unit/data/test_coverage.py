@@ -4,12 +4,20 @@ from typing import Any
 import pytest
 
 from heedful.data.cleaning.filter import PairFilter
-from heedful.data.coverage import input_warning, unknown_parts, unknown_warning
+from heedful.data.coverage import (
+    input_warning,
+    input_warnings,
+    unknown_parts,
+    unknown_warning,
+    untagged_warning,
+)
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.encoded.encode import encode_corpus
 from heedful.text.corpus import Corpus
 from heedful.tokenization.from_files import tokenizer_from_files
 from heedful.tokenization.tokenizer import Tokenizer
+from heedful.tokenization.vocabulary import Vocabulary
+from heedful.tokenization.vocabulary_model import VocabularyModel
 
 SOURCE = ["the dog sees a cat"] * 5
 TARGET = ["der Hund sieht eine Katze"] * 5
@@ -131,3 +139,36 @@ def test_a_language_tag_is_not_taken_for_unknown_text(tmp_path: Path) -> None:
     )
     assert unknown_parts(tokenizer, [">>de<< abc", ">>fr<< a"], "source") == ["c"]
     assert unknown_parts(tokenizer, [">>"], "target") == [">"]
+
+
+def of_words(*tags: str) -> Tokenizer:
+    words = VocabularyModel(Vocabulary(["the", "dog"], tags))
+    return Tokenizer(words, source_language="en", target_language="")
+
+
+@pytest.mark.parametrize(
+    ("tags", "lines", "warned"),
+    [
+        ([], ["the dog"], False),
+        ([">>de<<"], ["the dog", ">>de<< the dog"], False),
+        ([">>de<<", ">>fr<<"], [">>de<< the dog", "", ">>fr<< dog"], False),
+        ([">>de<<", ">>fr<<"], [">>de<< the dog", "the dog"], True),
+        ([">>de<<", ">>fr<<"], ["the >>de<< dog"], True),
+        ([">>de<<", ">>fr<<"], [], False),
+    ],
+)
+def test_a_line_without_a_tag_is_warned_of_where_several_tell_the_language(
+    tags: list[str], lines: list[str], warned: bool
+) -> None:
+    tokenizer = of_words(*tags)
+    warning = untagged_warning(tokenizer.encode_source(lines), tokenizer)
+    assert (warning is not None) is warned
+    if warning is not None:
+        assert "(>>de<<, >>fr<<)" in warning
+
+
+def test_many_tags_are_not_all_named_and_both_warnings_are_given() -> None:
+    tokenizer = of_words(*(f">>x{number}<<" for number in range(40)))
+    unknown, untagged = input_warnings(["Ж Ж"], tokenizer.encode_source(["Ж Ж"]), tokenizer)
+    assert "are unknown to this model" in unknown
+    assert ">>x4<<, …)" in untagged and ">>x5<<" not in untagged
