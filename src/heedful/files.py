@@ -76,19 +76,23 @@ def write_synced(path: Path, content: bytes | memoryview) -> None:
         os.fsync(file.fileno())
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes, alone: bool = False) -> None:
     """
     Write a file atomically.
 
-    Each process writes to a temporary name of its own, so two writers of the same file do not
-    collide. Raises `OSError`, which names `path`, if it cannot be written; then nothing is left.
+    `alone`: whether no other process writes into the folder; then what a killed one left under the
+    temporary name is written over. Otherwise each process has a temporary name of its own, so two
+    writers of the same file do not collide.
+
+    Raises `OSError`, which names `path`, if it cannot be written; then nothing is left.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    own = "" if alone else f".{os.getpid()}"
+    beside = path.with_name(f".{path.name}{own}.partial")
     try:
         with _naming(path, beside):
             write_synced(beside, content)
             beside.replace(path)
-    except OSError:
+    except BaseException:  # Ctrl-C leaves nothing either
         with suppress(OSError):
             beside.unlink()
         raise

@@ -547,6 +547,23 @@ def test_a_full_disk_loses_no_checkpoint(heedful_cli, text, tmp_path):
     assert resumed.returncode == 0, resumed.stderr
 
 
+@pytest.mark.parametrize("room", [500, 4_000])
+def test_a_start_on_a_full_disk_leaves_no_half_file(heedful_cli, text, tmp_path, room):
+    """Without room for the settings, and for the tokenizer."""
+    out = tmp_path / "run"
+    limited = (
+        "import resource\n"
+        "from heedful.cli.main import main\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}))\n"
+        "main()\n"
+    )
+    command = train_arguments(text, out, "train.steps=2", validate=False)
+    refused(heedful_cli("-c", limited, *command), "File too large", code=1)
+    assert [path.name for path in out.rglob(".*")] == []
+    done = heedful_cli(*command, "--resume")
+    assert done.returncode == 0, done.stderr
+
+
 # Root is given up inside the process, once everything is imported.
 ORDINARY = """
 import os, sys

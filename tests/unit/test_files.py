@@ -1,9 +1,19 @@
 """Atomic writes of files and folders."""
 
+import os
+import resource
+from contextlib import contextmanager
+
 import pytest
 
+from heedful.data.datasets.checksums import SUMS, Checksums
 from heedful.errors import StorageError
-from heedful.files import make_folder, replacing_file
+from heedful.files import make_folder, replacing_file, write_whole
+from heedful.runs.folder import write_json
+from heedful.tokenization.tokenizer import Tokenizer
+from heedful.tokenization.vocabulary import Vocabulary
+from heedful.tokenization.vocabulary_model import VocabularyModel
+from heedful.training.log import RunLog
 
 
 def test_an_error_names_the_file_and_not_the_temporary_one(tmp_path):
@@ -33,3 +43,60 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path):
     make_folder(tmp_path / "a" / "b")
     with pytest.raises(StorageError, match="text must be a folder, new or old, but"):
         make_folder(tmp_path / "text")
+
+
+@contextmanager
+def room_for(size):
+    """Let no file of this process grow beyond some bytes, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def save_tokenizer(folder):
+    words = VocabularyModel(Vocabulary([f"word{number}" for number in range(50)]))
+    Tokenizer(words, source_language="", target_language="").save(folder)
+
+
+WRITERS = {
+    "file": lambda folder: write_whole(folder / "a", b"x" * 99),
+    "alone": lambda folder: write_whole(folder / "a", b"x" * 99, alone=True),
+    "json": lambda folder: write_json(folder / "a.json", {"text": "x" * 99}),
+    "checksums": lambda folder: Checksums(folder, "corpus", {"a": "0" * 64}).write(),
+    "tokenizer": save_tokenizer,
+    "log": lambda folder: RunLog(folder / "log.jsonl", 5, 10, quiet=True).__exit__(),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_does_not_fit_leaves_nothing_beside(name, tmp_path):
+    if name == "log":
+        (tmp_path / "log.jsonl").write_text('{"step": 1, "loss": 2.5}\n' * 9, encoding="utf-8")
+    before = {entry.name for entry in os.scandir(tmp_path)}
+    with pytest.raises((StorageError, OSError), match="File too large"), room_for(20):
+        WRITERS[name](tmp_path)
+    assert {entry.name for entry in os.scandir(tmp_path)} == before
+    WRITERS[name](tmp_path)
+    assert not [entry.name for entry in os.scandir(tmp_path) if entry.name.startswith(".")]
+
+
+def test_what_was_there_stays_when_its_successor_does_not_fit(tmp_path):
+    Checksums(tmp_path, "old").write()
+    before = (tmp_path / SUMS).read_bytes()
+    with pytest.raises(StorageError), room_for(20):
+        Checksums(tmp_path, "new", {"a": "0" * 64}).write()
+    assert (tmp_path / SUMS).read_bytes() == before
+    assert [entry.name for entry in os.scandir(tmp_path)] == [SUMS]
+
+
+def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "a", b"x")
+    assert list(tmp_path.iterdir()) == []

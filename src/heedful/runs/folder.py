@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import RunFolderError
-from heedful.files import read_within, sync, write_synced, writing
+from heedful.files import read_within, sync, write_whole, writing
 from heedful.runs.foreign_models import recognise, what_to_check
 
 _LARGEST = 1 << 24
@@ -110,7 +110,6 @@ def read_json(path: Path) -> dict[str, Any]:
 def write_json(path: Path, content: Any) -> None:
     """Write a JSON file atomically, or raise `StorageError` and leave the old one."""
     with writing(path.parent):
-        beside = path.with_name(f".{path.name}.partial")
-        write_synced(beside, json.dumps(content, indent=2, ensure_ascii=False).encode())
-        beside.replace(path)
+        text = json.dumps(content, indent=2, ensure_ascii=False)
+        write_whole(path, text.encode(), alone=True)
         sync(path.parent)

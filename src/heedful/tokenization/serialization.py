@@ -10,12 +10,11 @@ The files of a tokenizer in a run folder.
 import hashlib
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from heedful.errors import RunFolderError, StorageError, TokenizerError
-from heedful.files import read_within, write_synced
+from heedful.files import read_within, write_whole
 from heedful.tokenization.imported_model import CUTTERS, PREFIX, ImportedModel, is_imported
 from heedful.tokenization.sentencepiece_model import SentencePieceModel
 from heedful.tokenization.special_symbols import SPECIAL_IDS
@@ -187,13 +186,9 @@ def _read(path: Path) -> bytes:
 
 def _write(path: Path, content: bytes) -> None:
     """Write a file atomically."""
-    beside = path.with_name(f".{path.name}.partial")
     try:
-        write_synced(beside, content)
-        beside.replace(path)
+        write_whole(path, content, alone=True)
     except OSError as error:
-        with suppress(OSError):
-            beside.unlink()
         raise StorageError(
             f"{path} could not be written: “{error.strerror or error}”; make room or choose "
             "another folder."

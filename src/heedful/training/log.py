@@ -62,7 +62,7 @@ class RunLog:
             earlier = _lines_up_to(path, step)
             with writing(path.parent):
                 if earlier is not None:
-                    write_whole(path, earlier)
+                    write_whole(path, earlier, alone=True)
                 self._file = _open_to_append(path)
         if self._console.is_terminal and not self._console.quiet:
             self._bar = Progress(

@@ -58,7 +58,7 @@ def test_the_lock_ends_with_its_process(tmp_path: Path) -> None:
         assert re.search(rf'"process": {os.getpid()}', (tmp_path / LOCK).read_text())
 
 
-@pytest.mark.parametrize("name", [LOCK, ".config.json.PID.partial", ".log.jsonl.PID.partial"])
+@pytest.mark.parametrize("name", [LOCK, ".config.json.partial", ".log.jsonl.partial"])
 def test_a_link_in_a_folder_of_others_leads_nowhere(tmp_path: Path, name: str) -> None:
     mine, run = tmp_path / "mine", tmp_path / "run"
     mine.write_text("precious")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from heedful import files
 from heedful.errors import TextError
-from heedful.files import open_ordinary, read_within, sync
+from heedful.files import open_ordinary, read_within, sync, write_whole
 
 SUMS = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\\0]+)")
@@ -78,7 +78,7 @@ class Checksums:
         Raises `StorageError` if it cannot be written; the old list then stays.
         """
         lines = [f"{sha256}  {name}" for name, sha256 in sorted(self.by_name.items())]
-        beside = self.folder / f".{SUMS}.partial"
+        content = "\n".join([f"# {self.title}", *lines, ""])
         with writing(self.folder):
-            beside.write_text("\n".join([f"# {self.title}", *lines, ""]), encoding="utf-8")
-            publish_file(beside, self.folder / SUMS)
+            write_whole(self.folder / SUMS, content.encode(), alone=True)
+            sync(self.folder)

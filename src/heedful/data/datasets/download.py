@@ -32,9 +32,9 @@ from urllib.request import (
     UnknownHandler,
 )
 
-from heedful.data.datasets.checksums import publish_file, writing
+from heedful.data.datasets.checksums import writing
 from heedful.errors import DownloadError
-from heedful.files import read_within
+from heedful.files import read_within, sync, write_whole
 
 SCHEMES = ("http", "https")
 Watch = Callable[[str, int, int | None], None]
@@ -219,9 +219,9 @@ def _begin(partial: Path, address: str, response: HTTPResponse) -> None:
     tag = response.headers.get("ETag", "")
     strong = tag if tag.startswith('"') else ""  # If-Range takes no weak tag (RFC 9110, 13.1.5)
     validator = strong or response.headers.get("Last-Modified", "")
-    beside = partial.with_name(f"{partial.name}.new")
-    beside.write_text(json.dumps({"address": address, "validator": validator}), encoding="utf-8")
-    publish_file(beside, _origin(partial))
+    record = json.dumps({"address": address, "validator": validator})
+    write_whole(_origin(partial), record.encode(), alone=True)
+    sync(partial.parent)
 
 
 def _validator_of(partial: Path, address: str) -> str:
