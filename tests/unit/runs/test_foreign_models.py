@@ -62,7 +62,9 @@ def test_a_path_that_is_no_name_on_the_hub_is_to_be_checked(path, tmp_path, monk
 
 @pytest.mark.parametrize("kind", ["huggingface", "HF", "transformers", "opus_mt"])
 def test_hugging_face_is_called_marian_here(kind, tmp_path):
-    with pytest.raises(ExchangeError, match="--from marian reads the folders of Hugging Face's OPUS"):
+    with pytest.raises(
+        ExchangeError, match="--from marian reads the folders of Hugging Face's OPUS"
+    ):
         import_model(kind, tmp_path, tmp_path / "run")
     with pytest.raises(ExchangeError, match="--format marian writes what transformers reads"):
         export_model(tmp_path, kind, tmp_path / "out")
