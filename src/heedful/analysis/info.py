@@ -34,6 +34,7 @@ _EXTRAS = {
     "exchange": ("onnx", "onnxruntime", "transformers"),
     "serve": (
         "fastapi",
+        "fastapi-offline",
         "prometheus-client",
         "py3langid",
         "python-multipart",

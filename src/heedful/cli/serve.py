@@ -194,6 +194,7 @@ def _need_extra() -> None:
 
     needed = (
         "fastapi",
+        "fastapi_offline",
         "uvicorn",
         "prometheus_client",
         "python_multipart",

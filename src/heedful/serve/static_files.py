@@ -64,8 +64,8 @@ def _sender(file: PageFile) -> Callable[[Request], Awaitable[Response]]:
 
 
 def _docs_files() -> dict[str, PageFile]:
-    """Read the files of the OpenAPI page."""
-    folder = files("heedful.serve") / "swagger"
+    """Read the files of the OpenAPI page; Swagger UI is a package's copy."""
+    folder = files("fastapi_offline") / "static"
     found = {
         "/docs": PageFile(_DOCS, "text/html; charset=utf-8", '"docs-1"'),
         "/docs/start.js": PageFile(_START, _KINDS[".js"], '"start-1"'),
