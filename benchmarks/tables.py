@@ -328,12 +328,7 @@ _MAKERS: dict[str, Callable[..., dict[str, Any]]] = {
 }
 
 
-# Records of recurrent models and ConvS2S from before operations were counted as they are computed.
-_FRENCH_WITH_PADDING = (
-    "44dce80",
-    "Operations of GNMT, ConvS2S and MoE include padding that was not computed, and are not "
-    "counted again.",
-)
+# A record from before operations were counted as they are computed.
 _COST_WITH_PADDING = (
     "6842f45",
     "Operations of the recurrent model include padding that was not computed, and are not counted "
@@ -342,12 +337,9 @@ _COST_WITH_PADDING = (
 
 
 def _counted(record: dict[str, Any]) -> list[str]:
-    """Say where operations were counted again, or still have padding that was not computed."""
-    found, (commit_before, said) = record["found"], _FRENCH_WITH_PADDING
-    if "counted" in found:
-        again = "Operations were counted again at commit {}, by the plan, without training."
-        return [again.format(found["counted"])]
-    return [said] if record["commit"] == commit_before else []
+    """Say where operations were counted again."""
+    again = "Operations were counted again at commit {}, by the plan, without training."
+    return [again.format(record["found"]["counted"])] if "counted" in record["found"] else []
 
 
 _COUNTED: dict[str, tuple[Callable[[Path], TableCorpus], Sequence[TableSystem]]] = {
