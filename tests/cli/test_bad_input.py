@@ -35,6 +35,7 @@ def test_a_model_beyond_the_memory_is_refused_before_it_is_built(heedful_cli, te
 WITHOUT_ROOM = """
 import resource, sys
 from pathlib import Path
+import torch
 from heedful.cli.main import main
 size = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
 room = int(sys.argv.pop(1)) << 20
@@ -48,6 +49,22 @@ main()
 def test_too_little_address_space_is_said_without_a_traceback(heedful_cli, trained, room):
     done = heedful_cli("-c", WITHOUT_ROOM, room, "translate", trained, stdin="the dog\n")
     refused(done, "has not enough memory for this", "ulimit -v", code=1)
+
+
+@pytest.mark.parametrize("mebibytes", [450, 600, 870])
+def test_too_little_address_space_for_torch_is_refused_before_it_is_loaded(trained, mebibytes):
+    def run(*arguments):
+        return subprocess.run(
+            ["bash", "-c", f'ulimit -v {mebibytes << 10}; exec "$@"', "bash"]
+            + [sys.executable, "-m", "heedful", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            input="the dog\n",
+            check=False,
+        )
+
+    refused(run("translate", trained), "ulimit -v", "900000 KiB", f"{mebibytes << 10}", code=1)
+    assert run("translate", "--help").returncode == run("evaluate", "--help").returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ from heedful.cli.terminal_text import fit_streams
 from heedful.cli.usage import explain_usage
 from heedful.errors import HeedfulError, escape_controls
 from heedful.machine.environment import WAITING, set_variables
-from heedful.machine.memory import is_lack_of_memory, lack_of_memory
+from heedful.machine.memory import check_address_space, is_lack_of_memory, lack_of_memory
 from heedful.machine.processor import check_threads, omp_threads
 
 app = typer.Typer(
@@ -91,6 +91,7 @@ app.command()(info.info)
 _SEARCH = WAITING | {"LRU_CACHE_CAPACITY": "1", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128"}
 # Training meets the same shapes in every epoch; with room for 128 kernels it is a seventh slower.
 _TRAINING = _SEARCH | {"GOMP_SPINCOUNT": "1000", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "512"}
+_WITHOUT_TORCH = ("data", "evaluate", "plot")
 _TRAINS = (("train",), ("quickstart",), ("parse", "train"), ("bench", "train"), ("paper",))
 
 
@@ -113,6 +114,8 @@ def main() -> None:
     interrupts = _record_interrupts()
     try:
         check_threads(omp_threads(), "OMP_NUM_THREADS")
+        if not ({"--help", "--version", *_WITHOUT_TORCH} & {*sys.argv[1:]}):
+            check_address_space()
         code = _run(sys.argv[1:])
         sys.stdout.flush()
     except KeyboardInterrupt:

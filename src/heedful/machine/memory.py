@@ -13,6 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from heedful.errors import HeedfulError
+
+# With less, torch ends by a signal while it is loaded or starts its threads, instead of an error.
+_LEAST_ADDRESS_SPACE = 900_000 << 10
 # Address space that is set aside but not used: thread stacks and the allocator's arenas.
 _RESERVED_BYTES = 512 << 20
 # What the system, its loader, the C++ library, torch, oneDNN and Python say when a process can have
@@ -120,6 +124,18 @@ def give_memory_back() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+def check_address_space() -> None:
+    """Before torch is loaded, refuse a limit of the address space below what it needs to start."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    is_limited = limit != resource.RLIM_INFINITY and limit < _LEAST_ADDRESS_SPACE
+    if is_limited and "torch" not in sys.modules:
+        raise HeedfulError(
+            "the machine has not enough memory for this: the limit of its address space "
+            f"(ulimit -v) must be at least {_LEAST_ADDRESS_SPACE >> 10} KiB, but it is "
+            f"{limit >> 10}; raise it."
+        )
 
 
 def is_lack_of_memory(error: BaseException | None) -> bool:
