@@ -86,7 +86,8 @@ class RunFolder:
             what = "holds no config.json" if there else "is not there"
             advice = "check the path" if there else what_to_check(self.path)
             raise RunFolderError(
-                f"a run folder made by `heedful train` is needed, but the folder {self.path} {what}; {advice}."
+                "a run folder made by `heedful train` is needed, but the folder "
+                f"{self.path} {what}; {advice}."
             )
 
 

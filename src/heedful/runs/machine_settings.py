@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from heedful.settings.field_types import Count, CountOrZero, Positive, written_as
 from heedful.settings.table import SettingsTable
@@ -81,7 +81,7 @@ class RecordedParts(SettingsTable):
 
     choices: MachineSettings | None = None
     """None in a file that does not say."""
-    corpus: dict[str, list[FileRecord]] = {}
+    corpus: dict[str, list[FileRecord]] = Field(default_factory=dict)
     """The files of each side of the text."""
 
     @classmethod

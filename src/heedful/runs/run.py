@@ -14,20 +14,19 @@ import torch
 
 from heedful._version import __version__
 from heedful.alignment.words import SPACE
-from heedful.settings.conditions import flat
 from heedful.config.schema import RunConfig
 from heedful.data.batch import Collator
 from heedful.errors import RunFolderError, SettingError, TextError
-from heedful.machine.memory import give_memory_back, keep_freed_memory
 from heedful.families.build import build_model
+from heedful.machine.memory import give_memory_back, keep_freed_memory
 from heedful.model.build import padded_vocabulary
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.inference.optimize import can_round_to_bf16, optimize_for_inference
 from heedful.model.inference.quantized import can_prepack
 from heedful.model.next_word import NextWord
 from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, stored_shapes
-from heedful.runs.language_pair import LanguagePair
 from heedful.runs.folder import RunFolder, read_json, write_json
+from heedful.runs.language_pair import LanguagePair
 from heedful.runs.machine_settings import MachineSettings, RecordedParts
 from heedful.runs.size_check import check_sizes
 from heedful.search.rules import AllowedTokens, DecodingRule
@@ -40,6 +39,7 @@ from heedful.search.well_formed import (
     WellFormedTrees,
     fewest_symbols,
 )
+from heedful.settings.conditions import flat
 from heedful.text.blanks import read_source
 from heedful.tokenization.special_symbols import SPECIAL_IDS
 from heedful.tokenization.tokenizer import END, PAD, START, Tokenizer

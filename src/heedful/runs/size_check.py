@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from heedful.config.model import ModelConfig
-from heedful.families.registry import families, part_layers
 from heedful.errors import RunFolderError
+from heedful.families.registry import families, part_layers
 from heedful.model.build import parameter_count
 
 # Of Transformer blocks; what no block uses may be larger than any weight.

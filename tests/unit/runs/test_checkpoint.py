@@ -9,11 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from heedful.config.model import ModelConfig
 from heedful.errors import RunFolderError, StorageError
 from heedful.files import replacing, replacing_file, tidy
-from heedful.families.build import build_model
-from heedful.model.initialise import initialise
 from heedful.runs.average import average_checkpoints, mean_weights
 from heedful.runs.checkpoint import (
     check_weights,
@@ -22,7 +19,6 @@ from heedful.runs.checkpoint import (
     regular_steps,
     retain,
     save_checkpoint,
-    stored_shapes,
 )
 from heedful.runs.folder import RunFolder, read_json, write_json
 

@@ -11,7 +11,7 @@ from heedful.exchange.convert import export_model
 from heedful.runs.average import average_checkpoints
 from heedful.runs.checkpoint import load_checkpoint, read_state
 from heedful.runs.folder import RunFolder
-from heedful.runs.run import Run, read_settings
+from heedful.runs.run import Run
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.tokenization.vocabulary import Vocabulary
 from heedful.tokenization.vocabulary_model import VocabularyModel
