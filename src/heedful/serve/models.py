@@ -238,6 +238,7 @@ def _directions(
 def _facts_of_run(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
     """Return the length limit and the facts of a run."""
     from heedful.analysis.info import count_parameters
+    from heedful.families.registry import names_with
 
     run, config = translator.run, translator.run.config
     kind, _, step = run.checkpoint_folder(weights).name.partition("-")
@@ -250,7 +251,7 @@ def _facts_of_run(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
         "layers": config.model.cross_attention[0],
         "heads": config.model.cross_attention[1],
     }
-    if config.model.decoder == "recurrent" and not config.model.no_alignment:
+    if config.model.decoder in names_with("coverage") and not config.model.no_alignment:
         facts["coverage_penalty"] = config.search.coverage_penalty
     return config.search.max_source_length, facts
 

@@ -10,14 +10,12 @@ from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
 
 from heedful.serve.limits import HttpError, Limits
-from heedful.serve.request_schemas import FORMS, MULTIPART, RequestBody, UploadedFile
+from heedful.serve.request_schemas import FORMS, RequestBody, UploadedFile
 from heedful.serve.response_schemas import ErrorResponse
 from heedful.settings.explain import describe_rule
 
 _Body = TypeVar("_Body", bound=RequestBody)
 _JSON = "application/json"
-# Encodings that a multipart body may name; its parser would use any of Python's, such as punycode.
-_CHARSETS = ("utf-8", "utf8", "us-ascii", "ascii")
 # Unknown field names are cut to this many characters in messages: a client chooses their length.
 _MAX_NAME_LENGTH = 40
 # Wrong fields that one message names: enough to mend a request, short enough to read.
@@ -38,9 +36,6 @@ async def read_body(request: Request, kind: type[_Body]) -> _Body:
         raise HttpError(
             415, f"this address accepts {' or '.join(kind.types)}, but the body is of another type."
         )
-    charset = parse_options_header(request.headers.get("content-type", ""))[1].get(b"charset")
-    if sent == MULTIPART and charset and charset.decode("latin-1").lower() not in _CHARSETS:
-        raise HttpError(415, "a body must be in UTF-8, but this one names another charset.")
     is_form = sent in FORMS
     _check_charset(request.headers.get("content-type", ""))
     values = await _form(request) if is_form else _json(await request.body())
