@@ -34,17 +34,21 @@ if TYPE_CHECKING:
     from heedful.model.feed_forward import FeedForward
     from heedful.model.transformer import Transformer
     from heedful.search.options import Sampling
+    from heedful.training.callbacks import Callback
+    from heedful.training.result import TrainingResult
     from heedful.training.train import train
     from heedful.translation.parser import Parser
     from heedful.translation.result import Translation
     from heedful.translation.translator import Translator
 
 __all__ = [
+    "Callback",
     "FeedForward",
     "HeedfulError",
     "MultiHeadAttention",
     "Parser",
     "Sampling",
+    "TrainingResult",
     "Transformer",
     "Translation",
     "Translator",
@@ -54,11 +58,13 @@ __all__ = [
 ]
 
 _HOME = {
+    "Callback": "heedful.training.callbacks:Callback",
     "FeedForward": "heedful.model.feed_forward:FeedForward",
     "HeedfulError": "heedful.errors:HeedfulError",
     "MultiHeadAttention": "heedful.model.attention:MultiHeadAttention",
     "Parser": "heedful.translation.parser:Parser",
     "Sampling": "heedful.search.options:Sampling",
+    "TrainingResult": "heedful.training.result:TrainingResult",
     "Transformer": "heedful.model.transformer:Transformer",
     "Translation": "heedful.translation.result:Translation",
     "Translator": "heedful.translation.translator:Translator",

@@ -53,10 +53,11 @@ def test_too_little_address_space_is_said_without_a_traceback(heedful_cli, train
 
 @pytest.mark.parametrize("mebibytes", [450, 600, 870])
 def test_too_little_address_space_for_torch_is_refused_before_it_is_loaded(trained, mebibytes):
+    limited = ["bash", "-c", f'ulimit -v {mebibytes << 10}; exec "$@"', "bash"]
+
     def run(*arguments):
         return subprocess.run(
-            ["bash", "-c", f'ulimit -v {mebibytes << 10}; exec "$@"', "bash"]
-            + [sys.executable, "-m", "heedful", *map(str, arguments)],
+            [*limited, sys.executable, "-m", "heedful", *map(str, arguments)],
             capture_output=True,
             text=True,
             input="the dog\n",

@@ -10,11 +10,13 @@ import pytest
 import heedful
 
 PROMISED = {
+    "Callback": "heedful.training.callbacks",
     "FeedForward": "heedful.model.feed_forward",
     "HeedfulError": "heedful.errors",
     "MultiHeadAttention": "heedful.model.attention",
     "Parser": "heedful.translation.parser",
     "Sampling": "heedful.search.options",
+    "TrainingResult": "heedful.training.result",
     "Transformer": "heedful.model.transformer",
     "Translation": "heedful.translation.result",
     "Translator": "heedful.translation.translator",

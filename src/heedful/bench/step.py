@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -76,8 +77,9 @@ class FixedBatch:
 class _NoCheckpoints:
     """A checkpointer that saves nothing."""
 
-    def save(self, reason: str) -> None:
+    def save(self, reason: str) -> Path:
         """Do nothing."""
+        return Path()
 
 
 class TimedTraining:

@@ -3,7 +3,6 @@
 import math
 import os
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,9 +49,7 @@ class RunLog:
         step: int,
         total_steps: int,
         quiet: bool = False,
-        observer: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
-        self._observer = observer
         self._path = path
         self._console = _Console(stderr=True, quiet=quiet or path is None, highlight=False)
         self._total = total_steps
@@ -145,8 +142,6 @@ class RunLog:
                 f"cannot write to {self._path}: {error.strerror}. Free some space and run the "
                 "command again with --resume; the last checkpoint is intact."
             ) from error
-        if self._observer is not None:
-            self._observer(line)
 
     def _open_again_if_removed(self) -> None:
         """Reopen the log if its file was deleted."""

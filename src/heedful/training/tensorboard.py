@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import MissingExtra, StorageError
+from heedful.training.callbacks import Callback
 from heedful.training.history import read_entries, read_history
 from heedful.training.validation_metrics import SCORES
 
@@ -32,7 +33,7 @@ _TAGS = {
 }
 
 
-class EventLog:
+class EventLog(Callback):
     """
     A writer of one run's log as TensorBoard events.
 
@@ -74,6 +75,12 @@ class EventLog:
         """Close the file and the writer thread."""
         with self._storage_errors():
             self._writer.close()
+
+    def on_log(self, line: dict[str, Any]) -> None:
+        self.write(line)
+
+    def on_validation(self, line: dict[str, Any]) -> None:
+        self.write(line)
 
     def write(self, line: Mapping[str, Any], wall_time: float | None = None) -> None:
         """

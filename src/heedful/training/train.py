@@ -14,7 +14,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import torch
 
@@ -36,11 +35,13 @@ from heedful.runs.folder import write_json
 from heedful.runs.machine_settings import MachineSettings
 from heedful.runs.run import Run
 from heedful.training.batches import Sampler, TrainingPairs
+from heedful.training.callbacks import Callback, Callbacks
 from heedful.training.distributed import RankGroup, rank_group
 from heedful.training.finetune import first_weights, write_pretrained
 from heedful.training.log import RunLog
 from heedful.training.objective.build import build_objective
 from heedful.training.optimizer import MixedPrecisionOptimizer
+from heedful.training.result import TrainingResult
 from heedful.training.run_folder import Claim, RunFiles, create_run_folder, require_usable
 from heedful.training.setup import (
     TrainingSetup,
@@ -54,25 +55,6 @@ from heedful.training.tensorboard import EventLog
 from heedful.training.trainer import Trainer
 from heedful.training.trainer_config import TrainerConfig
 from heedful.training.validation import validator
-
-
-@dataclass(frozen=True)
-class TrainingResult:
-    """How a training ended and what it produced."""
-
-    reason: str
-    """Why it ended: steps, minutes or patience."""
-    run: Path
-    """The run folder, for `Translator.load`."""
-    step: int
-    """Steps of the run, those of earlier sittings included."""
-    best: tuple[dict[str, Any], ...]
-    """The best validations, best first: step, valid_loss, bleu; empty without held-out text."""
-    log: Path
-    """The file with a line of JSON for every report and validation."""
-
-    def __repr__(self) -> str:
-        return f"TrainingResult({str(self.run)!r}, ended by {self.reason} at step {self.step:,})"
 
 
 @checked
@@ -99,6 +81,7 @@ def train(
     finetune_weights: str = "default",
     keep_state: Sequence[str] = (),
     reset: Sequence[str] = (),
+    callbacks: Sequence[Callback] = (),
 ) -> TrainingResult:
     """
     Train a model.
@@ -144,6 +127,8 @@ def train(
         State that is kept besides the weights.
     reset : sequence of {'tokenizer', 'embeddings', 'encoder', 'decoder'}, optional
         Parts that are reset.
+    callbacks : sequence of Callback, optional
+        Called after steps, lines of the log, validations and checkpoints, and at the end.
 
     Returns
     -------
@@ -177,10 +162,12 @@ def train(
         keep_state=keep_state,
         reset=reset,
     )
-    return run_training(setup, quiet)
+    return run_training(setup, quiet, callbacks)
 
 
-def run_training(setup: TrainingSetup, quiet: bool = False) -> TrainingResult:
+def run_training(
+    setup: TrainingSetup, quiet: bool = False, callbacks: Sequence[Callback] = ()
+) -> TrainingResult:
     """Train by a setup: build the parts in order, then run the loop."""
     with _open_session(setup, quiet) as session:
         # 1. the model with initial weights, and the state and the weights to begin with
@@ -217,8 +204,8 @@ def run_training(setup: TrainingSetup, quiet: bool = False) -> TrainingResult:
         step = train_state.counters.step
         log_path = run.folder.log if session.ranks.is_first else None
         with (
-            session.observer(step) as observer,
-            RunLog(log_path, step, config.train.steps, quiet, observer) as log,
+            session.callbacks(callbacks, step) as called,
+            RunLog(log_path, step, config.train.steps, quiet) as log,
         ):
             digests = pairs_digests(session.pairs)
             trainer = Trainer(
@@ -234,6 +221,7 @@ def run_training(setup: TrainingSetup, quiet: bool = False) -> TrainingResult:
                 validate,
                 pairs.describe,
                 objective,
+                called,
             )
             session.introduce(log, parameter_count(model), train_state)
             if run.config.train.objective != "likelihood":
@@ -248,14 +236,17 @@ def run_training(setup: TrainingSetup, quiet: bool = False) -> TrainingResult:
             if session.ranks.is_first:
                 require_usable(run.folder)
             log.say(f"ended by {reason} at step {step:,}; the run is in {run.folder.path}")
-        if reason not in ("steps", "minutes", "patience"):
+            result = TrainingResult(
+                reason, run.folder.path, step, tuple(train_state.best), run.folder.log
+            )
+            called.end(result)
+            called.raise_failure()
+        if trainer.stop.reason:
             raise RunStopped(
                 f"training was ended by {reason} at step {step:,}; a checkpoint was written. Run "
                 "the same command with --resume to continue."
             )
-        return TrainingResult(
-            reason, run.folder.path, step, tuple(train_state.best), run.folder.log
-        )
+        return result
 
 
 @contextmanager
@@ -314,13 +305,15 @@ class _Session:
         return TrainerConfig.of(self.run.config, pretrained.schedule_steps if pretrained else 0)
 
     @contextmanager
-    def observer(self, step: int) -> Iterator[Callable[[dict[str, Any]], None] | None]:
-        """Create the TensorBoard writer if requested."""
-        if self.setup.events is None or not self.ranks.is_first:
-            yield None
-            return
-        with EventLog.follow(self.setup.events, self.run.folder.log, step) as events:
-            yield events.write
+    def callbacks(self, callbacks: Sequence[Callback], step: int) -> Iterator[Callbacks]:
+        """Collect the callbacks of the first rank, with TensorBoard's writer if requested."""
+        if not self.ranks.is_first:
+            yield Callbacks()
+        elif self.setup.events is None:
+            yield Callbacks(callbacks)
+        else:
+            with EventLog.follow(self.setup.events, self.run.folder.log, step) as events:
+                yield Callbacks([events, *callbacks])
 
     def training_pairs(self, collator: Collator) -> TrainingPairs:
         """Create the training pairs, with fixed or sampled subwords."""
@@ -378,7 +371,7 @@ class _CheckpointWriter:
         self.run, self.optimizer, self.train_state = run, optimizer, train_state
         self.pair_digests, self.say, self.files = pair_digests, say, RunFiles(run.folder)
 
-    def save(self, reason: str) -> None:
+    def save(self, reason: str) -> Path:
         """Write the present state; replace or keep a checkpoint of the same step."""
         folder, settings = self.run.folder, self.run.config.train
         step = self.train_state.counters.step
@@ -405,6 +398,7 @@ class _CheckpointWriter:
         if best:
             write_json(folder.best, {"best": self.train_state.best})
         retain(folder, settings.keep_last, best if settings.keep_best else [])
+        return folder.checkpoint(step)
 
 
 def _train_state(checkpoint: Checkpoint, place: Path) -> TrainState:

@@ -19,6 +19,7 @@ micro-batches has the same batches and other dropout.
 import math
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
@@ -33,6 +34,7 @@ from heedful.machine.device_memory import bound_of, peak_of
 from heedful.machine.memory import is_lack_of_memory, keep_freed_memory
 from heedful.model.lengths import RowLengths
 from heedful.model.seq2seq import Seq2Seq
+from heedful.training.callbacks import Callbacks
 from heedful.training.distributed import RankGroup
 from heedful.training.log import Clock, RunLog, perplexity
 from heedful.training.objective.likelihood import Likelihood, Objective
@@ -67,8 +69,8 @@ class BatchSource(Protocol):
 class Checkpointer(Protocol):
     """Writes checkpoints when Trainer asks."""
 
-    def save(self, reason: str) -> None:
-        """Write a checkpoint of the present state."""
+    def save(self, reason: str) -> Path:
+        """Write a checkpoint of the present state and return its folder."""
 
 
 class Trainer:
@@ -96,11 +98,13 @@ class Trainer:
         validate: Callable[[], Validation] | None = None,
         describe: Callable[[list[int]], list[Any]] = list,
         objective: Objective | None = None,
+        callbacks: Callbacks | None = None,
     ) -> None:
         self.model, self.optimizer, self.batches, self.collate = model, optimizer, batches, collate
         self.config, self.train_state, self.ranks, self.log = config, train_state, ranks, log
         self.checkpoints, self.validate, self.describe = checkpoints, validate, describe
         self.objective = objective or Likelihood(config.label_smoothing, config.smoothing_target)
+        self.callbacks = callbacks or Callbacks()
         self.stop = StopSignal()
         self.clock = Clock(train_state.counters.seconds)
         self._logged_at = self._saved_at = self.clock.seconds
@@ -205,7 +209,7 @@ class Trainer:
         """Add up losses, counts, requests and gradients over all ranks."""
         # Requests are read after the micro-batches: a signal during the step counts in it.
         own = own._replace(
-            stop_signals=float(bool(self.stop.reason)),
+            stop_signals=float(bool(self.stop.reason or self.callbacks.stop_reason)),
             time_over=float(self._time_is_over()),
             checkpoint_requests=float(self.stop.checkpoint),
         )
@@ -235,6 +239,11 @@ class Trainer:
         counters = self.train_state.counters
         step = counters.step
         counters.seconds = self.clock.seconds
+        loss = totals.loss / totals.target_tokens
+        rate = self._learning_rate(step)
+        self.callbacks.step(
+            {"step": step, "loss": loss, "gradient_norm": norm, "learning_rate": rate}
+        )
         self.train_state.since_log = self.train_state.since_log.plus(totals, seconds)
 
         # 2. log; a stop by a signal writes no line, see `_log_if_due`
@@ -253,8 +262,8 @@ class Trainer:
 
         # 4. stop: a signal is the strongest reason
         reason = ""
-        if totals.stop_signals:
-            reason = self.stop.reason or "a signal to another rank"
+        if totals.stop_signals or self._is_stopped_alone():
+            reason = self.stop.reason or self.callbacks.stop_reason or "a signal to another rank"
         elif last:
             reason = "steps"
         elif totals.time_over:
@@ -264,7 +273,13 @@ class Trainer:
 
         # 5. save, after the validation, which is stored with the weights
         self._save_if_due(step, bool(reason or totals.checkpoint_requests), is_best)
+        if not reason and self._is_stopped_alone():  # when told of that checkpoint
+            reason = self.callbacks.stop_reason
         return reason
+
+    def _is_stopped_alone(self) -> bool:
+        """Whether a callback stops a single process, which need not wait for other ranks."""
+        return self.ranks.world == 1 and bool(self.callbacks.stop_reason)
 
     def _learning_rate(self, step: int) -> float:
         """Return the learning rate of a step."""
@@ -337,6 +352,7 @@ class Trainer:
         if self.config.minutes is not None:
             share = min(1.0, max(share, counters.seconds / (self.config.minutes * 60)))
         self.log.training(line, share, counters.seconds * (1 - share) / max(share, 1e-9))
+        self.callbacks.log(line)
         self.train_state.since_log = LogSums()
 
     def _warn_of_warmup(self, step: int, ended: bool) -> None:
@@ -375,6 +391,7 @@ class Trainer:
                 result = {"step": step, "best_by": self.config.best_by, **self.validate()}
             self.model.train()
             self.log.validation(result | self._flops())
+            self.callbacks.validation(result | self._flops())
             is_best = self.train_state.remember(result, self.config.keep_best, self.config.best_by)
             # the extra validation at the end of a sitting would not be there in a longer one
             if step % every == 0:
@@ -418,10 +435,11 @@ class Trainer:
     def _save(self, reason: str) -> None:
         """Write a checkpoint and record its time."""
         self.train_state.counters.seconds = self.clock.seconds
-        self.checkpoints.save(reason)
+        folder = self.checkpoints.save(reason)
         self._saved_step = self.train_state.counters.step
         if reason == "regular":  # other checkpoints do not shift those by minutes
             self._saved_at = self.clock.seconds
+        self.callbacks.checkpoint(folder)
 
     def _cuda_devices(self) -> list[torch.device]:
         """List the GPUs whose random state must be preserved."""

@@ -116,18 +116,6 @@ def test_a_terminal_gets_a_bar_that_fits_into_eighty_columns(tmp_path):
         assert part in shown.decode()
 
 
-def test_an_observer_is_handed_each_line_after_it_was_written(tmp_path):
-    path, seen = tmp_path / "log.jsonl", []
-
-    def observe(line):
-        seen.append((line["step"], len(lines(path))))
-
-    with RunLog(path, 0, 10, quiet=True, observer=observe) as log:
-        log.training(LINE, 0.5, 1.0)
-        log.validation({"step": 6, "valid_loss": 1.0, "valid_perplexity": math.inf})
-    assert seen == [(5, 1), (6, 2)]
-
-
 def test_a_time_is_written_in_hours_minutes_and_seconds():
     assert duration(27 * 3600 + 5 * 60 + 8.7) == "27:05:09"
     assert duration(math.inf) == "0:00:00"

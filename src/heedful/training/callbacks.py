@@ -1,0 +1,221 @@
+"""
+Callbacks: code of a user's own that runs while a model trains.
+
+::
+
+    step ─ on_step ─ line of the log? ─ on_log ─ validation? ─ on_validation ─ checkpoint? ─
+    on_checkpoint ─ next step … end ─ on_end
+
+With several processes only the first one has callbacks; a wish to stop reaches the others with the
+next step's sums, so they end one step later than a single process would.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from heedful.errors import HeedfulError, TrainingFailed
+
+if TYPE_CHECKING:
+    from heedful.training.result import TrainingResult
+
+
+class Callback:
+    """
+    Base class of callbacks for `heedful.train`; every method may be overridden.
+
+    Notes
+    -----
+    The methods are called between two steps, in the order of the list of callbacks. An exception in
+    one of them ends the run after a checkpoint. A line is a copy, so changing it changes no log.
+    """
+
+    stop_reason: str = ""
+    """Why this callback wants to stop the run; empty if it does not."""
+
+    def stop(self, reason: str = "callback") -> None:
+        """
+        End the run after this step, with a checkpoint.
+
+        Parameters
+        ----------
+        reason : str, default 'callback'
+            Returned as `TrainingResult.reason`.
+
+        Returns
+        -------
+        None
+            The run ends when the step is complete.
+
+        Notes
+        -----
+        With several processes it ends after the next step. `heedful.train(…, resume=True)` goes on
+        from the checkpoint.
+        """
+        self.stop_reason = reason
+
+    def on_step(self, figures: Mapping[str, float]) -> None:
+        """
+        Act after each step.
+
+        Parameters
+        ----------
+        figures : mapping
+            ``step``, ``loss`` (nats per target token), ``gradient_norm`` (before clipping) and
+            ``learning_rate`` of the step.
+
+        Returns
+        -------
+        None
+            Nothing is read.
+
+        Notes
+        -----
+        Called between steps, so its time is added to the training.
+        """
+
+    def on_log(self, line: dict[str, Any]) -> None:
+        """
+        Act on each line of the training log.
+
+        Parameters
+        ----------
+        line : dict
+            The line that was written to ``log.jsonl``: means since the line before it.
+
+        Returns
+        -------
+        None
+            Nothing is read.
+
+        Notes
+        -----
+        There is a line every 50 steps, every 10 seconds, and at the end.
+        """
+
+    def on_validation(self, line: dict[str, Any]) -> None:
+        """
+        Act after each validation.
+
+        Parameters
+        ----------
+        line : dict
+            The line that was written to ``log.jsonl``, with ``step``, ``valid_loss``,
+            ``valid_perplexity``, the scores, such as ``bleu``, and sample translations.
+
+        Returns
+        -------
+        None
+            Nothing is read.
+
+        Notes
+        -----
+        Needs held-out text and ``train.validate_steps``.
+        """
+
+    def on_checkpoint(self, folder: Path) -> None:
+        """
+        Act after each checkpoint.
+
+        Parameters
+        ----------
+        folder : Path
+            The folder of the checkpoint, complete on disk.
+
+        Returns
+        -------
+        None
+            Nothing is read.
+
+        Notes
+        -----
+        The run may delete the folder later, as ``train.keep_last`` says.
+        """
+
+    def on_end(self, result: "TrainingResult") -> None:
+        """
+        Act at the end of the run.
+
+        Parameters
+        ----------
+        result : TrainingResult
+            What `heedful.train` returns.
+
+        Returns
+        -------
+        None
+            Nothing is read.
+
+        Notes
+        -----
+        Called after a stop by a signal as well, but not after an error.
+        """
+
+
+class Callbacks:
+    """The callbacks of one run, called in order; the first failure or wish to stop is recorded."""
+
+    def __init__(self, callbacks: Sequence[Callback] = ()) -> None:
+        self._callbacks = tuple(callbacks)
+        self._failure: HeedfulError | None = None
+        for callback in self._callbacks:
+            callback.stop_reason = ""  # it may have stopped an earlier run
+
+    def __iter__(self) -> Iterator[Callback]:
+        return iter(self._callbacks)
+
+    @property
+    def stop_reason(self) -> str:
+        """Return why the run is to end; empty if it is to go on."""
+        if self._failure is not None:
+            return "a failed callback"
+        return next((each.stop_reason for each in self._callbacks if each.stop_reason), "")
+
+    def step(self, figures: Mapping[str, float]) -> None:
+        """Report a step."""
+        self._call("on_step", lambda callback: callback.on_step(figures))
+
+    def log(self, line: dict[str, Any]) -> None:
+        """Report a line of the log."""
+        self._call("on_log", lambda callback: callback.on_log(dict(line)))
+
+    def validation(self, line: dict[str, Any]) -> None:
+        """Report a validation."""
+        self._call("on_validation", lambda callback: callback.on_validation(dict(line)))
+
+    def checkpoint(self, folder: Path) -> None:
+        """Report a checkpoint."""
+        self._call("on_checkpoint", lambda callback: callback.on_checkpoint(folder))
+
+    def end(self, result: "TrainingResult") -> None:
+        """Report the end."""
+        self._call("on_end", lambda callback: callback.on_end(result))
+
+    def raise_failure(self) -> None:
+        """Raise the error of a callback that has failed."""
+        if self._failure is not None:
+            raise self._failure
+
+    def _call(self, method: str, report: Callable[[Callback], None]) -> None:
+        """Call all callbacks, up to one that fails; after that none is called any more."""
+        for callback in self._callbacks:
+            if self._failure is not None:
+                return
+            with self._recorded(f"{type(callback).__name__}.{method}"):
+                report(callback)
+
+    @contextmanager
+    def _recorded(self, name: str) -> Iterator[None]:
+        """Record an exception, so that the run ends after a checkpoint and then raises it."""
+        try:
+            yield
+        except HeedfulError as error:
+            self._failure = error
+        except Exception as error:
+            self._failure = TrainingFailed(
+                f"the callback {name} failed with {type(error).__name__}: {error}. The last "
+                "checkpoint has everything that was trained; the same call with resume=True "
+                "continues from it."
+            )
+            self._failure.__cause__ = error
