@@ -57,6 +57,18 @@ def test_it_is_trained_on_with_its_own_search_and_goes_back(heedful_cli, importe
     assert before == after
 
 
+def test_other_translations_end_in_1_and_the_folder_stays(heedful_cli, imported, tmp_path):
+    words = ("--format", "ctranslate2", "--quantization", "int8")
+    done = heedful_cli("export", imported / "run", tmp_path / "small", *words)
+    assert done.returncode == 1, done.stdout
+    assert "translations equal" in done.stdout
+    assert done.stderr.splitlines()[-1].startswith("heedful: at least 95%")
+    assert (tmp_path / "small" / "model.bin").is_file()
+    accepted = (*words, "--accept-differences")
+    done = heedful_cli("export", imported / "run", tmp_path / "other", *accepted)
+    assert done.returncode == 0, done.stderr
+
+
 def test_what_cannot_be_is_one_paragraph(heedful_cli, imported):
     for words in (
         ("import", imported / "run", "--from", "marian", "--out", imported / "new"),

@@ -2,10 +2,9 @@
 
 import os
 
-import pytest
 import torch
 
-from tests.support import old_fairseq, old_joey
+from tests.support import old_fairseq
 
 
 class Asks:
@@ -36,7 +35,9 @@ def test_an_old_model_becomes_a_run_that_translates(heedful_cli, tmp_path):
     out = tmp_path / "run"
     done = heedful_cli("import", tmp_path, "--from", "fairseq", "--out", out)
     assert done.returncode == 0, done.stderr
-    assert "compared with NumPy" in done.stdout
+    assert "all 63 weights have an origin, each tensor is used once (without" in done.stdout
+    assert "12 of 12 sentences keep their subwords" in done.stdout
+    assert "not compared with fairseq" in done.stdout
     assert "split at spaces" in done.stderr
     done = heedful_cli("translate", out, "--beam", "1", stdin="w1 w2\n\nw3\n")
     assert done.returncode == 0, done.stderr
@@ -44,17 +45,3 @@ def test_an_old_model_becomes_a_run_that_translates(heedful_cli, tmp_path):
     done = heedful_cli("import", tmp_path, "--from", "fairseq", "--out", out)
     assert done.returncode == 2
     assert "exists" in done.stderr
-
-
-@pytest.mark.soak
-def test_other_translations_end_in_1_and_the_folder_stays(heedful_cli, tmp_path):
-    # Joey NMT's limit of 1.5 times the source's length is not among ours.
-    old_joey.write(tmp_path / "old", old_joey.settings(max_output_length=-1, beam_size=1))
-    words = ("import", tmp_path / "old", "--from", "joey", "--out")
-    done = heedful_cli(*words, tmp_path / "run")
-    assert done.returncode == 1
-    assert "translations equal" in done.stdout
-    assert done.stderr.splitlines()[-1].startswith("heedful: at least 95%")
-    assert (tmp_path / "run" / "config.json").is_file()
-    done = heedful_cli(*words, tmp_path / "other", "--accept-differences")
-    assert done.returncode == 0, done.stderr

@@ -6,12 +6,13 @@ import shutil
 
 import numpy as np
 import pytest
+from tests.oracles.numpy_ctranslate2 import open_plain
 
 from heedful.errors import ExchangeError
 from heedful.exchange.convert import import_model
+from heedful.exchange.ctranslate2 import read as ctranslate2
 from heedful.exchange.ctranslate2.engine import Engine
-from heedful.exchange.ctranslate2.read import READER
-from heedful.exchange.formats import Reader, ReadOptions
+from heedful.exchange.formats import ComparedReader, ReadOptions
 from heedful.exchange.parity import ReferenceModel, compare
 from heedful.search.length import LengthPenalty
 from heedful.search.settings import SearchSettings
@@ -40,8 +41,9 @@ def cases(corpora):
 @pytest.fixture(scope="module")
 def imported(aren, tmp_path_factory):
     run = tmp_path_factory.mktemp("runs") / "aren"
-    parity, notes = import_model("ctranslate2", aren, run, options=OPTIONS)
-    assert parity.difference < 1e-5
+    report, notes = import_model("ctranslate2", aren, run, options=OPTIONS)
+    assert report.parity.difference < 1e-5
+    assert report.round_trips == report.sentences
     assert "spaces" in notes[0]
     return Translator.load(run, device="cpu", precision="fp32", threads=1)
 
@@ -80,12 +82,12 @@ def test_the_expectations_of_its_own_tests_are_met(imported, corpora, beam):
 
 
 def test_the_plain_computation_agrees_without_the_library(aren, imported, cases):
-    model = READER.read(aren, OPTIONS)
-    plain = READER.plain_reference(aren, model)
+    model = ctranslate2.read(aren, OPTIONS)
+    plain = open_plain(aren, model)
     assert isinstance(plain, ReferenceModel)
-    assert isinstance(READER, Reader)
-    some = lines(cases)[:4]
-    parity = compare(plain, READER.reference(aren, model), some, 1e-5)
+    assert isinstance(ctranslate2, ComparedReader)
+    sentences = lines(cases)[:4]
+    parity = compare(plain, ctranslate2.open_engine(aren, model), sentences, 1e-5)
     parity.check()
     assert parity.same_outputs >= 3  # greedy on one side
 
@@ -144,4 +146,4 @@ def test_a_vocabulary_of_another_model_is_refused(aren, tmp_path):
     with (folder / "target_vocabulary.txt").open("a", encoding="utf-8") as file:
         file.write("zz\n")
     with pytest.raises(ExchangeError, match="44 for the 43 rows of the target"):
-        READER.read(folder, OPTIONS)
+        ctranslate2.read(folder, OPTIONS)

@@ -2,7 +2,9 @@ import pytest
 import torch
 from tests.support.marian import TAGS, make, text
 
-from heedful.exchange.convert import import_model
+from heedful.exchange.convert import HeedfulReference, import_model
+from heedful.exchange.marian.engine import TransformersReference
+from heedful.exchange.parity import DoublePrecisionReference, compare
 from heedful.runs.run import Run
 from heedful.translation.translator import Translator
 
@@ -70,12 +72,23 @@ def test_a_model_is_the_same_here_as_in_transformers(odd, tmp_path):
     make(folder, **{"generation": SHORT} | settings)
     tags = settings.get("tags", ())
     sentences = [f"{tags[0]} {line}" if tags else line for line in SENTENCES]
-    parity, _ = import_model("marian", folder, out, sentences=sentences)
+    parity = import_model("marian", folder, out, sentences=sentences)[0].parity
     assert parity.difference < 1e-4
     assert (parity.same_tokens, parity.same_outputs) == (len(SENTENCES), len(SENTENCES)), parity
     _same_logits_and_text(folder, out, sentences)
+    _same_in_double(folder, out, sentences)
     if tags:
         _same_ids(folder, out, [f"{tags[1]}the dog", f"{tags[0]}   the cats ", "the >>fr<< dog"])
+
+
+def _same_in_double(folder, out, sentences):
+    """Both sides can compute in double precision, where rounding hardly matters."""
+    run = Run.open(out)
+    ours, theirs = HeedfulReference(run), TransformersReference(folder, run.tokenizer)
+    assert isinstance(theirs, DoublePrecisionReference)
+    precise = compare(ours.in_double(), theirs.in_double(), sentences, 1e-6)
+    precise.check()
+    assert precise.difference > 0
 
 
 def _same_ids(folder, out, sentences):
@@ -110,9 +123,10 @@ def test_a_model_that_has_learned_something_translates_alike(tmp_path):
     assert losses[-1] < 0.7 * losses[0]
     model.save_pretrained(tmp_path / "theirs")
     sentences = [pair[0] for pair in PAIRS[500:506]]
-    parity, notes = import_model(
+    report, notes = import_model(
         "marian", tmp_path / "theirs", tmp_path / "run", sentences=sentences
     )
+    parity = report.parity
     assert (parity.same_tokens, parity.same_outputs, notes) == (6, 6, ())
     assert parity.difference < 1e-4
     _same_lengths(model.eval(), tmp_path, sentences)

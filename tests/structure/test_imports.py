@@ -37,17 +37,14 @@ ELSEWHERE = {
         serve.documents.html_blocks serve.documents.tag_projection
     """,
     "a side of the exchange with another program, which checks it: tests/parity": """
-        exchange.ctranslate2.engine exchange.ctranslate2.keys exchange.ctranslate2.read
-        exchange.ctranslate2.record exchange.ctranslate2.reference
-        exchange.ctranslate2.reference_models exchange.ctranslate2.settings
+        exchange.ctranslate2.comparison exchange.ctranslate2.engine exchange.ctranslate2.keys
+        exchange.ctranslate2.read exchange.ctranslate2.record exchange.ctranslate2.settings
         exchange.ctranslate2.translator exchange.ctranslate2.vocabulary
-        exchange.ctranslate2.write exchange.marian.names exchange.marian.write
-        exchange.reference.transformers_marian
+        exchange.ctranslate2.write exchange.marian.engine exchange.marian.names
+        exchange.marian.write
     """,
-    "an independent computation that imports are compared with: tests/unit/exchange": """
-        exchange.reference.numpy_convs2s exchange.reference.numpy_recurrent
-        exchange.reference.numpy_transformer
-        exchange.reference.numpy_translator exchange.tensor_names
+    "a part of the readers of old checkpoints: tests/unit/exchange/test_fairseq.py": """
+        exchange.bundle exchange.transformer
     """,
     "a part of onnx.write: tests/unit/exchange/onnx/test_write.py": """
         exchange.onnx.graphs

@@ -44,7 +44,7 @@ def import_(
     from heedful.exchange.convert import import_model, read_sentences
     from heedful.exchange.formats import ReadOptions
 
-    parity, notes = import_model(
+    report, notes = import_model(
         kind,
         path,
         out,
@@ -53,6 +53,6 @@ def import_(
     )
     for note in notes:
         warn(note)
-    echo(f"{out}: {parity}.")
+    echo(f"{out}: {report}.")
     if not accept_differences:
-        parity.check_outputs(out)
+        report.check_outputs(out)

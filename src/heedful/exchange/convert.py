@@ -1,23 +1,30 @@
 """
-Import and export of models, each compared with its original.
+Import and export of models, each compared with the other toolkit where that is installed.
 
-If the comparison fails nothing is left behind: a folder gets its name after it.
+If a comparison fails nothing is left behind: a folder gets its name after it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
-from heedful.errors import ExchangeError, RunFolderError, TokenizerError
-from heedful.exchange.formats import ModelBundle, Reader, ReadOptions, WriteOptions, Writer
+from heedful.errors import ExchangeError, MissingExtra, RunFolderError, TokenizerError
+from heedful.exchange.formats import (
+    ComparedReader,
+    ModelBundle,
+    Reader,
+    ReadOptions,
+    WriteOptions,
+    Writer,
+)
+from heedful.exchange.import_report import ImportReport, count_round_trips
 from heedful.exchange.ordinary_files import check_ordinary_files
-from heedful.exchange.parity import Ids, Parity, compare, sample_sentences
+from heedful.exchange.parity import Ids, Parity, ReferenceModel, compare, sample_sentences
+from heedful.exchange.registry import load_reader, load_writer
 from heedful.families.registry import families
 from heedful.files import replacing
 from heedful.runs.checkpoint import all_finite, check_weights, load_weights, save_checkpoint
@@ -30,30 +37,6 @@ from heedful.settings.conditions import written
 from heedful.text.corpus import read_lines
 from heedful.translation.translator import Translator
 
-READERS = {
-    "ctranslate2": "heedful.exchange.ctranslate2.read:READER",
-    "marian": "heedful.exchange.marian.read:READER",
-    "fairseq": "heedful.exchange.fairseq:READER",
-    "opennmt": "heedful.exchange.opennmt:READER",
-    "joey": "heedful.exchange.joey:READER",
-}
-"""Module and name of the reader of each format; modules are imported on first use."""
-WRITERS = {
-    "ctranslate2": "heedful.exchange.ctranslate2.write:WRITER",
-    "marian": "heedful.exchange.marian.write:WRITER",
-    "onnx": "heedful.exchange.onnx.write:WRITER",
-}
-"""Module and name of the writer of each format."""
-
-_HUGGING_FACE = ("hf", "huggingface", "marianmt", "opus-mt", "transformers")
-_ALIASES = {
-    "--from": dict.fromkeys(
-        _HUGGING_FACE, ("marian", "reads the folders of Hugging Face's OPUS-MT")
-    ),
-    "--format": dict.fromkeys(_HUGGING_FACE, ("marian", "writes what transformers reads")),
-}
-"""Other names of formats, by option: what to give instead and why."""
-
 # Seconds for generated sentences, checked between sentences.
 _PATIENCE = 60.0
 # Most hypotheses extended, and candidates scored, for one sentence, so that a search that never
@@ -62,7 +45,7 @@ _MOST_ROWS = 1 << 15
 _MOST_CANDIDATES = 1 << 30
 
 
-class _HeedfulReference:
+class HeedfulReference:
     """The heedful side of a parity check."""
 
     name = "heedful"
@@ -75,7 +58,7 @@ class _HeedfulReference:
         pieces = tokenizer.pieces_target(range(tokenizer.target_size))
         self._numbers = {piece: number for number, piece in enumerate(pieces)}
 
-    def in_double(self) -> "_HeedfulReference":
+    def in_double(self) -> "HeedfulReference":
         """Load the weights again, in double precision and not prepacked."""
         side = copy(self)
         place = self._run.checkpoint_folder(self._weights)
@@ -98,8 +81,8 @@ class _HeedfulReference:
 
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
         """Translate as `heedful translate` does."""
-        found = self._translator.translate(sentences)
-        return [[self._numbers[piece] for piece in one.tokens] for one in found]
+        translations = self._translator.translate(sentences)
+        return [[self._numbers[piece] for piece in line.tokens] for line in translations]
 
 
 def import_model(
@@ -109,14 +92,14 @@ def import_model(
     *,
     options: ReadOptions | None = None,
     sentences: Sequence[str] = (),
-) -> tuple[Parity, tuple[str, ...]]:
+) -> tuple[ImportReport, tuple[str, ...]]:
     """
     Import another toolkit's model as a run folder.
 
     Raises `ExchangeError` if the model cannot be read, `ParityFailed` if its results differ here;
     then there is no folder `out`.
     """
-    reader: Reader = _load(kind, READERS, "--from")
+    reader: Reader = load_reader(kind)
     origin, goal = Path(path), Path(out)
     _refuse_taken(goal)
     if not origin.exists():
@@ -139,14 +122,30 @@ def import_model(
             f"the weights of {origin} must be finite numbers, but those that become {wrong} hold "
             "NaN or infinity: the model has diverged or the file is damaged. Import another one."
         )
-    theirs = reader.reference(origin, model)
+    engine, why_alone = _open_engine(reader, kind, origin, model)
     with replacing(goal) as beside:
         run = _write_run(beside, kind, model)
         fitting, patience = _fitting(run, sentences), None if sentences else _PATIENCE
         _refuse_endless(run, origin, fitting)
-        parity = compare(_HeedfulReference(run), theirs, fitting, reader.bound, patience)
-        parity.check()
-    return parity, model.notes
+        parity = None
+        if engine is not None and isinstance(reader, ComparedReader):
+            parity = compare(HeedfulReference(run), engine, fitting, reader.BOUND, patience)
+            parity.check()
+        round_trips = count_round_trips(run.tokenizer, fitting)
+    report = ImportReport(model.use, len(fitting), round_trips, parity, why_alone)
+    return report, model.notes
+
+
+def _open_engine(
+    reader: Reader, kind: str, origin: Path, model: ModelBundle
+) -> tuple[ReferenceModel | None, str]:
+    """Open the original with its toolkit, or say why the import is not compared with it."""
+    if not isinstance(reader, ComparedReader):
+        return None, f"results were not compared with {kind}, which heedful does not run"
+    try:
+        return reader.open_engine(origin, model), ""
+    except MissingExtra as error:
+        return None, f"results were not compared: {str(error).rstrip('.')}"
 
 
 def export_model(
@@ -164,7 +163,7 @@ def export_model(
     Raises `ExchangeError` with all reasons if the format cannot express the model, `ParityFailed`
     if its results differ there; then there is no folder `out`.
     """
-    writer: Writer = _load(kind, WRITERS, "--format")
+    writer: Writer = load_writer(kind)
     options, goal = options or WriteOptions(), Path(out)
     _refuse_taken(goal)
     run = Run.open(path)
@@ -182,8 +181,8 @@ def export_model(
         fitting = _fitting(alike, sentences)
         _refuse_endless(alike, run.folder.path, fitting)
         parity = compare(
-            _HeedfulReference(alike, weights),
-            writer.reference(beside, model),
+            HeedfulReference(alike, weights),
+            writer.open_engine(beside, model),
             fitting,
             writer.bound(options),
             None if sentences else _PATIENCE,
@@ -253,16 +252,6 @@ def _refuse_other_parts(run: Run, kind: str) -> None:
             f"{kind} can express the Transformer of the paper alone, but {named} in "
             f"{run.folder.path}; `heedful serve` and `heedful translate` run this model as it is."
         )
-
-
-def _load(kind: str, places: Mapping[str, str], option: str) -> Any:
-    """Import the module of a format."""
-    if kind not in places:
-        alias = _ALIASES[option].get(kind.lower().replace("_", "-"))
-        hint = f" {option} {alias[0]} {alias[1]}." if alias else ""
-        raise ExchangeError(f"{option} must be one of {', '.join(places)}, but is {kind!r}.{hint}")
-    module, _, name = places[kind].partition(":")
-    return getattr(import_module(module), name)
 
 
 def _refuse_taken(folder: Path) -> None:

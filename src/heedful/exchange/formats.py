@@ -1,7 +1,7 @@
 """
-The interface of a format: read, write and compare a model of another toolkit.
+The interface of a toolkit: read, write and compare its models.
 
-A reader or writer is an object in a module of its own; `heedful.exchange.convert` finds it by name.
+A reader or writer is a module with these functions; `heedful.exchange.registry` names it.
 """
 
 import json
@@ -21,6 +21,7 @@ from heedful.config.search import SearchConfig
 from heedful.data.tensor_shapes import check_header, is_empty_and_vast
 from heedful.errors import ExchangeError, MissingExtra
 from heedful.exchange.parity import ReferenceModel
+from heedful.families.keymap import TensorUse
 from heedful.files import read_within
 from heedful.tokenization.tokenizer import Tokenizer
 
@@ -39,6 +40,8 @@ class ModelBundle:
     """The tokenizer with our ids."""
     notes: tuple[str, ...] = ()
     """Remarks for the user: what was left out or replaced."""
+    use: TensorUse = field(default_factory=TensorUse)
+    """How the tensors of an original were used."""
 
 
 @dataclass(frozen=True)
@@ -74,28 +77,28 @@ class WriteOptions:
 
 @runtime_checkable
 class Reader(Protocol):
-    """The interface of an importer."""
-
-    name: str
-    """Its name on the command line."""
-    bound: float
-    """Tolerance for differences of log-probabilities."""
+    """The interface of a module that imports."""
 
     def read(self, path: Path, options: ReadOptions) -> ModelBundle:
         """Read a model. Raises `ExchangeError` with all reasons at once."""
         ...
 
-    def reference(self, path: Path, model: ModelBundle) -> ReferenceModel:
-        """Open the original for the parity check; `MissingExtra` if its toolkit is missing."""
+
+@runtime_checkable
+class ComparedReader(Reader, Protocol):
+    """A reader whose toolkit can be run, so that each import is compared with the original."""
+
+    BOUND: float
+    """Tolerance for differences of log-probabilities."""
+
+    def open_engine(self, path: Path, model: ModelBundle) -> ReferenceModel:
+        """Open the original with its toolkit, or raise `MissingExtra`."""
         ...
 
 
 @runtime_checkable
 class Writer(Protocol):
-    """The interface of an exporter, which refuses what it cannot express, all reasons at once."""
-
-    name: str
-    """Its name on the command line."""
+    """The interface of a module that exports; what it cannot express is refused together."""
 
     def bound(self, options: WriteOptions) -> float:
         """Return the tolerance of the parity check, above which the export fails."""
@@ -105,7 +108,7 @@ class Writer(Protocol):
         """Write a model. Raises `ExchangeError` with all reasons at once."""
         ...
 
-    def reference(self, folder: Path, model: ModelBundle) -> ReferenceModel:
+    def open_engine(self, folder: Path, model: ModelBundle) -> ReferenceModel:
         """Open the exported model with its toolkit, or raise `MissingExtra`."""
         ...
 

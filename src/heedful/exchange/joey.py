@@ -12,24 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import ExchangeError
-from heedful.exchange.checkpoint_view import ForeignCheckpoint
+from heedful.exchange.bundle import bundle_of
 from heedful.exchange.find_tokenizer import SPACES_NOTE, TextSplitter, read_splitter, tokenizer_of
 from heedful.exchange.formats import ModelBundle, Problems, ReadOptions
-from heedful.exchange.joey_recurrent import (
-    RecurrentCheckpoint,
-    add_recurrent_problems,
-    recurrent_model,
-)
 from heedful.exchange.pickled.lazy_tensors import read_arrays
-from heedful.exchange.pickled.settings import MOST_TOKENS, WIDEST_BEAM, number_in, settings_of
+from heedful.exchange.pickled.settings import MOST_TOKENS, WIDEST_BEAM, settings_of
 from heedful.exchange.pickled.torch_file import read_torch_file
 from heedful.exchange.plain_yaml import read_yaml
-from heedful.exchange.reference.numpy_translator import (
-    ForeignVocabulary,
-    NumpySearch,
-    NumpyTranslator,
-)
-from heedful.exchange.tensor_names import TensorNames
+from heedful.exchange.transformer import TensorNames, transformer_of
+from heedful.families.foreign import Array, FamilyReader, ForeignModel, number_in
+from heedful.families.registry import readers_of
 from heedful.files import read_within
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.tokenizer import UNKNOWN
@@ -59,90 +51,44 @@ _IGNORED = ("*.pe.pe", "loss_function.*")
 _CODES_NOTE = (
     "Joey NMT splits a subword further if it is not in the word list; heedful makes it unknown"
 )
-_SIDES = ("src", "trg")
+SIDES = ("src", "trg")
+"""What Joey NMT calls the two sides."""
 # Default of `layer_norm` in each stack, without a norm at the end of the stack.
 _DEFAULT_NORMS = ("pre-no-final", "post")
 
 
-class JoeyReader:
-    """Importer of Joey NMT models; the parity check uses a NumPy reference."""
-
-    name = "joey"
-    """Its name on the command line."""
-    bound = 1e-3
-    """Tolerance for differences of log-probabilities."""
-
-    def read(self, path: Path, options: ReadOptions) -> ModelBundle:
-        """Read a model folder. Raises `ExchangeError` with all reasons at once."""
-        return read_original(path, options).portable()
-
-    def reference(self, path: Path, model: ModelBundle) -> NumpyTranslator:
-        """Read the folder again for a NumPy reference. Raises what `read` raises."""
-        return read_original(path, ReadOptions(), model).reference()
-
-
-READER = JoeyReader()
-
-
-def read_original(
-    path: Path, options: ReadOptions, bundle: ModelBundle | None = None
-) -> ForeignCheckpoint | RecurrentCheckpoint:
-    """Read a model folder of Joey NMT. Raises `ExchangeError`. Nothing in the files is executed."""
-    settings = settings_of(read_yaml(path / "config.yaml", "Reading a model of Joey NMT"))
+def read(path: Path, options: ReadOptions) -> ModelBundle:
+    """Read a model folder. Raises `ExchangeError` with all reasons at once."""
+    settings, tensors = read_folder(path)
     data, model = _table(settings, "data"), _table(settings, "model")
+    reader: FamilyReader | None = next(
+        (reader for reader in readers_of("joey") if reader.is_kind(model)), None
+    )
+    _refuse(data, model, reader, path)
+    texts = [_table(data, side) for side in SIDES]
+    languages = (_language(texts[0]), _language(texts[1]))
+    special = special_symbols(data)
+    words = [read_words(path / f"{side}_vocab.txt", special) for side in SIDES]
+    splitters = [_find_splitter(path, text, options) for text in texts]
+    id_mappings = [IdMapping.of(numbers, special, len(numbers)) for numbers in words]
+    tokenizer = tokenizer_of(id_mappings, splitters, languages)
+    search, search_notes = _search(_table(settings, "testing"))
+    notes = [*_text_notes(texts, splitters[0].kind), *search_notes]
+    read_model = reader.read_model if reader else _read_transformer
+    foreign = read_model(model, tensors, tokenizer.shared)
+    name = f"{path} (Joey NMT)"
+    return bundle_of(name, foreign, id_mappings, tokenizer, languages, search, notes, _IGNORED)
+
+
+def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Read settings and tensors; nothing in the files is executed."""
+    settings = settings_of(read_yaml(path / "config.yaml", "Reading a model of Joey NMT"))
     file = path / "best.ckpt"
     saved = read_torch_file(file)
     state = saved.get("model_state") if isinstance(saved, dict) else None
     if not isinstance(state, dict):
         raise ExchangeError(f"{file} must be a checkpoint of Joey NMT, but has no `model_state`.")
-    tensors = read_arrays(state, file)
-    sides = [_table(model, "encoder"), _table(model, "decoder")]
-    _refuse(data, model, sides, path)
-    texts = [_table(data, side) for side in _SIDES]
-    languages = (_language(texts[0]), _language(texts[1]))
-    special = _special(data)
-    words = tuple(_words(path / f"{side}_vocab.txt", special) for side in _SIDES)
-    notes: list[str] = _text_notes(texts)
-    if bundle is None:
-        splitters = [_find_cutter(path, text, options) for text in texts]
-        tokenizer = tokenizer_of([one.id_mapping for one in words], splitters, languages)
-        notes += [_CODES_NOTE] * (splitters[0].kind == "codes")
-        notes += [SPACES_NOTE] * (splitters[0].kind == "spaces" and texts[0].get("level") == "bpe")
-    else:
-        tokenizer = bundle.tokenizer
-    search, rule, more = _search(_table(settings, "testing"), words[1], special)
-    notes += more
-    name, pair, scaled = f"{path} (Joey NMT)", (words[0], words[1]), _scaled(model, sides)
-    if _families(sides) == ("recurrent", "recurrent"):
-        wiring, more = recurrent_model(model, sides, tokenizer.shared, scaled)
-        return RecurrentCheckpoint(
-            name,
-            tensors,
-            wiring,
-            scaled,
-            languages,
-            tokenizer,
-            pair,
-            search,
-            rule,
-            _IGNORED,
-            (*notes, *more),
-        )
-    return ForeignCheckpoint(
-        name,
-        TENSOR_NAMES,
-        tensors,
-        _model(model, sides, tokenizer.shared),
-        (_norm(sides[0], 0), _norm(sides[1], 1)),
-        scaled,
-        languages,
-        tokenizer,
-        pair,
-        search,
-        rule,
-        ignored=_IGNORED,
-        notes=tuple(notes),
-    )
+    return settings, read_arrays(state, file)
 
 
 def _table(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -151,31 +97,21 @@ def _table(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
-def _families(stacks: list[dict[str, Any]]) -> tuple[str, str]:
-    """Return the kinds of encoder and decoder."""
-    encoder, decoder = stacks
-    return str(encoder.get("type", "recurrent")), str(decoder.get("type", "transformer"))
+def _stacks(model: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the settings of encoder and decoder."""
+    return [_table(model, "encoder"), _table(model, "decoder")]
 
 
 def _refuse(
-    data: Mapping[str, Any],
-    model: Mapping[str, Any],
-    stacks: list[dict[str, Any]],
-    path: Path,
+    data: Mapping[str, Any], model: Mapping[str, Any], reader: FamilyReader | None, path: Path
 ) -> None:
     """Refuse what our model cannot express, all reasons at once."""
     reasons = Problems()
-    families = _families(stacks)
-    if families == ("recurrent", "recurrent"):
-        add_recurrent_problems(model, stacks, reasons)
+    if reader is not None:
+        reasons.messages += reader.problems(model)
     else:
-        reasons.add_if(
-            families != ("transformer", "transformer"),
-            f"the encoder is {families[0][:40]} and the decoder {families[1][:40]}, but only two "
-            "Transformers or two recurrent ones can be imported",
-        )
-        _add_transformer_problems(stacks, reasons)
-    for text in (_table(data, name) for name in _SIDES):
+        _add_transformer_problems(_stacks(model), reasons)
+    for text in (_table(data, name) for name in SIDES):
         level = text.get("level", "word")
         reasons.add_if(
             level not in ("word", "bpe"), f"text is split by `level` {str(level)[:40]!r}"
@@ -188,6 +124,16 @@ def _refuse(
 
 def _add_transformer_problems(stacks: list[dict[str, Any]], reasons: Problems) -> None:
     """Add what our Transformer cannot express."""
+    kinds = [
+        str(stack.get("type", kind))
+        for stack, kind in zip(stacks, ("recurrent", "transformer"), strict=True)
+    ]
+    known = ["transformer", *(reader.KIND for reader in readers_of("joey"))]
+    reasons.add_if(
+        kinds != ["transformer", "transformer"],
+        f"the encoder is {kinds[0][:40]} and the decoder {kinds[1][:40]}, but both must be "
+        f"{' or both '.join(known)}",
+    )
     widths = [side.get("hidden_size", 512) for side in stacks]
     reasons.add_if(widths[0] != widths[1], f"the widths differ: {widths[0]} and {widths[1]}")
     for name, side in zip(("encoder", "decoder"), stacks, strict=True):
@@ -207,7 +153,7 @@ def _language(text: Mapping[str, Any]) -> str:
     return "no" if code is False else str(code or "")
 
 
-def _special(data: Mapping[str, Any]) -> dict[str, str]:
+def special_symbols(data: Mapping[str, Any]) -> dict[str, str]:
     """Read the spelling of the special symbols."""
     named = _table(data, "special_symbols")
     defaults = {"pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>"}
@@ -215,8 +161,8 @@ def _special(data: Mapping[str, Any]) -> dict[str, str]:
     return dict(zip(("pad", "unknown", "start", "end"), spelled.values(), strict=True))
 
 
-def _words(file: Path, special: Mapping[str, str]) -> ForeignVocabulary:
-    """Read the words of one side, one per line in the order of their ids."""
+def read_words(file: Path, special: Mapping[str, str]) -> dict[str, int]:
+    """Read the words of one side, one per line in the order of their ids, with these ids."""
     try:
         lines = read_within(file).decode().split("\n")
     except (OSError, UnicodeDecodeError) as error:
@@ -231,13 +177,10 @@ def _words(file: Path, special: Mapping[str, str]) -> ForeignVocabulary:
             f"{file} must have each word once and the special symbols "
             f"{', '.join(special.values())}, but does not; copy it again."
         )
-    id_mapping = IdMapping.of(numbers, special, len(pieces))
-    return ForeignVocabulary(
-        id_mapping, numbers, numbers[special["unknown"]], numbers[special["end"]]
-    )
+    return numbers
 
 
-def _find_cutter(path: Path, text: Mapping[str, Any], options: ReadOptions) -> TextSplitter:
+def _find_splitter(path: Path, text: Mapping[str, Any], options: ReadOptions) -> TextSplitter:
     """Find the tokenizer file of one side, which the settings name and the folder has a copy of."""
     if options.tokenizer is not None and options.tokenizer.is_file():
         return read_splitter(options.tokenizer)
@@ -253,29 +196,23 @@ def _find_cutter(path: Path, text: Mapping[str, Any], options: ReadOptions) -> T
     return TextSplitter("spaces")
 
 
-def _text_notes(texts: list[dict[str, Any]]) -> list[str]:
+def _text_notes(texts: list[dict[str, Any]], splitter: str) -> list[str]:
     """Describe text preprocessing of Joey NMT that is not done here."""
     notes = []
     for name in ("lowercase", "normalize"):
         if any(text.get(name) for text in texts):
             notes.append(f"Joey NMT was set to {name} text first, which heedful does not do")
     moses = any(_table(text, "tokenizer_cfg").get("pretokenizer") == "moses" for text in texts)
-    return notes + ["text must be tokenised by Moses' rules, which Joey NMT did itself"] * moses
+    notes += ["text must be tokenised by Moses' rules, which Joey NMT did itself"] * moses
+    notes += [_CODES_NOTE] * (splitter == "codes")
+    return notes + [SPACES_NOTE] * (splitter == "spaces" and texts[0].get("level") == "bpe")
 
 
-def _norm(side: Mapping[str, Any], number: int) -> str:
-    """Return where a stack normalises."""
-    return str(side.get("layer_norm", _DEFAULT_NORMS[number]))
-
-
-def _scaled(model: Mapping[str, Any], stacks: list[dict[str, Any]]) -> tuple[bool, bool]:
-    """Return which embeddings are scaled; a tied table follows the source's setting."""
-    source, target = (bool(_table(side, "embeddings").get("scale")) for side in stacks)
-    return source, source if model.get("tied_embeddings") else target
-
-
-def _model(model: Mapping[str, Any], stacks: list[dict[str, Any]], shared: bool) -> dict[str, Any]:
-    """Build the model settings."""
+def _read_transformer(
+    model: Mapping[str, Any], tensors: Mapping[str, Array], shared: bool
+) -> ForeignModel:
+    """Read a Transformer; a tied table follows the source's scale."""
+    stacks = _stacks(model)
 
     def both(name: str, default: tuple[int, int]) -> tuple[int, int]:
         first, second = (
@@ -288,9 +225,10 @@ def _model(model: Mapping[str, Any], stacks: list[dict[str, Any]], shared: bool)
         both("num_heads", (4, 8)),
         both("ff_size", (2048, 2048)),
     )
-    embeddings = bool(model.get("tied_embeddings")) and shared
+    tied = bool(model.get("tied_embeddings"))
     output = bool(model.get("tied_softmax"))
-    return {
+    source, target = (bool(_table(side, "embeddings").get("scale")) for side in stacks)
+    settings = {
         "d_model": int(number_in(stacks[0], "hidden_size", 512)),
         "d_ff": d_ff[0],
         "heads": heads[0],
@@ -302,15 +240,19 @@ def _model(model: Mapping[str, Any], stacks: list[dict[str, Any]], shared: bool)
         "dropout": float(number_in(stacks[0], "dropout", 0.1)),
         "norm_epsilon": 1e-6,
         "positions": "interleaved",
-        "tie_embeddings": "all" if embeddings and output else "output" if output else "none",
+        "tie_embeddings": "all" if tied and shared and output else "output" if output else "none",
         "decoder_start": "symbol",
         "source_end": True,
     }
+    first, second = (
+        str(stack.get("layer_norm", norm))
+        for stack, norm in zip(stacks, _DEFAULT_NORMS, strict=True)
+    )
+    scaled = (source, source if tied else target)
+    return transformer_of(TENSOR_NAMES, tensors, settings, (first, second), scaled)
 
 
-def _search(
-    testing: Mapping[str, Any], target: ForeignVocabulary, special: Mapping[str, str]
-) -> tuple[dict[str, Any], NumpySearch, list[str]]:
+def _search(testing: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Build the search settings of ``joeynmt translate``."""
     beam = max(int(number_in(testing, "beam_size", 1, WIDEST_BEAM)), 1)
     alpha = float(number_in(testing, "beam_alpha", number_in(testing, "alpha", -1)))
@@ -321,30 +263,18 @@ def _search(
             "Joey NMT ends translations at 1.5 times the source's length; here they end at the "
             "source's length + 50 (search.max_length)"
         )
-    least = max(int(number_in(testing, "min_output_length", 1)), 0)
     search: dict[str, Any] = {
         "beam": beam,
         "length_penalty": f"gnmt:{alpha:.4f}".rstrip("0").rstrip(".") if alpha > 0 else "none",
-        "min_length": least,
+        "min_length": max(int(number_in(testing, "min_output_length", 1)), 0),
         "max_length": str(longest) if longest > 0 else "input+50",
         "stop": "as-joey",
         "length_limit_policy": "keep",
     }
-    forbidden = [target.numbers[special["pad"]], target.numbers[special["start"]]]
     if testing.get("generate_unk") is False:
         search["forbidden_ids"] = str(UNKNOWN)
-        forbidden.append(target.unknown)
     for name in ("repetition_penalty", "no_repeat_ngram_size"):
         value = number_in(testing, name, -1)
         if value > 1:
             notes.append(f"Joey NMT searched with {name} = {value:g}, which heedful does not do")
-    rule = NumpySearch(
-        beam,
-        lambda length: float(((5 + length) / 6) ** max(alpha, 0.0)),
-        lambda source: longest if longest > 0 else max(int(1.5 * source), 1),
-        least,
-        target.numbers[special["start"]],
-        tuple(forbidden),
-        "as-joey" if beam > 1 else "when-beam-finished",
-    )
-    return search, rule, notes
+    return search, notes

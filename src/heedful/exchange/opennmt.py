@@ -14,19 +14,16 @@ from typing import Any
 import numpy as np
 
 from heedful.errors import ExchangeError
-from heedful.exchange.checkpoint_view import LAYOUTS, Array, ForeignCheckpoint
+from heedful.exchange.bundle import bundle_of
 from heedful.exchange.find_tokenizer import SPACES_NOTE, find_splitters, tokenizer_of
 from heedful.exchange.formats import ModelBundle, Problems, ReadOptions
 from heedful.exchange.pickled.lazy_tensors import read_arrays
 from heedful.exchange.pickled.placeholders import OpaqueObject
-from heedful.exchange.pickled.settings import number_in, settings_of
+from heedful.exchange.pickled.settings import settings_of
 from heedful.exchange.pickled.torch_file import read_torch_file
-from heedful.exchange.reference.numpy_translator import (
-    ForeignVocabulary,
-    NumpySearch,
-    NumpyTranslator,
-)
-from heedful.exchange.tensor_names import TensorNames
+from heedful.exchange.transformer import TensorNames, transformer_of
+from heedful.families.foreign import Array, ForeignModel, number_in
+from heedful.model.embedding import SINUSOIDS
 from heedful.tokenization.id_mapping import IdMapping
 
 TENSOR_NAMES = TensorNames(
@@ -50,7 +47,8 @@ TENSOR_NAMES = TensorNames(
     output_embedding="generator.weight",
     output_bias="generator.bias",
 )
-_PAD = ("<blank>", "<pad>")
+PAD_PIECES = ("<blank>", "<pad>")
+"""How padding is spelled."""
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu"}
 _POSITIONS = "{}.embeddings.make_embedding.pe.pe"
 _IGNORED = ("*.pe.pe", "decoder.transformer_layers.*.mask")
@@ -84,30 +82,34 @@ _SEARCH_NOTE = (
 )
 
 
-class OpenNmtReader:
-    """Importer of OpenNMT-py models; the parity check uses a NumPy reference."""
+def read(path: Path, options: ReadOptions) -> ModelBundle:
+    """Read a checkpoint. Raises `ExchangeError` with all reasons at once."""
+    settings, tensors, vocab = read_checkpoint(path)
+    _refuse(settings, tensors, path)
+    tables = TENSOR_NAMES.source_table, TENSOR_NAMES.target_table
+    id_mappings = [
+        _id_mapping(pieces, tensors.get(table))
+        for pieces, table in zip(read_vocabularies(vocab), tables, strict=True)
+    ]
+    languages = options.source_language, options.target_language
+    splitters = find_splitters(path.parent, options, languages)
+    tokenizer = tokenizer_of(id_mappings, splitters, languages)
+    notes = [SPACES_NOTE] * (splitters[0].kind == "spaces") + [_SEARCH_NOTE]
+    start = start_symbol(settings, vocab)
+    model = _read_transformer(settings, tensors, tokenizer.shared, start)
+    search = {
+        "beam": 5,
+        "length_penalty": "power:1" if is_new(vocab) else "none",
+        "max_length": "250" if is_new(vocab) else "100",
+        "stop": "as-opennmt",
+        "length_limit_policy": "keep",
+    }
+    name = f"{path} (OpenNMT-py)"
+    return bundle_of(name, model, id_mappings, tokenizer, languages, search, notes, _IGNORED)
 
-    name = "opennmt"
-    """Its name on the command line."""
-    bound = 1e-3
-    """Tolerance for differences of log-probabilities."""
 
-    def read(self, path: Path, options: ReadOptions) -> ModelBundle:
-        """Read a checkpoint. Raises `ExchangeError` with all reasons at once."""
-        return read_original(path, options).portable()
-
-    def reference(self, path: Path, model: ModelBundle) -> NumpyTranslator:
-        """Read the checkpoint again for a NumPy reference. Raises what `read` raises."""
-        return read_original(path, ReadOptions(), model).reference()
-
-
-READER = OpenNmtReader()
-
-
-def read_original(
-    path: Path, options: ReadOptions, bundle: ModelBundle | None = None
-) -> ForeignCheckpoint:
-    """Read a checkpoint of OpenNMT-py. Raises `ExchangeError`. Nothing in the file is executed."""
+def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, Array], Any]:
+    """Read settings, tensors and vocabularies; nothing in the file is executed."""
     saved = read_torch_file(path)
     parts = ("model", "generator", "opt", "vocab")
     if not isinstance(saved, dict) or not all(saved.get(part) is not None for part in parts):
@@ -115,57 +117,13 @@ def read_original(
             f"{path} must be a checkpoint of OpenNMT-py with {', '.join(parts)}, but is not; give "
             "the .pt file that onmt_train wrote."
         )
-    settings = settings_of(saved["opt"])
     tensors = _tensors(saved["model"], saved["generator"], path)
-    _refuse(settings, tensors, path)
-    vocabularies = read_vocabularies(saved["vocab"])
-    words = tuple(
-        _words(pieces, tensors.get(table))
-        for pieces, table in zip(
-            vocabularies, (TENSOR_NAMES.source_table, TENSOR_NAMES.target_table), strict=True
-        )
-    )
-    languages = options.source_language, options.target_language
-    notes: tuple[str, ...] = (_SEARCH_NOTE,)
-    if bundle is None:
-        splitters = find_splitters(path.parent, options, languages)
-        tokenizer = tokenizer_of([one.id_mapping for one in words], splitters, languages)
-        notes = (SPACES_NOTE,) * (splitters[0].kind == "spaces") + notes
-    else:
-        tokenizer = bundle.tokenizer
-    start = _start(settings, saved["vocab"])
-    is_new = isinstance(saved["vocab"], dict) and isinstance(saved["vocab"].get("src"), list)
-    target = words[1]
-    return ForeignCheckpoint(
-        f"{path} (OpenNMT-py)",
-        TENSOR_NAMES,
-        tensors,
-        _model(settings, tensors, tokenizer.shared, start),
-        ("pre", "pre"),
-        (True, True),
-        languages,
-        tokenizer,
-        (words[0], target),
-        {
-            "beam": 5,
-            "length_penalty": "power:1" if is_new else "none",
-            "max_length": "250" if is_new else "100",
-            "stop": "as-opennmt",
-            "length_limit_policy": "keep",
-        },
-        NumpySearch(
-            5,
-            # BeamSearchBase.advance counts the start symbol in the length
-            (lambda length: length + 1.0) if is_new else lambda length: 1.0,
-            lambda length: 250 if is_new else 100,
-            0,
-            target.end if start == "end" else target.numbers["<s>"],
-            tuple(n for name, n in target.numbers.items() if name in (*_PAD, "<s>")),
-            "as-opennmt",
-        ),
-        ignored=_IGNORED,
-        notes=notes,
-    )
+    return settings_of(saved["opt"]), tensors, saved["vocab"]
+
+
+def is_new(vocab: Any) -> bool:
+    """Whether the words are stored as version 3 does."""
+    return isinstance(vocab, dict) and isinstance(vocab.get("src"), list)
 
 
 def read_vocabularies(vocab: Any) -> tuple[list[str], list[str]]:
@@ -243,36 +201,38 @@ def _layout(tensors: Mapping[str, Array]) -> str | None:
     tables = [tensors.get(_POSITIONS.format(side)) for side in ("encoder", "decoder")]
     names = []
     for table in tables:
-        if table is None or table.ndim != 3:
+        if table is None or table.ndim != 3 or table.shape[2] % 2:
             return None
         rows = table[:200, 0]
-        for name, layout in LAYOUTS.items():
-            if np.allclose(rows, layout(0, len(rows), rows.shape[1]), atol=1e-3):
+        for name in ("interleaved", "halves"):
+            if np.allclose(rows, SINUSOIDS[name](0, *rows.shape).numpy(), atol=1e-3):
                 names.append(name)
     return names[0] if len(names) == 2 and names[0] == names[1] else None
 
 
-def _words(pieces: list[str], table: Array | None) -> ForeignVocabulary:
+def _id_mapping(pieces: list[str], table: Array | None) -> IdMapping:
     """Renumber the words of one side; of duplicates the first id counts."""
+    numbers = first_numbers(pieces)
+    rows = max(len(pieces), 0 if table is None else (*table.shape, 0)[0])
+    pad = next((piece for piece in PAD_PIECES if piece in numbers), None)
+    others = {"unknown": "<unk>", "start": "<s>", "end": "</s>"}
+    special = {name: piece if piece in numbers else None for name, piece in others.items()}
+    return IdMapping.of(numbers, {"pad": pad, **special}, rows)
+
+
+def first_numbers(pieces: list[str]) -> dict[str, int]:
+    """Map words to ids; of duplicates the first id counts."""
     numbers: dict[str, int] = {}
     for number, piece in enumerate(pieces):
         numbers.setdefault(piece, number)
-    rows = max(len(pieces), 0 if table is None else len(table))
-    pad = next((piece for piece in _PAD if piece in numbers), None)
-    special = {"pad": pad, "unknown": "<unk>" if "<unk>" in numbers else None}
-    special |= {
-        name: piece if piece in numbers else None
-        for name, piece in (("start", "<s>"), ("end", "</s>"))
-    }
-    id_mapping = IdMapping.of(numbers, special, rows)
-    return ForeignVocabulary(id_mapping, numbers, numbers.get("<unk>", 0), numbers.get("</s>", -1))
+    return numbers
 
 
-def _start(settings: Mapping[str, Any], vocab: Any) -> str:
+def start_symbol(settings: Mapping[str, Any], vocab: Any) -> str:
     """Return the decoder start setting."""
     named = vocab.get("decoder_start_token") if isinstance(vocab, dict) else None
     token = str(named or settings.get("decoder_start_token") or "<s>")
-    kinds = {"<s>": "symbol", "</s>": "end", **dict.fromkeys(_PAD, "pad")}
+    kinds = {"<s>": "symbol", "</s>": "end", **dict.fromkeys(PAD_PIECES, "pad")}
     if token not in kinds:
         raise ExchangeError(
             f"The decoder must begin with one of {', '.join(kinds)}, but this model's begins with "
@@ -281,10 +241,10 @@ def _start(settings: Mapping[str, Any], vocab: Any) -> str:
     return kinds[token]
 
 
-def _model(
+def _read_transformer(
     settings: Mapping[str, Any], tensors: Mapping[str, Array], shared: bool, start: str
-) -> dict[str, Any]:
-    """Build the model settings."""
+) -> ForeignModel:
+    """Read the model."""
     layers = number_in(settings, "layers", 6)
     dropout = settings.get("dropout")
     first = dropout[0] if isinstance(dropout, list) and dropout else dropout
@@ -293,7 +253,7 @@ def _model(
     output = bool(settings.get("share_decoder_embeddings"))
     parts = (TENSOR_NAMES.query, TENSOR_NAMES.key, TENSOR_NAMES.value, TENSOR_NAMES.mixed)
     biases = tuple(f".{part}.bias" for part in parts)
-    return {
+    model = {
         "d_model": 512 if source is None else source.shape[1],
         "d_ff": int(number_in(settings, "transformer_ff", 2048)),
         "heads": int(number_in(settings, "heads", 8)),
@@ -309,6 +269,7 @@ def _model(
         "decoder_start": start,
         "source_end": False,
     }
+    return transformer_of(TENSOR_NAMES, tensors, model, ("pre", "pre"), (True, True))
 
 
 def _positive(settings: Mapping[str, Any], name: str, default: int | float) -> int | float:

@@ -52,6 +52,12 @@ class Family:
     encoder, part)`, or with `build_part(settings, side)`.
     """
 
+    readers: ClassVar[Mapping[str, str]] = {}
+    """
+    The modules that read such models of other toolkits, by the toolkit's name after ``--from``
+    (`heedful.families.foreign.FamilyReader`).
+    """
+
     @property
     def names(self) -> tuple[str, ...]:
         """The values of both settings that mean this family; none for a part."""

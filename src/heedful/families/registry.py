@@ -7,6 +7,7 @@ The order is that of their tables in a printed recipe, and of their names in mes
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from typing import Any
 
 from heedful.families.family import Family, Recipe
 from heedful.settings.model import ModelSettings
@@ -48,6 +49,12 @@ def family_recipes() -> Iterator[tuple[str, Recipe]]:
     """List the recipes of all families with their names."""
     for family in families():
         yield from family.recipes.items()
+
+
+def readers_of(toolkit: str) -> list[Any]:
+    """Import the modules by which families read another toolkit's models, and torch with them."""
+    names = (family.readers[toolkit] for family in families() if toolkit in family.readers)
+    return list(map(import_module, names))
 
 
 def encoders() -> tuple[str, ...]:

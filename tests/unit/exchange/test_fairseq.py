@@ -8,13 +8,15 @@ import torch
 
 from heedful.errors import ExchangeError, HeedfulError, TokenizerError
 from heedful.exchange.convert import import_model
-from heedful.exchange.fairseq import READER
-from heedful.exchange.fairseq_files import read_dictionary
+from heedful.exchange.fairseq.files import read_dictionary
+from heedful.exchange.fairseq.read import read
 from heedful.exchange.formats import ReadOptions
 from heedful.runs.run import Run
+from tests.oracles.originals import compare_import
 from tests.support.old_fairseq import Fairseq, options, write
 
 BOS, PAD, EOS, UNK = range(4)
+SENTENCES = ["w1 w12 w5 w1", "w7 nothing"]
 VARIANTS = {
     "post-norm": {},
     "pre-norm": {"encoder_normalize_before": True, "decoder_normalize_before": True},
@@ -38,14 +40,10 @@ VARIANTS = {
 
 
 def imported(folder, **options_given):
-    """Import a checkpoint through the whole passage, its comparison included."""
-    parity, notes = import_model(
-        "fairseq",
-        folder,
-        folder / "run",
-        options=ReadOptions(**options_given),
-        sentences=["w1 w12 w5 w1", "w7 nothing"],
-    )
+    """Import a checkpoint and compare the run with the original in NumPy."""
+    options = ReadOptions(**options_given)
+    _, notes = import_model("fairseq", folder, folder / "run", options=options, sentences=SENTENCES)
+    parity = compare_import("fairseq", folder, folder / "run", SENTENCES)
     return Run.open(folder / "run"), parity, notes
 
 
@@ -191,7 +189,7 @@ def test_all_that_cannot_be_expressed_is_refused_at_once(tmp_path):
             arch="transformer_lm",
         ),
     )
-    message = refusal(READER.read, tmp_path, ReadOptions())
+    message = refusal(read, tmp_path, ReadOptions())
     for word in (
         "layernorm_embedding",
         "adaptive_softmax_cutoff",
@@ -225,7 +223,7 @@ def test_damaged_options_are_one_paragraph(name, value, tmp_path):
     setattr(state["args"], name, value)
     torch.save(state, tmp_path / "model.pt")
     with pytest.raises(HeedfulError) as caught:
-        READER.read(tmp_path, ReadOptions())
+        read(tmp_path, ReadOptions())
     assert "\n" not in str(caught.value)
 
 
@@ -240,7 +238,7 @@ def test_missing_extra_and_misshapen_tensors_are_named_together(tmp_path):
         return tensors
 
     write(tmp_path, options(), change=change)
-    message = refusal(READER.read, tmp_path, ReadOptions())
+    message = refusal(read, tmp_path, ReadOptions())
     for word in ("layers.0.fc1.weight", "layers.7.fc1.bias", "self_attn.k_proj.weight"):
         assert word in message
 
@@ -249,18 +247,18 @@ def test_what_is_missing_beside_a_checkpoint_is_said(tmp_path):
     given = options()
     write(tmp_path, given)
     (tmp_path / "dict.fr.txt").unlink()
-    assert "dict.fr.txt" in refusal(READER.read, tmp_path, ReadOptions())
+    assert "dict.fr.txt" in refusal(read, tmp_path, ReadOptions())
     (tmp_path / "other.pt").write_bytes((tmp_path / "model.pt").read_bytes())
     (tmp_path / "model.pt").unlink()
     (tmp_path / "third.pt").write_bytes(b"")
-    assert "other.pt, third.pt" in refusal(READER.read, tmp_path, ReadOptions())
+    assert "other.pt, third.pt" in refusal(read, tmp_path, ReadOptions())
     torch.save({"weights": 1}, tmp_path / "model.pt")
-    assert "no `model`" in refusal(READER.read, tmp_path, ReadOptions())
+    assert "no `model`" in refusal(read, tmp_path, ReadOptions())
     torch.save({"model": {}}, tmp_path / "model.pt")
-    assert "options of its training" in refusal(READER.read, tmp_path, ReadOptions())
+    assert "options of its training" in refusal(read, tmp_path, ReadOptions())
     del given["source_lang"]
     write(tmp_path, given)
-    assert "--source-language" in refusal(READER.read, tmp_path, ReadOptions())
+    assert "--source-language" in refusal(read, tmp_path, ReadOptions())
 
 
 @pytest.mark.parametrize("line", ["word", "word x", "a 1\na 2", " 3", "a 1 #fairseq:else"])

@@ -7,10 +7,12 @@ import torch
 from heedful.errors import ExchangeError
 from heedful.exchange.convert import import_model
 from heedful.exchange.formats import ReadOptions
-from heedful.exchange.opennmt import READER, read_vocabularies
+from heedful.exchange.opennmt import read, read_vocabularies
 from heedful.runs.run import Run
+from tests.oracles.originals import compare_import
 from tests.support.old_opennmt import SOURCE, TARGET, OpenNmt, options, write
 
+SENTENCES = ["w1 w2 w3", "w4 nothing"]
 SHARED = (sorted({*SOURCE, *TARGET}),) * 2
 VARIANTS = {
     "version 3": ({}, {}),
@@ -38,13 +40,14 @@ def test_log_probabilities_are_those_of_opennmt(name, tmp_path):
     changes, how = VARIANTS[name]
     given = options(**changes)
     tensors = write(tmp_path / "model.pt", given, **how)
-    parity, notes = import_model(
+    _, notes = import_model(
         "opennmt",
         tmp_path / "model.pt",
         tmp_path / "run",
         options=ReadOptions("en", "fr"),
-        sentences=["w1 w2 w3", "w4 nothing"],
+        sentences=SENTENCES,
     )
+    parity = compare_import("opennmt", tmp_path / "model.pt", tmp_path / "run", SENTENCES)
     assert parity.difference < 1e-4
     assert parity.same_outputs == parity.sentences
     assert any("onmt_translate" in note for note in notes)
@@ -64,7 +67,7 @@ def test_log_probabilities_are_those_of_opennmt(name, tmp_path):
 
 def test_a_source_without_start_and_end_keeps_its_ids(tmp_path):
     write(tmp_path / "model.pt", options())
-    model = READER.read(tmp_path / "model.pt", ReadOptions())
+    model = read(tmp_path / "model.pt", ReadOptions())
     assert model.tokenizer.models[0].id_mapping.origins[:6] == (1, 0, None, None, 2, 3)
     assert model.tokenizer.models[1].id_mapping.origins[:6] == (1, 0, 2, 3, 4, 5)
     assert model.weights["embed_source.weight"][2].abs().sum() == 0
@@ -85,13 +88,13 @@ def test_all_that_cannot_be_expressed_is_refused_at_once(tmp_path):
             self_attn_type="average",
         ),
     )
-    message = refusal(READER.read, tmp_path / "model.pt", ReadOptions())
+    message = refusal(read, tmp_path / "model.pt", ReadOptions())
     for word in ("copy_attn", "max_relative", "rms", "silu", "transformer_lm", "average"):
         assert word in message
 
 
 def test_other_files_and_forms_are_refused(tmp_path):
     torch.save({"model": {}}, tmp_path / "model.pt")
-    assert "generator" in refusal(READER.read, tmp_path / "model.pt", ReadOptions())
+    assert "generator" in refusal(read, tmp_path / "model.pt", ReadOptions())
     for vocab in (3, {}, {"src": 1, "tgt": 2}, {"src": [["a"], ["b"]], "tgt": ["a"]}):
         assert "words" in refusal(read_vocabularies, vocab)

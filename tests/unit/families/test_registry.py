@@ -10,6 +10,7 @@ from heedful.config.recipes import describe, recipe
 from heedful.config.schema import setting_fields
 from heedful.families import registry
 from heedful.families.family import Family, Recipe
+from heedful.families.foreign import FamilyReader
 from heedful.settings.conditions import ActsIf
 from heedful.settings.model import ModelSettings
 
@@ -43,6 +44,15 @@ def test_a_table_and_recipes_are_there_under_the_names_that_a_family_gives():
             assert describe(name) == entry.summary
 
 
+@pytest.mark.parametrize("toolkit", ["fairseq", "joey"])
+def test_the_readers_of_another_toolkit_keep_their_contract(toolkit):
+    readers = registry.readers_of(toolkit)
+    assert readers
+    assert all(isinstance(reader, FamilyReader) for reader in readers)
+    assert not any(reader.is_kind({}) for reader in readers)
+    assert registry.readers_of("nothing") == []
+
+
 def test_a_table_of_no_family_is_not_found():
     with pytest.raises(LookupError, match="no family has the table model"):
         ModelConfig().part(ModelSettings)
@@ -69,7 +79,7 @@ def test_a_trait_becomes_the_names_of_its_families():
     assert not nobody.holds_for("transformer")
 
 
-@pytest.mark.parametrize("package", ["config", "runs", "search"])
+@pytest.mark.parametrize("package", ["config", "exchange", "runs", "search"])
 def test_no_family_is_named_outside_of_its_folder(package):
     named = []
     for file in (SOURCE / package).rglob("*.py"):

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from heedful.config.model import ModelConfig
-from heedful.exchange.keymap import Change, Entry, KeyMap, Stacked
+from heedful.families.keymap import Change, Entry, KeyMap, Stacked
 
 SOURCE_TABLE = "encoder/embeddings_0/weight"
 TARGET_TABLE = "decoder/embeddings/weight"

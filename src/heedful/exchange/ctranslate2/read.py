@@ -17,17 +17,12 @@ from heedful.config.data import DataConfig
 from heedful.config.model import ModelConfig
 from heedful.config.schema import RunConfig
 from heedful.config.search import SearchConfig
-from heedful.errors import ExchangeError, MissingExtra
+from heedful.errors import ExchangeError
 from heedful.exchange.ctranslate2.binary import read_model_file
+from heedful.exchange.ctranslate2.comparison import CTranslate2Reference
 from heedful.exchange.ctranslate2.engine import Engine
 from heedful.exchange.ctranslate2.keys import OUTPUT_BIAS, POSITIONS, head_widths, key_map
 from heedful.exchange.ctranslate2.record import ExportRecord
-from heedful.exchange.ctranslate2.reference import NumpyCTranslate2
-from heedful.exchange.ctranslate2.reference_models import (
-    CTranslate2Reference,
-    NumpyCTranslate2Reference,
-    original_ids,
-)
 from heedful.exchange.ctranslate2.settings import Variables
 from heedful.exchange.ctranslate2.vocabulary import (
     never_written,
@@ -35,13 +30,14 @@ from heedful.exchange.ctranslate2.vocabulary import (
     special_token,
 )
 from heedful.exchange.formats import ModelBundle, ReadOptions, read_settings_file
-from heedful.exchange.keymap import RowMap
 from heedful.exchange.parity import ReferenceModel
 from heedful.families.build import build_model
+from heedful.families.keymap import RowMap
 from heedful.files import read_within
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.serialization import RECORD
+from heedful.tokenization.subword_model import SubwordModel
 from heedful.tokenization.tokenizer import END, Tokenizer
 
 # CTranslate2 has no padding symbol, but these names are usual in its vocabularies.
@@ -60,72 +56,62 @@ _SEARCH = SearchConfig(
 )
 
 
-class CTranslate2Reader:
-    """Importer of CTranslate2 models; implements `heedful.exchange.formats.Reader`."""
+BOUND = 1e-4
 
-    name = "ctranslate2"
-    bound = 1e-4
-    """Tolerance for differences of log-probabilities."""
 
-    def read(self, path: Path, options: ReadOptions) -> ModelBundle:
-        """Read a folder. Raises `ExchangeError` with all reasons at once."""
-        config = read_config(path)
-        file = read_model_file(path / "model.bin")
-        variables = Variables(file, config)
-        vocabularies = _Vocabularies.of(path, config, variables, options)
-        settings = variables.settings()
-        advice = "Only models that heedful's Transformer can express can be imported"
-        variables.reasons.refuse(f"{path} cannot be imported", advice)
-        model = vocabularies.model_settings(settings, variables)
-        tables, biases = vocabularies.rows(filling=0.0), vocabularies.rows(filling=_NEVER)
-        positions = variables.weights.get(POSITIONS["encoder"])
-        longest = 256 if positions is None else len(positions) - 1
-        if model.output_bias and OUTPUT_BIAS not in variables.weights:
-            count = tables[1].count
-            variables.weights[OUTPUT_BIAS] = torch.zeros(count).numpy()
-        with torch.device("meta"):
-            ours = build_model(model, *map(len, vocabularies.origins), max_length=longest + 1)
-        width = head_widths(model, "decoder")[1]
-        weights = key_map(model, *tables, biases[1], width).to_ours(
-            {name: torch.from_numpy(array.copy()) for name, array in variables.weights.items()},
-            {name: tuple(weight.shape) for name, weight in ours.named_parameters()},
-            path / "model.bin",
-        )
-        data = vocabularies.data_settings(max(1, longest), options)
-        return ModelBundle(
-            RunConfig(model=model, data=data, search=_search(path, variables.most_positions)),
-            weights,
-            vocabularies.tokenizer,
-            vocabularies.notes,
-        )
+def read(path: Path, options: ReadOptions) -> ModelBundle:
+    """Read a folder. Raises `ExchangeError` with all reasons at once."""
+    config = read_config(path)
+    file = read_model_file(path / "model.bin")
+    variables = Variables(file, config)
+    vocabularies = _Vocabularies.of(path, config, variables, options)
+    settings = variables.settings()
+    advice = "Only models that heedful's Transformer can express can be imported"
+    variables.reasons.refuse(f"{path} cannot be imported", advice)
+    model = vocabularies.model_settings(settings, variables)
+    tables, biases = vocabularies.rows(filling=0.0), vocabularies.rows(filling=_NEVER)
+    positions = variables.weights.get(POSITIONS["encoder"])
+    longest = 256 if positions is None else len(positions) - 1
+    if model.output_bias and OUTPUT_BIAS not in variables.weights:
+        count = tables[1].count
+        variables.weights[OUTPUT_BIAS] = torch.zeros(count).numpy()
+    with torch.device("meta"):
+        ours = build_model(model, *map(len, vocabularies.origins), max_length=longest + 1)
+    width = head_widths(model, "decoder")[1]
+    names = key_map(model, *tables, biases[1], width)
+    weights = names.to_ours(
+        {name: torch.from_numpy(array.copy()) for name, array in variables.weights.items()},
+        {name: tuple(weight.shape) for name, weight in ours.named_parameters()},
+        path / "model.bin",
+    )
+    data = vocabularies.data_settings(max(1, longest), options)
+    return ModelBundle(
+        RunConfig(model=model, data=data, search=_search(path, variables.most_positions)),
+        weights,
+        vocabularies.tokenizer,
+        vocabularies.notes,
+        names.use_of(variables.weights),
+    )
 
-    def reference(self, path: Path, model: ModelBundle) -> ReferenceModel:
-        """Open the original model; the NumPy reference searches greedily."""
-        config = read_config(path)
-        vocabularies = read_vocabularies(path, config)
-        source, target, never = _original_ids(path, model, vocabularies)
-        try:
-            engine = Engine(
-                path,
-                end=special_token(config, "eos_token", "</s>"),
-                forbidden=[vocabularies[1][target[number]] for number in never],
-                precision="fp32",
-            )
-        except MissingExtra:
-            return self.plain_reference(path, model)
-        read, written = (
-            {ours: tokens[theirs] for ours, theirs in origins.items()}
-            for origins, tokens in zip((source, target), vocabularies, strict=True)
-        )
-        said = (path / ExportRecord.FILE).is_file()
-        positions = ExportRecord.read(path).positions if said else None
-        return CTranslate2Reference(engine, read, written, model, positions)
 
-    def plain_reference(self, path: Path, model: ModelBundle) -> NumpyCTranslate2Reference:
-        """Open the NumPy reference with the original variables."""
-        config = read_config(path)
-        ids = _original_ids(path, model, read_vocabularies(path, config))
-        return NumpyCTranslate2Reference(NumpyCTranslate2(path, config), *ids, model)
+def open_engine(path: Path, model: ModelBundle) -> ReferenceModel:
+    """Open the original with CTranslate2, or raise `MissingExtra`."""
+    config = read_config(path)
+    vocabularies = read_vocabularies(path, config)
+    source, target, never = original_ids(path, model, vocabularies)
+    engine = Engine(
+        path,
+        end=special_token(config, "eos_token", "</s>"),
+        forbidden=[vocabularies[1][target[number]] for number in never],
+        precision="fp32",
+    )
+    spelled, written = (
+        {ours: tokens[theirs] for ours, theirs in origins.items()}
+        for origins, tokens in zip((source, target), vocabularies, strict=True)
+    )
+    is_export = (path / ExportRecord.FILE).is_file()
+    positions = ExportRecord.read(path).positions if is_export else None
+    return CTranslate2Reference(engine, spelled, written, model, positions)
 
 
 _Origins = tuple[int | None, ...]
@@ -228,18 +214,26 @@ def _search(path: Path, rows: int | None) -> SearchConfig:
     return _SEARCH.model_copy(update=lengths)
 
 
-def _original_ids(
+def original_ids(
     path: Path, model: ModelBundle, vocabularies: tuple[list[str], list[str]]
 ) -> tuple[dict[int, int], dict[int, int], list[int]]:
     """Map our ids to theirs on both sides, and list those that no translation may contain."""
     beside = _lies_beside(path, model.tokenizer)
     source, target = (
-        {n: n for n in range(len(tokens))} if beside else original_ids(one, len(tokens))
+        {n: n for n in range(len(tokens))} if beside else _origins(one, len(tokens))
         for one, tokens in zip(model.tokenizer.models, vocabularies, strict=True)
     )
     forbidden = model.config.search.forbidden_ids
     never = never_written(1 + max(target), model.tokenizer.target_size, forbidden)
     return source, target, [number for number in never if number in target]
+
+
+def _origins(model: SubwordModel, rows: int) -> dict[int, int]:
+    """List their id for each of ours; ids are theirs unless the model was imported."""
+    if not isinstance(model, ImportedModel):
+        return {number: number for number in range(rows)}
+    origins = enumerate(model.id_mapping.origins)
+    return {ours: theirs for ours, theirs in origins if theirs is not None}
 
 
 def _lies_beside(path: Path, tokenizer: Tokenizer) -> bool:
@@ -319,7 +313,3 @@ def _cutter(path: Path | None) -> tuple[str, bytes]:
     except OSError as error:
         raise ExchangeError(f"--tokenizer {path} cannot be read: {error.strerror}.") from error
     return ("sentencepiece" if path.suffix in (".model", ".spm") else "codes"), content
-
-
-READER = CTranslate2Reader()
-"""What `heedful import --from ctranslate2` reads with."""

@@ -17,6 +17,7 @@ from heedful._version import __version__
 from heedful.config.model import ModelConfig
 from heedful.config.schema import RunConfig
 from heedful.exchange.ctranslate2.binary import Array
+from heedful.exchange.ctranslate2.comparison import CTranslate2Reference
 from heedful.exchange.ctranslate2.engine import Engine
 from heedful.exchange.ctranslate2.keys import (
     OUTPUT_TABLE,
@@ -29,11 +30,10 @@ from heedful.exchange.ctranslate2.keys import (
     with_equal_heads,
 )
 from heedful.exchange.ctranslate2.record import ExportRecord, digest_of_weights
-from heedful.exchange.ctranslate2.reference_models import CTranslate2Reference
 from heedful.exchange.ctranslate2.vocabulary import distinct, never_written, read_vocabularies
 from heedful.exchange.formats import ExportResult, ModelBundle, Problems, WriteOptions, import_extra
-from heedful.exchange.keymap import Stacked
 from heedful.exchange.parity import ReferenceModel
+from heedful.families.keymap import Stacked
 from heedful.model.embedding import SINUSOIDS
 from heedful.runs.folder import write_json
 from heedful.tokenization.tokenizer import END, PAD, START, UNKNOWN
@@ -61,61 +61,54 @@ _ITS_OWN = {
 }
 
 
-class CTranslate2Writer:
-    """Exporter of CTranslate2 models; implements `heedful.exchange.formats.Writer`."""
+def bound(options: WriteOptions) -> float:
+    """Return the tolerance of the parity check."""
+    # Eight bits change log-probabilities of improbable words by tenths; whether translations
+    # suffer shows in the compared translations.
+    return BOUNDS.get(options.quantization or "float32", 0.0)
 
-    name = "ctranslate2"
 
-    def bound(self, options: WriteOptions) -> float:
-        """Return the tolerance of the parity check."""
-        # Eight bits change log-probabilities of improbable words by tenths; whether translations
-        # suffer shows in the compared translations.
-        return BOUNDS.get(options.quantization or "float32", 0.0)
+def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
+    """Write a model. Raises `ExchangeError` with all reasons at once."""
+    specs = import_extra("ctranslate2.specs", _NEEDS)
+    _refuse(model.config, options)
+    variables = _variables(model, options.positions)
+    spec = _described(specs, model.config.model, variables)
+    source, target = _vocabularies(model, variables)
+    spec.register_source_vocabulary(source)
+    spec.register_target_vocabulary(target)
+    start = {"symbol": START, "end": END, "pad": PAD, "zero": PAD}[model.config.model.decoder_start]
+    spec.config.unk_token, spec.config.bos_token = target[UNKNOWN], target[START]
+    spec.config.eos_token, spec.config.decoder_start_token = target[END], target[start]
+    spec.config.add_source_eos = model.config.model.source_end
+    spec.config.layer_norm_epsilon = model.config.model.norm_epsilon
+    spec.validate()
+    spec.optimize(options.quantization or None)
+    spec.save(str(folder))
+    model.tokenizer.save(folder)
+    search = model.config.search.model_copy(update=_ITS_OWN)
+    record = ExportRecord(
+        search,
+        options.positions,
+        model.config.model.source_end,
+        options.quantization or "float32",
+        __version__,
+        model.tokenizer.fingerprint,
+        digest_of_weights(folder),
+    )
+    write_json(folder / ExportRecord.FILE, record.to_dict())
+    rows = f"No text can be longer than {options.positions} subwords, the rows of its table."
+    return ExportResult(record.search_within, (rows,))
 
-    def write(self, model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
-        """Write a model. Raises `ExchangeError` with all reasons at once."""
-        specs = import_extra("ctranslate2.specs", _NEEDS)
-        _refuse(model.config, options)
-        variables = _variables(model, options.positions)
-        spec = _described(specs, model.config.model, variables)
-        source, target = _vocabularies(model, variables)
-        spec.register_source_vocabulary(source)
-        spec.register_target_vocabulary(target)
-        start = {"symbol": START, "end": END, "pad": PAD, "zero": PAD}[
-            model.config.model.decoder_start
-        ]
-        spec.config.unk_token, spec.config.bos_token = target[UNKNOWN], target[START]
-        spec.config.eos_token, spec.config.decoder_start_token = target[END], target[start]
-        spec.config.add_source_eos = model.config.model.source_end
-        spec.config.layer_norm_epsilon = model.config.model.norm_epsilon
-        spec.validate()
-        spec.optimize(options.quantization or None)
-        spec.save(str(folder))
-        model.tokenizer.save(folder)
-        search = model.config.search.model_copy(update=_ITS_OWN)
-        record = ExportRecord(
-            search,
-            options.positions,
-            model.config.model.source_end,
-            options.quantization or "float32",
-            __version__,
-            model.tokenizer.fingerprint,
-            digest_of_weights(folder),
-        )
-        write_json(folder / ExportRecord.FILE, record.to_dict())
-        rows = f"No text can be longer than {options.positions} subwords, the rows of its table."
-        return ExportResult(record.search_within, (rows,))
 
-    def reference(self, folder: Path, model: ModelBundle) -> ReferenceModel:
-        """Open what was written in CTranslate2; `MissingExtra` if that is not installed."""
-        vocabularies = read_vocabularies(folder, {"unk_token": "<unk>"})
-        source, target = (dict(enumerate(tokens)) for tokens in vocabularies)
-        size, forbidden = model.tokenizer.target_size, model.config.search.forbidden_ids
-        never = [target[number] for number in never_written(len(target), size, forbidden)]
-        engine = Engine(folder, end=target[END], forbidden=never)
-        return CTranslate2Reference(
-            engine, source, target, model, ExportRecord.read(folder).positions
-        )
+def open_engine(folder: Path, model: ModelBundle) -> ReferenceModel:
+    """Open what was written in CTranslate2; `MissingExtra` if that is not installed."""
+    vocabularies = read_vocabularies(folder, {"unk_token": "<unk>"})
+    source, target = (dict(enumerate(tokens)) for tokens in vocabularies)
+    size, forbidden = model.tokenizer.target_size, model.config.search.forbidden_ids
+    never = [target[number] for number in never_written(len(target), size, forbidden)]
+    engine = Engine(folder, end=target[END], forbidden=never)
+    return CTranslate2Reference(engine, source, target, model, ExportRecord.read(folder).positions)
 
 
 def _refuse(config: RunConfig, options: WriteOptions) -> None:
@@ -210,7 +203,3 @@ def _vocabularies(
     )
     first = END + 1
     return distinct([*target[:first], *source[first:]]), target
-
-
-WRITER = CTranslate2Writer()
-"""What `heedful export --format ctranslate2` writes with."""

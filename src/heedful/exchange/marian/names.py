@@ -19,7 +19,7 @@ from torch import Tensor
 
 from heedful.config.model import ModelConfig
 from heedful.errors import ExchangeError
-from heedful.exchange.keymap import Entry, KeyMap, RowMap, Stacked
+from heedful.families.keymap import Entry, KeyMap, RowMap, Stacked
 from heedful.model.embedding import grouped_sinusoid
 
 SHARED, BIAS, HEAD = "model.shared.weight", "final_logits_bias", "lm_head.weight"
@@ -60,7 +60,16 @@ def marian_map(
     for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
         for number in range(layers):
             entries += _layer(f"{side}.layers.{number}", f"model.{side}.layers.{number}", side)
-    return KeyMap(tuple(entries), POSITIONS)
+    spare, copies = _spare_tables(tables, config.tie_embeddings)
+    return KeyMap(tuple(entries), (*POSITIONS, *spare), copies)
+
+
+def _spare_tables(tables: Mapping[str, str], tie: str) -> tuple[tuple[str, ...], dict[str, str]]:
+    """List unused names of tables that older checkpoints store: spare ones, copies of tied ones."""
+    target = tables.get("embed_target.weight", tables["embed_source.weight"])
+    unused = [name for name in (SHARED, *TABLES.values()) if name not in tables.values()]
+    tied = [name for name in unused if tie == "all" or (tie == "output" and name != SHARED)]
+    return tuple(name for name in unused if name not in tied), dict.fromkeys(tied, target)
 
 
 def _layer(ours: str, theirs: str, side: str) -> Iterator[Entry]:
@@ -103,45 +112,16 @@ def tied_as(tie: str, found: Collection[str]) -> dict[str, str]:
     }
 
 
-def spare_tables(
-    tensors: Mapping[str, Tensor], tables: Mapping[str, str], tie: str
-) -> dict[str, Tensor]:
-    """
-    Drop copies of tied tables, and positions, that older checkpoints store.
-
-    Raises `ExchangeError` if copies differ, or positions are not those that the class computes.
-    """
-    used = set(tables.values())
-    kept = dict(tensors)
-    target = tables.get("embed_target.weight", tables["embed_source.weight"])
-    for name in (SHARED, *TABLES.values()):
-        if name in used or name not in kept:
-            continue
-        original = tensors.get(target)
-        differs = original is None or not tensors[name].equal(original)
-        if tie != "none" and (name != SHARED or tie == "all") and differs:
+def check_positions(tensors: Mapping[str, Tensor]) -> None:
+    """Refuse stored positions that are not the sinusoids that the class computes."""
+    for name, table in ((name, tensors[name]) for name in POSITIONS if name in tensors):
+        even = table.dim() == 2 and table.size(1) % 2 == 0
+        expected = grouped_sinusoid(0, *table.shape) if even else None
+        if expected is None or not torch.allclose(table.float(), expected, atol=1e-3):
             raise ExchangeError(
-                f"{name} must be equal to {target}, to which the settings tie it, but differs; "
-                "set tie_word_embeddings and share_encoder_decoder_embeddings in config.json to "
-                "what the model was trained with."
+                f"{name} must contain the sinusoids that the class computes, sines before cosines, "
+                "but has other positions; this is another kind of model."
             )
-        del kept[name]
-    for name in POSITIONS:
-        table = tensors.get(name)
-        if table is not None:
-            _check_positions(name, table)
-    return kept
-
-
-def _check_positions(name: str, table: Tensor) -> None:
-    """Refuse stored positions that are not the sinusoids."""
-    even = table.dim() == 2 and table.size(1) % 2 == 0
-    expected = grouped_sinusoid(0, *table.shape) if even else None
-    if expected is None or not torch.allclose(table.float(), expected, atol=1e-3):
-        raise ExchangeError(
-            f"{name} must contain the sinusoids that the class computes, sines before cosines, but "
-            "has other positions; this is another kind of model."
-        )
 
 
 def unused_bias(bias: Tensor | None) -> float:

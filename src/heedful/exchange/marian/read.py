@@ -22,20 +22,20 @@ from heedful.exchange.formats import (
     read_safetensors,
     read_settings_file,
 )
-from heedful.exchange.keymap import RowMap
+from heedful.exchange.marian.engine import TransformersReference
 from heedful.exchange.marian.names import (
     ACTIVATIONS,
     BIAS,
     EPSILON,
+    check_positions,
     marian_map,
-    spare_tables,
     tied_as,
     unused_bias,
 )
 from heedful.exchange.marian.search import read_rule
 from heedful.exchange.parity import ReferenceModel
-from heedful.exchange.reference.transformers_marian import TransformersReference
 from heedful.families.build import build_model
+from heedful.families.keymap import RowMap, TensorUse
 from heedful.files import read_within
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.imported_model import ImportedModel
@@ -62,40 +62,39 @@ _MOST_POSITIONS = 1 << 14
 _ADVICE = "Import a model that has none of this, or change the files if they are wrong"
 
 
-class MarianReader:
-    """Importer of Marian folders with safetensors, which `save_pretrained` makes from a pickle."""
-
-    name = "marian"
-    bound = 1e-4
-
-    def read(self, path: Path, options: ReadOptions) -> ModelBundle:
-        """Read a model. Raises `ExchangeError` with all reasons at once."""
-        _check_files(path)
-        settings = read_settings_file(path / "config.json")
-        spelled = _optional(path / "tokenizer_config.json")
-        _check_shape(settings, path)
-        tensors = read_safetensors(path / _WEIGHTS)
-        _check_sizes(settings, tensors, path)
-        generation = _optional(path / "generation_config.json") or settings
-        special = {name: generation.get(name) for name in _SPECIAL_IDS}
-        settings |= {name: value for name, value in special.items() if value is not None}
-        id_mappings = _numberings(path, settings, spelled)
-        reasons = Problems()
-        start = _start(settings, generation, id_mappings[1], reasons)
-        positions = settings["max_position_embeddings"]
-        rule = read_rule(generation, id_mappings[1], positions, reasons)
-        reasons.refuse(f"the model in {path} cannot be imported", _ADVICE)
-        tokenizer = _tokenizer(path, id_mappings, spelled, options)
-        config = _config(settings, start, tokenizer, rule.search)
-        weights = _weights(tensors, path / _WEIGHTS, config, id_mappings)
-        return ModelBundle(config, weights, tokenizer, rule.notes)
-
-    def reference(self, path: Path, model: ModelBundle) -> ReferenceModel:
-        """Open the original with transformers, or raise `MissingExtra`."""
-        return TransformersReference(path, model.tokenizer)
+BOUND = 1e-4
 
 
-READER = MarianReader()
+def read(path: Path, options: ReadOptions) -> ModelBundle:
+    """
+    Read a folder with safetensors, which `save_pretrained` makes from a pickle.
+
+    Raises `ExchangeError` with all reasons at once.
+    """
+    _check_files(path)
+    settings = read_settings_file(path / "config.json")
+    spelled = _optional(path / "tokenizer_config.json")
+    _check_shape(settings, path)
+    tensors = read_safetensors(path / _WEIGHTS)
+    _check_sizes(settings, tensors, path)
+    generation = _optional(path / "generation_config.json") or settings
+    special = {name: generation.get(name) for name in _SPECIAL_IDS}
+    settings |= {name: value for name, value in special.items() if value is not None}
+    id_mappings = _numberings(path, settings, spelled)
+    reasons = Problems()
+    start = _start(settings, generation, id_mappings[1], reasons)
+    positions = settings["max_position_embeddings"]
+    rule = read_rule(generation, id_mappings[1], positions, reasons)
+    reasons.refuse(f"the model in {path} cannot be imported", _ADVICE)
+    tokenizer = _tokenizer(path, id_mappings, spelled, options)
+    config = _config(settings, start, tokenizer, rule.search)
+    weights, use = _weights(tensors, path / _WEIGHTS, config, id_mappings)
+    return ModelBundle(config, weights, tokenizer, rule.notes, use)
+
+
+def open_engine(path: Path, model: ModelBundle) -> ReferenceModel:
+    """Open the original with transformers, or raise `MissingExtra`."""
+    return TransformersReference(path, model.tokenizer)
 
 
 def _check_files(path: Path) -> None:
@@ -318,16 +317,16 @@ def _weights(
     origin: Path,
     config: RunConfig,
     id_mappings: tuple[IdMapping, IdMapping],
-) -> dict[str, Tensor]:
+) -> tuple[dict[str, Tensor], TensorUse]:
     """Convert the tensors to ours."""
     model = config.model
     tables = tied_as(model.tie_embeddings, tensors)
-    kept = spare_tables(tensors, tables, model.tie_embeddings)
-    filling = unused_bias(kept.get(BIAS))
+    check_positions(tensors)
+    filling = unused_bias(tensors.get(BIAS))
     rows = [RowMap(id_mapping.origins, id_mapping.rows, filling) for id_mapping in id_mappings]
     sizes = [len(id_mapping.origins) for id_mapping in id_mappings]
     with torch.device("meta"):
         built = build_model(model, *sizes, max_length=1)
     shapes = {name: tuple(p.shape) for name, p in built.named_parameters()}
-    weights = marian_map(model, tables, (rows[0], rows[1]))
-    return weights.to_ours(kept, shapes, origin)
+    key_map = marian_map(model, tables, (rows[0], rows[1]))
+    return key_map.to_ours(tensors, shapes, origin), key_map.use_of(tensors)

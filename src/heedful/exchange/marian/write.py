@@ -17,7 +17,7 @@ from torch import Tensor
 
 from heedful.config.model import ModelConfig
 from heedful.exchange.formats import ExportResult, ModelBundle, Problems, WriteOptions
-from heedful.exchange.keymap import RowMap
+from heedful.exchange.marian.engine import TransformersReference, numbering_of
 from heedful.exchange.marian.names import (
     ACTIVATIONS,
     BIAS,
@@ -30,7 +30,7 @@ from heedful.exchange.marian.names import (
 from heedful.exchange.marian.search import write_rule
 from heedful.exchange.parity import ReferenceModel
 from heedful.exchange.permute_dimensions import grouped_order, reorder_dimensions
-from heedful.exchange.reference.transformers_marian import TransformersReference, numbering_of
+from heedful.families.keymap import RowMap
 from heedful.files import write_synced
 from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.sentencepiece_model import SentencePieceModel
@@ -44,48 +44,46 @@ _ADVICE = (
 _BOUND = 1e-4
 
 
-class MarianWriter:
-    """Exporter of Marian folders; an imported model gets its original ids back."""
-
-    name = "marian"
-
-    def bound(self, options: WriteOptions) -> float:
-        """Return the tolerance of the parity check."""
-        del options
-        return _BOUND
-
-    def write(self, model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
-        """Write a model. Raises `ExchangeError` with all reasons at once."""
-        reasons = Problems()
-        _check_model(model.config.model, reasons)
-        _check_text(model.tokenizer, reasons)
-        reasons.refuse("Marian's class cannot express this model", _ADVICE)
-        rows = [_rows(model, side) for side in (0, 1)]
-        id_mappings = [numbering_of(model.tokenizer, side) for side in (0, 1)]
-        settings = _settings(model, rows, options)
-        special = _special_ids(model, rows[1])
-        symbols = sum(origin is not None for origin in id_mappings[1].origins)
-        theirs = {n: their for n, their in enumerate(rows[1].origins) if their is not None}
-        generation, rule = write_rule(
-            model.config.search, (symbols, rows[1].count), theirs, options.positions
-        )
-        generation |= special
-        if rule.search.length_limit_policy == "end":
-            generation["forced_eos_token_id"] = settings["forced_eos_token_id"] = theirs[END]
-        tensors = _tensors(model, (rows[0], rows[1]))
-        content = safetensors.torch.save(tensors, {"format": "pt"})
-        write_synced(folder / "model.safetensors", content)
-        _write_json(folder / "config.json", settings | special)
-        _write_json(folder / "generation_config.json", generation)
-        _write_text(model.tokenizer, folder, options.positions)
-        return ExportResult(rule.search, rule.notes)
-
-    def reference(self, folder: Path, model: ModelBundle) -> ReferenceModel:
-        """Open the exported model with transformers, or raise `MissingExtra`."""
-        return TransformersReference(folder, model.tokenizer)
+def bound(options: WriteOptions) -> float:
+    """Return the tolerance of the parity check."""
+    del options
+    return _BOUND
 
 
-WRITER = MarianWriter()
+def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
+    """
+    Write a model; an imported one gets its original ids back.
+
+    Raises `ExchangeError` with all reasons at once.
+    """
+    reasons = Problems()
+    _check_model(model.config.model, reasons)
+    _check_text(model.tokenizer, reasons)
+    reasons.refuse("Marian's class cannot express this model", _ADVICE)
+    rows = [_rows(model, side) for side in (0, 1)]
+    id_mappings = [numbering_of(model.tokenizer, side) for side in (0, 1)]
+    settings = _settings(model, rows, options)
+    special = _special_ids(model, rows[1])
+    symbols = sum(origin is not None for origin in id_mappings[1].origins)
+    theirs = {n: their for n, their in enumerate(rows[1].origins) if their is not None}
+    generation, rule = write_rule(
+        model.config.search, (symbols, rows[1].count), theirs, options.positions
+    )
+    generation |= special
+    if rule.search.length_limit_policy == "end":
+        generation["forced_eos_token_id"] = settings["forced_eos_token_id"] = theirs[END]
+    tensors = _tensors(model, (rows[0], rows[1]))
+    content = safetensors.torch.save(tensors, {"format": "pt"})
+    write_synced(folder / "model.safetensors", content)
+    _write_json(folder / "config.json", settings | special)
+    _write_json(folder / "generation_config.json", generation)
+    _write_text(model.tokenizer, folder, options.positions)
+    return ExportResult(rule.search, rule.notes)
+
+
+def open_engine(folder: Path, model: ModelBundle) -> ReferenceModel:
+    """Open the exported model with transformers, or raise `MissingExtra`."""
+    return TransformersReference(folder, model.tokenizer)
 
 
 def _check_model(config: ModelConfig, reasons: Problems) -> None:

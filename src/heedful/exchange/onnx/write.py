@@ -63,39 +63,33 @@ STEP: dict[str, Tensors] = {
 """What goes into the step's graph and what comes out of it."""
 
 
-class OnnxWriter:
-    """Exporter of ONNX graphs, which can express every recipe."""
-
-    name = "onnx"
-
-    def bound(self, options: WriteOptions) -> float:
-        """Return the tolerance for two engines that sum in different orders."""
-        del options
-        return _BOUND
-
-    def write(self, model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
-        """Write both graphs and the files to use them; `ExchangeError` if weights are rounded."""
-        if options.quantization:
-            raise ExchangeError(
-                f"--quantization must be left out for onnx, whose weights are fp32, but is "
-                f"{options.quantization!r}; the tools of your engine round an ONNX graph."
-            )
-        built = model_of(model)
-        fingerprint = fingerprint_of(model)
-        write_graphs(built, folder, fingerprint)
-        model.tokenizer.save(folder)
-        write_json(folder / DESCRIPTION, _description(model, built, fingerprint))
-        return ExportResult(model.config.search)
-
-    def reference(self, folder: Path, model: ModelBundle) -> OnnxReference:
-        """Open the exported graphs with onnxruntime, or raise `MissingExtra`."""
-        first = model_of(model).start_token
-        graphs = OnnxModel(folder, PAD, first, END)
-        settings = model.config
-        return OnnxReference(graphs, model.tokenizer, settings.search, settings.model.source_end)
+def bound(options: WriteOptions) -> float:
+    """Return the tolerance for two engines that sum in different orders."""
+    del options
+    return _BOUND
 
 
-WRITER = OnnxWriter()
+def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
+    """Write both graphs and the files to use them; `ExchangeError` if weights are rounded."""
+    if options.quantization:
+        raise ExchangeError(
+            f"--quantization must be left out for onnx, whose weights are fp32, but is "
+            f"{options.quantization!r}; the tools of your engine round an ONNX graph."
+        )
+    built = model_of(model)
+    fingerprint = fingerprint_of(model)
+    write_graphs(built, folder, fingerprint)
+    model.tokenizer.save(folder)
+    write_json(folder / DESCRIPTION, _description(model, built, fingerprint))
+    return ExportResult(model.config.search)
+
+
+def open_engine(folder: Path, model: ModelBundle) -> OnnxReference:
+    """Open the exported graphs with onnxruntime, or raise `MissingExtra`."""
+    first = model_of(model).start_token
+    graphs = OnnxModel(folder, PAD, first, END)
+    settings = model.config
+    return OnnxReference(graphs, model.tokenizer, settings.search, settings.model.source_end)
 
 
 def model_of(portable: ModelBundle) -> Transformer:

@@ -1,6 +1,5 @@
 """Pickled settings objects as plain dictionaries."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from heedful.errors import ExchangeError
@@ -8,7 +7,6 @@ from heedful.exchange.pickled.placeholders import OpaqueObject
 
 _DEEPEST = 8
 _MOST = 100_000
-_LARGEST = 1_000_000
 WIDEST_BEAM, MOST_TOKENS = 201, 10_000
 """Largest number in search settings: more would fill the memory during the parity check."""
 
@@ -28,21 +26,6 @@ def settings_of(value: Any) -> dict[str, Any]:
             f"{type(value).__name__} came; it is a checkpoint of something else."
         )
     return plain
-
-
-def number_in(
-    settings: Mapping[str, Any], name: str, default: int | float, maximum: int = _LARGEST
-) -> int | float:
-    """Read a setting, `default` if absent; `ExchangeError` names one that is no number."""
-    value = settings.get(name)
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < maximum:
-        raise ExchangeError(
-            f"The setting `{name}` of a checkpoint must be a number below {maximum:,}, but "
-            f"{str(value)[:40]!r} came; the checkpoint is damaged."
-        )
-    return value
 
 
 def _plain(value: Any, depth: int, remaining: list[int]) -> Any:

@@ -1,6 +1,7 @@
 """ConvS2S: convolutional encoders and decoders that attend in every layer (Gehring et al. 2017)."""
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 from heedful.families.convs2s.clashes import convs2s_clashes
 from heedful.families.convs2s.config import ConvS2SConfig, attending_layers, layers_of
@@ -17,6 +18,7 @@ class ConvS2S(Family):
     settings = ConvS2SConfig
     recipes = CONVS2S_RECIPES
     builder = "heedful.families.convs2s.build"
+    readers: ClassVar = {"fairseq": "heedful.families.convs2s.fairseq"}
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
         """List what does not fit."""

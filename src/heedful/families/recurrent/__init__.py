@@ -19,6 +19,7 @@ class Recurrent(Family):
     conditions: ClassVar = {"search.coverage_penalty": (ATTENTION,)}
     recipes = RECURRENT_RECIPES
     builder = "heedful.families.recurrent.build"
+    readers: ClassVar = {"joey": "heedful.families.recurrent.joey"}
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
         """List what does not fit."""

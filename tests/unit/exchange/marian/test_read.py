@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 
 import pytest
 import safetensors.torch
@@ -10,7 +11,7 @@ import torch
 from heedful.errors import ExchangeError, HeedfulError, MissingExtra
 from heedful.exchange.convert import export_model, import_model, read_sentences
 from heedful.exchange.formats import Problems, ReadOptions, import_extra
-from heedful.exchange.marian.read import READER
+from heedful.exchange.marian.read import read
 from heedful.exchange.marian.search import read_rule, write_rule
 from heedful.runs.run import Run
 from heedful.tokenization.id_mapping import IdMapping
@@ -25,7 +26,7 @@ def folder(tmp_path):
 
 def complaint(folder):
     with pytest.raises(ExchangeError) as caught:
-        READER.read(folder, ReadOptions())
+        read(folder, ReadOptions())
     message = str(caught.value)
     assert "\n" not in message
     return message
@@ -98,18 +99,29 @@ def test_the_start_and_the_ends_are_those_that_generate_goes_by(folder, tmp_path
     # `generate` forbids no end among bad_words_ids, so padding would be written and end there.
     assert f"eos_token_id is [{end}, {pad}]" in complaint(folder)
     change(folder / "generation_config.json", suppress_tokens=[pad])
-    parity, _ = import_model("marian", folder, tmp_path / "run")
+    parity = import_model("marian", folder, tmp_path / "run")[0].parity
     assert parity.same_outputs == parity.sentences
     assert Run.open(tmp_path / "run").config.model.decoder_start == "end"
     change(folder / "generation_config.json", eos_token_id=[end, 7])
     assert f"eos_token_id is [{end}, 7]" in complaint(folder)
     change(folder / "generation_config.json", eos_token_id=end, decoder_start_token_id=7)
     change(folder / "config.json", eos_token_id=[end, 8])
-    assert READER.read(folder, ReadOptions()).config.model.decoder_start == "symbol"
+    assert read(folder, ReadOptions()).config.model.decoder_start == "symbol"
     change(folder / "generation_config.json", bad_words_ids=7, decoder_start_token_id=[[]])
     assert "must be lists" in complaint(folder)
     change(folder / "config.json", activation_function=[])
     assert "activation_function must be" in complaint(folder)
+
+
+def test_without_transformers_a_model_is_imported_but_not_compared(folder, tmp_path, monkeypatch):
+    for module in [name for name in sys.modules if name.partition(".")[0] == "transformers"]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    report, _ = import_model("marian", folder, tmp_path / "run")
+    assert report.parity is None
+    assert (report.sentences, report.round_trips) == (12, 12)
+    assert "results were not compared: Comparing with a Marian model needs trans" in str(report)
+    report.check_outputs(tmp_path / "run")
 
 
 def test_tensors_that_do_not_fit_are_named_together(folder):
@@ -128,9 +140,11 @@ def test_copies_of_a_tied_table_must_be_equal(folder):
     tensors = safetensors.torch.load_file(path)
     copied = {**tensors, "lm_head.weight": tensors["model.shared.weight"].clone()}
     safetensors.torch.save_file(copied, path)
-    assert READER.read(folder, ReadOptions()).weights
+    assert read(folder, ReadOptions()).weights
     safetensors.torch.save_file({**copied, "lm_head.weight": torch.rand(290, 16)}, path)
-    assert "lm_head.weight must be equal to model.shared.weight" in complaint(folder)
+    message = complaint(folder)
+    assert message.startswith("lm_head.weight of")
+    assert "must be equal to model.shared.weight" in message
 
 
 def test_stored_positions_must_be_the_sinusoids(folder):

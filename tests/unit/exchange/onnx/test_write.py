@@ -14,8 +14,9 @@ import torch
 from heedful.config.schema import RunConfig
 from heedful.errors import MissingExtra, RunFolderError
 from heedful.exchange.formats import WriteOptions, Writer
+from heedful.exchange.onnx import write as onnx_writer
 from heedful.exchange.onnx.model import OnnxModel
-from heedful.exchange.onnx.write import ENCODER, STEP, WRITER
+from heedful.exchange.onnx.write import ENCODER, STEP
 from heedful.exchange.parity import ReferenceModel
 from heedful.model.initialise import initialise
 from heedful.runs.checkpoint import save_checkpoint
@@ -220,9 +221,9 @@ def test_the_contracts_are_kept(exported):
     from heedful.exchange.formats import ModelBundle
     from heedful.runs.checkpoint import load_checkpoint
 
-    assert isinstance(WRITER, Writer)
+    assert isinstance(onnx_writer, Writer)
     weights = load_checkpoint(run.checkpoint_folder()).model
-    side = WRITER.reference(folder, ModelBundle(run.config, weights, run.tokenizer))
+    side = onnx_writer.open_engine(folder, ModelBundle(run.config, weights, run.tokenizer))
     assert isinstance(side, ReferenceModel)
     assert side.outputs([""]) == [[]]
     assert np.isfinite(side.log_probabilities([5], [6, 7])).all()

@@ -16,8 +16,9 @@ import torch
 from heedful.errors import ExchangeError
 from heedful.exchange.pickled.placeholders import OpaqueObject
 from heedful.exchange.pickled.safe_unpickler import read_inert
-from heedful.exchange.pickled.settings import number_in, settings_of
+from heedful.exchange.pickled.settings import settings_of
 from heedful.exchange.pickled.torch_file import read_torch_file
+from heedful.families.foreign import number_in
 
 RUNS_SOMETHING = {
     *("compile", "exec", "import", "marshal.loads", "pickle.find_class"),

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from heedful.exchange.parity import Ids
-from heedful.exchange.reference.numpy_convs2s import NumpyConvS2S
-from heedful.exchange.reference.numpy_recurrent import NumpyRecurrent
-from heedful.exchange.reference.numpy_transformer import NumpyTransformer, Past
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.tokenizer import Tokenizer
+from tests.oracles.numpy_convs2s import NumpyConvS2S
+from tests.oracles.numpy_recurrent import NumpyRecurrent
+from tests.oracles.numpy_transformer import NumpyTransformer, Past
 
 
 @dataclass(frozen=True)

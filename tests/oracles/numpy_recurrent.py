@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.exchange.reference.numpy_transformer import Past
+from tests.oracles.numpy_transformer import Past
 
 Array = NDArray[np.floating]
 

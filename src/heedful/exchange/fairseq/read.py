@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import ExchangeError
-from heedful.exchange.checkpoint_view import Array, ForeignCheckpoint
-from heedful.exchange.fairseq_fconv import FConvCheckpoint, add_fconv_problems
-from heedful.exchange.fairseq_files import (
-    FIRST,
+from heedful.exchange.bundle import bundle_of
+from heedful.exchange.fairseq.files import (
     TENSOR_NAMES,
     checkpoint_file,
     options_in,
@@ -25,13 +23,11 @@ from heedful.exchange.fairseq_files import (
 from heedful.exchange.find_tokenizer import SPACES_NOTE, find_splitters, tokenizer_of
 from heedful.exchange.formats import ModelBundle, Problems, ReadOptions
 from heedful.exchange.pickled.lazy_tensors import read_arrays
-from heedful.exchange.pickled.settings import MOST_TOKENS, WIDEST_BEAM, number_in
+from heedful.exchange.pickled.settings import MOST_TOKENS, WIDEST_BEAM
 from heedful.exchange.pickled.torch_file import read_torch_file
-from heedful.exchange.reference.numpy_translator import (
-    ForeignVocabulary,
-    NumpySearch,
-    NumpyTranslator,
-)
+from heedful.exchange.transformer import transformer_of
+from heedful.families.foreign import Array, FamilyReader, ForeignModel, number_in
+from heedful.families.registry import readers_of
 from heedful.tokenization.id_mapping import IdMapping
 
 SPECIAL = {"pad": "<pad>", "unknown": "<unk>", "start": "<s>", "end": "</s>"}
@@ -72,103 +68,58 @@ _MUST_BE_OFF = (
 )
 
 
-class FairseqReader:
-    """Importer of fairseq models; parity is with NumPy, because fairseq no longer installs."""
-
-    name = "fairseq"
-    """Its name on the command line."""
-    bound = 1e-3
-    """Tolerance for differences of log-probabilities."""
-
-    def read(self, path: Path, options: ReadOptions) -> ModelBundle:
-        """Read a checkpoint and the vocabularies beside it; `ExchangeError` gives all reasons."""
-        return read_original(path, options).portable()
-
-    def reference(self, path: Path, model: ModelBundle) -> NumpyTranslator:
-        """Read the checkpoint again for a NumPy reference. Raises what `read` raises."""
-        data = model.config.data
-        options = ReadOptions(data.source_language, data.target_language)
-        return read_original(path, options, model).reference()
-
-
-READER = FairseqReader()
-
-
-def read_original(
-    path: Path, options: ReadOptions, bundle: ModelBundle | None = None
-) -> ForeignCheckpoint | FConvCheckpoint:
-    """Read a checkpoint of fairseq. Raises `ExchangeError`. Nothing in the file is executed."""
+def read(path: Path, options: ReadOptions) -> ModelBundle:
+    """Read a checkpoint and the vocabularies beside it; `ExchangeError` gives all reasons."""
     file = checkpoint_file(path)
+    settings, tensors = read_checkpoint(file)
+    reader: FamilyReader | None = next(
+        (reader for reader in readers_of("fairseq") if reader.is_kind(settings)), None
+    )
+    _refuse(settings, reader, file)
+    languages = _languages(settings, options, file.parent)
+    numbers = [read_dictionary(file.parent / f"dict.{language}.txt") for language in languages]
+    id_mappings = [
+        IdMapping.of(side_numbers, SPECIAL, _rows(tensors, side, len(side_numbers)))
+        for side_numbers, side in zip(numbers, ("encoder", "decoder"), strict=True)
+    ]
+    splitters = find_splitters(file.parent, options, languages)
+    tokenizer = tokenizer_of(id_mappings, splitters, languages)
+    search, search_notes = _search(settings)
+    notes = [SPACES_NOTE] * (splitters[0].kind == "spaces") + search_notes
+    read_model = reader.read_model if reader else _read_transformer
+    foreign = read_model(settings, tensors, tokenizer.shared)
+    name = f"{file} (fairseq)"
+    return bundle_of(name, foreign, id_mappings, tokenizer, languages, search, notes, _IGNORED)
+
+
+def read_checkpoint(file: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Read options and tensors; nothing in the file is executed."""
     saved = read_torch_file(file)
     if not isinstance(saved, dict) or not isinstance(saved.get("model"), dict):
         raise ExchangeError(f"{file} must be a checkpoint of fairseq, but contains no `model`.")
-    settings = options_in(saved, file)
-    is_convolutional = str(settings.get("arch") or "").startswith("fconv")
-    tensors = read_arrays(saved["model"], file)
-    tensors = tensors if is_convolutional else upgrade_tensors(tensors)
-    _refuse(settings, file)
-    languages = _languages(settings, options, file.parent)
-    words = tuple(
-        _words(file.parent, language, tensors, side)
-        for side, language in zip(("encoder", "decoder"), languages, strict=True)
-    )
-    notes: tuple[str, ...] = ()
-    if bundle is None:
-        splitters = find_splitters(file.parent, options, languages)
-        tokenizer = tokenizer_of([one.id_mapping for one in words], splitters, languages)
-        notes = (SPACES_NOTE,) * (splitters[0].kind == "spaces")
-    else:
-        tokenizer = bundle.tokenizer
-    search, rule, more = _search(settings)
-    if is_convolutional:
-        return FConvCheckpoint(
-            f"{file} (fairseq)",
-            tensors,
-            settings,
-            languages,
-            tokenizer,
-            (words[0], words[1]),
-            search,
-            rule,
-            (*notes, *more),
-        )
-    return ForeignCheckpoint(
-        f"{file} (fairseq)",
-        TENSOR_NAMES,
-        tensors,
-        _model(settings, tensors, tokenizer.shared),
-        _norms(settings, tensors),
-        (not settings.get("no_scale_embedding"),) * 2,
-        languages,
-        tokenizer,
-        (words[0], words[1]),
-        search,
-        rule,
-        (_FIRST_POSITION, _FIRST_POSITION),
-        _IGNORED,
-        (*notes, *more),
-    )
+    return options_in(saved, file), read_arrays(saved["model"], file)
 
 
-def _refuse(settings: Mapping[str, Any], file: Path) -> None:
+def _refuse(settings: Mapping[str, Any], reader: FamilyReader | None, file: Path) -> None:
     """Refuse what our model cannot express, all reasons at once."""
     reasons = Problems()
-    arch = str(settings.get("arch") or "transformer")
-    if arch.startswith("fconv") and not arch.startswith(("fconv_lm", "fconv_self_att")):
-        add_fconv_problems(settings, reasons)
+    if reader is not None:
+        reasons.messages += reader.problems(settings)
     else:
-        _add_transformer_problems(arch, settings, reasons)
+        _add_transformer_problems(settings, reasons)
     reasons.refuse(
         f"{file} cannot be expressed here",
         "A model without these can be imported; no option changes this",
     )
 
 
-def _add_transformer_problems(arch: str, settings: Mapping[str, Any], reasons: Problems) -> None:
+def _add_transformer_problems(settings: Mapping[str, Any], reasons: Problems) -> None:
     """Add what our Transformer cannot express."""
+    arch = str(settings.get("arch") or "transformer")
+    known = ["transformer", *(reader.KIND for reader in readers_of("fairseq"))]
     reasons.add_if(
         not arch.startswith("transformer") or arch.startswith("transformer_lm"),
-        f"its architecture is {arch[:60]!r}, not one of the families transformer and fconv",
+        f"its architecture is {arch[:60]!r}, not one of the families {' and '.join(known)}",
     )
     for name in _MUST_BE_OFF:
         value = settings.get(name)
@@ -200,31 +151,27 @@ def _languages(settings: Mapping[str, Any], options: ReadOptions, folder: Path) 
     return str(source), str(target)
 
 
-def _words(
-    folder: Path, language: str, tensors: Mapping[str, Array], side: str
-) -> ForeignVocabulary:
-    """Read the vocabulary of one side."""
-    numbers = read_dictionary(folder / f"dict.{language}.txt")
+def _rows(tensors: Mapping[str, Array], side: str, words: int) -> int:
+    """Count the rows of the table of one side, which may have more than there are words."""
     table = tensors.get(f"{side}.embed_tokens.weight")
-    rows = len(numbers) if table is None else len(table)
-    id_mapping = IdMapping.of(numbers, SPECIAL, max(rows, len(numbers)))
-    return ForeignVocabulary(id_mapping, numbers, numbers["<unk>"], numbers["</s>"])
+    return words if table is None else max((*table.shape, 0)[0], words)
 
 
-def _model(
+def _read_transformer(
     settings: Mapping[str, Any], tensors: Mapping[str, Array], shared: bool
-) -> dict[str, Any]:
-    """Build the model settings."""
+) -> ForeignModel:
+    """Read a Transformer."""
 
     def side(name: str, default: int) -> tuple[int, int]:
         first = int(number_in(settings, f"encoder_{name}", default))
         return first, int(number_in(settings, f"decoder_{name}", default))
 
+    tensors = upgrade_tensors(tensors)
     layers, heads, d_ff = side("layers", 6), side("attention_heads", 8), side("ffn_embed_dim", 2048)
     learned = bool(settings.get("encoder_learned_pos"))
     all_tied = bool(settings.get("share_all_embeddings")) and shared
     output_tied = all_tied or bool(settings.get("share_decoder_input_output_embed"))
-    return {
+    model = {
         "d_model": int(number_in(settings, "encoder_embed_dim", 512)),
         "d_ff": d_ff[0],
         "heads": heads[0],
@@ -241,6 +188,15 @@ def _model(
         "decoder_start": "end",
         "source_end": True,
     }
+    scaled = not settings.get("no_scale_embedding")
+    return transformer_of(
+        TENSOR_NAMES,
+        tensors,
+        model,
+        _norms(settings, tensors),
+        (scaled, scaled),
+        first_position=_FIRST_POSITION,
+    )
 
 
 def _norms(settings: Mapping[str, Any], tensors: Mapping[str, Array]) -> tuple[str, str]:
@@ -255,16 +211,15 @@ def _norms(settings: Mapping[str, Any], tensors: Mapping[str, Array]) -> tuple[s
     return kinds[0], kinds[1]
 
 
-def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], NumpySearch, list[str]]:
+def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Build the search settings of ``fairseq-generate``: from the checkpoint, else its defaults."""
-    found = settings.get("generation")
-    given: dict[str, Any] = found if isinstance(found, dict) else {}
+    part = settings.get("generation")
+    given: dict[str, Any] = part if isinstance(part, dict) else {}
     beam = int(number_in(given, "beam", 5, WIDEST_BEAM))
     power = 0.0 if given.get("unnormalized") else float(number_in(given, "lenpen", 1.0))
     factor = float(number_in(given, "max_len_a", 0.0, 100))
     constant = int(number_in(given, "max_len_b", 200, MOST_TOKENS))
     longest = int(number_in(settings, "max_target_positions", 1024)) - 1
-    least = max(int(number_in(given, "min_len", 1)), 0)
     notes = []
     if factor not in (0.0, 1.0):
         notes.append(
@@ -280,17 +235,9 @@ def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], NumpySearch, l
         "stop": "when-beam-finished",
         "length_limit_policy": "force",
         "length_penalty": f"power:{power:.4f}".rstrip("0").rstrip(".") if power > 0 else "none",
-        "min_length": least,
+        "min_length": max(int(number_in(given, "min_len", 1)), 0),
         # its length counts the source's end symbol
         "max_length": f"input+{constant + 1}" if factor else str(max(min(constant, longest), 1)),
         "max_source_length": max(int(number_in(settings, "max_source_positions", 1024)) - 1, 1),
     }
-    rule = NumpySearch(
-        beam,
-        lambda length: float(length**power),
-        lambda source: min(int(factor * source + constant), longest),
-        least,
-        FIRST.index("</s>"),
-        (FIRST.index("<pad>"), FIRST.index("<s>")),
-    )
-    return search, rule, notes
+    return search, notes

@@ -7,9 +7,10 @@ import torch
 from heedful.errors import ExchangeError
 from heedful.exchange.convert import import_model
 from heedful.exchange.formats import ReadOptions
-from heedful.exchange.joey import READER, read_original
-from heedful.exchange.joey_recurrent import RecurrentCheckpoint
+from heedful.exchange.joey import read
+from heedful.families.recurrent.joey import is_kind
 from heedful.runs.run import Run
+from tests.oracles.originals import compare_import
 from tests.support.old_joey import SOURCE, SPECIAL, TARGET
 from tests.support.old_joey_recurrent import settings, write
 
@@ -60,7 +61,7 @@ def refusal(given, folder):
     write(folder, settings())
     (folder / "config.yaml").write_text(str(given))
     with pytest.raises(ExchangeError) as caught:
-        READER.read(folder, ReadOptions())
+        read(folder, ReadOptions())
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -70,7 +71,8 @@ def test_log_probabilities_and_translations_are_those_of_joey(name, tmp_path):
     given = settings(**VARIANTS[name])
     words = {"words": JOINED} if given["model"]["tied_embeddings"] else {}
     joey = write(tmp_path / "old", given, **words)
-    parity, notes = import_model("joey", tmp_path / "old", tmp_path / "run", sentences=SENTENCES)
+    _, notes = import_model("joey", tmp_path / "old", tmp_path / "run", sentences=SENTENCES)
+    parity = compare_import("joey", tmp_path / "old", tmp_path / "run", SENTENCES)
     assert parity.difference < 1e-4
     assert parity.same_outputs == parity.sentences
     is_untied = given["model"]["tied_softmax"] and "scaled" in name
@@ -93,13 +95,13 @@ def test_log_probabilities_and_translations_are_those_of_joey(name, tmp_path):
 def test_settings_are_those_of_the_training(tmp_path):
     encoder = {"dropout": 0.3, "embeddings": {"embedding_dim": 12, "dropout": 0.2}}
     write(tmp_path, settings(encoder, {"hidden_dropout": 0.4, "dropout": 0.3}, beam_size=4))
-    model = READER.read(tmp_path, ReadOptions())
+    model = read(tmp_path, ReadOptions())
     recurrent = model.config.model.recurrent
     assert (model.config.model.dropout, model.config.model.d_model) == (0.3, 12)
     assert (recurrent.embedding_dropout, recurrent.readout_dropout) == (0.2, 0.4)
     assert (model.config.search.beam, model.config.search.stop) == (4, "as-joey")
     assert "dropouts" in model.notes[0]
-    assert isinstance(read_original(tmp_path, ReadOptions()), RecurrentCheckpoint)
+    assert model.config.model.encoder == model.config.model.decoder == "recurrent"
 
 
 def test_all_that_cannot_be_expressed_is_refused_at_once(tmp_path):
@@ -127,6 +129,12 @@ def test_all_that_cannot_be_expressed_is_refused_at_once(tmp_path):
         "char",
     ):
         assert word in message
+
+
+def test_the_types_of_both_sides_decide():
+    assert is_kind({"decoder": {"type": "recurrent"}})  # the encoder's default
+    assert not is_kind({"encoder": {"type": "recurrent"}})
+    assert not is_kind({"encoder": {"type": "transformer"}, "decoder": {"type": "recurrent"}})
 
 
 def test_two_families_in_one_model_are_refused(tmp_path):

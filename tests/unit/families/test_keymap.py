@@ -2,15 +2,24 @@ import pytest
 import torch
 
 from heedful.errors import ExchangeError
-from heedful.exchange.keymap import SAME, TRANSPOSED, Entry, KeyMap, RowMap, Stacked
+from heedful.families.keymap import (
+    SAME,
+    Entry,
+    KeyMap,
+    OneRow,
+    RowMap,
+    Stacked,
+    TensorUse,
+    tied_copies,
+)
 
-SHAPES = {"norm": (3,), "qkv_proj": (6, 3), "widen": (5, 3), "table": (4, 3), "bias": (4,)}
+SHAPES = {"norm": (3,), "qkv_proj": (6, 3), "energy": (5,), "table": (4, 3), "bias": (4,)}
 ORIGINS = (2, 0, None, 1)
 MAP = KeyMap(
     (
         Entry("norm", ("scale",)),
         Entry("qkv_proj", ("q", "k", "v"), Stacked(count=3)),
-        Entry("widen", ("kernel",), TRANSPOSED),
+        Entry("energy", ("kernel",), OneRow()),
         Entry("table", ("embedding",), RowMap(ORIGINS, 3)),
         Entry("bias", ("final",), RowMap(ORIGINS, 3, filling=-9.0, lead=1)),
     ),
@@ -19,17 +28,17 @@ MAP = KeyMap(
 
 
 def theirs():
-    shapes = {"q": (2, 3), "k": (2, 3), "v": (2, 3), "kernel": (3, 5), "scale": (3,)}
+    shapes = {"q": (2, 3), "k": (2, 3), "v": (2, 3), "kernel": (1, 5), "scale": (3,)}
     shapes |= {"embedding": (3, 3), "final": (1, 3)}
     return {name: torch.rand(shape) for name, shape in shapes.items()}
 
 
-def test_tensors_are_stacked_transposed_and_reordered():
+def test_tensors_are_stacked_flattened_and_reordered():
     given = theirs()
     ours = MAP.to_ours(given, SHAPES, "a file")
     assert {name: tuple(tensor.shape) for name, tensor in ours.items()} == SHAPES
     assert ours["qkv_proj"][2:4].equal(given["k"])
-    assert ours["widen"].equal(given["kernel"].T)
+    assert ours["energy"].equal(given["kernel"][0])
     assert ours["table"][[0, 1, 3]].equal(given["embedding"][[2, 0, 1]])
     assert ours["table"][2].eq(0).all()
     assert ours["bias"].tolist() == [
@@ -72,4 +81,27 @@ def test_a_tensor_that_two_of_ours_share_is_written_once():
 
 def test_a_map_that_forgets_one_of_ours_is_a_mistake_of_ours():
     with pytest.raises(ValueError, match="widen"):
-        MAP.to_ours(theirs(), {**SHAPES, "widen2": (1,)}, "a file")
+        MAP.to_ours(theirs(), {**SHAPES, "widen": (1,)}, "a file")
+
+
+def test_a_tied_tensor_must_be_a_copy():
+    tables = {"source": "encoder", "target": "decoder", "output": "head"}
+    copies = tied_copies(tables, {"source": (2, 2)})
+    assert copies == {"decoder": "encoder", "head": "decoder"}
+    assert tied_copies(tables, dict.fromkeys(tables, (2, 2))) == {}
+    tied = KeyMap((Entry("source", ("encoder",)),), copies=copies)
+    table = torch.rand(2, 2)
+    given = {"encoder": table, "decoder": table.clone(), "head": table.half().float()}
+    with pytest.raises(ExchangeError, match="head of a file must be equal to decoder"):
+        tied.to_ours(given, {"source": (2, 2)}, "a file")
+    given["head"] = table.clone()
+    assert tied.to_ours(given, {"source": (2, 2)}, "a file")["source"].equal(table)
+    assert tied.use_of(given) == TensorUse(1, copies=2)
+
+
+def test_the_use_of_all_tensors_is_counted():
+    use = MAP.use_of({**theirs(), "positions.weight": torch.rand(1)})
+    assert use == TensorUse(5, ignored=1)
+    assert str(use) == "all 5 weights have an origin, each tensor is used once (without weights: 1)"
+    tied = KeyMap((Entry("source", ("shared",)), Entry("target", ("shared",))))
+    assert "(shared: 1)" in str(tied.use_of(["shared"]))

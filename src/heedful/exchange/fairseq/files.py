@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from heedful.errors import ExchangeError
-from heedful.exchange.checkpoint_view import Array
 from heedful.exchange.pickled.settings import settings_of
-from heedful.exchange.tensor_names import TensorNames
+from heedful.exchange.transformer import TensorNames
+from heedful.families.foreign import Array
 from heedful.files import read_within
 
 TENSOR_NAMES = TensorNames(

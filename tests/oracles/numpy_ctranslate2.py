@@ -1,8 +1,7 @@
 """
 CTranslate2's Transformer in NumPy, computed from its own variables.
 
-It shares neither code nor names with our model. An import is compared with it where CTranslate2 is
-not installed.
+It shares neither code nor names with our model.
 """
 
 import math
@@ -11,9 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from heedful.exchange.ctranslate2.binary import Array, read_model_file
+from heedful.exchange.ctranslate2.read import original_ids, read_config
 from heedful.exchange.ctranslate2.vocabulary import read_vocabularies, special_token
+from heedful.exchange.formats import ModelBundle
+from heedful.exchange.parity import Ids
+from heedful.search.settings import SearchSettings
+from heedful.tokenization.tokenizer import END
 
 _HEADS = {"TransformerBig": 16}
 
@@ -163,3 +168,61 @@ _ACTIVATIONS = {
     2: lambda x: x / (1 + np.exp(-x)),
     3: _gelu,
 }
+
+
+class NumpyCTranslate2Reference:
+    """The NumPy computation as a side of a parity check; it searches greedily."""
+
+    name = "a plain computation with NumPy"
+    """The engine."""
+
+    def __init__(
+        self,
+        plain: NumpyCTranslate2,
+        source: Mapping[int, int],
+        target: Mapping[int, int],
+        never: Sequence[int],
+        model: ModelBundle,
+    ) -> None:
+        self._plain, self._search = plain, model.config.search
+        self._tokenizer, self._never = model.tokenizer, list(never)
+        self._source, self._target = source, target
+
+    def encode(self, sentences: Sequence[str]) -> list[list[int]]:
+        """Tokenize source sentences with the run's tokenizer."""
+        return self._tokenizer.encode_source(sentences)
+
+    def log_probabilities(self, source: Ids, target: Ids) -> Float[np.ndarray, "places rows"]:
+        """Compute log-probabilities, minus infinity for symbols that CTranslate2 does not have."""
+        found = self._plain.log_probabilities(
+            [self._source[number] for number in source], [self._target[n] for n in target]
+        )
+        ours = np.full((len(found), 1 + max(self._target)), -np.inf, np.float32)
+        for mine, theirs in self._target.items():
+            ours[:, mine] = found[:, theirs]
+        return ours
+
+    def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
+        """Translate greedily, step by step, without a cache."""
+        limit = SearchSettings.of(self._search).limit
+        found = []
+        for row in self.encode(sentences):
+            target: list[int] = []
+            while len(target) < min(limit.tokens(len(row)), 3 * len(row) + 10):
+                last = self.log_probabilities(row, target)[-1]
+                last[self._never] = -np.inf
+                if len(target) < self._search.min_length:
+                    last[END] = -np.inf
+                best = int(last.argmax())
+                if best == END:
+                    break
+                target.append(best)
+            found.append(target)
+        return found
+
+
+def open_plain(path: Path, model: ModelBundle) -> NumpyCTranslate2Reference:
+    """Open a folder of CTranslate2 for a comparison with its import."""
+    config = read_config(path)
+    ids = original_ids(path, model, read_vocabularies(path, config))
+    return NumpyCTranslate2Reference(NumpyCTranslate2(path, config), *ids, model)

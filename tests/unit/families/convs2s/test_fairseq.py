@@ -6,12 +6,13 @@ import torch
 
 from heedful.errors import ExchangeError
 from heedful.exchange.convert import import_model
-from heedful.exchange.fairseq_fconv import Kernel, Lengths
-from heedful.exchange.formats import ReadOptions
+from heedful.families.convs2s.fairseq import Kernel, Lengths
 from heedful.runs.run import Run
+from tests.oracles.originals import compare_import
 from tests.support.old_fairseq_fconv import log_probabilities, options, write
 
 EOS = 2
+SENTENCES = ["w1 w12 w5 w1", "w7 nothing"]
 VARIANTS = {
     "all layers attend": {},
     "one layer attends": {"decoder_attention": "[False, True, False]"},
@@ -25,18 +26,13 @@ VARIANTS = {
 
 
 def imported(folder):
-    parity, notes = import_model(
-        "fairseq",
-        folder,
-        folder / "run",
-        options=ReadOptions(),
-        sentences=["w1 w12 w5 w1", "w7 nothing"],
-    )
-    return Run.open(folder / "run"), parity, notes
+    import_model("fairseq", folder, folder / "run", sentences=SENTENCES)
+    parity = compare_import("fairseq", folder, folder / "run", SENTENCES)
+    return Run.open(folder / "run"), parity
 
 
 def compare(folder, tensors, given):
-    run, parity, _ = imported(folder)
+    run, parity = imported(folder)
     assert parity.difference < 1e-4
     assert parity.same_tokens == parity.sentences
     model = run.load_model("default", torch.device("cpu"), "fp32")

@@ -4,6 +4,7 @@ import logging
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy, deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,12 @@ class TransformersReference:
             rows = self._tokenizer(list(sentences)).input_ids
         return [self._source.to_ours(row[:-1]) for row in rows]
 
+    def in_double(self) -> "TransformersReference":
+        """Create a copy that computes in double precision."""
+        side = copy(self)
+        side._model = deepcopy(self._model).double()
+        return side
+
     @torch.inference_mode()
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
         """Compute log-probabilities in one pass, minus infinity for symbols that they lack."""
@@ -58,7 +65,7 @@ class TransformersReference:
             decoder_input_ids=torch.tensor([[start, *self._target.to_theirs(target)]]),
         ).logits[0]
         scores = torch.log_softmax(logits, dim=-1)
-        ours = torch.full((len(scores), self._size), float("-inf"))
+        ours = scores.new_full((len(scores), self._size), float("-inf"))
         pairs = [(n, their) for n, their in enumerate(self._target.origins) if their is not None]
         here, there = torch.tensor(pairs).T
         ours[:, here] = scores[:, there]

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.exchange.tensor_names import TensorNames
+from heedful.exchange.transformer import TensorNames
 
 Array = NDArray[np.floating]
 Past = list[tuple[Array, Array]]
@@ -155,3 +155,50 @@ class NumpyTransformer:
         logits = logits - logits.max(axis=-1, keepdims=True)
         out: Array = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
         return out
+
+
+def _relu(x: Array) -> Array:
+    return np.maximum(x, 0)
+
+
+def _gelu(x: Array) -> Array:
+    error = np.vectorize(math.erf, otypes=[np.float64])(x.astype(np.float64) / math.sqrt(2))
+    return (x * (1 + error) / 2).astype(x.dtype)
+
+
+def _gelu_tanh(x: Array) -> Array:
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+    return x * (1 + np.tanh(inner)) / 2
+
+
+def _silu(x: Array) -> Array:
+    return x / (1 + np.exp(-x))
+
+
+def _interleaved(first: int, count: int, width: int) -> Array:
+    table = np.zeros((count, width))
+    for column in range(0, width, 2):
+        angle = np.arange(first, first + count) / 10000 ** (column / width)
+        table[:, column], table[:, column + 1] = np.sin(angle), np.cos(angle)
+    return table.astype(np.float32)
+
+
+def _halves(first: int, count: int, width: int) -> Array:
+    half = width // 2
+    table = np.zeros((count, width))
+    for column in range(half):
+        angle = np.arange(first, first + count) * 10000 ** (-column / max(half - 1, 1))
+        table[:, column], table[:, half + column] = np.sin(angle), np.cos(angle)
+    return table.astype(np.float32)
+
+
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "relu": _relu,
+    "gelu": _gelu,
+    "gelu_tanh": _gelu_tanh,
+    "silu": _silu,
+}
+LAYOUTS: dict[str, Callable[[int, int, int], Array]] = {
+    "interleaved": _interleaved,
+    "halves": _halves,
+}

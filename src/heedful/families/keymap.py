@@ -5,16 +5,18 @@ Tensor name mappings between toolkits, declared once and used in both directions
 
     Entry("encoder.norm.weight", ("final.scale",))             the same numbers
     Entry("…qkv_proj.weight", ("q", "k", "v"), Stacked())     ours is theirs, one below the other
-    Entry("…linear1.weight", ("kernel",), TRANSPOSED)            rows are columns there
-    Entry("embed_source.weight", ("table",), Rows(origins))    rows in another order
+    Entry("embed_source.weight", ("table",), RowMap(origins))  rows in another order
 
-What is missing, not expected or of another shape is reported together, by their names.
+What is missing, not expected or of another shape is reported together, by their names. So a map
+proves that each of our tensors has an origin and that none of theirs is forgotten.
 """
 
 import fnmatch
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -23,6 +25,9 @@ from heedful.errors import ExchangeError
 
 Shape = tuple[int, ...]
 _SHOWN = 8
+# Output bias of a symbol that the original model lacks: far below every logit, so that it is never
+# written, but finite, so that sums stay numbers.
+IMPOSSIBLE = -1e9
 
 
 @runtime_checkable
@@ -55,19 +60,6 @@ class Stacked:
         """Split ours."""
         sizes = list(self.sizes) or [tensor.size(0) // self.count] * self.count
         return list(tensor.split(sizes, dim=0))
-
-
-@dataclass(frozen=True)
-class Transposed:
-    """Transposition; other toolkits often store weights as (in, out)."""
-
-    def join(self, parts: Sequence[Tensor]) -> Tensor:
-        """Transpose theirs."""
-        return parts[0].t()
-
-    def split(self, tensor: Tensor) -> list[Tensor]:
-        """Transpose ours."""
-        return [tensor.t()]
 
 
 @dataclass(frozen=True)
@@ -123,7 +115,27 @@ class RowMap:
 
 
 SAME = Stacked()
-TRANSPOSED = Transposed()
+
+
+class TensorUse(NamedTuple):
+    """How the tensors of a checkpoint were used; a map refuses all others."""
+
+    filled: int = 0
+    """Tensors of ours, each with an origin."""
+    copies: int = 0
+    """Tensors of theirs that are equal to a tied one."""
+    ignored: int = 0
+    """Tensors of theirs that hold no weights, such as computed tables."""
+
+    shared: int = 0
+    """Tensors of theirs that several of ours come from, such as one table that ours has twice."""
+
+    def __str__(self) -> str:
+        """Format for the report of an import."""
+        named = {"copies": self.copies, "without weights": self.ignored, "shared": self.shared}
+        more = "; ".join(f"{name}: {count}" for name, count in named.items() if count)
+        exceptions = f" ({more})" if more else ""
+        return f"all {self.filled} weights have an origin, each tensor is used once{exceptions}"
 
 
 @dataclass(frozen=True)
@@ -146,6 +158,8 @@ class KeyMap:
     """One for each tensor of ours."""
     ignored: tuple[str, ...] = ()
     """Patterns of their tensor names to ignore, such as computed tables."""
+    copies: Mapping[str, str] = field(default_factory=dict)
+    """Their tied tensors that ours lacks, each with the tensor that it must be equal to."""
 
     def to_ours(
         self, theirs: Mapping[str, Tensor], shapes: Mapping[str, Shape], origin: object
@@ -153,15 +167,18 @@ class KeyMap:
         """
         Convert their tensors to ours.
 
-        Raises `ExchangeError` that names all missing, extra and misshapen tensors together.
+        Raises `ExchangeError` that names all missing, extra and misshapen tensors together, or a
+        tied tensor that differs.
         """
         expected = self._expected(shapes)
-        check_tensors(
-            {name: tuple(tensor.shape) for name, tensor in theirs.items()},
-            expected,
-            origin,
-            self.ignored,
-        )
+        present = {name: tuple(tensor.shape) for name, tensor in theirs.items()}
+        check_tensors(present, expected, origin, (*self.ignored, *self.copies))
+        for copy, original in self.copies.items():
+            if copy in theirs and not theirs[copy].float().equal(theirs[original].float()):
+                raise ExchangeError(
+                    f"{copy} of {origin} must be equal to {original}, to which the settings tie "
+                    "it, but differs; settings and weights belong to different models."
+                )
         return {
             entry.ours: entry.change.join([theirs[name].float() for name in entry.theirs])
             .clone()
@@ -178,6 +195,14 @@ class KeyMap:
                 theirs.setdefault(name, part.clone().contiguous())
         return theirs
 
+    def use_of(self, theirs: Iterable[str]) -> TensorUse:
+        """Count how the tensors of a checkpoint are used."""
+        uses = Counter(name for entry in self.entries for name in entry.theirs)
+        left = [name for name in theirs if name not in uses]
+        copies = sum(name in self.copies for name in left)
+        shared = sum(count > 1 for count in uses.values())
+        return TensorUse(len(self.entries), copies, len(left) - copies, shared)
+
     def _expected(self, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
         """Compute the shapes of their tensors."""
         unmapped = set(shapes) ^ {entry.ours for entry in self.entries}
@@ -190,6 +215,16 @@ class KeyMap:
                 name: tuple(part.shape) for name, part in zip(entry.theirs, parts, strict=True)
             }
         return expected
+
+
+def tied_copies(tables: Mapping[str, str], shapes: Mapping[str, Shape]) -> dict[str, str]:
+    """
+    Name their tables that ours lacks because they are tied, each with the table before it.
+
+    `tables`: their names of source, target and output, in this order, by ours.
+    """
+    pairs = pairwise(tables.items())
+    return {theirs: before for (_, before), (ours, theirs) in pairs if ours not in shapes}
 
 
 def check_tensors(

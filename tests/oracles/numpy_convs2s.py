@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.exchange.reference.numpy_transformer import Past
+from tests.oracles.numpy_transformer import Past
 
 Array = NDArray[np.floating]
 _ROOT_HALF = np.sqrt(0.5)

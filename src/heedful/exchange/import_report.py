@@ -1,0 +1,54 @@
+"""
+What an import proves, with the other toolkit and without it.
+
+The map of tensors accounts for every tensor of the original and for every weight here
+(`heedful.families.keymap`); the ids of the vocabulary are a permutation of the rows of the tables
+(`heedful.tokenization.id_mapping`); text that was cut and joined is cut in the same way again.
+Where the toolkit itself can be run, both models compute and translate the same sentences
+(`heedful.exchange.parity`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heedful.exchange.parity import Parity
+from heedful.families.keymap import TensorUse
+from heedful.tokenization.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """The proofs of one import; an import that fails one leaves nothing behind."""
+
+    tensors: TensorUse
+    """How the tensors of the original were used."""
+    sentences: int
+    """Sentences that were cut into subwords."""
+    round_trips: int
+    """Those whose subwords came back after they were joined."""
+    parity: Parity | None
+    """The comparison with the toolkit itself; None if it was not run."""
+    why_alone: str = ""
+    """Why it was not run."""
+
+    def check_outputs(self, folder: Path) -> None:
+        """Raise what `Parity.check_outputs` raises, if translations were compared."""
+        if self.parity is not None:
+            self.parity.check_outputs(folder)
+
+    def __str__(self) -> str:
+        """Format as one line."""
+        return (
+            f"{self.tensors}; {self.round_trips} of {self.sentences} sentences keep their subwords "
+            f"when they are joined and cut again; {self.parity or self.why_alone}"
+        )
+
+
+def count_round_trips(tokenizer: Tokenizer, sentences: Sequence[str]) -> int:
+    """Count the sentences that are cut alike after they were cut and joined."""
+    rows = tokenizer.encode_source(sentences)
+    joined = [tokenizer.decode_source(row) for row in rows]
+    return sum(
+        row == again for row, again in zip(rows, tokenizer.encode_source(joined), strict=True)
+    )

@@ -1,1 +1,0 @@
-"""Reference implementations for parity checks."""

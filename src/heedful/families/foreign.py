@@ -1,0 +1,79 @@
+"""
+Models of other toolkits in the terms of a family.
+
+A family that another toolkit has, too, names a module for it in `Family.readers`. The module says
+what the settings and tensors of a checkpoint mean. The toolkit's reader in `heedful.exchange` reads
+the files, the text and the rules of search, and does not know the family.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.errors import ExchangeError
+from heedful.families.keymap import KeyMap, RowMap, Shape
+
+Array = NDArray[np.floating]
+
+_LARGEST = 1_000_000
+
+
+@dataclass(frozen=True)
+class ForeignModel:
+    """The settings of a model and the map of its tensors."""
+
+    settings: Mapping[str, Any]
+    """Our `model` settings."""
+    tensors: Mapping[str, Array]
+    """Tensors by their names."""
+    key_map: Callable[[Mapping[str, Shape], RowMap, RowMap], KeyMap]
+    """From the shapes of our weights, and the rows of source and target, to the map."""
+    widths: Mapping[str, int]
+    layers: Mapping[str, int]
+    """Sizes by their names, compared with the tensors before a model is built."""
+    factors: Mapping[str, float] = field(default_factory=dict)
+    """Factors of our weights, such as scales of embeddings that ours are not multiplied by."""
+    max_length: int = 0
+    """Most tokens of a text where positions are learned; 0 for the default."""
+    notes: tuple[str, ...] = ()
+    """Remarks for the user."""
+
+
+@runtime_checkable
+class FamilyReader(Protocol):
+    """A module that reads a toolkit's models of one family."""
+
+    KIND: str
+    """What the toolkit calls the family."""
+
+    def is_kind(self, settings: Mapping[str, Any]) -> bool:
+        """Whether a checkpoint's settings describe a model of the family."""
+        ...
+
+    def problems(self, settings: Mapping[str, Any]) -> Iterator[str]:
+        """List what our models of the family cannot express."""
+        ...
+
+    def read_model(
+        self, settings: Mapping[str, Any], tensors: Mapping[str, Array], shared: bool
+    ) -> ForeignModel:
+        """Read a model. `shared`: whether both sides have one vocabulary."""
+        ...
+
+
+def number_in(
+    settings: Mapping[str, Any], name: str, default: int | float, maximum: int = _LARGEST
+) -> int | float:
+    """Read a setting, `default` if absent; `ExchangeError` names one that is no number."""
+    value = settings.get(name)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < maximum:
+        raise ExchangeError(
+            f"The setting `{name}` of a checkpoint must be a number below {maximum:,}, but "
+            f"{str(value)[:40]!r} came; the checkpoint is damaged."
+        )
+    return value
