@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import sentencepiece
+from tests.oracles.originals import compare_import
 
 from benchmarks.figures import rewrite
 from benchmarks.report import ROOT, commit, heedful, keep
@@ -112,16 +113,13 @@ def compare(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
     joey(folder, "train", config, "--skip-test")
     text = (folder / "test.en").read_text(encoding="utf-8")
     theirs = joey(folder, "translate", config, input=text).splitlines()
-    report = heedful(
-        "import", there, "--from", "joey", "--out", run, "--sentences", folder / "test.en"
-    ).stdout
+    heedful("import", there, "--from", "joey", "--out", run)
+    parity = compare_import("joey", there, run, text.splitlines())
     ours = heedful("translate", run, "--precision", "fp32", input=text).stdout.splitlines()
     equal = sum(one == other for one, other in zip(ours, theirs, strict=True))
-    difference = report.partition("differ by at most ")[2].partition(" ")[0]
-    precise = report.partition(", by ")[2].partition(" in double precision")[0]
     return {
-        "difference": float(difference),
-        "precise": float(precise) if precise else None,
+        "difference": parity.difference,
+        "precise": parity.precise,
         "equal": equal,
         "sentences": len(ours),
     }
