@@ -9,10 +9,17 @@ import torch
 from heedful.config.schema import RunConfig
 from heedful.exchange.formats import ModelBundle, Problems
 from heedful.families.build import build_model
-from heedful.families.foreign import ForeignModel
+from heedful.families.foreign import FamilyReader, ForeignModel
 from heedful.families.keymap import RowMap
+from heedful.families.registry import readers_of
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.tokenizer import END, PAD, START, Tokenizer
+
+
+def family_reader(toolkit: str, settings: Mapping[str, Any]) -> FamilyReader | None:
+    """Find the family that a checkpoint's settings describe; None for a Transformer."""
+    readers: list[FamilyReader] = readers_of(toolkit)
+    return next((reader for reader in readers if reader.is_kind(settings)), None)
 
 
 def bundle_of(

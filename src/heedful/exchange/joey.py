@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import ExchangeError
-from heedful.exchange.bundle import bundle_of
+from heedful.exchange.bundle import bundle_of, family_reader
 from heedful.exchange.find_tokenizer import SPACES_NOTE, TextSplitter, read_splitter, tokenizer_of
 from heedful.exchange.formats import ModelBundle, Problems, ReadOptions
 from heedful.exchange.pickled.lazy_tensors import read_arrays
 from heedful.exchange.pickled.settings import MOST_TOKENS, WIDEST_BEAM, settings_of
 from heedful.exchange.pickled.torch_file import read_torch_file
 from heedful.exchange.plain_yaml import read_yaml
-from heedful.exchange.transformer import TensorNames, transformer_of
+from heedful.exchange.transformer import TensorNames, sides_of, transformer_of
 from heedful.families.foreign import Array, FamilyReader, ForeignModel, number_in
 from heedful.families.registry import readers_of
 from heedful.files import read_within
@@ -61,9 +61,7 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     """Read a model folder. Raises `ExchangeError` with all reasons at once."""
     settings, tensors = read_folder(path)
     data, model = _table(settings, "data"), _table(settings, "model")
-    reader: FamilyReader | None = next(
-        (reader for reader in readers_of("joey") if reader.is_kind(model)), None
-    )
+    reader = family_reader("joey", model)
     _refuse(data, model, reader, path)
     texts = [_table(data, side) for side in SIDES]
     languages = (_language(texts[0]), _language(texts[1]))
@@ -214,28 +212,16 @@ def _read_transformer(
     """Read a Transformer; a tied table follows the source's scale."""
     stacks = _stacks(model)
 
-    def both(name: str, default: tuple[int, int]) -> tuple[int, int]:
-        first, second = (
-            int(number_in(side, name, value)) for side, value in zip(stacks, default, strict=True)
-        )
-        return first, second
+    def both(name: str, *defaults: int) -> list[int]:
+        pairs = zip(stacks, defaults, strict=True)
+        return [int(number_in(stack, name, default)) for stack, default in pairs]
 
-    layers, heads, d_ff = (
-        both("num_layers", (8, 4)),
-        both("num_heads", (4, 8)),
-        both("ff_size", (2048, 2048)),
-    )
     tied = bool(model.get("tied_embeddings"))
     output = bool(model.get("tied_softmax"))
     source, target = (bool(_table(side, "embeddings").get("scale")) for side in stacks)
     settings = {
         "d_model": int(number_in(stacks[0], "hidden_size", 512)),
-        "d_ff": d_ff[0],
-        "heads": heads[0],
-        "encoder_layers": layers[0],
-        "decoder_layers": layers[1],
-        **({"encoder_heads": heads[0], "decoder_heads": heads[1]} if heads[0] != heads[1] else {}),
-        **({"encoder_d_ff": d_ff[0], "decoder_d_ff": d_ff[1]} if d_ff[0] != d_ff[1] else {}),
+        **sides_of(both("num_layers", 8, 4), both("num_heads", 4, 8), both("ff_size", 2048, 2048)),
         "activation": _ACTIVATIONS[str(stacks[0].get("activation", "relu"))],
         "dropout": float(number_in(stacks[0], "dropout", 0.1)),
         "norm_epsilon": 1e-6,

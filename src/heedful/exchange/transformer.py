@@ -6,7 +6,7 @@ scheme each, from which the map to our names follows.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,16 @@ class TensorNames:
     source_positions: str = ""
     target_positions: str = ""
     """Tables of learned positions; empty if there never are any."""
+
+
+def sides_of(layers: Sequence[int], heads: Sequence[int], d_ff: Sequence[int]) -> dict[str, int]:
+    """Name what encoder and decoder have; a setting of one side is named where they differ."""
+    named = {"encoder_layers": layers[0], "decoder_layers": layers[1]}
+    for name, values in (("heads", heads), ("d_ff", d_ff)):
+        named[name] = values[0]
+        if values[0] != values[1]:
+            named |= {f"encoder_{name}": values[0], f"decoder_{name}": values[1]}
+    return named
 
 
 def transformer_of(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import ExchangeError
-from heedful.exchange.bundle import bundle_of
+from heedful.exchange.bundle import bundle_of, family_reader
 from heedful.exchange.fairseq.files import (
     TENSOR_NAMES,
     checkpoint_file,
@@ -25,7 +25,7 @@ from heedful.exchange.formats import ModelBundle, Problems, ReadOptions
 from heedful.exchange.pickled.lazy_tensors import read_arrays
 from heedful.exchange.pickled.settings import MOST_TOKENS, WIDEST_BEAM
 from heedful.exchange.pickled.torch_file import read_torch_file
-from heedful.exchange.transformer import transformer_of
+from heedful.exchange.transformer import sides_of, transformer_of
 from heedful.families.foreign import Array, FamilyReader, ForeignModel, number_in
 from heedful.families.registry import readers_of
 from heedful.tokenization.id_mapping import IdMapping
@@ -72,9 +72,7 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     """Read a checkpoint and the vocabularies beside it; `ExchangeError` gives all reasons."""
     file = checkpoint_file(path)
     settings, tensors = read_checkpoint(file)
-    reader: FamilyReader | None = next(
-        (reader for reader in readers_of("fairseq") if reader.is_kind(settings)), None
-    )
+    reader = family_reader("fairseq", settings)
     _refuse(settings, reader, file)
     languages = _languages(settings, options, file.parent)
     numbers = [read_dictionary(file.parent / f"dict.{language}.txt") for language in languages]
@@ -162,23 +160,17 @@ def _read_transformer(
 ) -> ForeignModel:
     """Read a Transformer."""
 
-    def side(name: str, default: int) -> tuple[int, int]:
-        first = int(number_in(settings, f"encoder_{name}", default))
-        return first, int(number_in(settings, f"decoder_{name}", default))
+    def side(name: str, default: int) -> list[int]:
+        names = (f"{side}_{name}" for side in ("encoder", "decoder"))
+        return [int(number_in(settings, name, default)) for name in names]
 
     tensors = upgrade_tensors(tensors)
-    layers, heads, d_ff = side("layers", 6), side("attention_heads", 8), side("ffn_embed_dim", 2048)
     learned = bool(settings.get("encoder_learned_pos"))
     all_tied = bool(settings.get("share_all_embeddings")) and shared
     output_tied = all_tied or bool(settings.get("share_decoder_input_output_embed"))
     model = {
         "d_model": int(number_in(settings, "encoder_embed_dim", 512)),
-        "d_ff": d_ff[0],
-        "heads": heads[0],
-        "encoder_layers": layers[0],
-        "decoder_layers": layers[1],
-        **({"encoder_heads": heads[0], "decoder_heads": heads[1]} if heads[0] != heads[1] else {}),
-        **({"encoder_d_ff": d_ff[0], "decoder_d_ff": d_ff[1]} if d_ff[0] != d_ff[1] else {}),
+        **sides_of(side("layers", 6), side("attention_heads", 8), side("ffn_embed_dim", 2048)),
         "activation": _ACTIVATIONS[settings.get("activation_fn", "relu")],
         "dropout": float(number_in(settings, "dropout", 0.1)),
         "norm_epsilon": 1e-5,

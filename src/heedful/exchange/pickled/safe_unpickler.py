@@ -12,9 +12,6 @@ of the few that checkpoints need, and any other is refused.
     argparse.Namespace, omegaconf, torchtext, ... objects      `OpaqueObject`: name and contents
     tensors                                                    `StoredTensor`: read when asked for
     anything else                                              ExchangeError
-
-``torch.load(weights_only=True)`` follows the same idea but imports the classes that it is told to
-allow, lets them set their state, and reads every tensor, the optimiser's too.
 """
 
 import pickletools
@@ -132,96 +129,80 @@ class _Machine:
             self.stack.append(self._memory[int(argument)])
         elif name in _PUTS:
             self._memory[int(argument)] = self.stack[-1]
+        elif name in _TUPLES:
+            self.stack.append(tuple(self._take(_TUPLES[name])))
+        elif name == "GLOBAL":
+            self.stack.append(self._name(*argument.split(" ", 1)))
         elif name in _STEPS:
-            getattr(self, f"_{name.lower()}")(argument)
+            getattr(self, f"_{name.lower()}")()
         elif name not in _IGNORED:
             raise ValueError(f"checkpoints never have the instruction {name}")
 
-    def _memoize(self, argument: None) -> None:
-        del argument
-        self._memory[len(self._memory)] = self.stack[-1]
-
-    def _mark(self, argument: None) -> None:
-        del argument
-        self._marks.append(len(self.stack))
+    def _take(self, count: int) -> list[Any]:
+        """Pop the top elements."""
+        if len(self.stack) < count:
+            raise IndexError("the stack is empty")
+        taken = self.stack[-count:]
+        del self.stack[-count:]
+        return taken
 
     def _since_mark(self) -> list[Any]:
         """Pop what was pushed since the last mark."""
         mark = self._marks.pop()
-        found = self.stack[mark:]
+        taken = self.stack[mark:]
         del self.stack[mark:]
-        return found
+        return taken
 
-    def _pop(self, argument: None) -> None:
-        del argument
+    def _memoize(self) -> None:
+        self._memory[len(self._memory)] = self.stack[-1]
+
+    def _mark(self) -> None:
+        self._marks.append(len(self.stack))
+
+    def _pop(self) -> None:
         if self._marks and self._marks[-1] == len(self.stack):
             self._marks.pop()
         else:
             self.stack.pop()
 
-    def _pop_mark(self, argument: None) -> None:
-        del argument
+    def _pop_mark(self) -> None:
         self._since_mark()
 
-    def _dup(self, argument: None) -> None:
-        del argument
+    def _dup(self) -> None:
         self.stack.append(self.stack[-1])
 
-    def _tuple(self, argument: None) -> None:
-        del argument
+    def _tuple(self) -> None:
         self.stack.append(tuple(self._since_mark()))
 
-    def _tuple1(self, argument: None) -> None:
-        self._last(1)
-
-    def _tuple2(self, argument: None) -> None:
-        self._last(2)
-
-    def _tuple3(self, argument: None) -> None:
-        self._last(3)
-
-    def _last(self, count: int) -> None:
-        """Make a tuple of the top elements."""
-        found = tuple(self.stack[-count:])
-        if len(found) < count:
-            raise IndexError("the stack is empty")
-        del self.stack[-count:]
-        self.stack.append(found)
-
-    def _list(self, argument: None) -> None:
-        del argument
+    def _list(self) -> None:
         self.stack.append(self._since_mark())
 
-    def _dict(self, argument: None) -> None:
-        del argument
+    def _dict(self) -> None:
         values = self._since_mark()
         self._count(values[::2])
         self.stack.append(paired(values))
 
-    def _append(self, argument: None) -> None:
-        del argument
-        value = self.stack.pop()
-        self._extend([value])
+    def _frozenset(self) -> None:
+        values = self._since_mark()
+        self._count(values)
+        self.stack.append(frozenset(map(key_of, values)))
 
-    def _appends(self, argument: None) -> None:
-        del argument
+    def _append(self) -> None:
+        self._extend(self._take(1))
+
+    def _appends(self) -> None:
         self._extend(self._since_mark())
 
     def _extend(self, values: list[Any]) -> None:
         """Append to the list on top."""
         target = self.stack[-1]
-        (target.entries if isinstance(target, OpaqueObject) else of_type(list, target)).extend(
-            values
-        )
+        entries = target.entries if isinstance(target, OpaqueObject) else of_type(list, target)
+        entries.extend(values)
 
-    def _setitem(self, argument: None) -> None:
-        del argument
-        value = self.stack.pop()
-        key = self.stack.pop()
-        self._update([key, value])
+    def _setitem(self) -> None:
+        self._update(self._take(2))
 
-    def _setitems(self, argument: None) -> None:
-        del argument
+    def _setitems(self) -> None:
         self._update(self._since_mark())
 
     def _update(self, values: list[Any]) -> None:
@@ -234,17 +215,10 @@ class _Machine:
         else:
             of_type(dict, target).update(pairs)
 
-    def _additems(self, argument: None) -> None:
-        del argument
+    def _additems(self) -> None:
         values = self._since_mark()
         self._count(values)
         of_type(set, self.stack[-1]).update(map(key_of, values))
-
-    def _frozenset(self, argument: None) -> None:
-        del argument
-        values = self._since_mark()
-        self._count(values)
-        self.stack.append(frozenset(map(key_of, values)))
 
     def _count(self, keys: Iterable[Any]) -> None:
         """Limit the number of keys other than text: numbers can be chosen to have equal hashes."""
@@ -252,12 +226,8 @@ class _Machine:
         if self._numbers > _MOST_NUMBERS:
             raise ValueError(f"more than {_MOST_NUMBERS:,} keys of it are no text")
 
-    def _global(self, argument: str) -> None:
-        self.stack.append(self._name(*argument.split(" ", 1)))
-
-    def _stack_global(self, argument: None) -> None:
-        del argument
-        name, module = self.stack.pop(), self.stack.pop()
+    def _stack_global(self) -> None:
+        module, name = self._take(2)
         self.stack.append(self._name(of_type(str, module), of_type(str, name)))
 
     def _name(self, module: str, name: str) -> GlobalName:
@@ -274,17 +244,13 @@ class _Machine:
             self.refused.add(path)
         return GlobalName(path)
 
-    def _reduce(self, argument: None) -> None:
-        del argument
-        arguments, called = self.stack.pop(), self.stack.pop()
-        self.stack.append(self._made(called, arguments))
+    def _reduce(self) -> None:
+        self.stack.append(self._made(*self._take(2)))
 
-    def _newobj(self, argument: None) -> None:
-        self._reduce(argument)
+    _newobj = _reduce
 
-    def _newobj_ex(self, argument: None) -> None:
-        del argument
-        keywords, arguments, called = self.stack.pop(), self.stack.pop(), self.stack.pop()
+    def _newobj_ex(self) -> None:
+        called, arguments, keywords = self._take(3)
         made = self._made(called, arguments)
         if keywords:
             of_type(OpaqueObject, made).state.update(of_type(dict, keywords))
@@ -297,20 +263,16 @@ class _Machine:
         self._copied += sum(len(v) for v in values if isinstance(v, list | tuple | dict | str))
         if self._copied > _MOST_COPIED:
             raise ValueError("it copies the same values over and over")
-        if path in CONTAINERS:
-            lists = [value for value in values if isinstance(value, list)]
+        if path in CONTAINERS and path not in _LISTS:
+            items = [item for value in values if isinstance(value, list) for item in value]
             self._count(
-                one[0] if isinstance(one, list | tuple) and one else one
-                for given in lists
-                for one in given
-                if path not in _LISTS
+                item[0] if isinstance(item, list | tuple) and item else item for item in items
             )
         if path in self._makers:
             return self._makers[path](values)
         return OpaqueObject(path, values)
 
-    def _build(self, argument: None) -> None:
-        del argument
+    def _build(self) -> None:
         state, target = self.stack.pop(), self.stack[-1]
         if isinstance(target, OpaqueObject):
             parts = state if isinstance(state, tuple) else (state,)
@@ -323,8 +285,7 @@ class _Machine:
             raise TypeError(f"{target.path} is no object that can have a state")
         # Attributes of dictionaries and tensors are torch's own, such as `_metadata`.
 
-    def _binpersid(self, argument: None) -> None:
-        del argument
+    def _binpersid(self) -> None:
         self.stack.append(self._persistent(self.stack.pop()))
 
 
@@ -363,11 +324,12 @@ _CONSTANTS: dict[str, Callable[[], Any]] = {
 _STEPS = frozenset(
     {
         *("MEMOIZE", "MARK", "POP", "POP_MARK", "DUP"),
-        *("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "LIST", "DICT", "FROZENSET"),
+        *("TUPLE", "LIST", "DICT", "FROZENSET"),
         *("APPEND", "APPENDS", "SETITEM", "SETITEMS", "ADDITEMS"),
-        *("GLOBAL", "STACK_GLOBAL", "REDUCE", "NEWOBJ", "NEWOBJ_EX", "BUILD", "BINPERSID"),
+        *("STACK_GLOBAL", "REDUCE", "NEWOBJ", "NEWOBJ_EX", "BUILD", "BINPERSID"),
     }
 )
+_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 _GETS = frozenset({"BINGET", "LONG_BINGET"})
 _PUTS = frozenset({"BINPUT", "LONG_BINPUT"})
 _IGNORED = frozenset({"PROTO", "FRAME"})
