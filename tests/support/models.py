@@ -4,8 +4,8 @@ import torch
 
 from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
-from heedful.model.experts.mixture import mixtures
 from heedful.model.initialise import initialise
+from heedful.model.network import Network
 from heedful.settings.attention import AttentionConfig
 
 ATTENTIONS = [
@@ -64,10 +64,15 @@ def batch(seed=0):
     return source, target
 
 
+def networks(model):
+    """The networks of another family, by their names."""
+    return {name: part for name, part in model.named_modules() if isinstance(part, Network)}
+
+
 def draw_gates(model, seed=1):
     """Draw the gates of all mixtures of experts, which begin at zero."""
     generator = torch.Generator().manual_seed(seed)
-    for _, mixture in mixtures(model):
+    for mixture in networks(model).values():
         for name, weight in mixture.gate.named_parameters():
             if name.endswith("threshold"):
                 weight.data.fill_(0.2)

@@ -9,6 +9,7 @@ import torch
 
 from heedful._version import __version__
 from heedful.analysis.training_cost import training_cost
+from heedful.families.registry import families
 from heedful.machine.devices import describe_machine
 from heedful.model import native
 from heedful.model.build import parameter_count
@@ -18,7 +19,7 @@ from heedful.model.native.product import (
     native_products,
     why_not_native,
 )
-from heedful.runs.checkpoint import STATE, read_running_loads
+from heedful.runs.checkpoint import STATE, read_averages
 from heedful.runs.folder import read_json
 from heedful.runs.run import Run, best_steps, read_machine_settings
 from heedful.training.history import read_history
@@ -101,7 +102,7 @@ def describe_run(path: str | Path) -> dict[str, Any]:
         "best_steps": best_steps(run.folder),
         **({"best": read_json(run.folder.best)["best"][0]} if best_steps(run.folder) else {}),
         **cost,
-        **_experts(run, steps),
+        **_shares(run, steps),
         "weights": {name: _weights_line(state) for name, state in weights.items()},
         "settings": run.config.to_dict(),
     }
@@ -144,15 +145,18 @@ def _weights_line(state: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _experts(run: Run, steps: list[int]) -> dict[str, Any]:
-    """Describe the load of each expert, in percent of the tokens that pass its mixture."""
-    loads = read_running_loads(run.folder.checkpoint(steps[-1])) if steps else {}
-    return loads and {
-        "experts": {
-            name: " ".join(f"{100 * share:.1f}" for share in shares) + " % of tokens"
-            for name, shares in loads.items()
-        }
-    }
+def _shares(run: Run, steps: list[int]) -> dict[str, Any]:
+    """Describe in percent of the tokens what the families average in training."""
+    described: dict[str, Any] = {}
+    for family in families() if steps else ():
+        for heading, name in family.token_shares.items():
+            averages = read_averages(run.folder.checkpoint(steps[-1]), name)
+            lines = {
+                module: " ".join(f"{100 * share:.1f}" for share in shares) + " % of tokens"
+                for module, shares in averages.items()
+            }
+            described |= {heading: lines} if lines else {}
+    return described
 
 
 def _version(name: str) -> str | None:

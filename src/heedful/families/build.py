@@ -11,8 +11,8 @@ from heedful.families.registry import decoder_family, encoder_family, families
 from heedful.model.build import build_positions
 from heedful.model.embedding import TokenEmbedding
 from heedful.model.encoder_decoder import EncoderDecoder, Positions
-from heedful.model.experts.mixture import NO_MIXTURES, Mixtures
 from heedful.model.memory import SourceEncoder, TargetDecoder
+from heedful.model.network import NO_NETWORKS, Networks
 from heedful.model.output import OutputLayer, TiedOutput
 from heedful.model.transformer import Transformer
 from heedful.settings.model import ModelSettings
@@ -72,7 +72,7 @@ def build_model(
 def _encoder(settings: ModelSettings, max_length: int) -> tuple[SourceEncoder, Positions | None]:
     """Build the encoder and its positions."""
     family = encoder_family(settings.encoder)
-    encoder = _builder(family).build_encoder(settings, _mixtures(settings, "encoder"))
+    encoder = _builder(family).build_encoder(settings, **_parts(family, settings, "encoder"))
     return encoder, _positions(family, settings, max_length)
 
 
@@ -81,7 +81,8 @@ def _decoder(
 ) -> tuple[TargetDecoder, Positions | None]:
     """Build the decoder and its positions."""
     family = decoder_family(settings.decoder)
-    decoder = _builder(family).build_decoder(settings, encoder, _mixtures(settings, "decoder"))
+    parts = _parts(family, settings, "decoder")
+    decoder = _builder(family).build_decoder(settings, encoder, **parts)
     return decoder, _positions(family, settings, max_length)
 
 
@@ -90,13 +91,18 @@ def _positions(family: Family, settings: ModelSettings, rows: int) -> Positions 
     return build_positions(settings, rows) if "positions" in family.traits else None
 
 
-def _mixtures(settings: ModelSettings, side: str) -> Mixtures:
-    """Ask the parts, of which at most one has layers."""
+def _parts(family: Family, settings: ModelSettings, side: str) -> dict[str, Any]:
+    """Collect what other families put into the layers of this one, if it takes anything."""
+    return {"networks": _networks(settings, side)} if "networks" in family.traits else {}
+
+
+def _networks(settings: ModelSettings, side: str) -> Networks:
+    """Ask the families that are parts; at most one has layers."""
     for family in families():
         if family.part_layers(settings, side):
-            mixtures: Mixtures = _builder(family).build_part(settings, side)
-            return mixtures
-    return NO_MIXTURES
+            networks: Networks = _builder(family).build_networks(settings, side)
+            return networks
+    return NO_NETWORKS
 
 
 def _builder(family: Family) -> Any:

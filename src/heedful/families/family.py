@@ -36,7 +36,7 @@ class Family:
     Which settings outside of its own table act with it.
 
     `layers`: `model.encoder_layers`, `model.decoder_layers`; `positions`: `model.positions`;
-    `mixtures`: `model.experts`; `coverage`: `search.coverage_penalty`.
+    `networks`: networks of other families; `coverage`: `search.coverage_penalty`.
     """
     settings: ClassVar[type[SettingsTable] | None] = None
     """Its table of settings, a part of ``[model]``; None if it has none."""
@@ -44,12 +44,16 @@ class Family:
     """When the table acts; None for: when the encoder or the decoder is of this family."""
     conditions: ClassVar[Mapping[str, tuple[ActsIf, ...]]] = {}
     """More conditions of settings outside of its own table, by their dotted names."""
+    token_shares: ClassVar[Mapping[str, str]] = {}
+    """Running averages that `heedful info` shows in percent of tokens: a heading, and a name."""
     recipes: ClassVar[Mapping[str, Recipe]] = {}
     """Its recipes by name."""
     builder: ClassVar[str] = ""
     """
-    The module that builds it, with `build_encoder(settings, part)` and `build_decoder(settings,
-    encoder, part)`, or with `build_part(settings, side)`.
+    The module that builds it, with `build_encoder(settings)`, `build_decoder(settings, encoder)`.
+
+    With the trait `networks` both take `networks`, too. A part has `build_networks(settings,
+    side)`.
     """
 
     readers: ClassVar[Mapping[str, str]] = {}

@@ -68,7 +68,7 @@ def is_product(function: Any) -> bool:
 
 def products_in_turn(function: Any) -> int:
     """Count the products of an operation that wait for each other."""
-    # scores, then their mixture of the values; the dispatcher shows both products
+    # scores, then the weighted sum of the values; the dispatcher shows both products
     if operation_name(function) == "scaled_dot_product_attention":
         return 2
     return int(is_product(function))

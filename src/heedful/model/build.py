@@ -4,24 +4,24 @@ from torch import nn
 
 from heedful.model.embedding import LearnedPositions, NoPositions, SinusoidalPositions
 from heedful.model.encoder_decoder import Positions
-from heedful.model.experts.mixture import NO_MIXTURES, Mixtures
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
 from heedful.model.memory import SourceEncoder
+from heedful.model.network import NO_NETWORKS, Networks
 from heedful.settings.model import ModelSettings
 
 
-def build_encoder(settings: ModelSettings, mixtures: Mixtures = NO_MIXTURES) -> Encoder:
+def build_encoder(settings: ModelSettings, networks: Networks = NO_NETWORKS) -> Encoder:
     """Build a Transformer's encoder."""
-    return Encoder(_layer_config(settings, "encoder", mixtures), settings.encoder_layers)
+    return Encoder(_layer_config(settings, "encoder", networks), settings.encoder_layers)
 
 
 def build_decoder(
-    settings: ModelSettings, encoder: SourceEncoder, mixtures: Mixtures = NO_MIXTURES
+    settings: ModelSettings, encoder: SourceEncoder, networks: Networks = NO_NETWORKS
 ) -> Decoder:
     """Build a Transformer's decoder behind an encoder of any family."""
     del encoder
-    return Decoder(_layer_config(settings, "decoder", mixtures), settings.decoder_layers)
+    return Decoder(_layer_config(settings, "decoder", networks), settings.decoder_layers)
 
 
 def parameter_count(model: nn.Module) -> int:
@@ -40,7 +40,7 @@ def padded_vocabulary(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
 
 
-def _layer_config(settings: ModelSettings, side: str, mixtures: Mixtures) -> LayerConfig:
+def _layer_config(settings: ModelSettings, side: str, networks: Networks) -> LayerConfig:
     """Collect the sizes and choices shared by the layers of one stack."""
     heads = getattr(settings, f"{side}_heads") or settings.heads
     d_ff = getattr(settings, f"{side}_d_ff") or settings.d_ff
@@ -61,8 +61,7 @@ def _layer_config(settings: ModelSettings, side: str, mixtures: Mixtures) -> Lay
         score=settings.attention.score,
         mixer=getattr(settings.attention, side),
         window=settings.attention.window,
-        mixture=mixtures.config,
-        mixture_layers=mixtures.layers,
+        networks=networks,
     )
 
 

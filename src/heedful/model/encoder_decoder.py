@@ -27,10 +27,10 @@ from heedful.model.embedding import (
     SinusoidalPositions,
     TokenEmbedding,
 )
-from heedful.model.experts.mixture import mixtures
 from heedful.model.inputs import check_ids
 from heedful.model.lengths import RowLengths
 from heedful.model.memory import Memory, SourceEncoder, TargetDecoder
+from heedful.model.network import networks_in
 from heedful.model.next_word import NextWord, NextWordState
 from heedful.model.output import OutputLayer
 from heedful.model.seq2seq import Seq2Seq
@@ -218,21 +218,16 @@ class EncoderDecoder(Seq2Seq):
 
     def penalty(self) -> Float[Tensor, ""] | None:
         total = None
-        for _, mixture in mixtures(self):
-            penalty, mixture.penalty = mixture.penalty, None  # of one pass
+        for network in networks_in(self):
+            penalty, network.penalty = network.penalty, None  # of one pass
             if penalty is not None:
                 total = penalty if total is None else total + penalty
         return total
 
     def log_figures(self) -> dict[str, float]:
-        found = [mixture for _, mixture in mixtures(self)]
-        if not found:
-            return {}
-        loads = [mixture.running_load for mixture in found]
-        spreads = [float(load.std(correction=0) / load.mean()) for load in loads]
-        figures = {"expert_spread": sum(spreads) / len(spreads)}
-        if any(mixture.config.gating == "balanced" for mixture in found):
-            figures["unserved"] = max(mixture.unserved for mixture in found)
+        networks, figures = networks_in(self), dict[str, float]()
+        for kind in dict.fromkeys(type(network) for network in networks):
+            figures |= kind.log_figures([network for network in networks if type(network) is kind])
         return figures
 
     def start(self, memory: Memory) -> Any:

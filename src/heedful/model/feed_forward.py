@@ -36,7 +36,7 @@ class FeedForward(nn.Module):
 
     Notes
     -----
-    Section 3.3. Experts of a mixture have no biases.
+    Section 3.3.
     """
 
     @checked

@@ -14,14 +14,10 @@ from torch import Tensor, nn
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.embedding import LearnedPositions, TokenEmbedding
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.experts.gating import BalancedGate
-from heedful.model.fastformer import Fastformer
 from heedful.model.feed_forward import FeedForward
 from heedful.model.initial_weights import glorot, table
 from heedful.model.layers import DecoderLayer
-from heedful.model.memory import Initialised
-from heedful.model.next_word import NextWord
-from heedful.model.relative_maps import RelativeMaps
+from heedful.model.memory import DrawsWeights, Initialised
 
 
 def initialise(model: EncoderDecoder, seed: int) -> None:
@@ -43,7 +39,7 @@ def initialise(model: EncoderDecoder, seed: int) -> None:
                 glorot(linear.weight, generator)
                 if linear.bias is not None:
                     nn.init.zeros_(linear.bias)
-        elif isinstance(module, Fastformer | RelativeMaps | BalancedGate | NextWord | Initialised):
+        elif isinstance(module, DrawsWeights):
             module.initialise(generator)
         elif isinstance(module, LearnedPositions):
             stack = model.encoder if module is model.source_positions else model.decoder

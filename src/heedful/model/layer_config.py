@@ -8,9 +8,9 @@ from torch import nn
 from heedful.arguments import check_counts, check_fields
 from heedful.errors import SettingError
 from heedful.model.attention import MultiHeadAttention
-from heedful.model.experts.mixture import MixtureConfig, MixtureOfExperts
 from heedful.model.fastformer import CausalFastformer, Fastformer
 from heedful.model.feed_forward import FeedForward
+from heedful.model.network import NO_NETWORKS, Network, Networks
 from heedful.model.norm import NormKind, make_norm
 from heedful.model.relative_maps import RelativeMaps
 from heedful.model.residual import RESIDUALS
@@ -57,10 +57,8 @@ class LayerConfig:
     """``attention``, ``fastformer``, ``fastformer-linear`` (causal) or ``convolution``."""
     window: int | None = None
     """Neighbours that self-attention is restricted to; None means none."""
-    mixture: MixtureConfig | None = None
-    """A mixture of experts in the place of the feed-forward network."""
-    mixture_layers: tuple[int, ...] = ()
-    """Layers, from 1, that have it."""
+    networks: Networks = NO_NETWORKS
+    """What stands in the place of the feed-forward network in some layers."""
 
     def of_layer(self, number: int) -> "LayerConfig":
         """
@@ -74,13 +72,13 @@ class LayerConfig:
         Returns
         -------
         LayerConfig
-            Without a mixture of experts if that layer has none.
+            With its own feed-forward network if no other one takes its place.
 
         Notes
         -----
         Everything else is the same in all layers.
         """
-        return self if number in self.mixture_layers else replace(self, mixture=None)
+        return self if number in self.networks.layers else replace(self, networks=NO_NETWORKS)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -131,21 +129,21 @@ class LayerConfig:
         kind = Fastformer if self.mixer == "fastformer" else CausalFastformer
         return kind(self.d_model, self.heads, self.projection_bias)
 
-    def feed_forward(self) -> FeedForward | MixtureOfExperts:
+    def feed_forward(self) -> FeedForward | Network:
         """
         Build a feed-forward sub-layer.
 
         Returns
         -------
-        FeedForward or MixtureOfExperts
+        FeedForward or Network
             With fresh weights.
 
         Notes
         -----
-        Section 3.3; a mixture takes its place.
+        Section 3.3; a `Network` takes its place.
         """
-        if self.mixture is not None:
-            return MixtureOfExperts(self.mixture)
+        if self.networks.build is not None:
+            return self.networks.build(self.d_model)
         return FeedForward(self.d_model, self.d_ff, self.activation)
 
     def residual(self) -> nn.Module:

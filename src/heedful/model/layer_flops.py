@@ -9,17 +9,16 @@ it back.
 from collections.abc import Iterable
 
 from heedful.model.attention import MultiHeadAttention
-from heedful.model.experts.mixture import MixtureOfExperts
 from heedful.model.fastformer import Fastformer
 from heedful.model.feed_forward import FeedForward
 from heedful.model.lengths import RowLengths, pairs_of
 from heedful.model.memory import DecoderFlops
 from heedful.model.native.product import native_products
+from heedful.model.network import Network
 from heedful.model.relative_maps import RelativeMaps
 from heedful.model.window import Window
 
 Mixer = MultiHeadAttention | Fastformer | RelativeMaps
-Network = FeedForward | MixtureOfExperts
 
 
 def mixing_flops(
@@ -29,11 +28,13 @@ def mixing_flops(
     return sum(_mixing(mixer, lengths, leaves_out, window) for mixer in mixers)
 
 
-def network_flops(networks: Iterable[Network], lengths: RowLengths, leaves_out: bool) -> int:
-    """Count the operations of feed-forward networks and mixtures, which never compute padding."""
+def network_flops(
+    networks: Iterable[FeedForward | Network], lengths: RowLengths, leaves_out: bool
+) -> int:
+    """Count the operations of feed-forward networks, and of others, which compute no padding."""
     places, tokens = int(lengths.computed(leaves_out).sum()), int(lengths.tokens.sum())
     return sum(
-        network.flops(tokens) if isinstance(network, MixtureOfExperts) else network.flops() * places
+        network.flops(tokens) if isinstance(network, Network) else network.flops() * places
         for network in networks
     )
 

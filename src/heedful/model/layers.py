@@ -17,14 +17,13 @@ from heedful.arguments import checked
 from heedful.errors import SettingError
 from heedful.model.attention import causal_mask
 from heedful.model.cpu.attention import leaves_padding_out
-from heedful.model.experts.mixture import apply_network
 from heedful.model.fastformer import CausalFastformer, RunningSums
+from heedful.model.feed_forward import FeedForward
 from heedful.model.inputs import check_mask
 from heedful.model.kv_cache import DecoderState, KVCache, mask_to_bias
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layer_flops import (
     Mixer,
-    Network,
     cross_flops,
     mixing_flops,
     network_flops,
@@ -33,6 +32,7 @@ from heedful.model.layout import Layout, pad, unpad
 from heedful.model.lengths import RowLengths
 from heedful.model.memory import DecoderFlops, Memory, SourceEncoder, TargetDecoder
 from heedful.model.module_list import Parts
+from heedful.model.network import Network, apply_network
 from heedful.model.norm import normalise
 from heedful.model.projections import KeyValue
 from heedful.model.window import Window, restrict
@@ -481,6 +481,8 @@ def _window(config: LayerConfig, of: Callable[[int | None], Window | None]) -> W
     return of(config.window if config.mixer == "attention" else None)
 
 
-def _parts(layers: Iterable[EncoderLayer | DecoderLayer]) -> tuple[list[Mixer], list[Network]]:
+def _parts(
+    layers: Iterable[EncoderLayer | DecoderLayer],
+) -> tuple[list[Mixer], list[FeedForward | Network]]:
     """Return what mixes the positions in each layer, and its feed-forward network."""
     return [one.self_attention for one in layers], [one.feed_forward for one in layers]

@@ -52,12 +52,17 @@ class DecoderFlops(NamedTuple):
 
 
 @runtime_checkable
-class Initialised(Protocol):
-    """What draws its own first weights (`heedful.model.initialise`)."""
+class DrawsWeights(Protocol):
+    """A module that draws its own first weights (`heedful.model.initialise`)."""
 
     def initialise(self, generator: torch.Generator) -> None:
         """Draw the weights."""
         ...
+
+
+@runtime_checkable
+class Initialised(DrawsWeights, Protocol):
+    """An encoder or decoder that draws its own first weights, and those of its tables."""
 
     def initialise_table(self, weight: Tensor, generator: torch.Generator) -> None:
         """Draw a table of embeddings that it reads, or the output matrix behind it."""

@@ -96,10 +96,10 @@ def named_weights(model: nn.Module) -> dict[str, Tensor]:
 
 
 def running_averages(model: nn.Module) -> dict[str, Tensor]:
-    """List the averages that a forward pass in training changes: of batch norm, and of experts."""
+    """List the averages that a forward pass in training changes."""
     return {name: buffer for name, buffer in model.named_buffers() if is_running_average(name)}
 
 
 def is_running_average(name: str) -> bool:
-    """Tell running averages from weights by their names in a checkpoint, which are torch's."""
-    return name.rpartition(".")[2] in {"running_mean", "running_var", "running_load"}
+    """Tell running averages from weights: their names in a checkpoint begin as torch's do."""
+    return name.rpartition(".")[2].startswith("running_")

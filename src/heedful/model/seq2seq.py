@@ -148,7 +148,7 @@ class Seq2Seq(nn.Module, ABC):
 
     def penalty(self) -> Float[Tensor, ""] | None:
         """
-        Return what the last `forward` adds to the training loss, such as a balance of experts.
+        Return what the last `forward` adds to the training loss.
 
         Returns
         -------
@@ -164,7 +164,7 @@ class Seq2Seq(nn.Module, ABC):
 
     def log_figures(self) -> dict[str, float]:
         """
-        Return what a line of the training log says of the model, such as the spread of its experts.
+        Return what a line of the training log says of the model.
 
         Returns
         -------

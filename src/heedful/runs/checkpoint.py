@@ -151,14 +151,14 @@ def read_state(folder: Path, signature: Signature | None = None) -> dict[str, An
     return state
 
 
-def read_running_loads(folder: Path) -> dict[str, list[float]]:
-    """Read the load of each expert of each mixture, without the other weights."""
+def read_averages(folder: Path, name: str) -> dict[str, list[float]]:
+    """Read the running averages of a name by their modules, without the weights."""
     path = folder / MODEL
     try:
         check_header(path)
         stored = _Stored(path)
-        names = [name for name in stored if name.rpartition(".")[2] == "running_load"]
-        return {name.rpartition(".")[0]: stored[name].tolist() for name in names}
+        modules = [key.rpartition(".")[0] for key in stored if key.endswith(f".{name}")]
+        return {module: stored[f"{module}.{name}"].tolist() for module in modules}
     except OSError as error:
         raise RunFolderError(f"{path} cannot be read: {error.strerror}.") from error
     except (SafetensorError, ValueError) as error:

@@ -32,7 +32,7 @@ def check_sizes(
     bounds["d_model"] = widest
     if "transformer" in (model.encoder, model.decoder):
         bounds |= dict.fromkeys(_BLOCK_WIDTHS, widest)
-        # with mixtures of experts, it may be that no layer has a network of model.d_ff
+        # if another family has networks in the layers, none may be of model.d_ff
         if any(part_layers(model, side) for side in ("encoder", "decoder")):
             bounds = {name: most for name, most in bounds.items() if "d_ff" not in name}
     wrong = [

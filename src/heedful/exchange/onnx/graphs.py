@@ -230,7 +230,7 @@ def _mix(nodes: Nodes, attention: MultiHeadAttention, context: str) -> str:
 
 def _feed_forward(nodes: Nodes, network: nn.Module, x: str) -> str:
     """Build equation 2 of the paper, with the model's activation."""
-    assert isinstance(network, FeedForward)  # mixtures of experts are refused before
+    assert isinstance(network, FeedForward)  # another one was refused before
     x = _linear(nodes, x, network.linear1.weight, network.linear1.bias)
     x = _ACTIVATIONS[activation_name(network.activation) or ""](nodes, x)
     return _linear(nodes, x, network.linear2.weight, network.linear2.bias)

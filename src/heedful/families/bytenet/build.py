@@ -3,23 +3,18 @@
 from heedful.families.bytenet.blocks import ByteNetSizes, Unfolding, repeated_dilations
 from heedful.families.bytenet.config import ByteNetConfig
 from heedful.families.bytenet.model import ByteNetDecoder, ByteNetEncoder
-from heedful.model.experts.mixture import NO_MIXTURES, Mixtures
 from heedful.model.memory import SourceEncoder
 from heedful.settings.model import ModelSettings
 
 
-def build_encoder(settings: ModelSettings, mixtures: Mixtures = NO_MIXTURES) -> ByteNetEncoder:
+def build_encoder(settings: ModelSettings) -> ByteNetEncoder:
     """Build ByteNet's encoder; it makes room for the target of its own decoder alone."""
-    del mixtures
     unfolding = _unfolding(settings, settings.d_model) if settings.decoder == "bytenet" else None
     return ByteNetEncoder(_sizes(settings, "encoder"), unfolding)
 
 
-def build_decoder(
-    settings: ModelSettings, encoder: SourceEncoder, mixtures: Mixtures = NO_MIXTURES
-) -> ByteNetDecoder:
+def build_decoder(settings: ModelSettings, encoder: SourceEncoder) -> ByteNetDecoder:
     """Build ByteNet's decoder behind an encoder of any family."""
-    del mixtures
     unfolding = None if settings.encoder == "bytenet" else _unfolding(settings, encoder.width)
     concatenated = settings.part(ByteNetConfig).join == "concatenated"
     return ByteNetDecoder(_sizes(settings, "decoder"), encoder.width, concatenated, unfolding)

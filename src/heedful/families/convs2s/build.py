@@ -9,14 +9,12 @@ from heedful.families.convs2s.model import (
     ConvS2SWiring,
     LayerShape,
 )
-from heedful.model.experts.mixture import NO_MIXTURES, Mixtures
 from heedful.model.memory import SourceEncoder
 from heedful.settings.model import ModelSettings
 
 
-def build_encoder(settings: ModelSettings, mixtures: Mixtures = NO_MIXTURES) -> ConvS2SEncoder:
+def build_encoder(settings: ModelSettings) -> ConvS2SEncoder:
     """Build a ConvS2S encoder."""
-    del mixtures
     # section 3.5: by the number of attention mechanisms, which all send gradients; and by 2 in
     # fairseq. Other decoders have no such attention in every layer.
     scale = 1.0
@@ -25,11 +23,9 @@ def build_encoder(settings: ModelSettings, mixtures: Mixtures = NO_MIXTURES) -> 
     return ConvS2SEncoder(_wiring(settings, "encoder", gradient_scale=scale))
 
 
-def build_decoder(
-    settings: ModelSettings, encoder: SourceEncoder, mixtures: Mixtures = NO_MIXTURES
-) -> ConvS2SDecoder:
+def build_decoder(settings: ModelSettings, encoder: SourceEncoder) -> ConvS2SDecoder:
     """Build a ConvS2S decoder behind an encoder of any family."""
-    del encoder, mixtures
+    del encoder
     convs2s, chosen = settings.part(ConvS2SConfig), _attending(settings)
     layers = len(layers_of(convs2s.decoder_layers))
     return ConvS2SDecoder(

@@ -1,6 +1,7 @@
 """Mixtures of experts, a part of Transformers and of recurrent models (Shazeer et al. 2017)."""
 
 from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from heedful.families.experts.clashes import experts_clashes
 from heedful.families.experts.config import ExpertsConfig, layers_with_mixtures
@@ -14,7 +15,8 @@ class Experts(Family):
     """Mixtures of experts, in feed-forward networks or between recurrent layers."""
 
     settings = ExpertsConfig
-    condition = ActsIf(SIDES, families_with="mixtures")
+    condition = ActsIf(SIDES, families_with="networks")
+    token_shares: ClassVar = {"experts": "running_load"}
     recipes = EXPERTS_RECIPES
     builder = "heedful.families.experts.build"
 

@@ -1,15 +1,19 @@
 """Mixtures of experts from settings."""
 
+from dataclasses import replace
+from functools import partial
+
 from heedful.families.experts.config import ExpertsConfig, layers_with_mixtures
-from heedful.model.experts.mixture import NO_MIXTURES, MixtureConfig, Mixtures
+from heedful.families.experts.mixture import MixtureConfig, MixtureOfExperts
+from heedful.model.network import NO_NETWORKS, Networks
 from heedful.settings.model import ModelSettings
 
 
-def build_part(settings: ModelSettings, side: str) -> Mixtures:
-    """Collect the sizes of the mixtures of an encoder or decoder, and the layers that have them."""
+def build_networks(settings: ModelSettings, side: str) -> Networks:
+    """Say how the mixtures of an encoder or decoder are built, and which layers have them."""
     experts, layers = settings.part(ExpertsConfig), layers_with_mixtures(settings, side)
     if experts.count is None or not layers:
-        return NO_MIXTURES
+        return NO_NETWORKS
     own, activation = 4 * settings.d_model, "relu"
     if getattr(settings, side) == "transformer":
         own, activation = getattr(settings, f"{side}_d_ff") or settings.d_ff, settings.activation
@@ -25,4 +29,9 @@ def build_part(settings: ModelSettings, side: str) -> Mixtures:
         importance_loss=experts.importance_loss,
         load_loss=experts.load_loss,
     )
-    return Mixtures(sizes, layers)
+    return Networks(partial(_mixture, sizes), layers)
+
+
+def _mixture(sizes: MixtureConfig, width: int) -> MixtureOfExperts:
+    """Build a mixture for states of a width."""
+    return MixtureOfExperts(replace(sizes, d_model=width))

@@ -15,7 +15,7 @@ def experts_clashes(model: ModelSettings) -> Iterator[str]:
     yield from _numbers(model)
     total = 0
     for side in ("encoder", "decoder"):
-        if getattr(model, side) not in names_with("mixtures"):
+        if getattr(model, side) not in names_with("networks"):
             continue
         layers = getattr(model, f"{side}_layers")
         text = getattr(experts, f"{side}_layers")

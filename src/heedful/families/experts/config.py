@@ -13,7 +13,7 @@ from heedful.settings.table import SettingsTable
 
 EXPERTS = ActsIf("model.experts.count", unless=(None,))
 NOISY = ActsIf("model.experts.gating", ("noisy",))
-_ENCODER, _DECODER = (ActsIf(side, families_with="mixtures") for side in SIDES)
+_ENCODER, _DECODER = (ActsIf(side, families_with="networks") for side in SIDES)
 MixtureLayers = Annotated[
     str,
     BeforeValidator(number_as_text),
@@ -67,6 +67,6 @@ def mixture_layers(text: str, layers: int) -> tuple[int, ...]:
 def layers_with_mixtures(model: ModelSettings, side: str) -> tuple[int, ...]:
     """List the layers of an encoder or decoder that have a mixture, from 1."""
     experts = model.part(ExpertsConfig)
-    if experts.count is None or getattr(model, side) not in names_with("mixtures"):
+    if experts.count is None or getattr(model, side) not in names_with("networks"):
         return ()
     return mixture_layers(getattr(experts, f"{side}_layers"), getattr(model, f"{side}_layers"))

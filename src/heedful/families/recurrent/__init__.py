@@ -14,7 +14,7 @@ class Recurrent(Family):
     """Recurrent encoders and decoders."""
 
     encoders = decoders = ("recurrent",)
-    traits = frozenset({"layers", "mixtures", "coverage"})
+    traits = frozenset({"layers", "networks", "coverage"})
     settings = RecurrentConfig
     conditions: ClassVar = {"search.coverage_penalty": (ATTENTION,)}
     recipes = RECURRENT_RECIPES

@@ -101,7 +101,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
             )
             for width in inputs
         )
-        self.add_mixtures([wiring.state_width] * wiring.layers)
+        self.add_networks([wiring.state_width] * wiring.layers)
         self.attention = self.start_proj = self.readout = None
         if wiring.score != "none":
             self.attention = RecurrentAttention(

@@ -49,7 +49,7 @@ class RecurrentEncoder(RecurrentStack, SourceEncoder):
         self.columns: Parts[Parts[RecurrentLayer]] = Parts(
             Parts(_layers(wiring)) for _ in range(wiring.columns)
         )
-        self.add_mixtures(_widths(wiring))
+        self.add_networks(_widths(wiring))
         self.memory_proj = None
         if wiring.fast_forward:  # to a quarter (Zhou et al. 2016, section 3.2)
             tops = wiring.columns * (wiring.hidden_size + wiring.gates)

@@ -1,7 +1,6 @@
 """What recurrent encoders and decoders share: their first weights, and how these are counted."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -9,10 +8,10 @@ from torch import Tensor, nn
 from heedful.families.recurrent.cells import RecurrentLayer
 from heedful.families.recurrent.wiring import RecurrentWiring
 from heedful.model.cpu.dropout import Dropout
-from heedful.model.experts.mixture import MixtureOfExperts, mixtures
 from heedful.model.initial_weights import glorot, table, uniform
 from heedful.model.lengths import RowLengths
 from heedful.model.memory import Initialised
+from heedful.model.network import networks_in
 
 
 class RecurrentStack(nn.Module, Initialised):
@@ -22,7 +21,7 @@ class RecurrentStack(nn.Module, Initialised):
         super().__init__()
         self.wiring = wiring
         self.layer_dropout = Dropout(wiring.layer_dropout)
-        self.mixtures = nn.ModuleDict()
+        self.mixtures = nn.ModuleDict()  # the name that checkpoints have for all such networks
 
     def initialise(self, generator: torch.Generator) -> None:
         """
@@ -57,18 +56,18 @@ class RecurrentStack(nn.Module, Initialised):
             table(weight, generator)
 
     def flops_of_layers(self, layers: nn.Module, lengths: RowLengths) -> int:
-        """Count the operations of recurrent layers and mixtures, which never compute padding."""
+        """Count the operations of recurrent layers and networks, which never compute padding."""
         tokens = int(lengths.tokens.sum())
         weights = sum(weight.numel() for weight in layers.parameters() if weight.dim() == 2)
-        of_mixtures = sum(mixture.flops(tokens) for _, mixture in mixtures(self.mixtures))
-        return 2 * weights * tokens + of_mixtures
+        above = sum(network.flops(tokens) for network in networks_in(self.mixtures))
+        return 2 * weights * tokens + above
 
-    def add_mixtures(self, widths: Sequence[int]) -> None:
-        """Build the mixtures on top of layers that are `widths` wide."""
+    def add_networks(self, widths: Sequence[int]) -> None:
+        """Build the networks on top of layers that are `widths` wide."""
+        build, layers = self.wiring.networks
         for number, width in enumerate(widths, start=1):
-            if self.wiring.mixture is not None and number in self.wiring.mixture_layers:
-                config = replace(self.wiring.mixture, d_model=width)
-                self.mixtures[str(number)] = MixtureOfExperts(config)
+            if build is not None and number in layers:
+                self.mixtures[str(number)] = build(width)
 
     def add_residual(self, number: int, out: Tensor, below: Tensor) -> Tensor:
         """Add the input of a layer to its output, from the layer where the residuals begin."""
@@ -76,7 +75,7 @@ class RecurrentStack(nn.Module, Initialised):
         return out if begin is None or number < begin else out + below
 
     def mix(self, number: int, x: Tensor, real: Tensor | None = None) -> Tensor:
-        """Apply the mixture on top of a layer, if there is one."""
+        """Apply the network on top of a layer, if there is one."""
         if str(number) not in self.mixtures:
             return x
         out = self.mixtures[str(number)](self.layer_dropout(x), real)

@@ -6,7 +6,7 @@ from typing import Literal
 from heedful.arguments import check_counts, check_fields
 from heedful.families.recurrent.cells import Cell
 from heedful.families.recurrent.scores import Score
-from heedful.model.experts.mixture import MixtureConfig
+from heedful.model.network import NO_NETWORKS, Networks
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,8 @@ class RecurrentWiring:
     start: Literal["zero", "mean", "bridge", "backward", "last", "final"] = "zero"
     """Where the first state comes from."""
 
-    mixture: MixtureConfig | None = None
-    """Mixture of experts on top of some layers."""
-    mixture_layers: tuple[int, ...] = ()
-    """These layers, from 1."""
+    networks: Networks = NO_NETWORKS
+    """Networks of another family on top of some layers."""
 
     initialisation: Literal["uniform", "glorot"] = "uniform"
     initial_range: float = 0.1

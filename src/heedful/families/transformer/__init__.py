@@ -7,7 +7,7 @@ class TransformerFamily(Family):
     """The paper's model."""
 
     encoders = decoders = ("transformer",)
-    traits = frozenset({"layers", "positions", "mixtures"})
+    traits = frozenset({"layers", "positions", "networks"})
     builder = "heedful.model.build"
 
 

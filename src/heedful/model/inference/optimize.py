@@ -64,7 +64,7 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
         for layer in list(model.modules()):
             if isinstance(layer, Convolution):
                 layer.fold_weight_norm()
-            if isinstance(layer, FeedForward):  # an expert too
+            if isinstance(layer, FeedForward):  # also inside another network
                 _pack_network(layer, make_linear)
             if isinstance(layer, EncoderLayer | DecoderLayer):
                 if isinstance(layer.self_attention, MultiHeadAttention):  # others stay

@@ -5,12 +5,11 @@ import torch
 
 from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
-from heedful.families.experts.build import build_part
-from heedful.model.experts.mixture import mixtures
+from heedful.families.experts.build import build_networks
 from heedful.model.inference.optimize import optimize_for_inference
 from heedful.model.initialise import initialise
 from heedful.model.norm import named_weights
-from tests.support.models import draw_gates
+from tests.support.models import draw_gates, networks
 
 SMALL = {"d_model": 16, "d_ff": 24, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
 GATINGS = [
@@ -67,12 +66,13 @@ def batch():
 
 def test_sizes_come_from_the_settings():
     config = ModelConfig(**SMALL, experts={"count": 4, "encoder_layers": "2"})
-    encoder, decoder = build_part(config, "encoder"), build_part(config, "decoder")
+    encoder, decoder = build_networks(config, "encoder"), build_networks(config, "decoder")
     assert encoder.layers == (2,)
     assert decoder.layers == (1, 2)
-    assert encoder.config.d_ff == 24
-    assert build_part(ModelConfig(**SMALL), "encoder") == (None, ())
-    names = [name for name, _ in mixtures(built({"count": 4, "encoder_layers": "2"}))]
+    assert (encoder.build(16).config.d_model, encoder.build(12).config.d_model) == (16, 12)
+    assert encoder.build(16).config.d_ff == 24
+    assert build_networks(ModelConfig(**SMALL), "encoder") == (None, ())
+    names = list(networks(built({"count": 4, "encoder_layers": "2"})))
     assert names == [
         "encoder.layers.1.feed_forward",
         "decoder.layers.0.feed_forward",
@@ -89,7 +89,7 @@ def test_steps_equal_the_forward_pass(experts):
 @pytest.mark.parametrize("wiring", WIRINGS, ids=str)
 def test_steps_equal_the_forward_pass_of_recurrent_layers(wiring, gating):
     model = recurrent(wiring, gating=gating, sigmoid=True)
-    assert len(dict(mixtures(model))) == 4
+    assert len(networks(model)) == 4
     check_steps(model)
 
 
@@ -132,7 +132,7 @@ def test_padding_changes_nothing_in_training(experts):
 def test_the_penalty_is_the_sum_of_all_mixtures_and_read_once():
     model, (source, target) = built({"count": 4}).train(), batch()
     model(source, target)
-    penalties = [float(mixture.penalty.detach()) for _, mixture in mixtures(model)]
+    penalties = [float(mixture.penalty.detach()) for mixture in networks(model).values()]
     assert len(penalties) == 4 and min(penalties) > 0
     assert float(model.penalty().detach()) == pytest.approx(sum(penalties))
     assert model.penalty() is None
@@ -143,7 +143,7 @@ def test_the_penalty_is_the_sum_of_all_mixtures_and_read_once():
 def test_the_log_has_the_spread_of_the_load():
     model = built({"count": 4, "gating": "balanced"}).train()
     assert model.log_figures()["expert_spread"] == 0
-    loads = [mixture.running_load for _, mixture in mixtures(model)]
+    loads = [mixture.running_load for mixture in networks(model).values()]
     for load in loads:
         load.copy_(torch.tensor([0.2, 0.4, 0.6, 0.8]))
     figures = model.log_figures()

@@ -7,7 +7,7 @@ from heedful.config.recipes import describe, recipe, recipe_names
 from heedful.families.build import build_model
 from heedful.families.experts.recipes import EXPERTS_RECIPES
 from heedful.model.build import parameter_count
-from heedful.model.experts.mixture import mixtures
+from tests.support.models import networks
 
 LSTM = 4 * 2048 * (512 + 512) + 2 * 4 * 2048 + 512 * 2048  # inputs, states, biases, projection
 REST = 5 * LSTM + 4 * 2048 * 512  # the first layer of the decoder reads the context too
@@ -30,8 +30,8 @@ def built(name):
 def test_sizes_are_those_of_the_closed_form(name, experts, gates, count):
     model = built(name)
     assert parameter_count(model) == REST + 2 * (experts * 2 * 512 * 2048 + gates) == count
-    assert [where for where, _ in mixtures(model)] == ["encoder.mixtures.2", "decoder.mixtures.1"]
-    assert {mixture.experts_per_token for _, mixture in mixtures(model)} == {4}
+    assert list(networks(model)) == ["encoder.mixtures.2", "decoder.mixtures.1"]
+    assert {mixture.experts_per_token for mixture in networks(model).values()} == {4}
     assert describe(name) == EXPERTS_RECIPES[name][0]
 
 

@@ -11,16 +11,17 @@ Shazeer et al. 2017, section 2. Experts take as many tokens as the gate gives th
 drops one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from heedful.model.experts.gating import BalancedGate, Gate, GroupedGate, NoisyGate, Routing
+from heedful.families.experts.gating import BalancedGate, Gate, GroupedGate, NoisyGate, Routing
 from heedful.model.feed_forward import FeedForward
+from heedful.model.network import Network
 
 # Share of a batch in the running load: an average of about the last hundred.
 _MOMENTUM = 0.01
@@ -46,18 +47,7 @@ class MixtureConfig:
     load_loss: float = 0.01
 
 
-class Mixtures(NamedTuple):
-    """The mixtures of experts of an encoder or decoder."""
-
-    config: MixtureConfig | None = None
-    layers: tuple[int, ...] = ()
-    """Layers, from 1, that have one."""
-
-
-NO_MIXTURES = Mixtures()
-
-
-class MixtureOfExperts(nn.Module):
+class MixtureOfExperts(Network):
     """A mixture in the place of a feed-forward network."""
 
     running_load: Tensor
@@ -73,8 +63,6 @@ class MixtureOfExperts(nn.Module):
         )
         mean = self.experts_per_token / config.experts
         self.register_buffer("running_load", torch.full((config.experts,), mean))
-        self.penalty: Tensor | None = None
-        """What the last forward pass in training adds to the loss."""
         self.unserved = 0.0
         """Share of the tokens of the last forward pass in training that no expert took."""
 
@@ -105,6 +93,16 @@ class MixtureOfExperts(nn.Module):
         expert, (gating, pairs) = self.experts[0], self.gate.flops(tokens)
         assert isinstance(expert, FeedForward)
         return gating + pairs * expert.flops()
+
+    @classmethod
+    def log_figures(cls, networks: Sequence[Any]) -> dict[str, float]:
+        """Show the mean spread of the experts' loads, and the largest share that none served."""
+        loads = [mixture.running_load for mixture in networks]
+        spreads = [float(load.std(correction=0) / load.mean()) for load in loads]
+        figures = {"expert_spread": sum(spreads) / len(spreads)}
+        if any(mixture.config.gating == "balanced" for mixture in networks):
+            figures["unserved"] = max(mixture.unserved for mixture in networks)
+        return figures
 
     def _apply_experts(self, tokens: Tensor, routing: Routing) -> Tensor:
         """Run each expert on its rows, and sum what those of a token return."""
@@ -148,21 +146,6 @@ def sum_by_token(
     for place in range(most):
         out = out + padded[rows[:, place]]
     return out
-
-
-def apply_network(
-    network: nn.Module, x: Float[Tensor, "*batch d_model"], real: Bool[Tensor, "*batch"] | None
-) -> Float[Tensor, "*batch d_model"]:
-    """Apply a feed-forward network or a mixture, which has to know what is no padding."""
-    out: Tensor = network(x, real) if isinstance(network, MixtureOfExperts) else network(x)
-    return out
-
-
-def mixtures(model: nn.Module) -> Iterator[tuple[str, MixtureOfExperts]]:
-    """List the mixtures of a model with their names."""
-    for name, module in model.named_modules():
-        if isinstance(module, MixtureOfExperts):
-            yield name, module
 
 
 def _gate(config: MixtureConfig) -> Gate:

@@ -3,14 +3,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from heedful.model.experts.mixture import (
+from heedful.families.experts.mixture import (
     MixtureConfig,
     MixtureOfExperts,
-    apply_network,
-    mixtures,
     sum_by_token,
 )
 from heedful.model.feed_forward import FeedForward
+from heedful.model.network import apply_network
 
 CONFIG = MixtureConfig(d_model=6, d_ff=8, experts=4, per_token=2)
 GATINGS = [
@@ -170,4 +169,3 @@ def test_operations_are_those_of_the_experts_and_their_gates(config):
     assert network.flops(12) == 12 * 2 * (per_token * 2 * 6 * 8 + gates)
     noisy = 1 + (config.gating == "noisy")  # in training the noise has weights, too
     assert network.train().flops(12) == 12 * 2 * (per_token * 2 * 6 * 8 + noisy * gates)
-    assert dict(mixtures(torch.nn.ModuleDict({"one": network}))) == {"one": network}

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from heedful.model.experts.gating import (
+from heedful.families.experts.gating import (
     BalancedGate,
     GroupedGate,
     NoisyGate,
