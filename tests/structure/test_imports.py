@@ -25,8 +25,9 @@ ELSEWHERE = {
         config.data config.search
     """,
     "found through the registry: tests/unit/families": """
-        families.bytenet families.experts families.pooled families.pooled.build
-        families.recurrent.clashes families.transformer
+        families.bytenet families.experts families.fastformer families.pooled
+        families.pooled.build families.recurrent.clashes families.relative_maps
+        families.transformer
     """,
     "a server is tried from outside: tests/cli/test_serve*.py and tests/browser": """
         serve.app serve.connection serve.middleware serve.openapi serve.pipeline
@@ -73,9 +74,6 @@ ELSEWHERE = {
     """,
     "a part of translate: tests/unit/translation/test_translate.py and tests/cli": """
         translation.constraints
-    """,
-    "what build_model returns, and what its blocks call: tests/unit/model": """
-        model.inputs
     """,
     "how layers are counted, as torch counts them: tests/parity/test_operations.py": """
         model.layer_flops

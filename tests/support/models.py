@@ -2,11 +2,10 @@
 
 import torch
 
-from heedful.config.model import ModelConfig
+from heedful.config.model import AttentionConfig, ModelConfig
 from heedful.families.build import build_model
 from heedful.model.initialise import initialise
 from heedful.model.network import Network
-from heedful.settings.attention import AttentionConfig
 
 ATTENTIONS = [
     {"attention": AttentionConfig(score="unscaled")},

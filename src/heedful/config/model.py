@@ -1,8 +1,8 @@
 """
 The settings of the model: those of `ModelSettings` and a table for each family.
 
-A registered family adds its names to the values of `model.encoder` and `model.decoder`, and its
-table to ``[model]``.
+A registered family adds its names to the values of `model.encoder`, `model.decoder` and other
+settings, and its table to ``[model]``.
 """
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,15 +12,17 @@ from pydantic.fields import FieldInfo
 
 from heedful.families.registry import (
     decoder_family,
-    decoders,
     encoder_family,
-    encoders,
     families,
+    help_of,
+    is_named,
     names_with,
+    values_of,
 )
-from heedful.settings.attention_clashes import attention_clashes
+from heedful.settings.attention import TRANSFORMER, AttentionSettings
 from heedful.settings.conditions import ActsIf
 from heedful.settings.model import SIDES, ModelSettings
+from heedful.settings.table import SettingsTable
 
 
 class _ComposedSettings(ModelSettings):
@@ -49,20 +51,30 @@ class _ComposedSettings(ModelSettings):
         clashes = [
             clash
             for family in families()
-            if not family.names or names.intersection(family.names)
+            if is_named(family, self)
             for clash in family.clashes(self, memory)
         ]
-        clashes += attention_clashes(self)
         if wrong := clashes or [*self.clashes(bool(names.intersection(names_with("positions"))))]:
             raise ValueError("; ".join(wrong))
         return self
 
 
+def _named_fields(table: type[SettingsTable]) -> dict[str, Any]:
+    """List the settings of a table whose values name families, with these values and their help."""
+    fields: dict[str, Any] = {}
+    for name, old in table.model_fields.items():
+        if values := values_of(setting := f"{table.table}.{name}"):
+            about = f"{(old.description or '').removesuffix('.')}{help_of(setting)}."
+            field = FieldInfo(description=about)
+            fields[name] = (Annotated[Literal[values], *old.metadata, field], old.default)
+    return fields
+
+
 def _family_fields() -> dict[str, Any]:
     """List what the families add: their names, and their tables."""
-    fields: dict[str, Any] = {}
-    for side, names in (("encoder", encoders()), ("decoder", decoders())):
-        fields[side] = (Literal[names], ModelSettings.model_fields[side])
+    fields = _named_fields(ModelSettings)
+    about = FieldInfo(default=AttentionConfig(), description=AttentionSettings.__doc__)
+    fields["attention"] = (Annotated[AttentionConfig, TRANSFORMER], about)
     for family in families():
         if (table := family.settings) is not None:
             condition = family.condition or ActsIf(SIDES, family.names)
@@ -73,10 +85,20 @@ def _family_fields() -> dict[str, Any]:
 
 if TYPE_CHECKING:
 
+    class AttentionConfig(AttentionSettings):
+        """Attention inside a Transformer."""
+
     class ModelConfig(_ComposedSettings):
         """The shape of the model and every choice inside it."""
 
 else:
+    AttentionConfig = create_model(
+        "AttentionConfig",
+        __base__=AttentionSettings,
+        __module__=__name__,
+        __doc__=AttentionSettings.__doc__,
+        **_named_fields(AttentionSettings),
+    )
     ModelConfig = create_model(
         "ModelConfig",
         __base__=_ComposedSettings,

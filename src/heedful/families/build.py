@@ -1,5 +1,6 @@
 """A whole model from settings: embeddings, an encoder, a decoder and the output of any families."""
 
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -7,8 +8,14 @@ import torch
 from torch import nn
 
 from heedful.families.family import Family
-from heedful.families.registry import decoder_family, encoder_family, families
-from heedful.model.build import build_positions
+from heedful.families.registry import (
+    chosen_value,
+    decoder_family,
+    encoder_family,
+    families,
+    family_of,
+)
+from heedful.model.build import LayerParts, build_positions
 from heedful.model.embedding import TokenEmbedding
 from heedful.model.encoder_decoder import EncoderDecoder, Positions
 from heedful.model.memory import SourceEncoder, TargetDecoder
@@ -93,11 +100,18 @@ def _positions(family: Family, settings: ModelSettings, rows: int) -> Positions 
 
 def _parts(family: Family, settings: ModelSettings, side: str) -> dict[str, Any]:
     """Collect what other families put into the layers of this one, if it takes anything."""
-    return {"networks": _networks(settings, side)} if "networks" in family.traits else {}
+    if "networks" not in family.traits:
+        return {}
+    setting = f"model.attention.{side}"
+    mixers = family_of(setting, chosen_value(settings, setting))
+    mixer = None  # attention, which needs no other family
+    if not mixers.names:
+        mixer = partial(_builder(mixers).build_mixer, side)
+    return {"parts": LayerParts(_networks(settings, side), mixer)}
 
 
 def _networks(settings: ModelSettings, side: str) -> Networks:
-    """Ask the families that are parts; at most one has layers."""
+    """Ask the families of networks; at most one has layers."""
     for family in families():
         if family.part_layers(settings, side):
             networks: Networks = _builder(family).build_networks(settings, side)

@@ -31,12 +31,19 @@ class Family:
     """Values of `model.encoder` that mean this family."""
     decoders: ClassVar[tuple[str, ...]] = ()
     """Values of `model.decoder` that mean this family."""
+    encoder_mixers: ClassVar[tuple[str, ...]] = ()
+    """Values of `model.attention.encoder` that mean this family."""
+    decoder_mixers: ClassVar[tuple[str, ...]] = ()
+    """Values of `model.attention.decoder` that mean this family."""
+    help: ClassVar[Mapping[str, str]] = {}
+    """What the help of settings, by their dotted names, says of such values."""
     traits: ClassVar[frozenset[str]] = frozenset()
     """
     Which settings outside of its own table act with it.
 
     `layers`: `model.encoder_layers`, `model.decoder_layers`; `positions`: `model.positions`;
-    `networks`: networks of other families; `coverage`: `search.coverage_penalty`.
+    `networks`: networks of other families; `coverage`: `search.coverage_penalty`; `heads`:
+    `model.heads`; `window`: `model.attention.window`. Not with `unscored`: `model.attention.score`.
     """
     settings: ClassVar[type[SettingsTable] | None] = None
     """Its table of settings, a part of ``[model]``; None if it has none."""
@@ -52,8 +59,8 @@ class Family:
     """
     The module that builds it, with `build_encoder(settings)`, `build_decoder(settings, encoder)`.
 
-    With the trait `networks` both take `networks`, too. A part has `build_networks(settings,
-    side)`.
+    With the trait `networks` both also take `parts`, a `LayerParts`. A family of networks has
+    `build_networks(settings, side)`, one of mixers `build_mixer(side, layer_config)`.
     """
 
     readers: ClassVar[Mapping[str, str]] = {}
@@ -64,15 +71,26 @@ class Family:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The values of both settings that mean this family; none for a part."""
+        """The values of `model.encoder` and `model.decoder` that mean this family."""
         return tuple(dict.fromkeys((*self.encoders, *self.decoders)))
+
+    @property
+    def choices(self) -> Mapping[str, tuple[str, ...]]:
+        """The values that mean this family, by the dotted names of settings; none for networks."""
+        values = {
+            "model.encoder": self.encoders,
+            "model.decoder": self.decoders,
+            "model.attention.encoder": self.encoder_mixers,
+            "model.attention.decoder": self.decoder_mixers,
+        }
+        return {name: names for name, names in values.items() if names}
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
         """
         List settings that do not go together, each with what to change.
 
-        Asked of the families of encoder and decoder, and of all parts. `memory`: width of the
-        encoder's states.
+        Asked of the families that the settings name, and of those of networks. `memory`: width of
+        the encoder's states.
         """
         del model, memory
         return ()

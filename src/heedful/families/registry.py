@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from heedful.families.family import Family, Recipe
-from heedful.settings.model import ModelSettings
+from heedful.settings.model import SIDES, ModelSettings
 
 # Each module has a `FAMILY`.
 MODULES = (
@@ -20,6 +20,8 @@ MODULES = (
     "heedful.families.experts",
     "heedful.families.bytenet",
     "heedful.families.pooled",
+    "heedful.families.fastformer",
+    "heedful.families.relative_maps",
 )
 
 
@@ -29,14 +31,33 @@ def families() -> tuple[Family, ...]:
     return tuple(import_module(name).FAMILY for name in MODULES)
 
 
+def family_of(setting: str, value: str) -> Family:
+    """Find the family that a value of a setting means."""
+    return next(family for family in families() if value in family.choices.get(setting, ()))
+
+
 def encoder_family(name: str) -> Family:
     """Find the family of a value of `model.encoder`."""
-    return next(family for family in families() if name in family.encoders)
+    return family_of("model.encoder", name)
 
 
 def decoder_family(name: str) -> Family:
     """Find the family of a value of `model.decoder`."""
-    return next(family for family in families() if name in family.decoders)
+    return family_of("model.decoder", name)
+
+
+def is_named(family: Family, model: ModelSettings) -> bool:
+    """Whether the settings name a family, or may: networks have no name."""
+    choices = family.choices
+    return not choices or any(chosen_value(model, name) in choices[name] for name in choices)
+
+
+def chosen_value(model: ModelSettings, setting: str) -> str:
+    """Return the value of a setting by its dotted name."""
+    value: Any = model
+    for name in setting.split(".")[1:]:
+        value = getattr(value, name)
+    return str(value)
 
 
 def part_layers(model: ModelSettings, side: str) -> tuple[int, ...]:
@@ -57,16 +78,18 @@ def readers_of(toolkit: str) -> list[Any]:
     return list(map(import_module, names))
 
 
-def encoders() -> tuple[str, ...]:
-    """List the values of `model.encoder`."""
-    return tuple(name for family in families() for name in family.encoders)
+def values_of(setting: str) -> tuple[str, ...]:
+    """List the values of a setting, by its dotted name, that mean a family."""
+    return tuple(name for family in families() for name in family.choices.get(setting, ()))
 
 
-def decoders() -> tuple[str, ...]:
-    """List the values of `model.decoder`."""
-    return tuple(name for family in families() for name in family.decoders)
+def help_of(setting: str) -> str:
+    """Collect what the families say of their values of a setting."""
+    return "".join(f"; {f.help[setting]}" for f in families() if setting in f.help)
 
 
-def names_with(trait: str) -> tuple[str, ...]:
-    """List the values of `model.encoder` and `model.decoder` of families with a trait."""
-    return tuple(name for f in families() if trait in f.traits for name in f.names)
+def names_with(trait: str, settings: tuple[str, ...] = SIDES) -> tuple[str, ...]:
+    """List the values of some settings that mean families with a trait."""
+    able = [family for family in families() if trait in family.traits]
+    names = (name for s in settings for family in able for name in family.choices.get(s, ()))
+    return tuple(dict.fromkeys(names))

@@ -63,7 +63,7 @@ INTERNALS = {
         ("training.optimizer",), "gradients are scaled before the step"
     ),
     "torch.Tensor._version": Internal(
-        ("model.convolution",), "normed weights are computed in each step"
+        ("families.convolution",), "normed weights are computed in each step"
     ),
     "torch._use_cudnn_rnn_flatten_weight": Internal(
         ("families.recurrent.cells",), "recurrent layers run step by step on a GPU"

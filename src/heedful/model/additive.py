@@ -15,6 +15,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from heedful.model.layout import Layout, pad
+from heedful.model.projections import Projections, merge_heads
+
 # Sums that are held at once. Chosen by hand: 16 MB in fp32, and few enough to start seldom.
 MOST_NUMBERS = 1 << 22
 
@@ -42,6 +45,20 @@ def additive_attention(
         scores = scores.masked_fill(~mask, float("-inf"))
     weights = torch.softmax(scores, dim=-1)
     return weights @ value, weights
+
+
+def attend_additively(
+    projections: Projections, layout: Layout, energy: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Compute the context of all heads from additive scores, in padded rows."""
+    qkv, kv, heads, d_k = projections
+    kv = None if kv is None else pad(kv, layout.key_packing)
+    query, key_value = Projections(pad(qkv, layout.query_packing), kv, heads, d_k).split()
+    context, weights = additive_attention(query, *key_value, energy, layout.mask)
+    if layout.weights is not None:
+        layout.weights.append(weights)
+    merged = merge_heads(context)
+    return merged if layout.query_packing is None else layout.query_packing.pack(merged), weights
 
 
 class _AdditiveScores(torch.autograd.Function):

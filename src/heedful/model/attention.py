@@ -9,6 +9,8 @@ the additive form in a search is `mask_bias`.
 """
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -16,12 +18,14 @@ from torch import Tensor, nn
 
 from heedful.arguments import check_counts, checked
 from heedful.errors import ArgumentError, SettingError
-from heedful.model.additive import additive_attention, additive_scores
+from heedful.model.additive import additive_scores, attend_additively
 from heedful.model.cpu.attention import SHORT, short_attention, use_cpu_kernel
 from heedful.model.cpu.linear import Linear, linear
 from heedful.model.cpu.step_attention import cached_attention
 from heedful.model.inputs import check_states, check_tensors
-from heedful.model.layout import EVERYWHERE, Layout, pad
+from heedful.model.kv_cache import KVCache
+from heedful.model.layout import EVERYWHERE, Layout
+from heedful.model.mixer import TargetMixer
 from heedful.model.projections import KeyValue, Projections, merge_heads, split_heads
 from heedful.model.window import Blocks
 
@@ -211,7 +215,7 @@ def attend(
         context, _ = attend(blocks.projections, Layout(blocks.mask), energy=energy)
         return blocks.join(context), None
     if energy is not None:
-        context, weights = _attend_additively(projections, layout, energy)
+        context, weights = attend_additively(projections, layout, energy)
         return context, weights if need_weights else None
     if layout.is_unpadded or (not record and use_cpu_kernel(qkv, key_count)):
         packings = layout.query_packing, layout.key_packing
@@ -225,21 +229,7 @@ def attend(
     return merge_heads(context), weights if need_weights else None
 
 
-def _attend_additively(
-    projections: Projections, layout: Layout, energy: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Compute the context of all heads from additive scores, in padded rows."""
-    qkv, kv, heads, d_k = projections
-    kv = None if kv is None else pad(kv, layout.key_packing)
-    query, key_value = Projections(pad(qkv, layout.query_packing), kv, heads, d_k).split()
-    context, weights = additive_attention(query, *key_value, energy, layout.mask)
-    if layout.weights is not None:
-        layout.weights.append(weights)
-    merged = merge_heads(context)
-    return merged if layout.query_packing is None else layout.query_packing.pack(merged), weights
-
-
-class MultiHeadAttention(nn.Module):
+class MultiHeadAttention(nn.Module, TargetMixer):
     """
     Multi-head attention (section 3.2.2).
 
@@ -457,6 +447,18 @@ class MultiHeadAttention(nn.Module):
             scores = additive_scores(short, cached.keys, self.energy.to(short.dtype)) + mask_bias
             context = torch.softmax(scores, dim=-1) @ cached.values
         return self.out_proj(merge_heads(context.to(query.dtype)))
+
+    def start_cache(self, layers: int, memory: KeyValue, window: int | None) -> KVCache:
+        return KVCache.empty(layers, memory, window)
+
+    def step(
+        self,
+        x: Float[Tensor, "sentences width d_model"],
+        write: Callable[[Any], Any],
+        mask_bias: Float[Tensor, "sentences heads width slots"],
+    ) -> Float[Tensor, "sentences width d_model"]:
+        query, newest = self.project(x, x).split()  # (sentences, heads, width, d_k)
+        return self.attend_cached(query, write(newest), mask_bias)
 
     def weights(self) -> tuple[Tensor, Tensor | None]:
         """

@@ -1,5 +1,8 @@
 """A Transformer from settings; `heedful.families.build` makes a whole model of any families."""
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from torch import nn
 
 from heedful.model.embedding import LearnedPositions, NoPositions, SinusoidalPositions
@@ -7,21 +10,34 @@ from heedful.model.encoder_decoder import Positions
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
 from heedful.model.memory import SourceEncoder
+from heedful.model.mixer import Mixer
 from heedful.model.network import NO_NETWORKS, Networks
 from heedful.settings.model import ModelSettings
 
 
-def build_encoder(settings: ModelSettings, networks: Networks = NO_NETWORKS) -> Encoder:
+class LayerParts(NamedTuple):
+    """What other families put into the layers of an encoder or decoder."""
+
+    networks: Networks = NO_NETWORKS
+    """Networks of some layers."""
+    mixer: Callable[[LayerConfig], Mixer] | None = None
+    """Builds what takes the place of self-attention in all layers."""
+
+
+NO_PARTS = LayerParts()
+
+
+def build_encoder(settings: ModelSettings, parts: LayerParts = NO_PARTS) -> Encoder:
     """Build a Transformer's encoder."""
-    return Encoder(_layer_config(settings, "encoder", networks), settings.encoder_layers)
+    return Encoder(_layer_config(settings, "encoder", parts), settings.encoder_layers)
 
 
 def build_decoder(
-    settings: ModelSettings, encoder: SourceEncoder, networks: Networks = NO_NETWORKS
+    settings: ModelSettings, encoder: SourceEncoder, parts: LayerParts = NO_PARTS
 ) -> Decoder:
     """Build a Transformer's decoder behind an encoder of any family."""
     del encoder
-    return Decoder(_layer_config(settings, "decoder", networks), settings.decoder_layers)
+    return Decoder(_layer_config(settings, "decoder", parts), settings.decoder_layers)
 
 
 def parameter_count(model: nn.Module) -> int:
@@ -40,7 +56,7 @@ def padded_vocabulary(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
 
 
-def _layer_config(settings: ModelSettings, side: str, networks: Networks) -> LayerConfig:
+def _layer_config(settings: ModelSettings, side: str, parts: LayerParts) -> LayerConfig:
     """Collect the sizes and choices shared by the layers of one stack."""
     heads = getattr(settings, f"{side}_heads") or settings.heads
     d_ff = getattr(settings, f"{side}_d_ff") or settings.d_ff
@@ -59,9 +75,9 @@ def _layer_config(settings: ModelSettings, side: str, networks: Networks) -> Lay
         causal_mask=settings.causal_mask,
         projection_bias=settings.projection_bias,
         score=settings.attention.score,
-        mixer=getattr(settings.attention, side),
+        mixer=parts.mixer,
         window=settings.attention.window,
-        networks=networks,
+        networks=parts.networks,
     )
 
 

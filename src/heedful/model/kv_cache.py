@@ -25,7 +25,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.model.fastformer import RunningSums
+from heedful.model.mixer import TargetCache
 from heedful.model.projections import KeyValue
 
 # A new block has room for this many tokens of each hypothesis, or for a quarter of the slots in use
@@ -180,8 +180,8 @@ class DecoderState:
     Fulfils the contract `heedful.model.seq2seq.DecodingState`.
     """
 
-    cache: KVCache | RunningSums
-    """Keys and values of the target tokens so far, or means that stand for them."""
+    cache: TargetCache
+    """Keys and values of the target tokens so far, or what another mixer keeps of them."""
     memory: tuple[KeyValue, ...]
     """Keys and values of the source, one entry per layer, one row per sentence."""
     mask_bias: Tensor

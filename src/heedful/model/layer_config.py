@@ -1,5 +1,6 @@
 """The sizes of a layer and the sub-layers built from them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -8,11 +9,10 @@ from torch import nn
 from heedful.arguments import check_counts, check_fields
 from heedful.errors import SettingError
 from heedful.model.attention import MultiHeadAttention
-from heedful.model.fastformer import CausalFastformer, Fastformer
 from heedful.model.feed_forward import FeedForward
+from heedful.model.mixer import Mixer
 from heedful.model.network import NO_NETWORKS, Network, Networks
 from heedful.model.norm import NormKind, make_norm
-from heedful.model.relative_maps import RelativeMaps
 from heedful.model.residual import RESIDUALS
 
 
@@ -53,8 +53,8 @@ class LayerConfig:
     """Whether the attention projections have a bias."""
     score: Literal["scaled", "unscaled", "additive"] = "scaled"
     """``scaled``, ``unscaled`` or ``additive``: how attention compares a query with a key."""
-    mixer: Literal["attention", "fastformer", "fastformer-linear", "convolution"] = "attention"
-    """``attention``, ``fastformer``, ``fastformer-linear`` (causal) or ``convolution``."""
+    mixer: Callable[["LayerConfig"], Mixer] | None = None
+    """Builds what takes the place of self-attention; None means nothing."""
     window: int | None = None
     """Neighbours that self-attention is restricted to; None means none."""
     networks: Networks = NO_NETWORKS
@@ -84,8 +84,6 @@ class LayerConfig:
         check_fields(self)
         names = ("d_model", "d_ff", "heads", "d_k", "d_v", "window")
         check_counts(**{name: getattr(self, name) for name in names})
-        if self.mixer == "convolution" and self.window is None:
-            raise SettingError("`window` must be the width of the convolution, but none came.")
         if self.window is not None and not self.causal_mask:
             raise SettingError(
                 "`causal_mask` must be true with a `window`, which hides what follows from a "
@@ -115,19 +113,14 @@ class LayerConfig:
 
         Returns
         -------
-        MultiHeadAttention, Fastformer or RelativeMaps
+        MultiHeadAttention or Mixer
             With fresh weights.
 
         Notes
         -----
-        Section 3.2.3; the others take its place.
+        Section 3.2.3; a `Mixer` takes its place.
         """
-        if self.mixer == "attention":
-            return self.attention()
-        if self.mixer == "convolution":
-            return RelativeMaps(self.d_model, 2 * ((self.window or 1) // 2) + 1)
-        kind = Fastformer if self.mixer == "fastformer" else CausalFastformer
-        return kind(self.d_model, self.heads, self.projection_bias)
+        return self.attention() if self.mixer is None else self.mixer(self)
 
     def feed_forward(self) -> FeedForward | Network:
         """

@@ -9,20 +9,20 @@ it back.
 from collections.abc import Iterable
 
 from heedful.model.attention import MultiHeadAttention
-from heedful.model.fastformer import Fastformer
 from heedful.model.feed_forward import FeedForward
 from heedful.model.lengths import RowLengths, pairs_of
 from heedful.model.memory import DecoderFlops
+from heedful.model.mixer import Mixer
 from heedful.model.native.product import native_products
 from heedful.model.network import Network
-from heedful.model.relative_maps import RelativeMaps
 from heedful.model.window import Window
-
-Mixer = MultiHeadAttention | Fastformer | RelativeMaps
 
 
 def mixing_flops(
-    mixers: Iterable[Mixer], lengths: RowLengths, leaves_out: bool, window: Window | None
+    mixers: Iterable[MultiHeadAttention | Mixer],
+    lengths: RowLengths,
+    leaves_out: bool,
+    window: Window | None,
 ) -> int:
     """Count the operations of what mixes the positions of a sequence, in all layers."""
     return sum(_mixing(mixer, lengths, leaves_out, window) for mixer in mixers)
@@ -57,9 +57,11 @@ def cross_flops(
     return DecoderFlops(own, memory)
 
 
-def _mixing(mixer: Mixer, lengths: RowLengths, leaves_out: bool, window: Window | None) -> int:
+def _mixing(
+    mixer: MultiHeadAttention | Mixer, lengths: RowLengths, leaves_out: bool, window: Window | None
+) -> int:
     """Count the operations of one layer's mixer."""
-    if not isinstance(mixer, MultiHeadAttention):
+    if isinstance(mixer, Mixer):
         return mixer.flops(lengths, leaves_out)
     weights = mixer.qkv_proj.weight.numel() + mixer.out_proj.weight.numel()
     positions = lengths.computed(leaves_out and _leaves_out_pairs(mixer))

@@ -17,20 +17,15 @@ from heedful.arguments import checked
 from heedful.errors import SettingError
 from heedful.model.attention import causal_mask
 from heedful.model.cpu.attention import leaves_padding_out
-from heedful.model.fastformer import CausalFastformer, RunningSums
 from heedful.model.feed_forward import FeedForward
 from heedful.model.inputs import check_mask
-from heedful.model.kv_cache import DecoderState, KVCache, mask_to_bias
+from heedful.model.kv_cache import DecoderState, mask_to_bias
 from heedful.model.layer_config import LayerConfig
-from heedful.model.layer_flops import (
-    Mixer,
-    cross_flops,
-    mixing_flops,
-    network_flops,
-)
+from heedful.model.layer_flops import cross_flops, mixing_flops, network_flops
 from heedful.model.layout import Layout, pad, unpad
 from heedful.model.lengths import RowLengths
 from heedful.model.memory import DecoderFlops, Memory, SourceEncoder, TargetDecoder
+from heedful.model.mixer import Mixer, TargetCache, TargetMixer
 from heedful.model.module_list import Parts
 from heedful.model.network import Network, apply_network
 from heedful.model.norm import normalise
@@ -55,8 +50,7 @@ class EncoderLayer(nn.Module):
     @checked
     def __init__(self, config: LayerConfig) -> None:
         super().__init__()
-        _require_mixer(self, config, "attention", "fastformer", "convolution")
-        self.self_attention = config.self_attention()
+        self.self_attention = _mixer(self, config, is_causal=False)
         self.self_residual = config.residual()
         self.feed_forward = config.feed_forward()
         self.feed_forward_residual = config.residual()
@@ -204,8 +198,7 @@ class DecoderLayer(nn.Module):
     @checked
     def __init__(self, config: LayerConfig) -> None:
         super().__init__()
-        _require_mixer(self, config, "attention", "fastformer-linear")
-        self.self_attention = config.self_attention()
+        self.self_attention = _mixer(self, config, is_causal=True)
         self.self_residual = config.residual()
         self.cross_attention = config.attention()
         self.cross_residual = config.residual()
@@ -270,8 +263,8 @@ class DecoderLayer(nn.Module):
         x : Tensor of float, shape (sentences, width, d_model)
             States of the newest tokens.
         write : callable
-            Writes the keys and values of the newest tokens to the cache; returns those of all.
-            Of a `CausalFastformer`, `RunningSums.write`.
+            Writes what the mixer computes of the newest tokens, as keys and values, to the cache;
+            returns what it reads of all.
         mask_bias : Tensor of float, shape (sentences, heads, width, slots)
             Zero where a hypothesis contains the token in a slot, else minus infinity.
         memory : KeyValue
@@ -290,17 +283,10 @@ class DecoderLayer(nn.Module):
         """
         own, cross = self.self_attention, self.cross_attention
 
-        def self_attend(states: Tensor) -> Tensor:
-            if isinstance(own, CausalFastformer):
-                return own.step(states, write)
-            query, newest = own.project(states, states).split()  # (sentences, heads, width, d_k)
-            context: Tensor = own.attend_cached(query, write(newest), mask_bias)
-            return context
-
         def cross_attend(states: Tensor) -> Tensor:
             return cross.attend_cached(cross.project_query(states), memory, memory_mask_bias)
 
-        x = self.self_residual(x, self_attend)
+        x = self.self_residual(x, lambda states: own.step(states, write, mask_bias))
         x = self.cross_residual(x, cross_attend)
         out: Tensor = self.feed_forward_residual(x, self.feed_forward)
         return out
@@ -326,7 +312,6 @@ class Decoder(nn.Module, TargetDecoder):
     def __init__(self, config: LayerConfig, layers: int) -> None:
         super().__init__()
         self.width, self.causal = config.d_model, config.causal_mask
-        self.pools = config.mixer == "fastformer-linear"  # a search keeps means, no keys
         self.window = _window(config, Window.before_and_at)
         self.layers: Parts[DecoderLayer] = Parts(
             DecoderLayer(config.of_layer(number)) for number in range(1, layers + 1)
@@ -429,9 +414,8 @@ class Decoder(nn.Module, TargetDecoder):
         )
         mask_bias = mask_to_bias(memory.mask, projected[0].keys.dtype)
         kept = None if self.window is None else self.window.width
-        cache: KVCache | RunningSums = KVCache.empty(len(projected), projected[0], kept)
-        if self.pools:
-            cache = RunningSums.empty(len(projected), mask_bias)
+        mixer = self.layers.first.self_attention
+        cache: TargetCache = mixer.start_cache(len(projected), projected[0], kept)
         return DecoderState(cache, projected, mask_bias, 0)
 
     def step(
@@ -444,7 +428,7 @@ class Decoder(nn.Module, TargetDecoder):
     def _step_layers(
         self,
         x: Float[Tensor, "sentences width d_model"],
-        cache: KVCache | RunningSums,
+        cache: TargetCache,
         memory: Sequence[KeyValue],
         mask_bias: Float[Tensor, "sentences 1 1 source"],
     ) -> Float[Tensor, "sentences width d_model"]:
@@ -467,22 +451,24 @@ def _real_keys(mask: Tensor | None) -> Tensor | None:
     return mask[:, 0, 0]
 
 
-def _require_mixer(layer: nn.Module, config: LayerConfig, *mixers: str) -> None:
-    """Refuse what a layer cannot have: in a decoder some would read what follows."""
-    if config.mixer not in mixers:
+def _mixer(layer: nn.Module, config: LayerConfig, is_causal: bool) -> Any:
+    """Build a layer's mixer; refuse what would read what follows in a decoder."""
+    mixer = config.self_attention()
+    if isinstance(mixer, Mixer) and isinstance(mixer, TargetMixer) != is_causal:
+        reads = "earlier positions alone" if is_causal else "all positions"
         raise SettingError(
-            f"`mixer` of {type(layer).__name__} must be {' or '.join(mixers)}, but {config.mixer} "
-            "came."
+            f"`mixer` of {type(layer).__name__} must read {reads}, but {type(mixer).__name__} came."
         )
+    return mixer
 
 
 def _window(config: LayerConfig, of: Callable[[int | None], Window | None]) -> Window | None:
     """Return the window of a stack's attention, if it has both."""
-    return of(config.window if config.mixer == "attention" else None)
+    return of(config.window if config.mixer is None else None)
 
 
 def _parts(
     layers: Iterable[EncoderLayer | DecoderLayer],
-) -> tuple[list[Mixer], list[FeedForward | Network]]:
+) -> tuple[list[Any], list[FeedForward | Network]]:
     """Return what mixes the positions in each layer, and its feed-forward network."""
     return [one.self_attention for one in layers], [one.feed_forward for one in layers]

@@ -70,6 +70,15 @@ class Initialised(DrawsWeights, Protocol):
 
 
 @runtime_checkable
+class HasWeightNorm(Protocol):
+    """A module that may normalise its weights at each use (Salimans and Kingma 2016)."""
+
+    def fold_weight_norm(self) -> None:
+        """Keep the normalised weights alone, because they will not change any more."""
+        ...
+
+
+@runtime_checkable
 class SourceEncoder(Protocol):
     """What an encoder of any family offers."""
 

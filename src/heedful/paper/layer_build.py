@@ -4,9 +4,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from heedful.families.convolution import Convolution
 from heedful.families.recurrent.cells import RecurrentLayer
 from heedful.model.attention import MultiHeadAttention, causal_mask
-from heedful.model.convolution import Convolution
 from heedful.model.cpu.linear import Linear
 from heedful.model.layout import Layout
 from heedful.paper.layer_kinds import LayerSizes, window

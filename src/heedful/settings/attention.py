@@ -1,4 +1,8 @@
-"""The settings of attention inside a Transformer."""
+"""
+The settings of attention inside a Transformer.
+
+`heedful.config.model` adds the values of the families.
+"""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -10,30 +14,22 @@ TRANSFORMER = ActsIf(("model.encoder", "model.decoder"), ("transformer",))
 _MIXERS = ("model.attention.encoder", "model.attention.decoder")
 
 
-class AttentionConfig(SettingsTable):
+class AttentionSettings(SettingsTable):
     """Attention inside a Transformer."""
 
     table: ClassVar[str] = "model.attention"
 
-    encoder: Annotated[
-        Literal["attention", "fastformer", "convolution"], ActsIf("model.encoder", ("transformer",))
-    ] = "attention"
-    """What mixes the positions of an encoder's layer; a convolution has the width of the window."""
-    decoder: Annotated[
-        Literal["attention", "fastformer-linear"], ActsIf("model.decoder", ("transformer",))
-    ] = "attention"
-    """What mixes the positions of a decoder's layer; fastformer-linear is a variant of ours."""
+    encoder: Annotated[str, ActsIf("model.encoder", ("transformer",))] = "attention"
+    """What mixes the positions of an encoder's layer."""
+    decoder: Annotated[str, ActsIf("model.decoder", ("transformer",))] = "attention"
+    """What mixes the positions of a decoder's layer."""
     score: Annotated[
         Literal["scaled", "unscaled", "additive"],
         ActsIf(("model.decoder", "model.attention.encoder"), ("transformer", "attention")),
-        ActsIf(
-            ("model.encoder", "model.attention.decoder"),
-            unless=("fastformer-linear",),
-            families_without="one-state",
-        ),
+        ActsIf(("model.encoder", "model.attention.decoder"), families_without="unscored"),
     ] = "scaled"
     """Score of query and key: q k / sqrt(d_k) (paper), q k, or v tanh(q + k)."""
-    window: Annotated[Width | None, ActsIf(_MIXERS, ("attention", "convolution"))] = None
+    window: Annotated[Width | None, ActsIf(_MIXERS, ("attention",), families_with="window")] = None
     """Neighbours r that self-attention sees: half on each side, or the last r. None means all."""
 
     def changed(self) -> list[tuple[str, object]]:

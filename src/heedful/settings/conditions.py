@@ -35,13 +35,14 @@ class ActsIf:
         """The other settings."""
         return (self.settings,) if isinstance(self.settings, str) else self.settings
 
-    def with_families(self, names_with: Callable[[str], tuple[str, ...]]) -> "ActsIf":
-        """Replace traits by names. `names_with`: from a trait to the families that have it."""
+    def with_families(self, names_with: "NamesWith") -> "ActsIf":
+        """Replace traits by names. `names_with`: the values of settings by a trait of families."""
         values, unless = self.values, self.unless
         if self.families_with:
-            values = (*values, *names_with(self.families_with)) or ("a family that is not here",)
+            names = names_with(self.families_with, self.names)
+            values = (*values, *names) or ("a family that is not here",)
         if self.families_without:
-            unless = (*names_with(self.families_without), *unless)
+            unless = (*names_with(self.families_without, self.names), *unless)
         return ActsIf(self.settings, values, unless)
 
     def holds_for(self, value: object) -> bool:
@@ -61,6 +62,8 @@ class ActsIf:
         return f"set {names} to {wanted}"
 
 
+NamesWith = Callable[[str, tuple[str, ...]], tuple[str, ...]]
+"""From a trait and some settings to the values of these that mean families with the trait."""
 Conditions = Mapping[str, tuple[ActsIf, ...]]
 """By the dotted names of the settings that have one; all conditions of a setting must hold."""
 

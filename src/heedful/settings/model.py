@@ -7,7 +7,7 @@ The settings of a Transformer, and what all models have; the defaults are the pa
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal, TypeVar
 
-from heedful.settings.attention import TRANSFORMER, AttentionConfig
+from heedful.settings.attention import TRANSFORMER, AttentionSettings
 from heedful.settings.conditions import ActsIf
 from heedful.settings.field_types import CountOrZero, Depth, Norm, Positive, Share, Width
 from heedful.settings.table import SettingsTable
@@ -20,7 +20,8 @@ SINUSOIDS = ("interleaved", "halves", "grouped")
 POSITIONS = ActsIf(SIDES, families_with="positions")
 _ATTENDING = ("model.decoder", "model.attention.encoder")
 _WITH_PAIRS = ActsIf(_ATTENDING, ("transformer", "attention"))
-_WITH_HEADS = ActsIf(_ATTENDING, ("transformer", "attention", "fastformer"))
+_HEADS = ActsIf("model.attention.encoder", ("attention",), families_with="heads")
+_WITH_HEADS = ActsIf(_ATTENDING, ("transformer", "attention"), families_with="heads")
 DEPTHS = [ActsIf(side, families_with="layers") for side in SIDES]
 
 
@@ -30,7 +31,7 @@ class ModelSettings(SettingsTable):
     table: ClassVar[str] = "model"
 
     encoder: str = "transformer"
-    """Family of the encoder; average and sum give every position the mean or sum of the words."""
+    """Family of the encoder."""
     decoder: str = "transformer"
     """Family of the decoder."""
     d_model: Width = 512
@@ -47,9 +48,7 @@ class ModelSettings(SettingsTable):
     """Layers of the encoder."""
     decoder_layers: Annotated[Depth, DEPTHS[1]] = 6
     """Layers of the decoder."""
-    encoder_heads: Annotated[
-        Width | None, ENCODER, ActsIf("model.attention.encoder", unless=("convolution",))
-    ] = None
+    encoder_heads: Annotated[Width | None, ENCODER, _HEADS] = None
     """Attention heads of the encoder. None means heads."""
     decoder_heads: Annotated[Width | None, DECODER] = None
     """Attention heads of the decoder. None means heads."""
@@ -93,7 +92,7 @@ class ModelSettings(SettingsTable):
     """First input of the decoder: a start symbol, a zero vector, padding or the end symbol."""
     source_end: bool = True
     """Whether the source ends in the end symbol."""
-    attention: Annotated[AttentionConfig, TRANSFORMER] = AttentionConfig()
+    attention: Annotated[AttentionSettings, TRANSFORMER] = AttentionSettings()
     """Attention inside a Transformer."""
 
     def part(self, table: type[Table]) -> Table:

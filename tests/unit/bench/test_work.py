@@ -11,7 +11,7 @@ from heedful.bench.work import (
     synthetic_pairs,
 )
 from heedful.config.load import load_config
-from heedful.settings.attention import AttentionConfig
+from heedful.config.model import AttentionConfig
 from tests.support.models import small
 
 

@@ -24,14 +24,37 @@ def test_every_folder_has_its_line():
     assert {name.rpartition(".")[2] for name in registry.MODULES} == folders
 
 
-def test_every_value_of_encoder_and_decoder_has_a_family():
-    for name in registry.encoders():
+def test_every_value_that_names_a_family_is_one_of_its_setting():
+    choices = [family.choices for family in registry.families()]
+    for setting in {name for each in choices for name in each}:
+        values = registry.values_of(setting)
+        assert len(values) == len(set(values))
+        assert setting_fields()[setting].annotation.__args__ == values
+        for value in values:
+            assert value in registry.family_of(setting, value).choices[setting]
+    for name in registry.values_of("model.encoder"):
         assert name in registry.encoder_family(name).encoders
-    for name in registry.decoders():
+    for name in registry.values_of("model.decoder"):
         assert name in registry.decoder_family(name).decoders
-    fields = ModelConfig.model_fields
-    assert set(fields["encoder"].annotation.__args__) == set(registry.encoders())
-    assert set(fields["decoder"].annotation.__args__) == set(registry.decoders())
+
+
+def test_the_help_of_a_setting_has_what_families_say():
+    for family in registry.families():
+        for setting, words in family.help.items():
+            assert f"; {words}" in setting_fields()[setting].description
+
+
+def test_a_family_is_asked_where_the_settings_name_it():
+    model, transformer = ModelConfig(), registry.encoder_family("transformer")
+    assert registry.is_named(transformer, model)
+    assert registry.is_named(Family(), model)  # a part has no name
+
+    class Mixing(Family):
+        encoder_mixers = ("stirring",)
+
+    assert Mixing().choices == {"model.attention.encoder": ("stirring",)}
+    assert not registry.is_named(Mixing(), model)
+    assert registry.chosen_value(model, "model.attention.encoder") == "attention"
 
 
 def test_a_table_and_recipes_are_there_under_the_names_that_a_family_gives():
@@ -71,11 +94,15 @@ def test_what_a_family_does_not_define_is_as_in_the_transformer():
 
 def test_a_trait_becomes_the_names_of_its_families():
     condition = ActsIf("model.encoder", ("transformer",), families_with="a trait")
-    names = {"a trait": ("first", "second")}.__getitem__
+
+    def names(trait, settings):
+        assert settings == ("model.encoder",)
+        return {"a trait": ("first", "second")}[trait]
+
     assert condition.with_families(names).values == ("transformer", "first", "second")
     without = ActsIf("model.encoder", unless=("x",), families_without="a trait")
     assert without.with_families(names).unless == ("first", "second", "x")
-    nobody = ActsIf("model.encoder", families_with="a trait").with_families(lambda _: ())
+    nobody = ActsIf("model.encoder", families_with="a trait").with_families(lambda _, __: ())
     assert not nobody.holds_for("transformer")
 
 

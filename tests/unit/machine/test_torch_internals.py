@@ -8,13 +8,13 @@ from torch import nn
 
 from heedful.bench import own_products
 from heedful.bench.own_products import products_alone
+from heedful.families.convolution import Convolution
 from heedful.families.recurrent import cells
 from heedful.families.recurrent.products import LoopProducts
 from heedful.machine import torch_internals
 from heedful.machine.onednn import linear_forward
 from heedful.machine.tensor_lists import copy_all
 from heedful.machine.torch_internals import INTERNALS, internal
-from heedful.model.convolution import Convolution
 from heedful.model.cpu.attention import plain_short_attention
 from heedful.model.cpu.linear import linear
 from heedful.model.cpu.lookup import lookup

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
+from heedful.config.model import AttentionConfig
 from heedful.model import window
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
 from heedful.model.memory import Memory
 from heedful.model.window import Window, restrict
-from heedful.settings.attention import AttentionConfig
 from tests.support.models import small
 
 REAL = torch.arange(90) < torch.tensor([[90], [41]])

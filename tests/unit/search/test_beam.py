@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heedful.config.model import AttentionConfig
 from heedful.families.bytenet.config import ByteNetConfig
 from heedful.families.convs2s.config import ConvS2SConfig
 from heedful.families.experts.config import ExpertsConfig
@@ -19,7 +20,6 @@ from heedful.search.rules import AllowedTokens
 from heedful.search.settings import SearchSettings
 from heedful.search.step import extend, extend_plainly
 from heedful.search.stopping import can_still_win
-from heedful.settings.attention import AttentionConfig
 from tests.support.exhaustive_search import (
     END,
     PENALTIES,

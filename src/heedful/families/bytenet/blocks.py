@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.arguments import check_counts, check_fields
-from heedful.model.convolution import Convolution
+from heedful.families.convolution import Convolution
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear
 from heedful.model.initial_weights import glorot, table

@@ -28,11 +28,11 @@ from heedful.families.bytenet.blocks import (
     ByteNetStack,
     Unfolding,
 )
+from heedful.families.row_state import RowState
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.linear import Linear
 from heedful.model.lengths import RowLengths
 from heedful.model.memory import DecoderFlops, Memory, SourceEncoder, TargetDecoder
-from heedful.model.row_state import RowState
 
 
 class ByteNetEncoder(ByteNetStack, SourceEncoder):

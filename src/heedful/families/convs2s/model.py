@@ -31,14 +31,14 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.arguments import check_counts, check_fields
-from heedful.model.convolution import Convolution, sentence_places
+from heedful.families.convolution import Convolution, sentence_places
+from heedful.families.row_state import RowState
 from heedful.model.cpu.attention import leaves_padding_out
 from heedful.model.cpu.dropout import Dropout
 from heedful.model.cpu.unpadding import Packing
 from heedful.model.layout import pad, unpad
 from heedful.model.lengths import RowLengths
 from heedful.model.memory import DecoderFlops, Memory, SourceEncoder, TargetDecoder
-from heedful.model.row_state import RowState
 
 _ROOT_HALF = math.sqrt(0.5)
 _TABLE_DEVIATION = 0.1  # section 3.5; fairseq's Embedding

@@ -1,6 +1,7 @@
 """Encoders that give every position the mean or the sum of the words, for comparison."""
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 from heedful.families.family import Family
 from heedful.settings.model import ModelSettings
@@ -10,7 +11,10 @@ class Pooled(Family):
     """The mean or the sum of the embeddings as the states of every position."""
 
     encoders = ("average", "sum")
-    traits = frozenset({"one-state"})
+    help: ClassVar = {
+        "model.encoder": "average and sum give every position the mean or sum of the words"
+    }
+    traits = frozenset({"one-state", "unscored"})
     builder = "heedful.families.pooled.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:

@@ -6,18 +6,18 @@ from heedful.families.recurrent.config import RecurrentConfig
 from heedful.families.recurrent.decoder import RecurrentDecoder
 from heedful.families.recurrent.encoder import RecurrentEncoder
 from heedful.families.recurrent.wiring import RecurrentWiring
+from heedful.model.build import NO_PARTS, LayerParts
 from heedful.model.memory import SourceEncoder
-from heedful.model.network import NO_NETWORKS, Networks
 from heedful.settings.model import ModelSettings
 
 
-def build_encoder(settings: ModelSettings, networks: Networks = NO_NETWORKS) -> RecurrentEncoder:
+def build_encoder(settings: ModelSettings, parts: LayerParts = NO_PARTS) -> RecurrentEncoder:
     """Build a recurrent encoder."""
     recurrent = settings.part(RecurrentConfig)
     return RecurrentEncoder(
         _wiring(
             settings,
-            networks,
+            parts,
             "encoder",
             direction=recurrent.direction,
             reverse_source=recurrent.reverse_source,
@@ -26,7 +26,7 @@ def build_encoder(settings: ModelSettings, networks: Networks = NO_NETWORKS) -> 
 
 
 def build_decoder(
-    settings: ModelSettings, encoder: SourceEncoder, networks: Networks = NO_NETWORKS
+    settings: ModelSettings, encoder: SourceEncoder, parts: LayerParts = NO_PARTS
 ) -> RecurrentDecoder:
     """Build a recurrent decoder behind an encoder of any family."""
     recurrent = settings.part(RecurrentConfig)
@@ -38,7 +38,7 @@ def build_decoder(
     )
     wiring = _wiring(
         settings,
-        networks,
+        parts,
         "decoder",
         memory_width=encoder.width,
         final_width=_final_width(settings, encoder),
@@ -68,7 +68,7 @@ def _final_width(settings: ModelSettings, encoder: SourceEncoder) -> int:
 
 
 def _wiring(
-    settings: ModelSettings, networks: Networks, side: str, **choices: Any
+    settings: ModelSettings, parts: LayerParts, side: str, **choices: Any
 ) -> RecurrentWiring:
     """Collect the sizes and choices of a recurrent encoder or decoder."""
     recurrent = settings.part(RecurrentConfig)
@@ -81,7 +81,7 @@ def _wiring(
         cell=recurrent.cell,
         projection_size=recurrent.projection_size,
         residual_from=recurrent.residual_from,
-        networks=networks,
+        networks=parts.networks,
         fast_forward=recurrent.fast_forward,
         embedding_dropout=_or(recurrent.embedding_dropout, settings.dropout),
         layer_dropout=_or(recurrent.layer_dropout, settings.dropout),

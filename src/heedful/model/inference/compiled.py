@@ -15,13 +15,13 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.model.attention import MultiHeadAttention
-from heedful.model.fastformer import RunningSums
 from heedful.model.feed_forward import ACTIVATIONS, FeedForward
 from heedful.model.inference.native_layers import AttendedStates, NativeLayers, log_probabilities
 from heedful.model.inference.quantized import PrepackedCrossAttention, PrepackedOutput
 from heedful.model.kv_cache import KVCache, mask_to_bias
 from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
 from heedful.model.memory import Memory
+from heedful.model.mixer import TargetCache
 from heedful.model.native.product import NativeLinear
 from heedful.model.projections import KeyValue
 from heedful.model.residual import PostNorm, PreNorm
@@ -70,7 +70,7 @@ class CompiledDecoder(Decoder):
     def _step_layers(
         self,
         x: Float[Tensor, "sentences width d_model"],
-        cache: KVCache | RunningSums,
+        cache: TargetCache,
         memory: Sequence[KeyValue],
         mask_bias: Float[Tensor, "sentences 1 1 source"],
     ) -> Float[Tensor, "sentences width d_model"]:

@@ -9,7 +9,6 @@ nothing else changes. The tests compare the result with the model before.
 import torch
 
 from heedful.model.attention import MultiHeadAttention
-from heedful.model.convolution import Convolution
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.feed_forward import ACTIVATIONS, FeedForward
 from heedful.model.inference.compiled import (
@@ -28,6 +27,7 @@ from heedful.model.inference.quantized import (
     PrepackedCrossAttention,
 )
 from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
+from heedful.model.memory import HasWeightNorm
 from heedful.model.native.compile import processor_flags
 from heedful.model.native.product import (
     NativeBf16Linear,
@@ -62,7 +62,7 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
     make_linear = _NATIVE_FACTORIES[kind] if native else LINEAR_FACTORIES[kind]
     with torch.no_grad():
         for layer in list(model.modules()):
-            if isinstance(layer, Convolution):
+            if isinstance(layer, HasWeightNorm):
                 layer.fold_weight_norm()
             if isinstance(layer, FeedForward):  # also inside another network
                 _pack_network(layer, make_linear)

@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
+from heedful.families.relative_maps.maps import RelativeMaps
 from heedful.model.embedding import SINUSOIDS
-from heedful.model.relative_maps import RelativeMaps
 from heedful.paper.claims.statement import Checked
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 

@@ -1,7 +1,7 @@
 import torch
 
+from heedful.families.relative_maps.maps import RelativeMaps
 from heedful.model.embedding import SINUSOIDS
-from heedful.model.relative_maps import RelativeMaps
 from heedful.paper.claims import exact
 from heedful.paper.claims.exact import check_convolution, check_shift
 

@@ -36,13 +36,14 @@ from heedful.model.initial_weights import glorot
 from heedful.model.inputs import check_mixed
 from heedful.model.layout import Layout, pad
 from heedful.model.lengths import RowLengths
-from heedful.model.projections import merge_heads, split_heads
+from heedful.model.mixer import Mixer, TargetMixer
+from heedful.model.projections import KeyValue, merge_heads, split_heads
 
 # Positions of a cumulative mean that one product computes. Chosen by hand.
 _CHUNK = 64
 
 
-class Fastformer(nn.Module):
+class Fastformer(Mixer):
     """
     Fastformer's self-attention, in the place of `MultiHeadAttention`.
 
@@ -162,7 +163,6 @@ class RunningSums:
     """Of queries and of keys; empty lists before the first token."""
     mask_bias: Float[Tensor, "sentences width 0"]
     """Nothing to attend to."""
-    filled: int = 0
 
     @classmethod
     def empty(cls, layers: int, like: Tensor) -> "RunningSums":
@@ -186,7 +186,7 @@ class RunningSums:
         return add(self.layers[layer])
 
 
-class CausalFastformer(Fastformer):
+class CausalFastformer(Fastformer, TargetMixer):
     """Our linear causal variant of `Fastformer`, for a decoder; none was published."""
 
     def _read_mask(self, layout: Layout) -> Tensor | None:
@@ -205,16 +205,17 @@ class CausalFastformer(Fastformer):
         chunks, rest = np.divmod(lengths.places, _CHUNK)
         return int((chunks * _CHUNK**2 + rest**2).sum())
 
+    def start_cache(self, layers: int, memory: KeyValue, window: int | None) -> RunningSums:
+        del window  # which acts with attention alone
+        return RunningSums.empty(layers, memory.keys)
+
     def step(
         self,
         x: Float[Tensor, "sentences width d_model"],
         write: Callable[[Any], Any],
+        mask_bias: Float[Tensor, "sentences heads width 0"],
     ) -> Float[Tensor, "sentences width d_model"]:
-        """
-        Process one more token of each hypothesis, equal to `forward` at the newest positions.
-
-        `write`: `RunningSums.write` of the layer.
-        """
+        del mask_bias  # the sums have no slots
         query, key = self.query_proj(x), self.key_proj(x)
 
         def add(means: list[RunningMean]) -> Tensor:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from heedful.model.convolution import Convolution
+from heedful.families.convolution import Convolution
 
 SHAPES = [(1, 1), (2, 1), (3, 1), (3, 2), (4, 1), (3, 4), (5, 3)]
 

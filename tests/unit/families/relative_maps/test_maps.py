@@ -1,12 +1,14 @@
 """One map for each relative position is a convolution's kernel."""
 
+import pytest
 import torch
 from torch import nn
 
+from heedful.config.model import AttentionConfig
+from heedful.errors import SettingError
+from heedful.families.relative_maps.maps import RelativeMaps
 from heedful.model.layout import Layout, unpad
 from heedful.model.lengths import RowLengths
-from heedful.model.relative_maps import RelativeMaps
-from heedful.settings.attention import AttentionConfig
 from tests.support.models import small
 
 REAL = torch.arange(8) < torch.tensor([[8], [3]])
@@ -25,6 +27,11 @@ def test_maps_of_relative_positions_are_torch_s_kernel():
             if 0 <= place + distance < 8:
                 expected = expected + weight[:, distance + 2] @ x[0, place + distance]
         torch.testing.assert_close(found[0, place], expected)
+
+
+def test_as_many_positions_come_before_as_after():
+    with pytest.raises(SettingError, match="`width` must be odd"):
+        RelativeMaps(8, 2)
 
 
 def test_padding_is_as_nothing():

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from heedful.config.model import AttentionConfig
+from heedful.errors import SettingError
+from heedful.families.fastformer.mixer import CausalFastformer, Fastformer, RunningSums
 from heedful.machine.operations import observe_operations, tensors_in
 from heedful.model.build import parameter_count
-from heedful.model.fastformer import CausalFastformer, Fastformer, RunningSums
 from heedful.model.initialise import initialise
 from heedful.model.layout import Layout, unpad
-from heedful.settings.attention import AttentionConfig
 from tests.support.models import batch, small
 from tests.support.numpy_fastformer import as_numpy, fastformer
 
@@ -72,7 +73,9 @@ def test_two_thousand_positions_are_equal_step_by_step():
         sums = RunningSums.empty(1, x)
         for place in range(2000):
             sums = sums.advance(1)
-            out = layer.step(x[:, place : place + 1], partial(sums.write, 0))
+            out = layer.step(
+                x[:, place : place + 1], partial(sums.write, 0), sums.mask_bias[:, None]
+            )
             torch.testing.assert_close(out[:, 0], whole[:, place], atol=1e-5, rtol=1e-5)
 
 
@@ -86,6 +89,11 @@ class _Largest:
         out = function(*args, **kwargs)
         self.numbers = max(self.numbers, *(x.numel() for x in tensors_in(out)), 0)
         return out
+
+
+def test_heads_must_divide_the_width():
+    with pytest.raises(SettingError, match="`heads` must divide d_model=8"):
+        Fastformer(8, 3)
 
 
 @pytest.mark.parametrize("kind", [Fastformer, CausalFastformer])

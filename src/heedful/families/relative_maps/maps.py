@@ -14,14 +14,15 @@ from torch import Generator, Tensor, nn
 
 from heedful.arguments import check_counts, checked
 from heedful.errors import SettingError
-from heedful.model.convolution import Convolution
+from heedful.families.convolution import Convolution
 from heedful.model.initial_weights import glorot
 from heedful.model.inputs import check_mixed
 from heedful.model.layout import Layout, pad
 from heedful.model.lengths import RowLengths
+from heedful.model.mixer import Mixer
 
 
-class RelativeMaps(nn.Module):
+class RelativeMaps(Mixer):
     """
     One linear map for each of `width` relative positions, an odd number of them.
 

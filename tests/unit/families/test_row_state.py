@@ -4,7 +4,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from heedful.model.row_state import RowState
+from heedful.families.row_state import RowState
 
 
 @dataclass(frozen=True)
