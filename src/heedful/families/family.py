@@ -55,6 +55,8 @@ class Family:
     """Running averages that `heedful info` shows in percent of tokens: a heading, and a name."""
     recipes: ClassVar[Mapping[str, Recipe]] = {}
     """Its recipes by name."""
+    table1: ClassVar[str] = ""
+    """The module that has `LAYER`, its row of the paper's Table 1; empty if there is none."""
     builder: ClassVar[str] = ""
     """
     The module that builds it, with `build_encoder(settings)`, `build_decoder(settings, encoder)`.

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
+from heedful.families.table1 import LayerSizes, RunsByStep
 from heedful.machine.operations import Arguments, observe_operations, products_in_turn, tensors_in
-from heedful.paper.layer_build import RecurrenceUnderTest, build_layer
-from heedful.paper.layer_kinds import LayerSizes
+from heedful.paper.layer_build import build_layer
 
 
 class CountedProducts(NamedTuple):
@@ -59,5 +59,5 @@ def count_products(name: str, s: LayerSizes) -> CountedProducts:
         chains = ProductChains()
         observed = observe_operations(chains.observe)
         with torch.no_grad(), FlopCounterMode(display=False) as counter, observed:
-            layer.unrolled(x) if isinstance(layer, RecurrenceUnderTest) else layer(x)
+            layer.unrolled(x) if isinstance(layer, RunsByStep) else layer(x)
     return CountedProducts(chains.longest, counter.get_total_flops() // 2)

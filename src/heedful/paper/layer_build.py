@@ -1,17 +1,13 @@
 """The layers of Table 1 as modules, made of the project's own."""
 
-import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 
 from heedful.families.convolution import Convolution
-from heedful.families.recurrent.cells import RecurrentLayer
+from heedful.families.table1 import LayerSizes, States
 from heedful.model.attention import MultiHeadAttention, causal_mask
 from heedful.model.cpu.linear import Linear
 from heedful.model.layout import Layout
-from heedful.paper.layer_kinds import LayerSizes, window
-
-States = Float[Tensor, "batch time width"]
+from heedful.paper.layer_kinds import KINDS, window
 
 # Width of a head, as in all of the paper's models (Table 3).
 _D_K = 64
@@ -31,29 +27,6 @@ class AttentionUnderTest(nn.Module):
         """Attend."""
         out: Tensor = self.attention(x, x, self.layout)[0]
         return out
-
-
-class RecurrenceUnderTest(nn.Module):
-    """A recurrent layer from left to right."""
-
-    def __init__(self, s: LayerSizes) -> None:
-        super().__init__()
-        self.layer = RecurrentLayer(s.cell, s.d, s.d)
-
-    def forward(self, x: States) -> States:
-        """Run as a model does."""
-        out: Tensor = self.layer(x, x.new_ones(x.shape[:2], dtype=torch.bool))[0]
-        return out
-
-    def unrolled(self, x: States, joined: int | None = None) -> Float[Tensor, "batch width"]:
-        """Run step by step to the last state; gradients pass the last steps alone, if given."""
-        gates = self.layer.project(x)  # (batch, time, gates)
-        state = self.layer.zero_state(len(x), x)
-        for time in range(x.size(1)):
-            if joined is not None and time == x.size(1) - joined:
-                state = tuple(part.detach() for part in state)
-            state = self.layer.step(gates[:, time], state)
-        return state[0]
 
 
 class SeparableConvolution(nn.Module):
@@ -87,8 +60,8 @@ def build_layer(name: str, s: LayerSizes, causal: bool = False, number: int = 0)
         return AttentionUnderTest(s, causal, restricted=False)
     if name == "restricted self-attention":
         return AttentionUnderTest(s, causal, restricted=True)
-    if name == "recurrent":
-        return RecurrenceUnderTest(s)
+    if (build := KINDS[name].build) is not None:
+        return build(s)
     if name == "separable convolution":
         return SeparableConvolution(s.d, s.k, causal)
     dilation = s.k**number if name == "dilated convolution" else 1

@@ -1,57 +1,14 @@
 """
 The layers of Table 1, and what a layer of each costs.
 
-The paper prints orders of growth. Here each is an exact number: multiply-adds of a layer with its
-projections, sequential steps, and the longest path between two positions of a stack.
+A family adds the row of its layer (`heedful.families.table1`).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import count
 
-from heedful.families.recurrent.cells import Cell
+from heedful.families.table1 import LayerKind, LayerSizes, family_layers
 from heedful.model.window import Window
-
-GATES: dict[Cell, int] = {"lstm": 4, "gru": 3, "rnn": 1}
-"""Products of each cell with the input; as many with the state."""
-
-
-@dataclass(frozen=True)
-class LayerSizes:
-    """The sizes of a layer, by the paper's letters."""
-
-    n: int
-    """Positions."""
-    d: int
-    """Width of the states."""
-    k: int = 3
-    """Kernel of a convolution."""
-    r: int = 32
-    """Neighbourhood of restricted self-attention."""
-    cell: Cell = "lstm"
-    """Cell of the recurrent layer."""
-
-
-@dataclass(frozen=True)
-class LayerKind:
-    """A row of Table 1."""
-
-    name: str
-    cost: str
-    """Published cost of a layer."""
-    sequential: str
-    """Published number of sequential operations."""
-    path: str
-    """Published longest path, empty if the paper gives none."""
-    printed: Callable[[LayerSizes], int]
-    """The published cost as a number."""
-    exact: Callable[[LayerSizes], int]
-    """Multiply-adds of a layer with its projections."""
-    longest_path: Callable[[LayerSizes, bool], int]
-    """
-    The longest of all shortest paths from an input to an output, in layers, or in steps within a
-    recurrent one; the flag: whether a position reads earlier ones alone.
-    """
 
 
 def _steps(distance: int, reaches: Callable[[int], int]) -> int:
@@ -121,15 +78,7 @@ KINDS = {
             lambda s: _attention(s, s.n),
             lambda s, causal: 1,
         ),
-        LayerKind(
-            "recurrent",
-            "n · d²",
-            "n",
-            "n",
-            lambda s: s.n * s.d**2,
-            lambda s: 2 * GATES[s.cell] * s.n * s.d**2,
-            lambda s, causal: s.n,
-        ),
+        *family_layers(),
         LayerKind(
             "convolution",
             "k · n · d²",

@@ -18,10 +18,11 @@ import torch
 from jaxtyping import Float
 
 from heedful.errors import RunFolderError
+from heedful.families.table1 import LayerSizes
 from heedful.files import read_text_within, replacing_file
 from heedful.paper.estimate import Estimate, is_positive
 from heedful.paper.layer_build import build_layer
-from heedful.paper.layer_kinds import KINDS, LayerSizes
+from heedful.paper.layer_kinds import KINDS
 
 Axis = Literal["n", "d"]
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from heedful.paper.layer_build import RecurrenceUnderTest, build_layer
-from heedful.paper.layer_kinds import LayerSizes
+from heedful.families.table1 import LayerSizes, RunsByStep
+from heedful.paper.layer_build import build_layer
 
 
 def find_longest_path(name: str, s: LayerSizes, causal: bool) -> int | None:
@@ -42,9 +42,8 @@ def _least(holds: Callable[[int], bool], most: int) -> int | None:
 def _connects(name: str, s: LayerSizes, causal: bool, depth: int) -> bool:
     """Tell whether gradients of the last output, and of the first, reach every input."""
     x = torch.ones(1, s.n, s.d, dtype=torch.float64, requires_grad=True)
-    if name == "recurrent":
-        layer = _with_equal_weights(RecurrenceUnderTest(s))
-        assert isinstance(layer, RecurrenceUnderTest)
+    layer = _with_equal_weights(build_layer(name, s, causal))
+    if isinstance(layer, RunsByStep):
         return _reaches_all(layer.unrolled(x, depth), x)
     out = x
     for number in range(depth):

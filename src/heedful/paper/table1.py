@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heedful.families.table1 import LayerSizes
 from heedful.files import make_folder
 from heedful.machine.devices import describe_machine
 from heedful.paper.dependent_products import CountedProducts, count_products
-from heedful.paper.layer_kinds import GATES, KINDS, LayerSizes
+from heedful.paper.layer_kinds import KINDS
 from heedful.paper.layer_times import (
     FEWEST,
     LENGTHS,
@@ -115,8 +116,8 @@ class Table1:
         n, d = LENGTHS[len(LENGTHS) // 2], WIDTHS[len(WIDTHS) // 2]
         attention = self.products["self-attention"]
         restricted = self.products["restricted self-attention"]
-        more = GATES["lstm"] - 2  # an LSTM's products less attention's projections, in d² a word
-        return [
+        more = 2  # 8 d² of an LSTM are 4 d² of attention's projections and 2 n d of its pairs
+        recurrent = [
             "By the published costs a self-attention layer is cheaper than a recurrent one while n "
             "is below d. With the projections, and an LSTM's four gates, it multiplies less while "
             f"n is below 2 d. Measured against n at d = {d}, where those are n = {d} and "
@@ -126,6 +127,9 @@ class Table1:
             "multiply-adds. The powers are fitted to the three largest sizes; they are those of "
             "this machine's kernels, one sequence at a time, and differ from the published orders: "
             "the projections, and the time of reading the weights, have powers of their own.",
+        ]
+        return [
+            *(recurrent if _COMPARED[1] in KINDS else []),
             "Counted steps are products of which each needs the result of the one before: "
             f"{attention.chain} of self-attention (projections, scores, mixing, output) stand "
             f"beside a published {KINDS['self-attention'].sequential}. Restricted self-attention "
@@ -180,7 +184,9 @@ class Table1:
                 }
                 for name, kind in KINDS.items()
             ],
-            "crossings": {axis: self._crossings(axis) for axis, _ in _AXES},
+            "crossings": {
+                axis: self._crossings(axis) for axis, _ in _AXES if _COMPARED[1] in KINDS
+            },
             "rounds": list(self.times.rounds),
             "threads": self.times.threads,
             "machine": self.machine,

@@ -11,6 +11,7 @@ from heedful.bench.own_products import products_alone
 from heedful.families.convolution import Convolution
 from heedful.families.recurrent import cells
 from heedful.families.recurrent.products import LoopProducts
+from heedful.families.table1 import LayerSizes
 from heedful.machine import torch_internals
 from heedful.machine.onednn import linear_forward
 from heedful.machine.tensor_lists import copy_all
@@ -21,7 +22,7 @@ from heedful.model.cpu.lookup import lookup
 from heedful.model.inference.quantized import Int8Linear, PrepackedLinear
 from heedful.paper.claims.peak_memory import peak_bytes
 from heedful.paper.dependent_products import count_products
-from heedful.paper.layer_kinds import KINDS, LayerSizes
+from heedful.paper.layer_kinds import KINDS
 from heedful.training.optimizer import MixedPrecisionOptimizer
 from tests.support.torch_internals import hidden
 

@@ -1,7 +1,8 @@
 import pytest
 
+from heedful.families.table1 import LayerSizes
 from heedful.paper.dependent_products import count_products
-from heedful.paper.layer_kinds import KINDS, LayerSizes
+from heedful.paper.layer_kinds import KINDS
 
 SIZES = LayerSizes(n=64, d=128, k=3, r=16)
 

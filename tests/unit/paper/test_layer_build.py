@@ -1,8 +1,9 @@
 import pytest
 import torch
 
-from heedful.paper.layer_build import RecurrenceUnderTest, SeparableConvolution, build_layer
-from heedful.paper.layer_kinds import KINDS, LayerSizes
+from heedful.families.table1 import LayerSizes
+from heedful.paper.layer_build import SeparableConvolution, build_layer
+from heedful.paper.layer_kinds import KINDS
 
 SIZES = LayerSizes(n=12, d=64, k=3, r=4)
 
@@ -18,13 +19,6 @@ def test_a_layer_keeps_the_shape_and_reads_what_it_may(name, causal):
     seen = (gradient[0] != 0).any(dim=1)
     assert seen[5]
     assert seen[6:].any() == (not causal and name != "recurrent")
-
-
-def test_unrolling_ends_in_the_same_state():
-    layer = RecurrenceUnderTest(SIZES)
-    x = torch.randn(2, 12, 64)
-    torch.testing.assert_close(layer.unrolled(x), layer(x)[:, -1])
-    torch.testing.assert_close(layer.unrolled(x, 3), layer(x)[:, -1])
 
 
 def test_a_separable_convolution_is_a_full_one_of_rank_one_kernels():

@@ -2,7 +2,8 @@ import math
 
 import pytest
 
-from heedful.paper.layer_kinds import KINDS, LayerSizes, window
+from heedful.families.table1 import LayerSizes
+from heedful.paper.layer_kinds import KINDS, window
 
 SIZES = LayerSizes(n=512, d=512, k=3, r=16)
 

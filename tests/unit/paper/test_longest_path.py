@@ -1,6 +1,7 @@
 import pytest
 
-from heedful.paper.layer_kinds import KINDS, LayerSizes
+from heedful.families.table1 import LayerSizes
+from heedful.paper.layer_kinds import KINDS
 from heedful.paper.longest_path import find_longest_path
 
 

@@ -18,6 +18,7 @@ class Recurrent(Family):
     settings = RecurrentConfig
     conditions: ClassVar = {"search.coverage_penalty": (ATTENTION,)}
     recipes = RECURRENT_RECIPES
+    table1 = "heedful.families.recurrent.table1"
     builder = "heedful.families.recurrent.build"
     readers: ClassVar = {"joey": "heedful.families.recurrent.joey"}
 

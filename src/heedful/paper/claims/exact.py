@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from heedful.families.relative_maps.maps import RelativeMaps
+from heedful.families.convolution import Convolution
 from heedful.model.embedding import SINUSOIDS
 from heedful.paper.claims.statement import Checked
 from heedful.visualise.size_curves import SizeCurve, SizePanel
@@ -18,15 +18,15 @@ def check_convolution() -> Checked:
     generator = torch.Generator().manual_seed(1)
     x = torch.randn(2, _LENGTH, _D_MODEL, generator=generator, dtype=torch.float64)
     for width in widths:
-        maps = RelativeMaps(_D_MODEL, width).double()
-        weight = maps.convolution.weight.detach()  # (outputs, kernel, inputs)
-        summed = maps.convolution.bias.detach().expand_as(x).clone()
+        maps = Convolution(_D_MODEL, _D_MODEL, width).double()
+        weight = maps.weight.detach()  # (outputs, kernel, inputs)
+        summed = maps.bias.detach().expand_as(x).clone()
         for place in range(width):
             offset = place - width // 2
             rows = slice(max(0, -offset), _LENGTH - max(0, offset))
             read = slice(max(0, offset), _LENGTH - max(0, -offset))
             summed[:, rows] += x[:, read] @ weight[:, place].T
-        errors.append(float((maps(x, x)[0].detach() - summed).abs().max()))
+        errors.append(float((maps(x).detach() - summed).abs().max()))
     panel = SizePanel("kernel", widths, (SizeCurve("difference", tuple(errors)),), "difference")
     return Checked(
         max(errors) < _EXACT,

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from heedful.bench.work import build
 from heedful.config.load import load_config
+from heedful.families.table1 import LayerSizes
 from heedful.model.additive import MOST_NUMBERS, additive_attention
 from heedful.model.attention import scaled_dot_product_attention
 from heedful.model.initialise import initialise
@@ -21,7 +22,7 @@ from heedful.paper.claims.statement import Checked, decide
 from heedful.paper.dependent_products import count_products
 from heedful.paper.estimate import Estimate
 from heedful.paper.layer_build import build_layer
-from heedful.paper.layer_kinds import KINDS, LayerSizes
+from heedful.paper.layer_kinds import KINDS
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
 _D_MODEL, _HEADS, _LENGTH = 64, 4, 24

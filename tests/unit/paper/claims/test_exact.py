@@ -1,6 +1,6 @@
 import torch
 
-from heedful.families.relative_maps.maps import RelativeMaps
+from heedful.families.convolution import Convolution
 from heedful.model.embedding import SINUSOIDS
 from heedful.paper.claims import exact
 from heedful.paper.claims.exact import check_convolution, check_shift
@@ -14,11 +14,11 @@ def test_a_convolution_is_one_map_for_each_relative_position():
 
 
 def test_a_convolution_that_also_squares_would_not_be(monkeypatch):
-    class Squared(RelativeMaps):
-        def forward(self, queries_from, keys_from, layout=None):
-            return super().forward(queries_from, keys_from, layout)[0] ** 2, None
+    class Squared(Convolution):
+        def forward(self, x, places=None):
+            return super().forward(x, places) ** 2
 
-    monkeypatch.setattr(exact, "RelativeMaps", Squared)
+    monkeypatch.setattr(exact, "Convolution", Squared)
     assert not check_convolution().holds
 
 

@@ -1,0 +1,71 @@
+"""
+Rows of the paper's Table 1: what a family offers for its layer (`heedful.paper.layer_kinds`).
+
+The paper prints orders of growth. Here each is an exact number: multiply-adds of a layer with its
+projections, sequential steps, and the longest path between two positions of a stack.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol, runtime_checkable
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from heedful.families.registry import families
+
+States = Float[Tensor, "batch time width"]
+
+
+@dataclass(frozen=True)
+class LayerSizes:
+    """The sizes of a layer, by the paper's letters."""
+
+    n: int
+    """Positions."""
+    d: int
+    """Width of the states."""
+    k: int = 3
+    """Kernel of a convolution."""
+    r: int = 32
+    """Neighbourhood of restricted self-attention."""
+
+
+@dataclass(frozen=True)
+class LayerKind:
+    """A row of Table 1."""
+
+    name: str
+    cost: str
+    """Published cost of a layer."""
+    sequential: str
+    """Published number of sequential operations."""
+    path: str
+    """Published longest path, empty if the paper gives none."""
+    printed: Callable[[LayerSizes], int]
+    """The published cost as a number."""
+    exact: Callable[[LayerSizes], int]
+    """Multiply-adds of a layer with its projections."""
+    longest_path: Callable[[LayerSizes, bool], int]
+    """
+    The longest of all shortest paths from an input to an output, in layers, or in steps within a
+    recurrent one; the flag: whether a position reads earlier ones alone.
+    """
+    build: Callable[[LayerSizes], nn.Module] | None = None
+    """Builds the layer of a family: from states (batch, n, d) to states of the same shape."""
+
+
+@runtime_checkable
+class RunsByStep(Protocol):
+    """A layer whose longest path is within it, from step to step."""
+
+    def unrolled(self, x: States, joined: int | None = None) -> Float[Tensor, "batch width"]:
+        """Run step by step to the last state; gradients pass the last steps alone, if given."""
+        ...
+
+
+def family_layers() -> list[LayerKind]:
+    """List the rows that families offer."""
+    modules: list[Any] = [import_module(f.table1) for f in families() if f.table1]
+    return [module.LAYER for module in modules]
