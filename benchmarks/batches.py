@@ -1,36 +1,37 @@
 """
-Measurements of batching: their content, their balance between ranks, the gain of mixing lengths.
+Measurements of batching: their content, their balance between ranks, the cost of mixing lengths.
 
-    python -m benchmarks.batches layout NAME              200,000 pairs of Europarl, no training
-    python -m benchmarks.batches quickstart NAME FOLDER   the quickstart with three seeds
-    python -m benchmarks.batches run NAME RUN             the validations of a run, to compare
-    python -m benchmarks.batches cost after               steps of mixed and of equal lengths, timed
+    python -m benchmarks.batches layout               200,000 pairs of Europarl, no training
+    python -m benchmarks.batches quickstart [--runs FOLDER]     the quickstart with three seeds
+    python -m benchmarks.batches run RUN              the validations of a run
+    python -m benchmarks.batches cost                 steps of mixed and of equal lengths, timed
 
-NAME is `before` or `after`. For the first, run this file with PYTHONPATH at the sources of commit
-ad5f5b8, whose steps were made of whole micro-batches. Results go to docs/results/batches.json and
-.md.
+Batches of one length, which the page compares, were those of commit ad5f5b8. Results go to
+docs/results/batches.json and .md.
 """
 
-import argparse
 import io
 import itertools
 import json
 import lzma
-import os
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.figures import rewrite
-from benchmarks.report import RESULTS, commit, keep, machine, read
+from benchmarks.report import ResultPage, arguments, data_folder, machine, measured
+from benchmarks.training import read_log
+from heedful.experiments.page import table
+from heedful.experiments.record import Record
 
 PAIRS = 200_000
 RANKS = (1, 8, 16, 32)
 SEEDS = (1, 2, 3)
 VOCABULARY = 8000
 TURNS = 22
+KINDS = {"before": "one length", "after": "mixed"}
+"""Kinds of batches, by their name in the record."""
 RUNS = {
     "small": "300,000 pairs of Europarl English-French, recipe `small`",
     "multi30k": "Multi30k English-German, recipe `multi30k`",
@@ -39,41 +40,29 @@ RUNS = {
 
 def main() -> None:
     """Measure one of the four things and add it to the results."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=_Plain)
+    parser = arguments(__doc__, "batches")
     parser.add_argument("what", choices=("layout", "quickstart", "run", "cost"))
-    parser.add_argument("name", choices=("before", "after"))
-    parser.add_argument("folder", nargs="?", type=Path)
-    parser.add_argument("--commit", default="", help="the commit that trained, if it is another")
+    parser.add_argument("run", nargs="?", type=Path)
     options = parser.parse_args()
-    if options.what == "layout":
-        result: dict[str, Any] = {"batches": layout()}
-    elif options.what == "quickstart":
-        result = {"seeds": [quickstart(options.folder / f"seed-{seed}", seed) for seed in SEEDS]}
-    elif options.what == "cost":
-        result = {"recipes": [cost(name) for name in ("tiny", "multi30k", "small")]}
+    what, result = options.what, {}
+    if what == "layout":
+        result["batches"] = [layout(tokens) for tokens in (4096, 25_000)]
+    elif what == "quickstart":
+        result["seeds"] = [quickstart(options.runs / f"seed-{seed}", seed) for seed in SEEDS]
+    elif what == "cost":
+        result["recipes"] = [cost(name) for name in ("tiny", "multi30k", "small")]
     else:
-        result = curve(options.folder)
-        options.what = str(result["recipe"])
-    measured = options.commit or commit()
-    found = read("batches")["found"] if (RESULTS / "batches.json").exists() else {}
-    found[f"{options.name}-{options.what}"] = {
-        "commit": measured,
-        "machine": machine(),
-        **result,
-    }
-    keep("batches", found, measured)
-    rewrite()
-
-
-class _Plain(argparse.RawDescriptionHelpFormatter):
-    """Keep the lines of the description."""
+        result = curve(options.run)
+        what = result["recipe"]
+    part = {"commit": options.commit, "machine": machine(), **result}
+    PAGE.keep("batches", measured("batches") | {f"after-{what}": part}, options.commit)
 
 
 def europarl_lengths() -> tuple[np.ndarray, np.ndarray]:
     """Return the tokens of 200,000 pairs, the end symbol included, at most 256 a side."""
     import sentencepiece
 
-    folder = Path(os.environ.get("HEEDFUL_DATA", "../shared/data")) / "europarl-fr-en"
+    folder = data_folder() / "europarl-fr-en"
 
     def text(language: str) -> list[str]:
         files = sorted(folder.glob(f"train.*.{language}.xz"))
@@ -91,49 +80,40 @@ def europarl_lengths() -> tuple[np.ndarray, np.ndarray]:
     )
     processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
     source, target = (np.array(list(map(len, processor.encode(side)))) + 1 for side in sides)
-    kept = (source <= 256) & (target <= 256)
-    return source[kept].astype(np.int32), target[kept].astype(np.int32)
+    short = (source <= 256) & (target <= 256)
+    return source[short].astype(np.int32), target[short].astype(np.int32)
 
 
-def layout() -> list[dict[str, float]]:
+def layout(batch_tokens: int) -> dict[str, float]:
     """Measure the batches of an epoch: sizes, spread of lengths, and what ranks compute in vain."""
     from heedful.data.batching import BatchOrder
 
     source, target = europarl_lengths()
-    rows = []
-    for batch_tokens in (4096, 25_000):
-        row: dict[str, float] = {"batch_tokens": batch_tokens}
-        for ranks in RANKS:
-            # what a GPU computed at once where nothing else was asked for
-            micro = -(-batch_tokens // ranks)
-            order = BatchOrder(source, target, batch_tokens, micro, "real", 1)
-            batches = order.epoch(0)
-            useful = [share(order, batch, ranks, source, target) for batch in batches[:40]]
-            row[f"useful_{ranks}"] = float(np.mean(useful))
-            if ranks == 1:
-                pairs = [np.concatenate(b) if isinstance(b, list) else b for b in batches]
-                sizes = [max(source[p].sum(), target[p].sum()) / batch_tokens for p in pairs]
-                row["mean_size"] = float(np.mean(sizes))
-                row["smallest"], row["largest"] = float(np.min(sizes)), float(np.max(sizes))
-                row["within_5_percent"] = float(np.mean(np.abs(np.array(sizes) - 1) <= 0.05))
-                row["spread_in_batch"] = float(np.mean([target[p].std() for p in pairs]))
-        row["spread_in_text"] = float(target.std())
-        rows.append(row)
-    return rows
-
-
-def share(order, batch, ranks: int, source: np.ndarray, target: np.ndarray) -> float:
-    """Return real tokens by the places that all ranks have time for while the slowest computes."""
-    if hasattr(order, "cut"):
-        shares = order.cut(batch, ranks)
-    else:
-        shares = [batch[rank::ranks] for rank in range(ranks)]
-        batch = np.concatenate(batch)
-    places = [
-        sum(len(part) * int(source[part].max() + target[part].max()) for part in parts)
-        for parts in shares
-    ]
-    return float((source[batch].sum() + target[batch].sum()) / (ranks * max(places)))
+    row: dict[str, float] = {"batch_tokens": batch_tokens}
+    for ranks in RANKS:
+        # what a GPU computes at once where nothing else is chosen
+        micro = -(-batch_tokens // ranks)
+        order = BatchOrder(source, target, batch_tokens, micro, "real", 1)
+        batches = order.epoch(0)
+        useful = []
+        for batch in batches[:40]:
+            # places that all ranks have time for while the slowest computes
+            places = [
+                sum(len(part) * int(source[part].max() + target[part].max()) for part in parts)
+                for parts in order.cut(batch, ranks)
+            ]
+            useful.append((source[batch].sum() + target[batch].sum()) / (ranks * max(places)))
+        row[f"useful_{ranks}"] = float(np.mean(useful))
+    # the batches themselves are the same for any number of ranks
+    sizes = [max(source[b].sum(), target[b].sum()) / batch_tokens for b in batches]
+    return row | {
+        "mean_size": float(np.mean(sizes)),
+        "smallest": float(np.min(sizes)),
+        "largest": float(np.max(sizes)),
+        "within_5_percent": float(np.mean(np.abs(np.array(sizes) - 1) <= 0.05)),
+        "spread_in_batch": float(np.mean([target[batch].std() for batch in batches])),
+        "spread_in_text": float(target.std()),
+    }
 
 
 def cost(recipe: str) -> dict[str, object]:
@@ -157,8 +137,8 @@ def cost(recipe: str) -> dict[str, object]:
     initialise(model, 1)
     weights = MixedPrecisionOptimizer(model, precision)
     source, target = europarl_lengths()
-    kept = (source < config.data.max_length) & (target < config.data.max_length)
-    source, target = source[kept], target[kept]
+    short = (source < config.data.max_length) & (target < config.data.max_length)
+    source, target = source[short], target[short]
     tokens = config.train.batch_tokens
     # What `train` chooses on a processor.
     order = BatchOrder(
@@ -206,7 +186,7 @@ def cost(recipe: str) -> dict[str, object]:
     }
 
 
-def quickstart(folder: Path, seed: int) -> dict[str, object]:
+def quickstart(folder: Path, seed: int) -> dict[str, Any]:
     """Make the quickstart with a seed, unless it is there, and return what its log says."""
     from heedful.quickstart import quickstart as make
 
@@ -217,9 +197,9 @@ def quickstart(folder: Path, seed: int) -> dict[str, object]:
     return {"seed": seed, "test_bleu": json.loads(bleu.read_text()), **curve(folder / "run")}
 
 
-def curve(run: Path) -> dict[str, object]:
+def curve(run: Path) -> dict[str, Any]:
     """Return the validations of a run, and its training perplexity at every fifty steps."""
-    lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    lines = read_log(run)
     training = [line for line in lines if "nll" in line]
     config = json.loads((run / "config.json").read_text())
     return {
@@ -238,144 +218,128 @@ def curve(run: Path) -> dict[str, object]:
     }
 
 
-def body(found: dict[str, Any]) -> str:
+def body(record: Record) -> str:
     """Lay the figures out."""
-    parts = [
-        "A batch is what one update learns from. Up to commit ad5f5b8 (“before”) it was made of "
-        "whole micro-batches of one sentence length each; now (“after”) it is drawn from the "
-        "text, mixed in length, and cut into micro-batches of similar lengths afterwards "
-        "([why](../explain/readings.md)).",
-        "## The batches of 200,000 pairs of Europarl\n\n" + _layout_table(found),
-        "## Quickstart, three seeds\n\n" + _quickstart_table(found),
+    parts = record.measurements
+    sections = [
+        "A batch is what one update learns from. heedful draws batches from the text, mixed in "
+        "length, and cuts them into micro-batches of similar lengths afterwards "
+        "([why](../explain/readings.md)). They are compared with batches made of whole "
+        "micro-batches of one sentence length each, with the same settings.",
+        f"## The batches of 200,000 pairs of Europarl\n\n{_layout_table(parts)}",
+        f"## Quickstart, three seeds\n\n{_quickstart_table(parts)}",
+        *(
+            f"## {title}\n\n{_run_table(parts, recipe)}"
+            for recipe, title in RUNS.items()
+            if f"before-{recipe}" in parts and f"after-{recipe}" in parts
+        ),
     ]
-    for recipe, title in RUNS.items():
-        if f"before-{recipe}" in found and f"after-{recipe}" in found:
-            parts.append(f"## {title}\n\n" + _run_table(found, recipe))
-    parts.append(
-        "These runs cost 2.3 hours on a machine that had other work. Not run: `small` beyond its "
-        "warm-up of 2,000 steps, `multi30k` after step 2,000, further seeds. The settings of "
-        "`tiny`, `small` and `multi30k` are unchanged: with the same settings all are better than "
-        "before, and no other values were tried, except 700 steps for `tiny`, which gave 98.8 BLEU."
-    )
-    if "after-cost" in found:
-        parts.append("## What mixed lengths cost on a processor\n\n" + _cost_table(found))
-    commands = (
-        "```sh\ngit worktree add OLD ad5f5b8\n"
-        "PYTHONPATH=OLD/src python -m benchmarks.batches layout before\n"
-        "PYTHONPATH=OLD/src python -m benchmarks.batches quickstart before FOLDER\n"
-        "python -m benchmarks.batches layout after\n"
-        "python -m benchmarks.batches quickstart after FOLDER2\n"
-        "PYTHONPATH=OLD/src heedful train small … --set train.steps=800 --out RUN\n"
-        "python -m benchmarks.batches run before RUN --commit ad5f5b8\n"
-        "heedful train small … --set train.steps=800 --out RUN2\n"
-        "python -m benchmarks.batches run after RUN2\n"
-        "python -m benchmarks.batches cost after\n"
-        "```"
-    )
-    commits = ", ".join(sorted({str(part["commit"]) for part in found.values()}))
-    return "\n\n".join([*parts, commands, f"Commits of the parts: {commits}."])
+    if "after-cost" in parts:
+        sections.append(f"## What mixed lengths cost on a processor\n\n{_cost_table(parts)}")
+    commits = ", ".join(sorted({str(part["commit"]) for part in parts.values()}))
+    return "\n\n".join([*sections, f"Commits of the parts: {commits}."])
 
 
-def _layout_table(found: dict[str, Any]) -> str:
+def _layout_table(parts: dict[str, Any]) -> str:
     """Write the content of batches."""
-    head = ["tokens a batch", "", "mean", "smallest", "largest", "within 5 %", "spread of lengths"]
-    rows = [[*head, *(f"useful, {ranks} ranks" for ranks in RANKS)]]
-    for number in range(2):
-        for name in ("before", "after"):
-            row = found[f"{name}-layout"]["batches"][number]
-            sizes = [f"{row[key]:.3f}" for key in ("mean_size", "smallest", "largest")]
-            rows.append(
-                [
-                    f"{row['batch_tokens']:,}",
-                    name,
-                    *sizes,
-                    f"{row['within_5_percent']:.0%}",
-                    f"{row['spread_in_batch']:.1f}",
-                    *(f"{row[f'useful_{ranks}']:.2f}" for ranks in RANKS),
-                ]
-            )
-    spread = found["after-layout"]["batches"][0]["spread_in_text"]
-    return (
-        _table(rows) + "\n\nSizes are shares of the setting, of the larger side. The spread is the "
-        f"standard deviation of target lengths within a batch; that of the text is {spread:.1f}. "
-        "Useful is the share of real tokens in what all ranks could compute, padding included, "
-        "until the slowest is done."
-    )
-
-
-def _quickstart_table(found: dict[str, Any]) -> str:
-    """Write the curves of three seeds."""
-    rows = [["", "seed", "perplexity, step 100", "200", "300", "validation BLEU, step 300"]]
-    rows[0] += ["600", "900", "1,200", "test BLEU", "target tokens"]
-    for name in ("before", "after"):
-        for run in found[f"{name}-quickstart"]["seeds"]:
-            training = [run["training"].get(str(step)) for step in (100, 200, 300)]
-            rows.append(
-                [
-                    name,
-                    str(run["seed"]),
-                    *("" if value is None else f"{value:.2f}" for value in training),
-                    *(f"{line['bleu']:.1f}" for line in run["validation"]),
-                    f"{run['test_bleu']:.1f}",
-                    f"{run['target_tokens']:,}",
-                ]
-            )
-    return _table(rows) + (
-        "\n\nThe perplexity is that of the training text over the last steps; BLEU is greedy with "
-        "single weights, the test BLEU with averaged weights and a beam of 4."
-    )
-
-
-def _run_table(found: dict[str, Any], recipe: str) -> str:
-    """Write the validations of a longer run, up to where the shorter of the two ends."""
-    before, after = found[f"before-{recipe}"], found[f"after-{recipe}"]
-    of_step = {line["step"]: line for line in after["validation"]}
-    rows = [["step", "perplexity before", "after", "BLEU before", "after"]]
-    for line in before["validation"]:
-        if other := of_step.get(line["step"]):
-            rows.append(
-                [
-                    f"{line['step']:,}",
-                    *(f"{run['perplexity']:.2f}" for run in (line, other)),
-                    *(f"{run['bleu']:.1f}" for run in (line, other)),
-                ]
-            )
-    each = [run["target_tokens"] / run["steps"] for run in (before, after)]
-    return _table(rows) + (
-        f"\n\nOne seed; {each[0]:,.0f} target tokens a step before, {each[1]:,.0f} after; "
-        f"{before['steps']:,} and {after['steps']:,} steps were made, in {before['precision']} and "
-        f"{after['precision']}; the longer one went on. {_machines(before, after)}"
-    )
-
-
-def _machines(before: dict[str, Any], after: dict[str, Any]) -> str:
-    """Say on which machines two runs were made."""
-    if before["machine"] == after["machine"]:
-        return f"Machine of both: {before['machine']}."
-    return f"Machines: {before['machine']}; {after['machine']}."
-
-
-def _cost_table(found: dict[str, Any]) -> str:
-    """Write how long a step takes for each token."""
-    rows = [["recipe", "precision", "threads", "mixed, µs a token", "equal, µs a token", "ratio"]]
-    for row in found["after-cost"]["recipes"]:
-        rows.append(
-            [
-                *(row["recipe"], row["precision"], str(row["threads"])),
-                *(f"{row[f'{kind}_microseconds_a_token']:.1f}" for kind in ("mixed", "equal")),
-                f"{row['ratio']:.2f}",
-            ]
+    rows = [
+        (
+            *(f"{row['batch_tokens']:,}", title),
+            *(f"{row[key]:.3f}" for key in ("mean_size", "smallest", "largest")),
+            *(f"{row['within_5_percent']:.0%}", f"{row['spread_in_batch']:.1f}"),
+            *(f"{row[f'useful_{ranks}']:.2f}" for ranks in RANKS),
         )
-    return _table(rows) + (
-        "\n\nSteps in turns, forward, backward and update, on lengths of Europarl: batches mixed "
+        for number in range(2)
+        for kind, title in KINDS.items()
+        for row in (parts[f"{kind}-layout"]["batches"][number],)
+    ]
+    heads = (
+        "tokens a batch |  | mean | smallest | largest | within 5 % | spread of lengths | "
+        + " | ".join(f"useful, {ranks} ranks" for ranks in RANKS)
+    )
+    spread = parts["after-layout"]["batches"][0]["spread_in_text"]
+    return (
+        f"{table(heads, rows)}\n\nSizes are shares of the setting, of the larger side. The spread "
+        "is the standard deviation of target lengths within a batch; that of the text is "
+        f"{spread:.1f}. Useful is the share of real tokens in what all ranks could compute, "
+        "padding included, until the slowest is done."
+    )
+
+
+def _quickstart_table(parts: dict[str, Any]) -> str:
+    """Write the curves of three seeds."""
+    rows = [
+        (
+            *(title, run["seed"]),
+            *(
+                f"{run['training'][step]:.2f}" if step in run["training"] else ""
+                for step in ("100", "200", "300")
+            ),
+            *(f"{line['bleu']:.1f}" for line in run["validation"]),
+            *(f"{run['test_bleu']:.1f}", f"{run['target_tokens']:,}"),
+        )
+        for kind, title in KINDS.items()
+        for run in parts[f"{kind}-quickstart"]["seeds"]
+    ]
+    heads = (
+        " | seed | perplexity, step 100 | 200 | 300 "
+        "| validation BLEU, step 300 | 600 | 900 | 1,200 | test BLEU | target tokens"
+    )
+    return (
+        f"{table(heads, rows)}\n\nThe perplexity is that of the training text over the last "
+        "steps; BLEU is greedy with single weights, the test BLEU with averaged weights and a beam "
+        "of 4."
+    )
+
+
+def _run_table(parts: dict[str, Any], recipe: str) -> str:
+    """Write the validations of a longer run, up to where the shorter of the two ends."""
+    runs = [parts[f"{kind}-{recipe}"] for kind in KINDS]
+    first, second = ({line["step"]: line for line in run["validation"]} for run in runs)
+    rows = [
+        (
+            f"{step:,}",
+            *(f"{lines[step]['perplexity']:.2f}" for lines in (first, second)),
+            *(f"{lines[step]['bleu']:.1f}" for lines in (first, second)),
+        )
+        for step in first
+        if step in second
+    ]
+    titles = [*KINDS.values()]
+    heads = [
+        "step",
+        *(f"{metric}, {title}" for metric in ("perplexity", "BLEU") for title in titles),
+    ]
+    described = "; ".join(
+        f"{title}: {run['target_tokens'] / run['steps']:,.0f} target tokens a step, "
+        f"{run['steps']:,} steps in {run['precision']}"
+        for title, run in zip(titles, runs, strict=True)
+    )
+    machines = "; ".join(dict.fromkeys(run["machine"] for run in runs))
+    return (
+        f"{table(' | '.join(heads), rows)}\n\nOne seed. {described.capitalize()}. "
+        f"Trained on: {machines}."
+    )
+
+
+def _cost_table(parts: dict[str, Any]) -> str:
+    """Write how long a step takes for each token."""
+    rows = [
+        (
+            *(row["recipe"], row["precision"], row["threads"]),
+            *(f"{row[f'{kind}_microseconds_a_token']:.1f}" for kind in ("mixed", "equal")),
+            f"{row['ratio']:.2f}",
+        )
+        for row in parts["after-cost"]["recipes"]
+    ]
+    return (
+        table("recipe | precision | threads | mixed, µs a token | equal, µs a token | ratio", rows)
+        + "\n\nSteps in turns, forward, backward and update, on lengths of Europarl: batches mixed "
         "in length, and batches of one length each, spread over all lengths."
     )
 
 
-def _table(rows: list[list[str]]) -> str:
-    """Write a table in Markdown."""
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join([lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]])
+PAGE = ResultPage("batches", "Batches", {"batches": body})
 
 
 if __name__ == "__main__":

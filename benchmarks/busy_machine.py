@@ -4,11 +4,10 @@ Training from Python beside busy processes, with OpenMP's own waiting and with h
     python -m benchmarks.busy_machine [--busy N] [--seconds S] [--rounds N]
 
 Trains `tiny` on the embedded corpus with all cores, alone and beside N processes that compute, for
-each way of waiting in turns: half an hour. Writes `docs/results/busy.json`, and what is
-written from it.
+each way of waiting in turns: half an hour. Writes `docs/results/busy.json`, and the page from
+it.
 """
 
-import argparse
 import json
 import statistics
 import subprocess
@@ -17,15 +16,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from benchmarks.figures import rewrite
-from benchmarks.report import commit, heedful, keep
+from benchmarks.parts import write_sides
+from benchmarks.report import ResultPage, arguments, heedful
+from benchmarks.training import chosen, text_files
 from heedful.data.toy_grammar.corpus import split_pairs
+from heedful.experiments.page import table
+from heedful.experiments.record import Record
 from heedful.machine.environment import SWITCH, WAITING, user_environment
 from heedful.machine.processor import usable_cores
 
-TITLE = "On a busy machine"
 UNTOUCHED = f"Python, `{SWITCH}=0`"
 PYTHON = "Python"
 SHORT = "Python, `GOMP_SPINCOUNT=1000`"
@@ -48,22 +48,25 @@ BUSY = "while True: pass"
 
 def main() -> None:
     """Train in turns and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--busy", type=int, default=2 * usable_cores(), help="busy processes")
     parser.add_argument("--seconds", type=float, default=30.0, help="time of each training")
     parser.add_argument("--rounds", type=int, default=5, help="trainings of each kind")
     options = parser.parse_args()
-    measured = commit()
     with tempfile.TemporaryDirectory() as folder:
-        found = measure(Path(folder), options.busy, options.seconds, options.rounds)
-    keep("busy", found, measured)
-    rewrite()
-    print(body(found))
+        steps = measure(Path(folder), options.busy, options.seconds, options.rounds)
+    load = {"cores": usable_cores(), "busy": options.busy, "seconds": options.seconds}
+    PAGE.keep("busy", load | {"steps": steps}, options.commit)
 
 
-def measure(folder: Path, busy: int, seconds: float, rounds: int) -> dict[str, Any]:
+def measure(
+    folder: Path, busy: int, seconds: float, rounds: int
+) -> dict[str, dict[str, list[int]]]:
     """Count the steps of each way of waiting, alone and beside busy processes."""
-    data = prepare_text(folder)
+    pairs, _ = split_pairs(15_000, 100, seed=1)
+    files = text_files(write_sides(folder, {"train": pairs}))
+    # encoded once, so that every training begins at once
+    heedful("data", "prepare", "tiny", *files, "--out", folder / "data")
     settings = [*SETTINGS, f"train.minutes={seconds / 60}"]
     steps: dict[str, dict[str, list[int]]] = {
         way: {"alone": [], "busy": []} for way in (UNTOUCHED, PYTHON, SHORT, COMMAND)
@@ -73,22 +76,10 @@ def measure(folder: Path, busy: int, seconds: float, rounds: int) -> dict[str, A
             for way, counts in steps.items():
                 out = folder / f"run-{number}-{place}-{[*steps].index(way)}"
                 with busy_processes(processes):
-                    train(way, data, out, settings)
+                    train(way, folder / "data", out, settings)
                 counts[place].append(count_steps(out))
                 print(f"{way}, {place}: {counts[place][-1]:,} steps", flush=True)
-    return {"cores": usable_cores(), "busy": busy, "seconds": seconds, "steps": steps}
-
-
-def prepare_text(folder: Path) -> Path:
-    """Encode the embedded corpus once, so that every training begins at once."""
-    pairs, _ = split_pairs(15_000, 100, seed=1)
-    files = []
-    for side, (option, language) in enumerate((("--source", "en"), ("--target", "fr"))):
-        file = folder / f"train.{language}"
-        file.write_text("".join(f"{pair[side]}\n" for pair in pairs), encoding="utf-8")
-        files += [option, file]
-    heedful("data", "prepare", "tiny", *files, "--out", folder / "data")
-    return folder / "data"
+    return steps
 
 
 def train(way: str, data: Path, out: Path, settings: list[str]) -> None:
@@ -99,8 +90,8 @@ def train(way: str, data: Path, out: Path, settings: list[str]) -> None:
     if way == SHORT:
         environment["GOMP_SPINCOUNT"] = "1000"
     if way == COMMAND:
-        chosen = [part for setting in settings for part in ("--set", setting)]
-        heedful("train", "tiny", "--data", data, "--out", out, *chosen, env=environment)
+        words = ("--data", data, "--out", out, *chosen(settings))
+        heedful("train", "tiny", *words, env=environment)
         return
     request = json.dumps([str(data), str(out), settings])
     subprocess.run([sys.executable, "-c", PROGRAM, request], check=True, env=environment)
@@ -125,25 +116,26 @@ def count_steps(run: Path) -> int:
     )
 
 
-def body(found: dict[str, Any]) -> str:
+def body(record: Record) -> str:
     """Lay the figures out."""
-    rows = "\n".join(
-        f"| {way} | {_steps(counts['alone'])} | {_steps(counts['busy'])} "
-        f"| {_ratio(counts['busy'], found['steps'][UNTOUCHED]['busy'])} |"
-        for way, counts in found["steps"].items()
-    )
-    rounds = len(found["steps"][PYTHON]["busy"])
+    measured = record.measurements
+    rows = [
+        (
+            *(way, _steps(counts["alone"]), _steps(counts["busy"])),
+            _ratio(counts["busy"], measured["steps"][UNTOUCHED]["busy"]),
+        )
+        for way, counts in measured["steps"].items()
+    ]
+    busy, rounds = measured["busy"], len(measured["steps"][PYTHON]["busy"])
     values = " and ".join(f"`{name}={value}`" for name, value in WAITING.items())
     return (
-        f"Steps that a training of `tiny` makes in {found['seconds']:g} seconds on "
-        f"{found['cores']} cores, alone and beside {found['busy']} processes that compute without "
+        f"Steps that a training of `tiny` makes in {measured['seconds']:g} seconds on "
+        f"{measured['cores']} cores, alone and beside {busy} processes that compute without "
         f"a pause: the median of {rounds} trainings in turns, and their range.\n\n"
-        f"| | alone | beside {found['busy']} | times `{SWITCH}=0` there |\n"
-        f"| --- | --- | --- | --- |\n{rows}\n\n"
+        f"{table(f' | alone | beside {busy} | times `{SWITCH}=0` there', rows)}\n\n"
         f"`import heedful` sets {values} before torch is imported, the command with a tenth of "
         "the spins. `HEEDFUL_OMP=0` leaves OpenMP's own waiting: idle threads take cores from "
-        "threads that work ([more](../reference.md#on-a-busy-machine)).\n\n"
-        "All of it is `python -m benchmarks.busy_machine`."
+        "threads that work ([more](../reference.md#on-a-busy-machine))."
     )
 
 
@@ -155,6 +147,9 @@ def _steps(counts: list[int]) -> str:
 def _ratio(counts: list[int], untouched: list[int]) -> str:
     """Write how many times the steps are those without heedful's waiting."""
     return f"{statistics.median(counts) / max(1, statistics.median(untouched)):,.1f}"
+
+
+PAGE = ResultPage("busy", "On a busy machine", {"busy": body})
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 
 import gzip
 import lzma
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from benchmarks.report import data_folder
 from heedful.paper.systems.corpus import TableCorpus, find_corpus
 
 VOCABULARY = 4000
@@ -33,7 +33,7 @@ def _unpack(
     decompress: Callable[[bytes], bytes],
 ) -> TableCorpus:
     """Write the parts of a corpus below HEEDFUL_DATA, English and another language, as text."""
-    data = Path(os.environ.get("HEEDFUL_DATA", "../shared/data"))
+    data = data_folder()
     folder.mkdir(parents=True, exist_ok=True)
     for part, name in packed.items():
         for language in ("en", target):

@@ -9,17 +9,17 @@ are those of `heedful parse evaluate` on the development part, from words alone.
 `docs/results/parsing.json` and the page from it; systems that were not named keep their rows.
 """
 
-import argparse
-import json
-import os
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.figures import rewrite
 from benchmarks.parsing_agreement import agreed_trees
 from benchmarks.pcfg import TREEBANKS, Treebank
-from benchmarks.report import RESULTS, ROOT, commit, heedful, keep, read
+from benchmarks.report import ResultPage, arguments, data_folder, measured, read
+from benchmarks.training import describe_training, train
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
+from heedful.experiments.page import table, with_interval
+from heedful.experiments.record import Record
 from heedful.search.options import SearchOptions
 from heedful.translation.parser import Parser
 from heedful.trees.pcfg import Pcfg
@@ -52,20 +52,9 @@ _TAIL = """\
 “And news”: 3,042 of the 19,783 English sentences of WMT's news tests with 2 to 40 words got equal
 brackets by greedy search from the first two parsers; these trees were added to the treebank's.
 
-What these figures show: from all trees of a treebank `parsing-small` is above their grammar. From
-500 and 1,000 trees it is not shown to be above the grammar of as many. They do not show how it
-would do on other text, and the paper's Table 4 is on other sentences after ten times as many trees,
-so it is no comparison. One thread each but for the wide one.
-
-85 was hoped for on CRAFT's trees, and is not reached. Sampled subwords, twice the width and an LSTM
-were built and measured for it (above); each brought it nearer, and the LSTM learned for 90 minutes.
-Words replaced, parts of speech as a second output, and an encoder that was first trained to
-translate were not tried.
-
-```sh
-python -m benchmarks.pcfg
-python -m benchmarks.parsing
-```"""
+From all trees of a treebank `parsing-small` is above their grammar; from 500 and 1,000 trees it is
+not shown to be above the grammar of as many. The paper's Table 4 is on other sentences after ten
+times as many trees, so it is no comparison. One thread each but for the wide one."""
 
 
 class ParserTraining(NamedTuple):
@@ -137,144 +126,140 @@ ENSEMBLES = {
 
 def main() -> None:
     """Train and score, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__, "parsing")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SYSTEMS))
-    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "parsing")
     parser.add_argument("--score", action="store_true", help="train nothing")
-    parser.add_argument("--commit", default="", help="the commit that trained RUNS")
     options = parser.parse_args()
     if unknown := {*options.names} - {*SYSTEMS, *ENSEMBLES}:
         parser.error(f"NAME must be one of {', '.join(SYSTEMS)}, not {unknown.pop()}")
-    data = Path(os.environ.get("HEEDFUL_DATA", "../shared/data"))
-    measured = options.commit or commit()
-    banks: dict[str, Treebank] = {}
-    grammars: dict[str, TreeScore] = {}
     for name in options.names or [*SYSTEMS, *ENSEMBLES]:
-        members = ENSEMBLES[name].members if name in ENSEMBLES else (name,)
-        bank = SYSTEMS[members[0]].treebank
-        if bank not in banks:
-            banks[bank] = TREEBANKS[bank](data)
-        if not options.score:
-            for member in members:
-                train(SYSTEMS[member], options.runs / member, banks[bank], data)
-        if bank not in grammars:
-            grammar = Pcfg(banks[bank].train)
-            parses = [grammar.parse(tree.words).tree for tree in banks[bank].dev]
-            grammars[bank] = score_trees(banks[bank].dev, parses)
+        members = members_of(name)
+        bank = treebank(SYSTEMS[members[0]].treebank)
         runs = [options.runs / member for member in members]
-        row = measure(runs, banks[bank].dev, grammars[bank]) | {"commit": measured}
-        print(json.dumps({name: row}, indent=1))
-        found = read("parsing")["found"] if (RESULTS / "parsing.json").exists() else {}
-        keep("parsing", found | {name: row}, measured)
-    rewrite()
+        for member, run in zip(members, runs, strict=True):
+            if not options.score:
+                train_parser(SYSTEMS[member], run, bank)
+        row, trees = measure(runs, bank.dev, grammar_score(SYSTEMS[members[0]].treebank))
+        print(name, row)
+        rows = measured("parsing") | {name: row | {"commit": options.commit}}
+        PAGE.keep("parsing", rows, options.commit, outputs=outputs() | {name: trees})
 
 
-def train(system: ParserTraining, run: Path, bank: Treebank, data: Path) -> None:
+def members_of(name: str) -> tuple[str, ...]:
+    """List the trainings that a system is made of."""
+    return ENSEMBLES[name].members if name in ENSEMBLES else (name,)
+
+
+def outputs() -> dict[str, Any]:
+    """Read the trees of the systems that were measured before."""
+    record = read("parsing")
+    return {} if record is None else record.outputs
+
+
+@cache
+def treebank(name: str) -> Treebank:
+    """Read a treebank, once."""
+    return TREEBANKS[name](data_folder())
+
+
+@cache
+def grammar_score(name: str) -> TreeScore:
+    """Parse the development part of a treebank by the grammar of its training part, once."""
+    bank = treebank(name)
+    grammar = Pcfg(bank.train)
+    return score_trees(bank.dev, [grammar.parse(tree.words).tree for tree in bank.dev])
+
+
+def train_parser(system: ParserTraining, run: Path, bank: Treebank) -> None:
     """Train, or finish a training, and average."""
     if (run / "average").exists():
         return
-    files = []
-    more = []
+    more: list[Tree] = []
     if system.agreed is not None:
         parsers = [run.with_name(name) for name in ("wsj-1", "wsj-2")]
-        more = agreed_trees(parsers, data, system.agreed)
-    for part, trees in (("train", bank.train[: system.trees] + more), ("dev", bank.dev)):
-        files.append(run.with_name(f"{run.name}.{part}.trees"))
-        files[-1].parent.mkdir(parents=True, exist_ok=True)
-        files[-1].write_text("".join(f"{tree}\n" for tree in trees), encoding="utf-8")
-    chosen = [word for setting in system.settings for word in ("--set", setting)]
-    resume = ("--resume",) if run.exists() else ()
-    places = ("--trees", files[0], "--valid-trees", files[1], "--out", run)
-    heedful("parse", "train", system.recipe, *places, "--threads", system.threads, *chosen, *resume)
-    heedful("average", run)
+        more = agreed_trees(parsers, data_folder(), system.agreed)
+    files: list[str | Path] = []
+    parts = {"train": bank.train[: system.trees] + more, "dev": bank.dev}
+    for option, (part, trees) in zip(("--trees", "--valid-trees"), parts.items(), strict=True):
+        files += [option, run.with_name(f"{run.name}.{part}.trees")]
+        run.parent.mkdir(parents=True, exist_ok=True)
+        Path(files[-1]).write_text("".join(f"{tree}\n" for tree in trees), encoding="utf-8")
+    threads = ("--threads", system.threads)
+    train(run, system.recipe, files, system.settings, threads, task=("parse",))
 
 
-def measure(runs: list[Path], gold: list[Tree], grammar: TreeScore) -> dict[str, Any]:
-    """Score a parser or an ensemble, beside a grammar."""
+def measure(
+    runs: list[Path], gold: list[Tree], grammar: TreeScore
+) -> tuple[dict[str, Any], list[str]]:
+    """Score a parser or an ensemble, beside a grammar; the trees come too."""
     lines, tags = [" ".join(tree.words) for tree in gold], [tree.tags for tree in gold]
     options = SearchOptions(beam=BEAM, length_penalty=PENALTY)
-    chosen = {"threads": 1, "precision": "fp32", "device": "cpu"}
-    parser = Parser.load(runs, **chosen)  # type: ignore[arg-type]
-    score = score_trees(gold, [one.tree for one in parser.parse(lines, options, tags)])
-    free = Parser.load(runs, constrained=False, **chosen)  # type: ignore[arg-type]
+    parser, free = (
+        Parser.load(runs, constrained=rules, threads=1, precision="fp32", device="cpu")
+        for rules in (True, False)
+    )
+    trees = [parse.tree for parse in parser.parse(lines, options, tags)]
+    score = score_trees(gold, trees)
     greedy = free.parse(lines, SearchOptions(beam=1))
     (test,) = compare([score.statistics()], [grammar.statistics()], "bootstrap", Resampling())
-    logs = [(run / "log.jsonl").read_text("utf-8").splitlines() for run in runs]
-    log = [json.loads(line) for line in logs[0]]
-    last = [line for line in log if "target_tokens" in line][-1]
-    return {
+    row = {
         **score.to_dict(),
         "up_to_40": score.up_to(40).f1,
         "interval": list(confidence_intervals([score.statistics()], Resampling())[0]),
-        "malformed_when_free": sum(not one.is_tree for one in greedy),
+        "malformed_when_free": sum(not parse.is_tree for parse in greedy),
         "grammar": {
             "f1": test.score,
             "difference": test.difference,
             "interval": list(test.interval),
             "p_value": test.p_value,
         },
-        "parameters": json.loads(heedful("info", runs[0], "--json").stdout)["parameters"],
-        "steps": last["step"],
-        "target_tokens": last["target_tokens"],
-        "minutes": last["seconds"] / 60,
-        "validations": [
-            {key: line[key] for key in ("step", "valid_perplexity", "f1")}
-            for line in log
-            if "f1" in line
-        ],
+        **describe_training(runs[0], "f1"),
     }
+    return row, list(map(str, trees))
 
 
-def body(found: dict[str, Any]) -> str:
+def body(record: Record) -> str:
     """Lay the page out."""
-    grammars = read("pcfg")["found"]
-    tables = "\n\n".join(
-        _table(title, bank, found, grammars[bank])
+    grammars = measured("pcfg")
+    tables = [
+        f"## {title}\n\n{_table(bank, record.measurements, grammars[bank])}"
         for title, bank in (
             ("The Wall Street Journal sample of the Penn Treebank", "wsj"),
             ("The CRAFT treebank", "craft"),
         )
-    )
-    missing = [f"`{name}`" for name in [*SYSTEMS, *ENSEMBLES] if name not in found]
-    left = f"Not run yet: {', '.join(missing)}." if missing else ""
-    return f"{_HEAD}\n\n{tables}\n\n{left}\n\n{_TAIL}"
+    ]
+    missing = [f"`{name}`" for name in [*SYSTEMS, *ENSEMBLES] if name not in record.measurements]
+    left = [f"Not run yet: {', '.join(missing)}."] if missing else []
+    return "\n\n".join([_HEAD, *tables, *left, _TAIL])
 
 
-def _table(title: str, bank: str, found: dict[str, Any], grammar: dict[str, Any]) -> str:
-    """Lay the rows of a treebank out."""
-    rows = []
-    for kind, score in grammar["floors"].items():
-        rows.append(_row(kind, "", score, None))
-    for one in grammar["grammar"]:
-        rows.append(_row("vanilla grammar (PCFG)", f"{one['trees']:,}", one, one["up_to_40"]))
-    for name, system in SYSTEMS.items():
-        if system.treebank == bank and name in found:
-            trees = f"{system.trees or grammar['train']:,}"
-            rows.append(_row(system.title, trees, found[name], found[name]["up_to_40"]))
-    for name, ensemble in ENSEMBLES.items():
-        if SYSTEMS[ensemble.members[0]].treebank == bank and name in found:
-            row = found[name]
-            trees = f"{grammar['train']:,}"
-            rows.append(_row(ensemble.title, trees, row, row["up_to_40"]))
-    head = (
-        "| | trees | F1 | 95 % interval | up to 40 words | above the grammar of all | malformed |\n"
-        "| --- | --- | --- | --- | --- | --- | --- |"
-    )
-    return f"## {title}\n\n{head}\n" + "\n".join(rows)
+def _table(bank: str, rows: dict[str, Any], grammar: dict[str, Any]) -> str:
+    """Lay the rows of a treebank out: floors, grammars, parsers and ensembles."""
+    cells = [(kind, "", *_scores(row)) for kind, row in grammar["floors"].items()]
+    cells += [
+        ("vanilla grammar (PCFG)", f"{row['trees']:,}", *_scores(row)) for row in grammar["grammar"]
+    ]
+    for name, system in (SYSTEMS | ENSEMBLES).items():
+        first = SYSTEMS[members_of(name)[0]]
+        if first.treebank == bank and name in rows:
+            trees = (name in SYSTEMS and first.trees) or grammar["train"]
+            cells.append((system.title, f"{trees:,}", *_scores(rows[name])))
+    heads = " | trees | F1 | 95 % interval | up to 40 words | above the grammar of all | malformed"
+    return table(heads, cells)
 
 
-def _row(title: str, trees: str, row: dict[str, Any], short: float | None) -> str:
-    """Lay a row out."""
+def _scores(row: dict[str, Any]) -> tuple[str, ...]:
+    """Write the scores of a row."""
     interval, above, malformed = "", "", ""
     if "interval" in row:
         interval = "{:.1f} to {:.1f}".format(*row["interval"])
-        difference = row["grammar"]
-        low, high = difference["interval"]
-        above = f"{difference['difference']:+.1f} ({low:+.1f} to {high:+.1f})"
+        above = with_interval(row["grammar"]["difference"], row["grammar"]["interval"])
         malformed = f"{100 * row['malformed_when_free'] / row['sentences']:.1f} %"
-    shown = "" if short is None else f"{short:.1f}"
-    cells = (title, trees, f"{row['f1']:.1f}", interval, shown, above, malformed)
-    return f"| {' | '.join(cells)} |"
+    short = f"{row['up_to_40']:.1f}" if "up_to_40" in row else ""
+    return f"{row['f1']:.1f}", interval, short, above, malformed
+
+
+PAGE = ResultPage("parsing", "Constituency parsing", {"parsing": body})
 
 
 if __name__ == "__main__":

@@ -19,13 +19,13 @@ LONGEST = 40
 def read_sentences(data: Path) -> list[str]:
     """Read the English sides of WMT's news tests, cut into words as the Penn Treebank is."""
     cut = TreebankWordTokenizer()
-    found: dict[str, None] = {}  # each sentence once, in its order
+    sentences: dict[str, None] = {}  # each sentence once, in its order
     for archive in sorted((data / "wmt-newstest" / "en-de").glob("*.en.xz")):
         for line in lzma.decompress(archive.read_bytes()).decode().splitlines():
             words = cut.tokenize(line)
             if 2 <= len(words) <= LONGEST:
-                found[" ".join(words)] = None
-    return [*found]
+                sentences[" ".join(words)] = None
+    return [*sentences]
 
 
 def agreed_trees(runs: list[Path], data: Path, least: float) -> list[Tree]:

@@ -8,15 +8,15 @@ minutes on two quiet cores. A run that is there is only measured again. Writes
 `docs/results/parts.json` and the page from it.
 """
 
-import argparse
-import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import rewrite
-from benchmarks.report import ROOT, commit, heedful, keep
+from benchmarks.report import ResultPage, arguments, heedful
+from benchmarks.training import text_files, train, validations
 from heedful.data.toy_grammar.corpus import split_pairs
 from heedful.evaluation.bleu import evaluate_texts
+from heedful.experiments.page import table
+from heedful.experiments.record import Record
 
 RUNS: dict[str, tuple[str, ...]] = {
     "as in the paper": (),
@@ -26,78 +26,70 @@ RUNS: dict[str, tuple[str, ...]] = {
     "neither": ("model.norm_kind=none", "model.residuals=false"),
     "no causal mask": ("model.causal_mask=false",),
 }
-COMMON = ("train.steps=600", "train.warmup=200", "train.validate_steps=100")
-TEXT = ("train.precision=fp32", "train.threads=1")
+COMMON = (
+    *("train.steps=600", "train.warmup=200", "train.validate_steps=100"),
+    *("train.precision=fp32", "train.threads=1"),
+)
 
 
 def main() -> None:
     """Train, measure and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "parts")
-    options = parser.parse_args()
-    measured = commit()
-    keep("parts", {"runs": measure(options.runs)}, measured)
-    rewrite()
+    options = arguments(__doc__, "parts").parse_args()
+    runs, outputs = measure(options.runs)
+    PAGE.keep("parts", {"runs": runs}, options.commit, outputs=outputs)
 
 
-def measure(runs: Path) -> dict[str, Any]:
+def measure(runs: Path) -> tuple[dict[str, Any], dict[str, list[str]]]:
     """Train each and score its translations of unseen sentences."""
-    runs.mkdir(parents=True, exist_ok=True)
     pairs, unseen = split_pairs(15_500, 300, seed=1)
-    for name, part in (("train", pairs[:-500]), ("valid", pairs[-500:])):
-        for side, language in enumerate(("en", "fr")):
-            text = "".join(f"{pair[side]}\n" for pair in part)
-            (runs / f"{name}.{language}").write_text(text, "utf-8")
-    found = {}
+    files = write_sides(runs, {"train": pairs[:-500], "valid": pairs[-500:]})
+    scores, outputs = {}, {}
     for name, settings in RUNS.items():
         run = runs / name.replace(" ", "-")
-        if not (run / "average").exists():
-            chosen = [part for one in (*COMMON, *TEXT, *settings) for part in ("--set", one)]
-            files = [
-                part
-                for option, file in (
-                    ("--source", "train.en"),
-                    ("--target", "train.fr"),
-                    ("--valid-source", "valid.en"),
-                    ("--valid-target", "valid.fr"),
-                )
-                for part in (option, runs / file)
-            ]
-            more = ["--resume"] if run.exists() else []
-            heedful("train", "tiny", *files, "--out", run, *more, *chosen)
-            heedful("average", run)
-        lines = "".join(f"{source}\n" for source, _ in unseen)
-        done = heedful("translate", run, "--precision", "fp32", input=lines)
-        wanted = [[target for _, target in unseen]]
-        score = evaluate_texts(done.stdout.splitlines(), wanted, language="fr").bleu.score
-        log = [json.loads(line) for line in (run / "log.jsonl").read_text("utf-8").splitlines()]
-        found[name] = {
+        train(run, "tiny", text_files(files[:2], files[2:]), (*COMMON, *settings))
+        text = "".join(f"{source}\n" for source, _ in unseen)
+        outputs[name] = heedful("translate", run, "--precision", "fp32", input=text).splitlines()
+        references = [[target for _, target in unseen]]
+        scores[name] = {
             "settings": settings,
-            "bleu": score,
-            "perplexities": [line["valid_perplexity"] for line in log if "bleu" in line],
+            "bleu": evaluate_texts(outputs[name], references, language="fr").bleu.score,
+            "perplexities": [line["valid_perplexity"] for line in validations(run)],
         }
-    return found
+    return scores, outputs
 
 
-def body(found: dict[str, Any]) -> str:
-    """Lay the page out."""
+def write_sides(
+    folder: Path, parts: dict[str, list[tuple[str, str]]], languages: tuple[str, str] = ("en", "fr")
+) -> list[Path]:
+    """Write the sides of parts of a text, such as `train.en` and `train.fr`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for name, pairs in parts.items():
+        for side, language in enumerate(languages):
+            files.append(folder / f"{name}.{language}")
+            files[-1].write_text("".join(f"{pair[side]}\n" for pair in pairs), encoding="utf-8")
+    return files
+
+
+def body(record: Record) -> str:
+    """Lay a row for each model out."""
+    rows = [
+        (
+            *(name, " ".join(f"`{setting}`" for setting in run["settings"])),
+            *(f"{run['perplexities'][number]:.2f}" for number in (0, -1)),
+            f"{run['bleu']:.1f}",
+        )
+        for name, run in record.measurements["runs"].items()
+    ]
     return (
         "The embedded corpus (`heedful data get grammar`), `tiny`, 600 steps, post-norm. BLEU is "
         "that of 300 unseen sentences, beam 4, average of the last checkpoints; perplexity is that "
         "of held-out text, which a decoder without its mask reads while it predicts it.\n\n"
-        f"{table(found)}\n\n```sh\npython -m benchmarks.parts\n```"
+        + table("model | settings | perplexity, step 100 | step 600 | BLEU", rows)
     )
 
 
-def table(found: dict[str, Any]) -> str:
-    """Write one row for each model."""
-    rows = "\n".join(
-        f"| {name} | {' '.join(f'`{one}`' for one in run['settings'])} "
-        f"| {run['perplexities'][0]:.2f} | {run['perplexities'][-1]:.2f} | {run['bleu']:.1f} |"
-        for name, run in found["runs"].items()
-    )
-    head = "| model | settings | perplexity, step 100 | step 600 | BLEU |"
-    return f"{head}\n| --- | --- | --- | --- | --- |\n{rows}"
+PAGE = ResultPage("parts", "A Transformer without a part", {"parts": body})
 
 
 if __name__ == "__main__":

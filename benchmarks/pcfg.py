@@ -1,24 +1,22 @@
 """
 Baselines of parsing: a grammar read off a treebank, and floors.
 
-    python -m benchmarks.pcfg [--data FOLDER] [--treebank wsj]
+    python -m benchmarks.pcfg
 
-Trains on the first trees of the treebanks in FOLDER (HEEDFUL_DATA by default), parses all of their
-development parts from words alone, in one process, and prints F1 as `heedful parse evaluate`
-counts it. With both treebanks it takes about 40 minutes and writes `docs/results/pcfg.json`.
+Trains on the first trees of the treebanks below HEEDFUL_DATA and parses their development parts
+from words alone, in one process: about 40 minutes. F1 is counted as by `heedful parse evaluate`.
+Writes `docs/results/pcfg.json`; `benchmarks.parsing` lays it out.
 """
 
-import argparse
-import json
 import math
-import os
 import tarfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.report import commit, keep
+from benchmarks.report import RESULTS, arguments, command, data_folder, machine
+from heedful.experiments.record import Record
 from heedful.trees.clean import clean_trees
 from heedful.trees.floors import TreeFloors
 from heedful.trees.pcfg import Pcfg, PcfgParse
@@ -40,19 +38,10 @@ class Treebank(NamedTuple):
 
 
 def main() -> None:
-    """Measure treebanks and print what was found."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=os.environ.get("HEEDFUL_DATA"))
-    parser.add_argument("--treebank", choices=[*TREEBANKS], help="measure this one alone")
-    options = parser.parse_args()
-    if options.data is None:
-        parser.error("the folder of the treebanks is needed: give --data, or set HEEDFUL_DATA")
-    names = [options.treebank] if options.treebank else [*TREEBANKS]
-    measured = commit()
-    found = {name: measure(TREEBANKS[name](options.data), SIZES[name]) for name in names}
-    print(json.dumps(found, indent=1))
-    if names == [*TREEBANKS]:
-        keep("pcfg", found, measured)
+    """Measure both treebanks."""
+    options = arguments(__doc__).parse_args()
+    scores = {name: measure(read(data_folder()), SIZES[name]) for name, read in TREEBANKS.items()}
+    Record(options.commit, machine(), scores, [command()]).write(RESULTS / "pcfg.json")
 
 
 def wsj(data: Path) -> Treebank:
@@ -75,13 +64,13 @@ TREEBANKS: dict[str, Callable[[Path], Treebank]] = {"wsj": wsj, "craft": craft}
 
 def read_treebank(archive: Path) -> dict[str, list[Tree]]:
     """Read the files of an archive by their names; trees come without traces and function tags."""
-    found = {}
+    files = {}
     with tarfile.open(archive) as members:
         for member in sorted(members.getmembers(), key=lambda member: member.name):
             if (file := members.extractfile(member)) is not None:
                 lines = file.read().decode().splitlines()
-                found[Path(member.name).name] = clean_trees(parse_trees(lines, member.name))
-    return found
+                files[Path(member.name).name] = clean_trees(parse_trees(lines, member.name))
+    return files
 
 
 def measure(treebank: Treebank, sizes: Sequence[int]) -> dict[str, Any]:

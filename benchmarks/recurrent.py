@@ -5,21 +5,27 @@ Recurrent models: their speed beside Joey NMT's, and Multi30k with attention and
     python -m benchmarks.recurrent quality [--runs FOLDER]
 
 `quality` trains `recurrent-small` twice, half an hour each on two quiet cores; a run that is there
-is continued, a finished one only measured again. Writes `docs/results/recurrent-*.json`, and what
-is written from them.
+is continued, a finished one only measured again. Writes `docs/results/recurrent-*.json`, and the
+page from them.
 """
 
-import argparse
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import rewrite
-from benchmarks.report import ROOT, commit, keep, read
-from benchmarks.small import SET, lines_of, train_and_score
+from benchmarks.report import ResultPage, arguments, data_folder
 from benchmarks.speed.context import Context
-from benchmarks.speed.whole import epoch
+from benchmarks.speed.whole import best_rates, epoch
+from benchmarks.training import (
+    SET,
+    multi30k,
+    note,
+    read_lines,
+    train_on_multi30k,
+    validation_table,
+)
+from heedful.experiments.page import table
+from heedful.experiments.record import Record
 
 SHAPES = {
     "en-vi: width 512, additive": ("envi", "--vocabulary", 8000),
@@ -31,136 +37,96 @@ SHAPES = {
 }
 # words of both languages become subwords of one vocabulary, which both toolkits have
 SUBWORDS = (
-    *("--set", "data.subwords=bpe", "--set", "data.shared_vocabulary=true"),
-    *("--set", "data.vocabulary_size=8000", "--set", "train.schedule=constant"),
+    *("data.subwords=bpe", "data.shared_vocabulary=true"),
+    *("data.vocabulary_size=8000", "train.schedule=constant"),
 )
 WITHOUT = (
-    *("--set", "model.recurrent.score=none", "--set", "model.recurrent.feed=none"),
-    *("--set", "model.recurrent.readout=state"),
+    *("model.recurrent.score=none", "model.recurrent.feed=none"),
+    "model.recurrent.readout=state",
 )
 RUNS = {"attention": (), "without": WITHOUT}
 # words of the source, end exclusive
 BUCKETS = ((1, 9), (9, 12), (12, 15), (15, 19), (19, 1000))
-GOAL = 33.0
 
 
 def main() -> None:
     """Measure one part and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__, "recurrent")
     parser.add_argument("part", choices=("speed", "quality"))
-    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "recurrent")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each toolkit")
-    parser.add_argument("--commit", default="", help="the commit that trained RUNS")
     options = parser.parse_args()
-    data = Path(os.environ.get("HEEDFUL_DATA", "../shared/data"))
-    measured = options.commit or commit()
     if options.part == "speed":
-        found = speed(data, options.rounds)
+        PAGE.keep("recurrent-speed", measure_speed(options.rounds), options.commit)
     else:
-        found = quality(data / "multi30k" / "raw", options.runs)
-    keep(f"recurrent-{options.part}", found, measured)
-    rewrite()
-    print(body())
-    if options.part == "quality" and found["runs"]["attention"]["bleu"] < GOAL:
-        raise SystemExit(f"the goal is {GOAL} lower-cased BLEU with attention")
+        measurements, outputs = measure_quality(options.runs)
+        PAGE.keep("recurrent-quality", measurements, options.commit, outputs=outputs)
 
 
-# ---------------------------------------------------------------- speed
-
-
-def speed(data: Path, rounds: int) -> dict[str, Any]:
+def measure_speed(rounds: int) -> dict[str, Any]:
     """Time steps, searches and an epoch of both toolkits."""
-    with tempfile.TemporaryDirectory() as temporary:
-        context = Context(data, Path(temporary), Path(temporary), rounds=rounds)
-        whole = epoch(context, "envi", SUBWORDS, 2500, 1)
-        who = ("--only", "heedful", "--only", "joey", "--rounds", rounds, "--precision", "fp32")
-        steps = {
-            name: context.bench("train", *shape, "--batch-tokens", 1600, "--steps", 3, *who)
-            for name, shape in SHAPES.items()
+    who = ("--only", "heedful", "--only", "joey", "--rounds", rounds, "--precision", "fp32")
+    search = ("--lines", 128, "--tokens", 24, "--batch", 32, "--beam", 5, "--repeats", 1)
+    search += ("--length-penalty", "none")
+    with tempfile.TemporaryDirectory() as folder:
+        context = Context(data_folder(), Path(folder), Path(folder), rounds=rounds)
+        return {
+            "epoch": epoch(context, "envi", SUBWORDS, 2500, 1),
+            "steps": {
+                name: context.bench("train", *shape, "--batch-tokens", 1600, "--steps", 3, *who)
+                for name, shape in SHAPES.items()
+            },
+            "searches": {
+                name: context.bench("translate", "--recipe", *shape, *search, *who)
+                for name, shape in SHAPES.items()
+            },
         }
-        search = ("--lines", 128, "--tokens", 24, "--batch", 32, "--beam", 5, "--repeats", 1)
-        searches = {
-            name: context.bench(
-                *("translate", "--recipe", *shape, "--length-penalty", "none", *search, *who)
-            )
-            for name, shape in SHAPES.items()
-        }
-    return {"steps": steps, "searches": searches, "epoch": whole}
 
 
-# ---------------------------------------------------------------- quality
-
-
-def quality(raw: Path, runs: Path) -> dict[str, Any]:
+def measure_quality(runs: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Train both, translate, and score all lines and those of each length."""
-    source = lines_of(raw / f"{SET}.en.gz")
-    found: dict[str, Any] = {"sentences": [], "runs": {}}
-    groups: list[list[int]] = []
-    for first, end in BUCKETS:
-        rows = [row for row, line in enumerate(source) if first <= len(line.split()) < end]
-        groups.append(rows)
-        found["sentences"].append({"first": first, "end": end, "count": len(rows)})
-    for name, settings in RUNS.items():
-        found["runs"][name] = train_and_score(raw, runs / name, "recurrent-small", settings, groups)
-    return found
+    words = [len(line.split()) for line in read_lines(multi30k(SET, "en"))]
+    groups = [
+        [row for row, count in enumerate(words) if first <= count < end] for first, end in BUCKETS
+    ]
+    sentences = [
+        {"first": first, "end": end, "count": len(rows)}
+        for (first, end), rows in zip(BUCKETS, groups, strict=True)
+    ]
+    measured = {
+        name: train_on_multi30k(runs / name, "recurrent-small", settings, groups)
+        for name, settings in RUNS.items()
+    }
+    scores, lines = ({name: pair[n] for name, pair in measured.items()} for n in (0, 1))
+    return {"sentences": sentences, "runs": scores}, lines
 
 
-# ---------------------------------------------------------------- the page
-
-
-def body() -> str:
-    """Lay both parts out."""
-    parts = []
-    for name, layout in (("quality", _quality_page), ("speed", _speed_page)):
-        record = read(f"recurrent-{name}")
-        parts.append(
-            f"{layout(record['found'])}\n\n```sh\npython -m benchmarks.recurrent {name}\n```\n\n"
-            f"Machine: {record['machine']}. Commit {record['commit']}, {record['date']}."
-        )
-    return "\n\n".join(parts)
-
-
-def _quality_page(found: dict[str, Any]) -> str:
+def quality(record: Record) -> str:
     """Lay the scores out."""
-    runs = found["runs"]
-    rows = "\n".join(
-        f"| {name} | {run['parameters']:,} | {run['steps']:,} | {run['target_tokens']:,} "
-        f"| {run['bleu']:.1f} |"
-        for name, run in (
-            ("with attention", runs["attention"]),
-            ("without", runs["without"]),
+    measured = record.measurements
+    runs = {"with attention": measured["runs"]["attention"], "without": measured["runs"]["without"]}
+    rows = [
+        (name, *(f"{run[key]:,}" for key in ("parameters", "steps", "target_tokens")), bleu)
+        for name, run in runs.items()
+        for bleu in (f"{run['bleu']:.1f}",)
+    ]
+    lengths = [
+        (_range(group), group["count"], f"{ours:.1f}", f"{theirs:.1f}", f"{ours - theirs:+.1f}")
+        for group, ours, theirs in zip(
+            measured["sentences"], *(run["by_length"] for run in runs.values()), strict=True
         )
-    )
-    lengths = "\n".join(
-        f"| {_range(group)} | {group['count']} | {one:.1f} | {other:.1f} | {one - other:+.1f} |"
-        for group, one, other in zip(
-            found["sentences"],
-            runs["attention"]["by_length"],
-            runs["without"]["by_length"],
-            strict=True,
-        )
-    )
-    validations = "\n".join(
-        f"| {one['step']:,} | {one['valid_perplexity']:.2f} | {one['bleu']:.1f} "
-        f"| {other['valid_perplexity']:.2f} | {other['bleu']:.1f} |"
-        for one, other in zip(
-            runs["attention"]["validations"], runs["without"]["validations"], strict=True
-        )
+    ]
+    curves = zip(
+        (", with", ", without"), (run["validations"] for run in runs.values()), strict=True
     )
     return (
         "## Multi30k English-German\n\n"
         "`recurrent-small`, an LSTM with attention, and the same without it: the first state of "
         "the decoder is then all that it knows of the source. Both see the same batches. "
-        "Lower-cased "
-        f"BLEU on {SET}, beam 4, average of the last checkpoints:\n\n"
-        "| model | parameters | steps | target tokens | BLEU |\n"
-        f"| --- | --- | --- | --- | --- |\n{rows}\n\n"
+        f"Lower-cased BLEU on {SET}, beam 4, average of the last checkpoints:\n\n"
+        f"{table('model | parameters | steps | target tokens | BLEU', rows)}\n\n"
         "By words of the source, the reason why attention was invented:\n\n"
-        "| words | sentences | with attention | without | difference |\n"
-        f"| --- | --- | --- | --- | --- |\n{lengths}\n\n"
-        "Validation while training (greedy, cased, a single checkpoint):\n\n"
-        "| step | perplexity, with | BLEU, with | perplexity, without | BLEU, without |\n"
-        f"| --- | --- | --- | --- | --- |\n{validations}\n\n{found.get('note', '')}".strip()
+        f"{table('words | sentences | with attention | without | difference', lengths)}\n\n"
+        f"{validation_table(*curves)}{note(record)}"
     )
 
 
@@ -170,40 +136,42 @@ def _range(group: dict[str, int]) -> str:
     return f"{first} to {last}" if last < 100 else f"{first} and more"
 
 
-def _speed_page(found: dict[str, Any]) -> str:
+def speed(record: Record) -> str:
     """Lay the speeds out."""
-    rows = []
-    for name, report in found["steps"].items():
-        rows.append(_row(f"training step, {name}", "target tokens", report))
-    for name, report in found["searches"].items():
-        rows.append(_row(f"beam 5, {name}", "sentences", report))
-    ours, theirs = (
-        max(
-            turn[who]["target_tokens"] / turn[who]["own_seconds"]
-            for turn in found["epoch"]["turns"]
+    measured = record.measurements
+    rows = [
+        _row(f"{work}, {name}", unit, report["measurements"])
+        for work, unit, reports in (
+            ("training step", "target tokens", measured["steps"]),
+            ("beam 5", "sentences", measured["searches"]),
         )
-        for who in ("heedful", "joey")
-    )
-    rows.append(
-        f"| an epoch of {found['epoch']['pairs']:,} pairs of Multi30k, en-vi shape "
-        f"| target tokens | {ours:,.0f} | {theirs:,.0f} | {ours / theirs:.2f} | |"
-    )
-    table = "\n".join(rows)
+        for name, report in reports.items()
+    ]
+    ours, theirs = best_rates(measured["epoch"], "own_seconds").values()
+    epoch_of = f"an epoch of {measured['epoch']['pairs']:,} pairs of Multi30k, en-vi shape"
+    rates = (f"{ours:,.0f}", f"{theirs:,.0f}", f"{ours / theirs:.2f}", "")
+    heads = "work | a second | heedful | Joey NMT | times | heedful's share of the product rate"
     return (
         "## Speed beside Joey NMT\n\n"
         "The same shape, text and number format (fp32) in turns, 64 pairs of 25 + 25 tokens a "
         "step; searches of 128 lines give equal translations. In the epoch both read text, and "
-        "lengths are mixed.\n\n"
-        "| work | a second | heedful | Joey NMT | times | heedful's share of the product rate |\n"
-        f"| --- | --- | --- | --- | --- | --- |\n{table}\n\n{found.get('note', '')}".strip()
+        f"lengths are mixed.\n\n{table(heads, [*rows, (epoch_of, 'target tokens', *rates)])}"
+        f"{note(record)}"
     )
 
 
-def _row(name: str, what: str, report: dict[str, Any]) -> str:
+def _row(name: str, unit: str, measurements: list[dict[str, Any]]) -> tuple[str, ...]:
     """Write a row of two measurements."""
-    ours, theirs = (one["per_second"][what] for one in report["measurements"])
-    share = report["measurements"][0]["share"]
-    return f"| {name} | {what} | {ours:,.0f} | {theirs:,.0f} | {ours / theirs:.2f} | {share:.0%} |"
+    ours, theirs = (system["per_second"][unit] for system in measurements)
+    share = f"{measurements[0]['share']:.0%}"
+    return name, unit, f"{ours:,.0f}", f"{theirs:,.0f}", f"{ours / theirs:.2f}", share
+
+
+PAGE = ResultPage(
+    "recurrent",
+    "Recurrent models",
+    {"recurrent-quality": quality, "recurrent-speed": speed},
+)
 
 
 if __name__ == "__main__":

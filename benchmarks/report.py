@@ -1,14 +1,16 @@
-"""The header of every result: machine, versions, commit, commands."""
+"""Records and pages of results, which every benchmark writes in the same way."""
 
-import json
+import argparse
 import os
+import shlex
 import subprocess
 import sys
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from heedful.machine.devices import describe_machine
+from heedful.experiments.page import code_block
+from heedful.experiments.record import Record, describe_this_machine
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results"
@@ -16,10 +18,78 @@ HELD = "CT2_FORCE_CPU_ISA"
 """Set where `held_to_avx2.sh` runs a benchmark."""
 
 
-def heedful(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+class ResultPage(NamedTuple):
+    """A page of results."""
+
+    name: str
+    title: str
+    parts: Mapping[str, Callable[[Record], str]]
+    """By name of a record: the body that is written from it."""
+    head: str = ""
+    """What stands above all parts."""
+
+    def text(self) -> str:
+        """Lay out the parts that were measured; empty if none was."""
+        sections = [
+            part.strip()
+            for name, body in self.parts.items()
+            if (record := read(name)) is not None
+            for part in (body(record), *_commands(record), record.origin)
+        ]
+        head = [f"# {self.title}", *filter(None, [self.head])]
+        return "\n\n".join([*head, *sections]) + "\n" if sections else ""
+
+    def keep(self, name: str, measurements: dict[str, Any], commit: str, **more: Any) -> None:
+        """Write a record, and the page from it. `more`: further fields of the record."""
+        more = {"commands": [command()]} | more
+        Record(commit, machine(), measurements, **more).write(RESULTS / f"{name}.json")
+        self.write()
+
+    def write(self) -> None:
+        """Write the page; `python -m benchmarks.figures` writes the figures of other pages."""
+        (RESULTS / f"{self.name}.md").write_text(self.text(), encoding="utf-8")
+
+
+def read(name: str) -> Record | None:
+    """Read a record; None where nothing was measured yet."""
+    path = RESULTS / f"{name}.json"
+    return Record.read(path) if path.exists() else None
+
+
+def measured(name: str) -> dict[str, Any]:
+    """Return the measurements of a record; none where nothing was measured yet."""
+    record = read(name)
+    return {} if record is None else record.measurements
+
+
+def arguments(description: str | None, runs: str = "") -> argparse.ArgumentParser:
+    """Build the parser of a benchmark. `runs`: the folder of its models below `runs`, if any."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--commit", default=commit(), help="the commit that trained what is there")
+    if runs:
+        parser.add_argument("--runs", type=Path, default=ROOT / "runs" / runs)
+    return parser
+
+
+def data_folder() -> Path:
+    """Name the folder of the corpora."""
+    return Path(os.environ.get("HEEDFUL_DATA", "../shared/data")).resolve()
+
+
+def heedful(*words: object, **options: Any) -> str:
     """Run a command as a user would and return what it printed."""
-    command = [sys.executable, "-m", "heedful", *map(str, arguments)]
-    return subprocess.run(command, check=True, encoding="utf-8", stdout=subprocess.PIPE, **options)
+    line = [sys.executable, "-m", "heedful", *map(str, words)]
+    done = subprocess.run(line, check=True, encoding="utf-8", stdout=subprocess.PIPE, **options)
+    return str(done.stdout)
+
+
+def command() -> str:
+    """Write the command that runs, as anybody could type it."""
+    spec = sys.modules["__main__"].__spec__
+    module = "" if spec is None else spec.name.removesuffix(".__main__")
+    return shlex.join(["python", "-m", module, *sys.argv[1:]])
 
 
 def commit() -> str:
@@ -30,51 +100,14 @@ def commit() -> str:
 
 def machine() -> str:
     """Describe the machine in a line."""
-    found = describe_machine()
-    gibibytes = int(str(found["memory_bytes"])) / (1 << 30)
-    gpus = ", ".join(map(str, found["gpus"])) if found["gpus"] else "no GPU"
     held = "; held to AVX2 by benchmarks/held_to_avx2.sh" if HELD in os.environ else ""
-    return (
-        f"{found['processor']}, {found['cores']} cores, {gibibytes:.0f} GiB, {gpus}; "
-        f"Python {found['python']}, torch {found['torch']}{held}"
-    )
+    return describe_this_machine() + held
 
 
-def keep(name: str, found: dict[str, Any], measured: str) -> None:
-    """Store results in `docs/results/NAME.json`; every page and figure is written from it."""
-    record = {
-        "commit": measured,
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": machine(),
-        "found": found,
-    }
-    store(name, record)
+def _commands(record: Record) -> list[str]:
+    return [code_block(dict.fromkeys(record.commands))] if record.commands else []
 
 
-def store(name: str, record: dict[str, Any]) -> None:
-    """Write a record with its header."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(record, indent=1, ensure_ascii=False)
-    (RESULTS / f"{name}.json").write_text(f"{text}\n", encoding="utf-8")
-
-
-def read(name: str) -> dict[str, Any]:
-    """Read stored results."""
-    record: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
-    return record
-
-
-def page(title: str, body: str, record: dict[str, Any]) -> str:
-    """Lay a page of results out."""
-    return (
-        f"# {title}\n\n{body.strip()}\n\nMachine: {record['machine']}.\n\n"
-        f"Commit {record['commit']}, {record['date']}.\n"
-    )
-
-
-def _git(*arguments: str) -> str:
+def _git(*words: str) -> str:
     """Ask git."""
-    done = subprocess.run(
-        ["git", "-C", str(ROOT), *arguments], check=True, capture_output=True, encoding="utf-8"
-    )
-    return done.stdout.strip()
+    return subprocess.check_output(["git", "-C", str(ROOT), *words], encoding="utf-8").strip()

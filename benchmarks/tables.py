@@ -1,8 +1,7 @@
 """
 The paper's tables again, and the claims: what `heedful paper` made for the pages of results.
 
-    python -m benchmarks.tables table1 | table2 | table3 | claims [--system NAME ...] [--plan FILE]
-    python -m benchmarks.tables french
+    python -m benchmarks.tables table1 | table2 | table3 | french | claims [--system NAME ...]
     python -m benchmarks.tables table2 | french | table3 --count
 
 Writes `docs/results/NAME.json`, the pictures and the page from them. Table 2 and Table 3 are
@@ -13,26 +12,27 @@ English-French.
 
 `--system` trains some systems of Table 2 with their ensembles, or rows of Table 3, or decides some
 claims, only, and keeps what the JSON has of the others; these claims then share the whole time.
-`--plan` names the plan of all, where there is no JSON yet; `--replan` plans anew where there is
-one, in `--budget` if that is given. `--runs` names the folder of models, a new one for other
-systems. `--count` trains nothing: it counts the operations of a record again, by its plan.
+`--replan` plans anew where there is a JSON, in `--budget` if that is given. `--runs` names the
+folder of models, a new one for other systems. `--count` trains nothing: it counts the operations
+of a record again, by its plan.
 """
 
 import argparse
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.corpora import VOCABULARY, multi30k, tatoeba
-from benchmarks.figures import rewrite
 from benchmarks.operations import count_again
-from benchmarks.report import RESULTS, ROOT, commit, keep, read, store
+from benchmarks.report import RESULTS, ResultPage, arguments, read
 from heedful.config.load import load_config
 from heedful.errors import SettingError
+from heedful.experiments.page import markdown
+from heedful.experiments.record import Record
 from heedful.paper.claims.check import RESERVATION, check_claims, draw, to_dict
-from heedful.paper.claims.models import TUNED
 from heedful.paper.claims.statement import Checked
 from heedful.paper.claims.statements import CLAIMS
 from heedful.paper.systems.corpus import TableCorpus, grammar_corpus
@@ -44,55 +44,67 @@ from heedful.paper.systems.table2 import COMMON, ENSEMBLES, RECIPE, SYSTEMS, Tab
 from heedful.paper.systems.table3 import SYSTEMS as ROWS
 from heedful.paper.systems.table3 import Table3, train_rows
 from heedful.paper.table1 import make_table1
-from heedful.paper.tables import markdown
 
-# In seconds.
-_BUDGETS = {
-    "table1": 180.0,
-    "table2": 9_000.0,
-    "table3": 10_800.0,
-    "claims": 3_600.0,
-    "french": 3_600.0,
-}
 _THREADS = 1
 _OF_TABLE2 = (*SYSTEMS, *ENSEMBLES)
 _IN_FRENCH = ("gnmt", "convs2s", "moe", "base")
+Measurements = dict[str, Any]
+
+
+class Call(NamedTuple):
+    """What one call makes."""
+
+    out: Path
+    budget: float
+    """In seconds."""
+    names: list[str]
+    """Systems, rows or claims; all if none."""
+    replan: bool
+    record: Record | None
+    """What was measured before."""
+
+    @property
+    def earlier(self) -> Measurements:
+        """The measurements of the record."""
+        return {} if self.record is None else self.record.measurements
+
+    @property
+    def plan(self) -> Measurements | None:
+        """The plan of all systems: that of the record, unless it is planned anew."""
+        return None if self.replan else self.earlier.get("plan")
 
 
 def main() -> None:
     """Make one table, or go on with it, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__, "tables")
     parser.add_argument("what", choices=_MAKERS)
-    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "tables")
     parser.add_argument("--system", action="append", default=[], metavar="NAME")
-    parser.add_argument("--plan", type=Path, metavar="FILE")
     parser.add_argument("--replan", action="store_true")
     parser.add_argument("--budget", type=_time, metavar="TIME")
     parser.add_argument("--count", action="store_true")
     options = parser.parse_args()
-    _check(parser, options)
-    if options.budget:
-        _BUDGETS[options.what] = options.budget
-    measured = commit()
-    out = options.runs / options.what
-    if options.count:
-        record = read(options.what)
-        store(options.what, record | {"found": _count(options.what, record["found"], measured)})
-        rewrite()
+    what, record, out = options.what, read(options.what), options.runs / options.what
+    _check(parser, options, record is not None)
+    if options.count and record is not None:
+        counted = _count(what, record.measurements, options.commit)
+        replace(record, measurements=counted).write(RESULTS / f"{what}.json")
+        PAGE.write()
         return
     if options.replan and out.exists():
         parser.error(f"--replan needs a folder without earlier trainings, but {out} is there")
     begun = out / "commit"
-    if begun.exists() and begun.read_text(encoding="utf-8") != measured:
+    if begun.exists() and begun.read_text(encoding="utf-8") != options.commit:
         parser.error(f"{out} was begun at another commit; name a new folder in --runs")
     out.mkdir(parents=True, exist_ok=True)
-    begun.write_text(measured, encoding="utf-8")
-    chosen = {"names": options.system} if options.system else {}
-    given = {"given": options.plan} if options.what in ("table2", "table3") else {}
-    replan = {"replan": True} if options.replan else {}
-    found = _MAKERS[options.what](out, **chosen, **given, **replan)
-    keep(options.what, found, measured)
-    rewrite()
+    begun.write_text(options.commit, encoding="utf-8")
+    make, budget = _MAKERS[what]
+    made = make(Call(out, options.budget or budget, options.system, options.replan, record))
+    outputs = {} if record is None else record.outputs
+    for file in sorted(out.rglob("output/*.txt")):
+        name = file.relative_to(out).with_suffix("").as_posix()
+        outputs[name] = file.read_text(encoding="utf-8").splitlines()
+    commands = [f"python -m benchmarks.tables {what}"]
+    PAGE.keep(what, made, options.commit, commands=commands, outputs=outputs)
 
 
 def _time(text: str) -> float:
@@ -103,59 +115,34 @@ def _time(text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def _check(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+def _check(parser: argparse.ArgumentParser, options: argparse.Namespace, has_record: bool) -> None:
     """End with a message if the options do not go together."""
-    has_record = (RESULTS / f"{options.what}.json").exists()
-    tables = options.what in ("table2", "table3")
-    chosen = options.plan or (options.system and options.what != "claims")
-    refused = [
-        (
-            options.system and options.what == "french",
-            "french chooses its systems itself; leave out --system",
-        ),
-        (options.plan and not tables, "--plan is for table2 and table3"),
-        (
-            options.system and options.what == "table1",
-            "--system is for table2, table3 and claims",
-        ),
-        (options.plan and has_record, "--plan is for a table without JSON, which has it"),
-        (options.replan and options.what == "table1", "--replan is for what is trained"),
-        (
-            options.replan and chosen,
-            "--replan is for all systems of a table; leave out --system and --plan",
-        ),
-        (
-            options.system and not (has_record or options.plan),
-            "--system needs the JSON of the other systems, or --plan",
-        ),
-        (
-            options.budget and not options.replan,
-            "--budget is for --replan; a plan has its own",
-        ),
-        (
-            options.count and not (options.what in _COUNTED and has_record),
-            f"--count needs a record of {', '.join(_COUNTED)}",
-        ),
-        (
-            options.count and (options.system or options.plan or options.replan),
-            "--count counts a whole record; leave out what chooses trainings",
-        ),
-    ]
-    for is_refused, message in refused:
+    what, chosen = options.what, options.system
+    known = {"table2": SYSTEMS, "table3": ROWS}.get(what, ())
+    names = [*CLAIMS] if what == "claims" else [system.name for system in known]
+    refusals = {
+        "--system is for table2, table3 and claims": chosen and not names,
+        "--system needs the JSON of the other systems": chosen and not has_record,
+        "--replan is for all that is trained; leave out --system": options.replan
+        and (what == "table1" or (chosen and what != "claims")),
+        "--budget is for --replan; a plan has its own": options.budget and not options.replan,
+        f"--count needs a record of {', '.join(_COUNTED)}": options.count
+        and not (what in _COUNTED and has_record),
+        "--count counts a whole record; leave out what chooses trainings": options.count
+        and (chosen or options.replan),
+        f"--system must be one of {', '.join(names)}": {*chosen} - {*names},
+    }
+    for message, is_refused in refusals.items():
         if is_refused:
             parser.error(message)
-    systems = {"table2": SYSTEMS, "table3": ROWS}.get(options.what, ())
-    known = [*CLAIMS] if options.what == "claims" else [one.name for one in systems]
-    if unknown := sorted({*options.system} - {*known}):
-        parser.error(f"--system must be one of {', '.join(known)}, but is {unknown[0]!r}")
-    for one in SYSTEMS if options.what == "table2" else ():
-        if one.after in options.system and one.name not in options.system:
-            parser.error(f"--system {one.after} needs {one.name}, which goes on from it")
+    for system in SYSTEMS if what == "table2" else ():
+        if system.after in chosen and system.name not in chosen:
+            parser.error(f"--system {system.after} needs {system.name}, which goes on from it")
 
 
-def _table1(out: Path) -> dict[str, Any]:
+def _table1(call: Call) -> Measurements:
     """Count and time layers."""
-    table = make_table1(out, _BUDGETS["table1"], threads=_THREADS, say=print)
+    table = make_table1(call.out, call.budget, threads=_THREADS, say=print)
     table.draw(RESULTS / "table1.svg")
     numbers = table.to_dict()
     return {
@@ -168,150 +155,140 @@ def _table1(out: Path) -> dict[str, Any]:
     }
 
 
-def _table2(
-    out: Path, names: Sequence[str] = (), given: Path | None = None, replan: bool = False
-) -> dict[str, Any]:
+def _table2(call: Call) -> Measurements:
     """Train the siblings of Table 2's systems, and put them beside those of earlier calls."""
-    text, whole = multi30k(out.parent), _whole_plan(out.name, given, replan)
-    again = _with_seeds(names)
-    if whole is not None and names:
-        whole = _renew(whole, again)
-    plan = _write_plan(out, whole, again)
-    table = make_table2(
-        *(text, out, _BUDGETS["table2"]),
-        names=names,
-        ensembles=True,
-        plan=plan,
-        threads=_THREADS,
-        say=print,
-    )
-    found = table.to_dict() | {
-        "conclusions": [one.sentence for one in table.differences],
-        "plan": whole or _read_json(out / "plan.json"),
-    }
-    if names and (RESULTS / "table2.json").exists():  # perhaps only since the beginning
-        found = _beside(found, read("table2"), again, [one.name for one in _OF_TABLE2])
+    of_them = [one.name for one in ENSEMBLES if one.name.rpartition("-")[0] in call.names]
+    again, plan = [*call.names, *of_them], call.plan
+    if plan is not None and call.names:
+        plan = _renew(plan, again)
+    made = _train_table2(call, multi30k, plan, call.names, again, ensembles=True)
+    if call.names and call.record is not None:  # perhaps only since the beginning
         titles = [one.title for one in _OF_TABLE2 if one.name in again]
         earlier = [
-            said
-            for said in read("table2")["found"]["conclusions"]
-            if not any(title in said for title in titles)
+            sentence
+            for sentence in call.earlier["conclusions"]
+            if not any(title in sentence for title in titles)
         ]
-        found["conclusions"] = list(dict.fromkeys([*earlier, *found["conclusions"]]))
-    systems = tuple(map(MeasuredSystem.of, found["here"]))
-    Table2(systems, (), found["text"]).draw(RESULTS / "table2.svg")
-    return found
+        made = _beside(made, call.record, again, [one.name for one in _OF_TABLE2])
+        made["conclusions"] = list(dict.fromkeys([*earlier, *made["conclusions"]]))
+    systems = tuple(map(MeasuredSystem.of, made["here"]))
+    Table2(systems, (), made["text"]).draw(RESULTS / "table2.svg")
+    return made
 
 
-def _with_seeds(names: Sequence[str]) -> list[str]:
-    """Add the further seeds and the ensembles of Table 2's systems `names`."""
-    of_them = [one.name for one in ENSEMBLES if one.name.rpartition("-")[0] in names]
-    return [*names, *of_them]
-
-
-def _french(out: Path, replan: bool = False) -> dict[str, Any]:
+def _french(call: Call) -> Measurements:
     """Train the systems of Table 2 that matter most on another pair of languages."""
-    plan = _write_plan(out, _whole_plan(out.name, None, replan), ())
+    return _train_table2(call, tatoeba, call.plan, _IN_FRENCH)
+
+
+def _train_table2(
+    call: Call,
+    unpack: Callable[[Path], TableCorpus],
+    plan: Measurements | None,
+    names: Sequence[str],
+    planned: Sequence[str] = (),
+    ensembles: bool = False,
+) -> Measurements:
+    """Train systems of Table 2 on a text, by a plan of them if there is one."""
     table = make_table2(
-        *(tatoeba(out.parent), out, _BUDGETS[out.name]),
-        names=_IN_FRENCH,
-        plan=plan,
+        *(unpack(call.out.parent), call.out, call.budget),
+        names=names,
+        ensembles=ensembles,
+        plan=_write_plan(call.out, plan, planned),
         threads=_THREADS,
         say=print,
     )
     return {
         "here": plain(table.systems),
         "text": table.text,
-        "conclusions": [one.sentence for one in table.differences],
-        "plan": _read_json(out / "plan.json"),
+        "conclusions": [difference.sentence for difference in table.differences],
+        "plan": plan or _read_json(call.out / "plan.json"),
     }
 
 
-def _table3(
-    out: Path, names: Sequence[str] = (), given: Path | None = None, replan: bool = False
-) -> dict[str, Any]:
+def _table3(call: Call) -> Measurements:
     """Train the rows of Table 3, and put them beside those of earlier calls."""
-    text, whole = multi30k(out.parent), _whole_plan(out.name, given, replan)
-    plan = _write_plan(out, whole, names)
+    text, plan = multi30k(call.out.parent), call.plan
     measured = train_rows(
-        *(text, out, _BUDGETS["table3"]), names=names, plan=plan, threads=_THREADS, say=print
-    )
-    found = {"here": plain(measured), "text": describe(text)}
-    found["plan"] = whole or _read_json(out / "plan.json")
-    if names and (RESULTS / "table3.json").exists():
-        found = _beside(found, read("table3"), names, [one.name for one in ROWS])
-    table = Table3(tuple(map(MeasuredSystem.of, found["here"])), found["text"])
-    table.draw(RESULTS / "table3.svg")
-    return found | table.to_dict()
-
-
-def _count(name: str, found: dict[str, Any], measured: str) -> dict[str, Any]:
-    """Count the operations of a record's trainings again, by its plan, without training."""
-    unpack, systems = _COUNTED[name]
-    measurements = tuple(map(MeasuredSystem.of, found["here"]))
-    with TemporaryDirectory() as scratch:
-        out = Path(scratch)
-        (out / "plan.json").write_text(json.dumps(found["plan"]), encoding="utf-8")
-        plan = Plan.read(out / "plan.json")
-        counted = count_again(measurements, plan, systems, unpack(out), out)
-    for before, after in zip(measurements, counted, strict=True):
-        print(f"{after.title}: {after.flops:.3e} operations, {before.flops:.3e} before")
-    if name == "table2":
-        Table2(tuple(counted), (), found["text"]).draw(RESULTS / "table2.svg")
-    return found | {"here": plain(counted), "counted": measured}
-
-
-def _beside(
-    found: dict[str, Any], record: dict[str, Any], names: Sequence[str], order: Sequence[str]
-) -> dict[str, Any]:
-    """Put the systems `names` beside the others of an earlier record, in an order."""
-    earlier = record["found"]
-    others = [one for one in earlier["here"] if one["name"] not in names]
-    known = earlier.get("commits", {})
-    commits = {one["title"]: known.get(one["title"], record["commit"]) for one in others}
-    machines = _machines(record, commits)
-    here = sorted([*found["here"], *others], key=lambda one: order.index(one["name"]))
-    return earlier | found | {"here": here, "commits": commits, "machines": machines}
-
-
-def _machines(record: dict[str, Any], names: Iterable[str]) -> dict[str, str]:
-    """Name the machine of each part of an earlier record that stays."""
-    known = record["found"].get("machines", {})
-    return {name: known.get(name, record["machine"]) for name in names}
-
-
-def _claims(out: Path, names: Sequence[str] = (), replan: bool = False) -> dict[str, Any]:
-    """Decide claims, trained ones on the embedded grammar, and put them beside the others."""
-    has_record = (RESULTS / "claims.json").exists()
-    record = read("claims") if has_record else {"found": {"claims": {}}, "commit": ""}
-    earlier, plans = record["found"]["claims"], record["found"].get("plans", {})
-    found = check_claims(
-        names or [*CLAIMS],
-        out,
-        lambda: grammar_corpus(out / "text"),
-        _BUDGETS["claims"],
-        plan=None if replan or not plans else _write_plans(out / "earlier", plans),
+        *(text, call.out, call.budget),
+        names=call.names,
+        plan=_write_plan(call.out, plan, call.names),
         threads=_THREADS,
         say=print,
     )
-    for name, checked in found.items():
-        picture = RESULTS / "claims" / f"{name}.svg"
-        picture.parent.mkdir(exist_ok=True)
-        draw(CLAIMS[name].said, checked, picture)
-    decided = earlier | to_dict(found)
-    plans = {name: plan for name, plan in plans.items() if name in CLAIMS}
-    known = record["found"].get("commits", {})
-    kept = [name for name in earlier if name not in found and name in CLAIMS]
-    made = {name: _read_json(file) for name in found if (file := out / name / "plan.json").exists()}
+    made = {"here": plain(measured), "text": describe(text)}
+    made["plan"] = plan or _read_json(call.out / "plan.json")
+    if call.names and call.record is not None:
+        made = _beside(made, call.record, call.names, [row.name for row in ROWS])
+    table = Table3(tuple(map(MeasuredSystem.of, made["here"])), made["text"])
+    table.draw(RESULTS / "table3.svg")
+    return made | table.to_dict()
+
+
+def _count(name: str, earlier: Measurements, commit: str) -> Measurements:
+    """Count the operations of a record's trainings again, by its plan, without training."""
+    unpack, systems = _COUNTED[name]
+    measured = tuple(map(MeasuredSystem.of, earlier["here"]))
+    with TemporaryDirectory() as scratch:
+        out = Path(scratch)
+        plan = _write_plan(out, earlier["plan"], ())
+        assert plan is not None
+        counted = count_again(measured, Plan.read(plan), systems, unpack(out), out)
+    for before, after in zip(measured, counted, strict=True):
+        print(f"{after.title}: {after.flops:.3e} operations, {before.flops:.3e} before")
+    if name == "table2":
+        Table2(tuple(counted), (), earlier["text"]).draw(RESULTS / "table2.svg")
+    return earlier | {"here": plain(counted), "counted": commit}
+
+
+def _beside(
+    made: Measurements, record: Record, names: Sequence[str], order: Sequence[str]
+) -> Measurements:
+    """Put the systems `names` beside the others of an earlier record, in an order."""
+    earlier = record.measurements
+    others = [system for system in earlier["here"] if system["name"] not in names]
+    here = sorted([*made["here"], *others], key=lambda system: order.index(system["name"]))
+    origins = _origins(record, [system["title"] for system in others])
+    return earlier | made | {"here": here, **origins}
+
+
+def _origins(record: Record, names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Name commit and machine of each part of an earlier record that stays."""
+    names, known = [*names], record.measurements
     return {
-        "claims": {name: decided[name] for name in CLAIMS if name in decided},
-        "plans": plans | made,
-        "commits": {name: known.get(name, record["commit"]) for name in kept},
-        "machines": _machines(record, kept) if kept else {},
+        "commits": {name: known.get("commits", {}).get(name, record.commit) for name in names},
+        "machines": {name: known.get("machines", {}).get(name, record.machine) for name in names},
     }
 
 
-def _write_plans(folder: Path, plans: Mapping[str, Any]) -> Path:
+def _claims(call: Call) -> Measurements:
+    """Decide claims, trained ones on the embedded grammar, and put them beside the others."""
+    earlier, plans = call.earlier.get("claims", {}), call.earlier.get("plans", {})
+    checks = check_claims(
+        call.names or [*CLAIMS],
+        call.out,
+        lambda: grammar_corpus(call.out / "text"),
+        call.budget,
+        plan=None if call.replan or not plans else _write_plans(call.out / "earlier", plans),
+        threads=_THREADS,
+        say=print,
+    )
+    for name, checked in checks.items():
+        picture = RESULTS / "claims" / f"{name}.svg"
+        picture.parent.mkdir(exist_ok=True)
+        draw(CLAIMS[name].said, checked, picture)
+    decided = earlier | to_dict(checks)
+    files = {name: call.out / name / "plan.json" for name in checks}
+    made = {name: _read_json(file) for name, file in files.items() if file.exists()}
+    stays = [name for name in earlier if name not in checks and name in CLAIMS]
+    return {
+        "claims": {name: decided[name] for name in CLAIMS if name in decided},
+        "plans": {name: plan for name, plan in plans.items() if name in CLAIMS} | made,
+        **(_origins(call.record, stays) if call.record is not None else {}),
+    }
+
+
+def _write_plans(folder: Path, plans: Mapping[str, Measurements]) -> Path:
     """Write the plans of claims, to make their trainings again."""
     for name, plan in plans.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -319,27 +296,21 @@ def _write_plans(folder: Path, plans: Mapping[str, Any]) -> Path:
     return folder
 
 
-_MAKERS: dict[str, Callable[..., dict[str, Any]]] = {
-    "table1": _table1,
-    "table2": _table2,
-    "table3": _table3,
-    "claims": _claims,
-    "french": _french,
+_MAKERS: dict[str, tuple[Callable[[Call], Measurements], float]] = {
+    "table1": (_table1, 180.0),
+    "table2": (_table2, 9_000.0),
+    "table3": (_table3, 10_800.0),
+    "claims": (_claims, 3_600.0),
+    "french": (_french, 3_600.0),
 }
+"""What can be made, and its seconds."""
 
 
-# A record from before operations were counted as they are computed.
-_COST_WITH_PADDING = (
-    "6842f45",
-    "Operations of the recurrent model include padding that was not computed, and are not counted "
-    "again; seconds do not.",
-)
-
-
-def _counted(record: dict[str, Any]) -> list[str]:
+def _counted(record: Record) -> list[str]:
     """Say where operations were counted again."""
     again = "Operations were counted again at commit {}, by the plan, without training."
-    return [again.format(record["found"]["counted"])] if "counted" in record["found"] else []
+    measured = record.measurements
+    return [again.format(measured["counted"])] if "counted" in measured else []
 
 
 _COUNTED: dict[str, tuple[Callable[[Path], TableCorpus], Sequence[TableSystem]]] = {
@@ -350,29 +321,19 @@ _COUNTED: dict[str, tuple[Callable[[Path], TableCorpus], Sequence[TableSystem]]]
 """Text and systems of the records with curves of operations."""
 
 
-def _whole_plan(name: str, given: Path | None, replan: bool) -> dict[str, Any] | None:
-    """Read the plan of all systems: one that is given, or that of the run that the page has."""
-    if given is not None:
-        return _read_json(given)
-    if replan or not (RESULTS / f"{name}.json").exists():
-        return None
-    plan: dict[str, Any] = read(name)["found"]["plan"]
-    return plan
-
-
 def _renew(plan: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """
     Take the settings of Table 2's systems `names` from the code, and their steps as planned.
 
     Their rates are those of the plan, so models must be as large as they were.
     """
-    today = {one.name: one.settings for one in _OF_TABLE2}
+    today = {system.name: system.settings for system in _OF_TABLE2}
     renewed = []
     for planned in plan["systems"]:
         if planned["name"] in names:
             settings = planned["settings"]
-            steps = next(n for n, one in enumerate(settings) if one.startswith("train.steps="))
-            text = [one for one in settings[:steps] if one.startswith("data.")]
+            steps = next(n for n, line in enumerate(settings) if line.startswith("train.steps="))
+            text = [line for line in settings[:steps] if line.startswith("data.")]
             settings = [*COMMON, text[0], *today[planned["name"]], *text[1:], *settings[steps:]]
             weights = count_parameters(load_config(RECIPE, settings))
             if weights != planned["parameters"]:
@@ -382,70 +343,53 @@ def _renew(plan: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return plan | {"systems": renewed}
 
 
-def _write_plan(out: Path, plan: dict[str, Any] | None, names: Sequence[str]) -> Path | None:
+def _write_plan(out: Path, plan: Measurements | None, names: Sequence[str]) -> Path | None:
     """Write a plan, or the part of it for `names`, to make that run again."""
     if plan is None:
         return None
     out.mkdir(parents=True, exist_ok=True)
     file = out / "earlier.json"
-    chosen = [one for one in plan["systems"] if not names or one["name"] in names]
+    chosen = [system for system in plan["systems"] if not names or system["name"] in names]
     file.write_text(json.dumps(plan | {"systems": chosen}), encoding="utf-8")
     return file
 
 
-def _read_json(file: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return found
+def _read_json(file: Path) -> Measurements:
+    plain_values: Measurements = json.loads(file.read_text(encoding="utf-8"))
+    return plain_values
 
 
-def body() -> str:
-    """Lay the page out: a section for each table that was made."""
-    parts = [
-        "What `heedful paper` makes of the paper's tables and claims: [how it is done, and what "
-        "may be concluded](../howto/tables.md). Table 4 has [a page of its own](parsing.md)."
-    ]
-    for name, (title, lay_out) in _SECTIONS.items():
-        if (RESULTS / f"{name}.json").exists():
-            record = read(name)
-            parts += [
-                f"## {title}",
-                lay_out(record["found"]),
-                *_counted(record),
-                *_earlier_commits(record, "Decided" if name == "claims" else "Trained"),
-                f"```sh\npython -m benchmarks.tables {name}\n```",
-                f"Machine: {record['machine']}. Commit {record['commit']}, {record['date']}.",
-            ]
-    return "\n\n".join(parts)
-
-
-def _layers(found: dict[str, Any]) -> str:
+def table1(record: Record) -> str:
+    """Lay the costs of layers out."""
+    measured = record.measurements
     return "\n\n".join(
         [
-            found["count_heading"],
-            markdown(found["counts"]),
-            found["time_heading"],
-            markdown(found["times"]),
+            "## Table 1: what a layer costs",
+            *(measured["count_heading"], markdown(measured["counts"])),
+            *(measured["time_heading"], markdown(measured["times"])),
             "![Time of a layer against length and width](table1.svg)",
-            *found["conclusions"],
+            *measured["conclusions"],
         ]
     )
 
 
-def _siblings(found: dict[str, Any]) -> str:
-    systems = tuple(map(MeasuredSystem.of, found["here"]))
-    trained = {one.name for one in systems}
-    table = Table2(systems, (), found["text"])
+def table2(record: Record) -> str:
+    """Lay the siblings of Table 2's systems out."""
+    measured = record.measurements
+    systems = tuple(map(MeasuredSystem.of, measured["here"]))
+    trained = {system.name for system in systems}
+    missing = [system.title for system in _OF_TABLE2 if system.name not in trained]
+    table = Table2(systems, (), measured["text"])
     return "\n\n".join(
         [
+            "## Table 2: the systems that the paper is compared with",
             f"Multi30k English-German, raw (29,000 pairs), {VOCABULARY:,} subwords; BLEU, cased, "
             "on test_2016_flickr, beam 4, the average of the last checkpoints. The steps are those "
-            f"of a plan of {len(found['plan']['systems'])} trainings in "
-            f"{found['plan']['budget'] / 60:.0f} minutes (`--threads 1`), from rates measured "
+            f"of a plan of {_planned(measured, 60)} minutes (`--threads 1`), from rates measured "
             f"one at a time: each has {systems[0].seconds / 60:.1f} minutes (GNMT + RL as many "
             "again after GNMT). An ensemble is three trainings that differ in their seed, and "
             "translate together (the mean of their probabilities); the published ones are of "
-            "eight. Not trained: "
-            f"{', '.join(one.title for one in _OF_TABLE2 if one.name not in trained) or 'none'}. "
+            f"eight. Not trained: {', '.join(missing) or 'none'}. "
             "Trials of 300 steps chose a rate of 3e-3 for Deep-Att, GNMT and MoE, "
             "larger first weights for the last two, and Glorot's for Deep-Att; all others share a "
             "rate of 1.5e-3 that was not tuned (GNMT + RL goes on at 1e-4). "
@@ -456,148 +400,79 @@ def _siblings(found: dict[str, Any]) -> str:
             "On the same validation curves, at equal cost:",
             markdown(equal_cost_rows(systems)),
             "![Validation BLEU against operations](table2.svg)",
-            *found["conclusions"],
+            *measured["conclusions"],
             *table.reservations,
-            "Which of the slowly learning systems is ahead depends on the time. With 3.4 minutes "
-            "each (this page at commit d349f04) MoE had 6.9 BLEU, Deep-Att + PosUnk 8.9, GNMT "
-            "11.0, the big model 5.3, ByteNet 17.6, ConvS2S 30.8 and the base model 28.3; with "
-            "17.5 minutes on a slower machine, and batches of mixed lengths (commit 8ab240c), MoE "
-            "20.9, Deep-Att + PosUnk 17.9, GNMT 12.7, the big model 8.7, ConvS2S 32.0 and the base "
-            "model 31.3.",
             "Published (BLEU on newstest2014, and the cost of training as printed and by the "
             "paper's formula):",
             markdown(table.published_rows),
+            *_origin(record),
         ]
     )
 
 
-def _in_french(found: dict[str, Any]) -> str:
-    systems = tuple(map(MeasuredSystem.of, found["here"]))
-    table = Table2(systems, (), found["text"])
+def french(record: Record) -> str:
+    """Lay Table 2's systems on another pair of languages out."""
+    measured = record.measurements
+    systems = tuple(map(MeasuredSystem.of, measured["here"]))
+    table = Table2(systems, (), measured["text"])
     return "\n\n".join(
         [
+            "## Table 2: English-French",
             "Four of the systems again, with the same settings, on another pair of languages: "
             f"Tatoeba English-French (161,126 pairs of short sentences), {VOCABULARY:,} subwords; "
             "BLEU, cased, on its test part of 2,001. The steps are of a plan of "
-            f"{len(found['plan']['systems'])} trainings in "
-            f"{found['plan']['budget'] / 60:.0f} minutes (`--threads 1`): each has "
+            f"{_planned(measured, 60)} minutes (`--threads 1`): each has "
             f"{systems[0].seconds / 60:.1f} minutes.",
             markdown(table.rows),
             *table.marks,
             "On the same validation curves, at equal cost:",
             markdown(equal_cost_rows(systems)),
-            *found["conclusions"],
+            *measured["conclusions"],
             "One training each: what another seed would change is not in these intervals either.",
+            *_origin(record),
         ]
     )
 
 
-def _variations(found: dict[str, Any]) -> str:
-    table = Table3(tuple(map(MeasuredSystem.of, found["here"])), found["text"])
+def table3(record: Record) -> str:
+    """Lay the rows of Table 3 out."""
+    measured = record.measurements
+    table = Table3(tuple(map(MeasuredSystem.of, measured["here"])), measured["text"])
     return "\n\n".join(
         [
+            "## Table 3: variations of the Transformer",
             f"Multi30k English-German, raw (29,000 pairs), {VOCABULARY:,} subwords; perplexity by "
             "subword at the last validation, and BLEU, cased, of the average of the last "
             "checkpoints on the validation text, beam 4. The steps are those of a plan of all "
-            f"{len(ROWS)} trainings in {found['plan']['budget'] / 3600:.0f} hours (`--threads 1`).",
+            f"{len(ROWS)} trainings in {measured['plan']['budget'] / 3600:.0f} hours "
+            "(`--threads 1`).",
             markdown(table.rows),
             "![Published and measured perplexity and BLEU](table3.svg)",
             *table.conclusions,
+            *_origin(record),
         ]
     )
 
 
-def _earlier_commits(record: dict[str, Any], done: str) -> list[str]:
-    """Name what was made at other commits than the last one, or on other machines."""
-    said = []
-    for key, what in (("commit", "at an earlier commit"), ("machine", "on another machine")):
-        others: dict[str, list[str]] = {}
-        for title, made_at in record["found"].get(f"{key}s", {}).items():
-            if made_at != record[key]:
-                others.setdefault(made_at, []).append(title)
-        where = "at" if key == "commit" else "on"
-        listed = "; ".join(f"{where} {one}: {', '.join(names)}" for one, names in others.items())
-        said += [f"{done} {what}, {listed}."] if others else []
-    return said
+def _planned(measured: Measurements, unit: int) -> str:
+    """Say how many trainings a plan has, in how many units of time."""
+    plan = measured["plan"]
+    return f"{len(plan['systems'])} trainings in {plan['budget'] / unit:.0f}"
 
 
-_WITH_RECURRENT = ("cost", "long")  # decided before they said how their models were chosen
-# Rules that were changed when results had been seen.
-_BEFORE = {
-    "mask": [
-        "A first rule wanted a perplexity below the one with the mask, and said of the same "
-        "numbers that the statement does not hold (commit c46ca78). Both end alike, so it is "
-        "within a tenth since."
-    ],
-    "gradients": [
-        "A first rule asked for less of a fall with both than to a hundredth, and looked at one "
-        "draw of torch's own first weights (commit 143b61e). Alive is not the same as learning: "
-        "what models without one of them learn is on [another page](parts.md)."
-    ],
-    "scores": [
-        "A first rule looked at 512 alone (commit 143b61e); a second one did not ask whether "
-        "the models that decide still learn (commit d349f04)."
-    ],
-    "attention": [
-        "A first rule decided while the model without attention still learnt (commit d349f04); "
-        "both take 2.6 times the steps since, and the difference is an eighth of what it was."
-    ],
-    "batch-size": [
-        "A first rule did not ask whether the models that decide still learn, and said of the same "
-        "numbers that the statement holds (commit d349f04)."
-    ],
-    "dot-product": [
-        "A first rule asked for more than once the time (commit d349f04); now it is twice."
-    ],
-    "long": [
-        "A first rule looked at BLEU by the length of ordinary translations and found nothing "
-        "lost: +0.0 BLEU between the Transformer and the recurrent model in the longest quarter "
-        "(commit a44828d). They were too easy to tell models apart. A second one took the "
-        "probability of the name among all words, to which knowing that a name is due belongs, "
-        "beside the Transformer's, and said that the statement holds (commit 143b61e). The models "
-        "are those that were trained at commit a7f7b90."
-    ],
-    "heads": [
-        "A first rule asked only whether two heads differ more than before training, and said "
-        "that they do (commit 143b61e); any sharper attention does. A second one took fewer than "
-        "those of random attention as sharp for a refusal (commit d349f04); even heads that each "
-        "have a task of their own have hardly more."
-    ],
-    "encoders": [
-        "The recurrent encoder has wider first weights and twice the learning rate of the others, "
-        "because with theirs recurrent models of this size hardly begin to learn; before, it had "
-        "theirs, and was 1.0 BLEU behind self-attention (commit 143b61e)."
-    ],
-    "cost": [
-        "Before, three validations were too few to see any of the qualities compared, the highest "
-        "alone decided, and the recurrent model had a fifth more weights (commit 143b61e)."
-    ],
-}
-
-
-def _cost_with_padding(name: str, found: dict[str, Any]) -> list[str]:
-    """Say of a claim that was not decided again that its operations have padding."""
-    commit_before, said = _COST_WITH_PADDING
-    is_old = name == "cost" and found.get("commits", {}).get(name) == commit_before
-    return [said] if is_old else []
-
-
-def _decided(found: dict[str, Any]) -> str:
-    parts = []
-    for name, claim in found["claims"].items():
+def claims(record: Record) -> str:
+    """Lay the claims out."""
+    parts = ["## Claims"]
+    for name, claim in record.measurements["claims"].items():
         checked = Checked.of(claim)
         parts += [
             f"### {claim['said']}",
             f"({claim['source']}) {checked.verdict} {checked.sentence}",
-            *([TUNED] if name in _WITH_RECURRENT and TUNED not in checked.sentence else []),
-            *_BEFORE.get(name, ()),
-            *_cost_with_padding(name, found),
             *map(markdown, checked.tables),
             f"![{claim['said']}](claims/{name}.svg)",
         ]
-    minutes = ", ".join(
-        f"{name} {plan['budget'] / 60:.1f}" for name, plan in found.get("plans", {}).items()
-    )
+    plans = record.measurements.get("plans", {})
+    minutes = ", ".join(f"{name} {plan['budget'] / 60:.1f}" for name, plan in plans.items())
     return "\n\n".join(
         [
             *parts,
@@ -605,17 +480,38 @@ def _decided(found: dict[str, Any]) -> str:
             "Minutes of each claim's trainings, with what belongs to them (`--threads 1`): "
             f"{minutes}. The models of a claim see equally many positions, padding included. "
             "With this file there the command makes the same trainings again.",
+            *_earlier_origins(record, "Decided"),
         ]
     )
 
 
-_SECTIONS: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
-    "table1": ("Table 1: what a layer costs", _layers),
-    "table2": ("Table 2: the systems that the paper is compared with", _siblings),
-    "french": ("Table 2: English-French", _in_french),
-    "table3": ("Table 3: variations of the Transformer", _variations),
-    "claims": ("Claims", _decided),
-}
+def _origin(record: Record) -> list[str]:
+    return [*_counted(record), *_earlier_origins(record, "Trained")]
+
+
+def _earlier_origins(record: Record, done: str) -> list[str]:
+    """Name what was made at other commits than the last one, or on other machines."""
+    sentences = []
+    for key, last, where, what in (
+        ("commits", record.commit, "at", "at an earlier commit"),
+        ("machines", record.machine, "on", "on another machine"),
+    ):
+        others: dict[str, list[str]] = {}
+        for title, origin in record.measurements.get(key, {}).items():
+            if origin != last:
+                others.setdefault(origin, []).append(title)
+        listed = "; ".join(f"{where} {origin}: {', '.join(t)}" for origin, t in others.items())
+        sentences += [f"{done} {what}, {listed}."] if others else []
+    return sentences
+
+
+PAGE = ResultPage(
+    "tables",
+    "The paper's tables, made again",
+    {"table1": table1, "table2": table2, "french": french, "table3": table3, "claims": claims},
+    "What `heedful paper` makes of the paper's tables and claims: [how it is done, and what may be "
+    "concluded](../howto/tables.md). Table 4 has [a page of its own](parsing.md).",
+)
 
 
 if __name__ == "__main__":

@@ -4,17 +4,17 @@ Self-attention to neighbours beside full attention: processor time and memory by
     python -m benchmarks.window
 
 One attention of 4 heads and width 256, forwards and backwards, one sequence, fp32, one thread; each
-measurement in a process of its own. Linux only. Writes `docs/results/window.json`, and what is
-written from it.
+measurement in a process of its own. Linux only. Writes `docs/results/window.json`, and the page
+from it.
 """
 
 import multiprocessing
 import time
 from pathlib import Path
-from typing import Any
 
-from benchmarks.figures import rewrite
-from benchmarks.report import commit, keep
+from benchmarks.report import ResultPage, arguments
+from heedful.experiments.page import table
+from heedful.experiments.record import Record
 
 LENGTHS = (128, 256, 512, 1024, 2048, 4096, 8192)
 WINDOWS = (64, 256)
@@ -23,22 +23,19 @@ WAYS = ("full", *(f"{way} {r}" for r in WINDOWS for way in ("mask", "blocks")))
 
 def main() -> None:
     """Measure every way at every length."""
+    options = arguments(__doc__).parse_args()
     rows = []
     for length in LENGTHS:
-        row: dict[str, Any] = {"length": length}
-        for way in WAYS:
-            row[way] = apart(way, length)
-            print(length, way, row[way], flush=True)
-        rows.append(row)
-    keep("window", {"rows": rows}, commit())
-    rewrite()
+        rows.append({"length": length, **{way: measure_apart(way, length) for way in WAYS}})
+        print(rows[-1], flush=True)
+    PAGE.keep("window", {"rows": rows}, options.commit)
 
 
-def apart(way: str, length: int) -> dict[str, float]:
+def measure_apart(way: str, length: int) -> dict[str, float]:
     """Measure in a process of its own."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        found: dict[str, float] = pool.apply(measure, (way, length))
-        return found
+        measurement: dict[str, float] = pool.apply(measure, (way, length))
+        return measurement
 
 
 def measure(way: str, length: int) -> dict[str, float]:
@@ -74,38 +71,33 @@ def measure(way: str, length: int) -> dict[str, float]:
     return {"seconds": (time.process_time() - started) / times, "bytes": peak}
 
 
-def body(found: dict[str, Any]) -> str:
+def body(record: Record) -> str:
     """Lay the page out."""
-    names = ["full", *(f"{way}, r = {r}" for r in WINDOWS for way in ("mask", "blocks"))]
-    head = f"| positions | {' | '.join(names)} |\n| --- |{' --- |' * len(names)}\n"
-    tables = []
-    for what, factor in (("seconds", 1e3), ("bytes", 1 / (1 << 20))):
-        lines = [
-            f"| {row['length']:,} | "
-            + " | ".join(f"{row[way][what] * factor:,.1f}" for way in WAYS)
-            + " |\n"
-            for row in found["rows"]
-        ]
-        tables.append(head + "".join(lines))
-    seconds, memory = tables
-    return f"""
-Self-attention that sees r neighbours, as an encoder's does, half before and half after \
-([what it is](../explain/attention.md#windows)): one attention of 4 heads and width 256, forwards \
-and backwards, one sequence, fp32, one thread. “mask” is full attention with a band in its mask, \
-“blocks” computes the band alone. The layers take the mask for short sequences, and blocks for \
-those of more than 256 positions that are more than twice the keys of a block (128 for r = 64, 512 \
-for r = 256).
-
-Processor time in milliseconds:
-
-{seconds}
-Memory beyond weights and input, at most, in MiB:
-
-{memory}
-```sh
-python -m benchmarks.window
-```
-"""
+    heads = [
+        "positions",
+        "full",
+        *(f"{way}, r = {r}" for r in WINDOWS for way in ("mask", "blocks")),
+    ]
+    seconds, memory = (
+        table(
+            " | ".join(heads),
+            [
+                (f"{row['length']:,}", *(f"{row[way][unit] * factor:,.1f}" for way in WAYS))
+                for row in record.measurements["rows"]
+            ],
+        )
+        for unit, factor in (("seconds", 1e3), ("bytes", 1 / (1 << 20)))
+    )
+    return (
+        "Self-attention that sees r neighbours, as an encoder's does, half before and half after "
+        "([what it is](../explain/attention.md#windows)): one attention of 4 heads and width 256, "
+        "forwards and backwards, one sequence, fp32, one thread. “mask” is full attention with a "
+        "band in its mask, “blocks” computes the band alone. The layers take the mask for short "
+        "sequences, and blocks for those of more than 256 positions that are more than twice the "
+        "keys of a block (128 for r = 64, 512 for r = 256).\n\n"
+        f"Processor time in milliseconds:\n\n{seconds}\n\n"
+        f"Memory beyond weights and input, at most, in MiB:\n\n{memory}"
+    )
 
 
 def _reset_peak() -> int:
@@ -118,6 +110,9 @@ def _status(name: str) -> int:
     """Read bytes from the process's own status."""
     lines = Path("/proc/self/status").read_text("ascii").splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(f"{name}:"))
+
+
+PAGE = ResultPage("window", "Self-attention to neighbours", {"window": body})
 
 
 if __name__ == "__main__":

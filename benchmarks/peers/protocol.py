@@ -38,6 +38,77 @@ def repeated(work: Callable[[], object], repeats: int) -> list[float]:
     return seconds
 
 
+def train_in_torch(
+    request: Request,
+    model: Any,
+    logits: Callable[[Any, Any], Any],
+    device: Any,
+    versions: dict[str, str],
+) -> Answer:
+    """
+    Take training steps: forward, cross-entropy with smoothing, backward, AdamW.
+
+    `logits`: computes those of padded sources and decoder inputs.
+    """
+    import torch
+
+    model.train()
+    source, target_in, target_out = (torch.tensor(side, device=device) for side in sides(request))
+    adam = torch.optim.AdamW(
+        model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True
+    )
+    losses = []
+
+    def step() -> None:
+        adam.zero_grad(set_to_none=True)
+        with torch.autocast(device.type, torch.bfloat16, request["precision"] == "bf16"):
+            loss = torch.nn.functional.cross_entropy(
+                logits(source, target_in).flatten(0, 1),
+                target_out.flatten(),
+                ignore_index=request["model"]["pad"],
+                label_smoothing=request["label_smoothing"],
+            )
+        loss.backward()
+        adam.step()
+        losses.append(float(loss.detach()))
+
+    return timed_steps(request, step, losses, device) | {"versions": versions}
+
+
+def timed_steps(
+    request: Request, step: Callable[[], object], losses: list[float], device: Any
+) -> Answer:
+    """Time training steps after the first, which appends to `losses` as all do."""
+    import torch
+
+    def step_to_its_end() -> None:
+        step()
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+
+    step_to_its_end()
+    seconds = repeated(step_to_its_end, request["steps"])
+    memory = peak_memory()
+    if device.type == "cuda":
+        memory = torch.cuda.max_memory_allocated()
+    return {"seconds": seconds, "memory": memory, "loss": losses[0]}
+
+
+def timed_search(
+    request: Request,
+    translate: Callable[[list[int]], object],
+    batches: list[list[int]],
+    first: list[int],
+    outputs: list[list[int]],
+) -> Answer:
+    """Time searches of batches of rows, after one of the `first` rows; write their outputs."""
+    translate(first)
+    seconds = repeated(lambda: [translate(rows) for rows in batches], request["repeats"])
+    memory = peak_memory()
+    write_outputs(request, outputs)
+    return {"seconds": seconds, "memory": memory}
+
+
 def peak_memory() -> int:
     """Bytes that this process has held at most."""
     for line in Path("/proc/self/status").read_text("ascii", errors="replace").splitlines():

@@ -7,10 +7,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import quantiles
+from typing import Any
 
 from benchmarks.serving.clients import (
     ClientReply,
@@ -142,6 +144,17 @@ class Loaded:
         said = (self.before, self.after)
         each = sum(one.processor_seconds / len(one.texts) for one in said) / len(said)
         return each * self.answers / self.processor_seconds
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to plain values; the texts of the command line are replaced by rates."""
+        plain = {key: value for key, value in vars(self).items() if key not in ("before", "after")}
+        return plain | {
+            "rate": self.rate,
+            "rate_before": self.before.rate,
+            "rate_after": self.after.rate,
+            "share": self.share,
+            "processor_share": self.processor_share,
+        }
 
     @property
     def steady(self) -> bool:
@@ -302,7 +315,8 @@ def measure_stop(run: Path, vocabulary: int, *, clients: int = 64, seconds: floa
     return Stopped(dict(kinds[0]), dict(kinds[1]), ended - told, code)
 
 
-def in_folder(shape: str, vocabulary: int) -> tuple["tempfile.TemporaryDirectory[str]", Path]:
+@contextmanager
+def in_folder(shape: str, vocabulary: int) -> Iterator[Path]:
     """Make a run in a folder that is gone afterwards."""
-    folder = tempfile.TemporaryDirectory()
-    return folder, make_run(Path(folder.name) / "run", shape, vocabulary)
+    with tempfile.TemporaryDirectory() as folder:
+        yield make_run(Path(folder) / "run", shape, vocabulary)

@@ -1,32 +1,29 @@
 """Paths and the record of commands that all sections share."""
 
 import json
-import os
 import shlex
-import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.prepare import Watch
+from benchmarks.process import FinishedCommand, run_watched
 from benchmarks.report import ROOT
+from benchmarks.training import chosen, text_files
 
 PEERS = ROOT / "benchmarks" / "peers"
-MULTI30K = "multi30k/raw"
-
-
-@dataclass
-class Finished:
-    """What a command took."""
-
-    seconds: float
-    peak: int
-    """Peak bytes, children included."""
-    output: str
-    """Its standard output."""
+# The model that speed of translation is measured with: the paper's base on 29,000 pairs, trained so
+# long that sentences end where they should (in fp32 half an hour on two cores).
+BIG = (
+    "data.vocabulary_size=8000",
+    "train.batch_tokens=1500",
+    "train.steps=400",
+    "train.warmup=150",
+    "train.learning_rate_factor=0.15",
+    "train.validate_steps=200",
+    "train.checkpoint_minutes=5",
+)
 
 
 @dataclass
@@ -47,37 +44,37 @@ class Context:
     commands: list[str] = field(default_factory=list)
     """What was run, for the page."""
 
+    def size(self, quick: Any, full: Any) -> Any:
+        """Choose a size: a small one to try everything."""
+        return quick if self.quick else full
+
     def text(self, part: str, language: str) -> Path:
         """Name a file of Multi30k."""
-        return self.data / MULTI30K / f"{part}.{language}.gz"
+        return self.data / "multi30k" / "raw" / f"{part}.{language}.gz"
 
-    def bench(
-        self, *arguments: object, environment: Mapping[str, str] | None = None
-    ) -> dict[str, Any]:
+    def pair(self, part: str) -> list[Path]:
+        """Name the English and the German file of a part of Multi30k."""
+        return [self.text(part, language) for language in ("en", "de")]
+
+    def bench(self, *words: object, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Run `heedful bench` and read its result."""
-        asked = ("bench", *arguments, "--peers", PEERS, "--threads", self.threads)
-        return json.loads(self.heedful(*asked, "--json", environment=environment).output)
+        command = ("bench", *words, "--peers", PEERS, "--threads", self.threads, "--json")
+        report: dict[str, Any] = json.loads(self.heedful(*command, environment=environment).output)
+        return report
 
-    def heedful(self, *arguments: object, environment: Mapping[str, str] | None = None) -> Finished:
+    def heedful(
+        self, *words: object, environment: Mapping[str, str] | None = None
+    ) -> FinishedCommand:
         """Run a command as a user would, timed from start to end."""
-        return self.command(sys.executable, "-m", "heedful", *arguments, environment=environment)
+        return self.command(sys.executable, "-m", "heedful", *words, environment=environment)
 
-    def command(self, *arguments: object, environment: Mapping[str, str] | None = None) -> Finished:
+    def command(
+        self, *words: object, environment: Mapping[str, str] | None = None
+    ) -> FinishedCommand:
         """Run any command, timed from start to end; `environment` has further variables."""
-        command, more = [*map(str, arguments)], environment or {}
-        self.record([*(f"{name}={value}" for name, value in more.items()), *command])
-        started = time.monotonic()
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, encoding="utf-8", env=os.environ | more
-        ) as process:
-            watch = Watch(process.pid)
-            watch.start()
-            output, _ = process.communicate()
-            seconds = time.monotonic() - started
-            watch.join()
-        if process.returncode:
-            raise SystemExit(f"{shlex.join(command)} ended with {process.returncode}")
-        return Finished(seconds, watch.peak, output)
+        variables = [f"{name}={value}" for name, value in (environment or {}).items()]
+        self.record([*variables, *map(str, words)])
+        return run_watched(words, environment)
 
     def record(self, command: list[str]) -> None:
         """Remember a command as anybody could type it."""
@@ -98,28 +95,7 @@ class Context:
     def trained(self) -> Path:
         """Return the run of 6+6 layers; train it first if it does not exist."""
         if not (self.run / "config.json").exists():
-            valid = ("--valid-source", self.text("val", "en"))
-            settings = [part for setting in BIG for part in ("--set", setting)]
-            self.heedful(
-                "train",
-                "paper-base",
-                *("--source", self.text("train", "en"), "--target", self.text("train", "de")),
-                *valid,
-                *("--valid-target", self.text("val", "de"), "--out", self.run),
-                *(settings[:4] if self.quick else settings),
-                *(("--set", "train.steps=2") if self.quick else ()),
-            )
+            files = text_files(self.pair("train"), self.pair("val"))
+            settings = self.size((*BIG[:2], "train.steps=2"), BIG)
+            self.heedful("train", "paper-base", *files, "--out", self.run, *chosen(settings))
         return self.run
-
-
-# The model that speed of translation is measured with: the paper's base on 29,000 pairs, trained so
-# long that sentences end where they should (in fp32 half an hour on two cores).
-BIG = (
-    "data.vocabulary_size=8000",
-    "train.batch_tokens=1500",
-    "train.steps=400",
-    "train.warmup=150",
-    "train.learning_rate_factor=0.15",
-    "train.validate_steps=200",
-    "train.checkpoint_minutes=5",
-)

@@ -27,23 +27,19 @@ def kernels(context: Context) -> dict[str, Any]:
     before = torch.get_num_threads()
     torch.set_num_threads(context.threads or before)
     try:
-        found = {
-            "functions": [
-                row
-                for precision in (torch.bfloat16, torch.float32)
-                for row in _functions(precision, context)
-            ],
-            "threads": torch.get_num_threads(),
-        }
+        precisions = (torch.bfloat16, torch.float32)
+        functions = [row for precision in precisions for row in _functions(precision, context)]
+        threads = torch.get_num_threads()
     finally:
         torch.set_num_threads(before)
-    return found | {"steps": {name: _steps(name, context) for name in ("small", "multi30k")}}
+    steps = {name: _steps(name, context) for name in ("small", "multi30k")}
+    return {"functions": functions, "threads": threads, "steps": steps}
 
 
 def _functions(precision: torch.dtype, context: Context) -> list[dict[str, Any]]:
     """Time both functions in a precision, forwards and back."""
     torch.manual_seed(1)
-    rows = 4 if context.quick else 280
+    rows = context.size(4, 280)
     lengths = (torch.rand(rows) ** 2 * 30 + _SHORTEST).int()  # most are short, as in a text
     lengths[0] = _LONGEST
     real = torch.arange(_LONGEST) < lengths[:, None]  # (rows, time)
@@ -79,7 +75,7 @@ def _functions(precision: torch.dtype, context: Context) -> list[dict[str, Any]]
             "tokens": tokens,
             **in_turn(
                 {way: and_back(one) for way, one in zip(_WAYS, pair, strict=True)},
-                turns=2 if context.quick else 10 * context.rounds,
+                turns=context.size(2, 10 * context.rounds),
             ),
         }
         for name, pair in pairs.items()
@@ -88,13 +84,13 @@ def _functions(precision: torch.dtype, context: Context) -> list[dict[str, Any]]
 
 def _steps(recipe: str, context: Context) -> dict[str, Any]:
     """Time a step of 4,000 tokens a side with the compiled functions, and without, in turns."""
-    tokens, steps = (200, 1) if context.quick else (4000, 5)
-    asked = ("train", recipe, "--batch-tokens", tokens, "--steps", steps, "--only", "heedful")
-    found: dict[str, list[float]] = {"compiled": [], "plain": []}
+    tokens, steps = context.size((200, 1), (4000, 5))
+    words = ("train", recipe, "--batch-tokens", tokens, "--steps", steps, "--only", "heedful")
+    seconds: dict[str, list[float]] = {"compiled": [], "plain": []}
     for _ in range(context.rounds):
         for name, environment in (("compiled", {}), ("plain", {"HEEDFUL_NATIVE": "0"})):
-            (ours,) = context.bench(*asked, environment=environment)["measurements"]
-            found[name].append(ours["seconds"]["median"])
-    ratios = [more / less for more, less in zip(found["plain"], found["compiled"], strict=True)]
-    medians = {name: statistics.median(each) for name, each in found.items()}
+            (ours,) = context.bench(*words, environment=environment)["measurements"]
+            seconds[name].append(ours["seconds"]["median"])
+    ratios = [more / less for more, less in zip(*reversed(seconds.values()), strict=True)]
+    medians = {name: statistics.median(each) for name, each in seconds.items()}
     return medians | {"ratio": statistics.median(ratios), "precision": ours["precision"]}

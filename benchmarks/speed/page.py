@@ -1,11 +1,15 @@
-"""The pages `docs/results/speed.md` and `docs/results/speed-bf16.md`, of one processor each."""
+"""The pages `docs/results/speed*.md`, of one processor each."""
 
-import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.speed.goals import Found, goals
+from benchmarks.report import RESULTS
+from benchmarks.speed.comparisons import HEADS, Measured, compare
 from benchmarks.speed.plots import draw, pictures
+from benchmarks.speed.whole import command_seconds
+from heedful.experiments.page import code_block, table
+from heedful.experiments.record import Record
 
 TITLES = {
     "training": "Training, command to command",
@@ -46,256 +50,263 @@ a share may be above 100 %."""
 
 
 def write_page(folder: Path) -> Path:
-    """Write the page and its pictures from all results."""
-    for name in DRAWN:
-        if (folder / f"{name}.json").exists():
-            draw(name, _record(folder, name)["found"], folder)
+    """Write the page and its pictures from all records of a folder."""
+    for name, record in read_records(folder).items():
+        if name in DRAWN:
+            draw(name, record.measurements, folder)
     page = folder.parent / f"{folder.name}.md"
     page.write_text(page_text(folder), encoding="utf-8")
     return page
 
 
+def page_texts() -> dict[str, str]:
+    """Lay the pages of all processors out."""
+    return {name: page_text(RESULTS / name) for name in PAGES if (RESULTS / name).is_dir()}
+
+
+def read_records(folder: Path) -> dict[str, Record]:
+    """Read the records of all sections that were measured."""
+    files = {name: folder / f"{name}.json" for name in TITLES}
+    return {name: Record.read(file) for name, file in files.items() if file.exists()}
+
+
 def page_text(folder: Path) -> str:
-    """Lay the page out."""
-    records = {name: _record(folder, name) for name in TITLES if (folder / f"{name}.json").exists()}
-    found = {name: record["found"] for name, record in records.items()}
+    """Lay the page of a folder out."""
+    records = read_records(folder)
     parts = [f"# {PAGES.get(folder.name, 'Speed')}", " ".join(INTRODUCTION.split())]
-    if rows := goals(found):
-        parts.append(
-            "| work | heedful | other | who | ratio | goal | |\n"
-            "| --- | --- | --- | --- | --- | --- | --- |\n" + "\n".join(goal.row() for goal in rows)
-        )
+    if rows := compare({name: record.measurements for name, record in records.items()}):
+        parts.append(table(HEADS, rows))
     for name, record in records.items():
-        parts += [f"## {TITLES[name]}", *body(name, record["found"]), _origin(record)]
+        versions = _versions(record.measurements)
+        listed = ", ".join(f"{toolkit} {version}" for toolkit, version in versions.items())
+        parts += [
+            *(f"## {TITLES[name]}", *body(name, record.measurements)),
+            code_block(dict.fromkeys(record.commands), "text"),
+            f"{record.origin} {listed}{'.' * bool(listed)}".strip(),
+        ]
     return "\n\n".join(parts) + "\n"
 
 
-def _record(folder: Path, name: str) -> dict[str, Any]:
-    """Read the results of a section."""
-    record: dict[str, Any] = json.loads((folder / f"{name}.json").read_text("utf-8"))
-    return record
-
-
-def body(name: str, found: Found) -> list[str]:
+def body(name: str, section: Measured) -> list[str]:
     """Lay one section out."""
-    own = {
-        "training": _training,
-        "kernels": _kernels,
-        "search": _search,
-        "start": _start,
-        "corpus": _corpus,
-        "ranks": _ranks,
-    }
-    shown = pictures(name, found) if name in DRAWN else []
-    if name in own:
-        return [own[name](found), *shown]
+    shown = pictures(name, section) if name in DRAWN else []
+    if name in _BODIES:
+        return [_BODIES[name](section), *shown]
     if shown:
         return shown
-    if "measurements" in found:
-        return [_what(found), table(found)]
-    return [part for each in found.values() for part in (_what(each), table(each))]
+    reports = [section] if "measurements" in section else [*section.values()]
+    return [part for report in reports for part in (_what(report), report_table(report))]
 
 
-def table(found: Found) -> str:
-    """Write the results of all systems."""
-    units = list(found["measurements"][0]["counts"])
+def report_table(report: Measured) -> str:
+    """Lay the measurements of all systems out, as `heedful bench` gives them."""
+    measurements = report["measurements"]
+    units, extras = [*measurements[0]["counts"]], _extras(report)
     heads = ["", "precision", *(f"{unit}/s" for unit in units), "seconds", "GFLOP/s"]
-    heads += ["share of products", "peak memory, MB", *_extras(found)]
-    rows = [heads, ["---"] * len(heads)]
-    for one in found["measurements"]:
-        seconds = one["seconds"]
+    heads += ["share of products", "peak memory, MB", *extras]
+    rows, sentences = [], []
+    for system in measurements:
+        who, seconds, alone = system["who"], system["seconds"], system.get("products alone", {})
         rows.append(
             [
-                one["who"],
-                one["precision"],
-                *(f"{one['per_second'][unit]:,.1f}" for unit in units),
+                *(who, system["precision"]),
+                *(f"{system['per_second'][unit]:,.1f}" for unit in units),
                 f"{seconds['median']:.3f} ({seconds['min']:.3f}-{seconds['max']:.3f})",
-                "" if one["gflops"] is None else f"{one['gflops']:,.0f}",
-                "" if one["share"] is None else f"{one['share']:.0%}",
-                f"{one['memory'] / 1e6:,.0f}",
-                *(f"{one[extra]:.4g}" for extra in _extras(found)),
+                "" if system["gflops"] is None else f"{system['gflops']:,.0f}",
+                "" if system["share"] is None else f"{system['share']:.0%}",
+                f"{system['memory'] / 1e6:,.0f}",
+                *(f"{system[extra]:.4g}" for extra in extras),
             ]
         )
-    lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    alone = "".join(
-        f"\n\nAlone the products of {one['who']} take {one['products alone']['seconds']:.3f} s, "
-        f"{one['products alone'][whole]:.0%} {whole}."
-        for one in found["measurements"]
-        for whole in ("of a step", "of a pass")
-        if whole in one.get("products alone", {})
-    )
-    profiles = "".join(
-        f"\n\nWhere the time of {one['who']} goes: "
-        + ", ".join(f"{name} {share:.0%}" for name, share in one["profile"].items())
-        + "."
-        for one in found["measurements"]
-        if "profile" in one
-    )
-    notes = "".join(f"\n\nNot measured: {note}" for note in found["notes"])
-    return lines + alone + profiles + notes
+        sentences += [
+            f"Alone the products of {who} take {alone['seconds']:.3f} s, {alone[part]:.0%} {part}."
+            for part in ("of a step", "of a pass")
+            if part in alone
+        ]
+    for system in measurements:
+        if "profile" in system:
+            shares = ", ".join(f"{name} {part:.0%}" for name, part in system["profile"].items())
+            sentences.append(f"Where the time of {system['who']} goes: {shares}.")
+    notes = [f"Not measured: {note}" for note in report["notes"]]
+    return "\n\n".join([table(" | ".join(heads), rows), *sentences, *notes])
 
 
-def _extras(found: Found) -> list[str]:
+def _extras(report: Measured) -> list[str]:
     """List the other measures that all systems have."""
     known = ("milliseconds a sentence", "lines equal to the first", "bleu", "loss")
-    return [name for name in known if all(name in one for one in found["measurements"])]
+    return [name for name in known if all(name in system for system in report["measurements"])]
 
 
-def _what(found: Found) -> str:
-    """Describe the measurement."""
+def _what(report: Measured) -> str:
+    """Describe a measurement."""
     facts = ", ".join(
         f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}"
-        for name, value in found["what"].items()
+        for name, value in report["what"].items()
         if name not in ("run", "weights")
     )
-    rates = found["machine"].get("product_gflops", {})
-    products = ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
-    return f"{facts[:1].upper()}{facts[1:]}." + (f" Products: {products} GFLOP/s." * bool(rates))
+    return f"{facts[:1].upper()}{facts[1:]}.{_products(report['machine'], ' ')}"
 
 
-def _training(found: Found) -> str:
+def _products(machine: Measured, before: str) -> str:
+    """Write the measured rates of products, if there are any."""
+    rates = machine.get("product_gflops", {})
+    listed = ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
+    return f"{before}Products: {listed} GFLOP/s." if rates else ""
+
+
+def _training(section: Measured) -> str:
     """Write both sides of every turn."""
     rows = [
-        "| | seconds of the command | seconds of training by its own log | target tokens "
-        "| tokens/s of the command | peak memory, MB |",
-        "| --- | --- | --- | --- | --- | --- |",
+        (
+            *(who, f"{command_seconds(side):.1f}", f"{side['own_seconds']:.1f}"),
+            f"{side['target_tokens']:,}",
+            f"{side['target_tokens'] / command_seconds(side):,.0f}",
+            f"{side['memory'] / 1e6:,.0f}",
+        )
+        for turn in section["turns"]
+        for who, side in turn.items()
+        if "missing" not in side
     ]
-    for turn in found["turns"]:
-        for who, one in turn.items():
-            if "missing" not in one:
-                seconds = one["seconds"]
-                seconds = seconds[0] if isinstance(seconds, list) else seconds
-                rows.append(
-                    f"| {who} | {seconds:.1f} | {one['own_seconds']:.1f} "
-                    f"| {one['target_tokens']:,} | {one['target_tokens'] / seconds:,.0f} "
-                    f"| {one['memory'] / 1e6:,.0f} |"
-                )
+    heads = (
+        " | seconds of the command | seconds of training by its own log | target tokens "
+        "| tokens/s of the command | peak memory, MB"
+    )
     return (
-        f"`{found['recipe']}`, {found['pairs']:,} pairs of Multi30k English-German, one epoch. "
-        "heedful learns its subwords in that time; Joey NMT is given them.\n\n" + "\n".join(rows)
+        f"`{section['recipe']}`, {section['pairs']:,} pairs of Multi30k English-German, one epoch. "
+        "heedful learns its subwords in that time; Joey NMT is given them.\n\n" + table(heads, rows)
     )
 
 
-def _kernels(found: Found) -> str:
+def _kernels(section: Measured) -> str:
     """Write each function beside its twin, then whole steps."""
     rows = [
-        f"| {one['function']}, {one['tokens']:,} tokens | {one['precision']} "
-        f"| {one['compiled']:.2f} | {one['plain']:.2f} | {one['ratio']:.1f} |"
-        for one in found["functions"]
+        (f"{part['function']}, {part['tokens']:,} tokens", part, 1, ".2f", ".1f")
+        for part in section["functions"]
     ]
     rows += [
-        f"| a step of `{name}` with 4,000 tokens a side | {one['precision']} "
-        f"| {1000 * one['compiled']:.0f} | {1000 * one['plain']:.0f} | {one['ratio']:.2f} |"
-        for name, one in found["steps"].items()
+        (f"a step of `{name}` with 4,000 tokens a side", step, 1000, ".0f", ".2f")
+        for name, step in section["steps"].items()
+    ]
+    cells = [
+        (
+            *(what, times["precision"]),
+            *(f"{factor * times[way]:{form}}" for way in ("compiled", "plain")),
+            f"{times['ratio']:{of_ratio}}",
+        )
+        for what, times, factor, form, of_ratio in rows
     ]
     return (
         "Forwards and back, in turns with the plain twin; a step without any compiled function is "
         "that with `HEEDFUL_NATIVE=0`. The ratio is the median of all turns.\n\n"
-        "| | precision | compiled, ms | plain, ms | ratio |\n| --- | --- | --- | --- | --- |\n"
-        + "\n".join(rows)
+        + table(" | precision | compiled, ms | plain, ms | ratio", cells)
     )
 
 
-def _search(found: Found) -> str:
+def _search(section: Measured) -> str:
     """Write searches with and without compiled functions, with profiles, and two parts alone."""
     rows = [
-        f"| {batch}, {one['precision']} | {one['compiled']:,.1f} | {one['plain']:,.1f} "
-        f"| {one['ratio']:.2f} | {one['products alone']['of a pass']:.0%} "
-        f"| {' | '.join(f'{share:.0%}' for share in one['profile'].values())} |"
-        for batch, each in found["searches"].items()
-        for one in each["rows"]
+        (
+            f"{batch}, {row['precision']}",
+            *(f"{row[way]:,.1f}" for way in ("compiled", "plain")),
+            f"{row['ratio']:.2f}",
+            f"{row['products alone']['of a pass']:.0%}",
+            *(f"{share:.0%}" for share in row["profile"].values()),
+        )
+        for batch, search in section["searches"].items()
+        for row in search["rows"]
     ]
-    first = next(iter(found["searches"].values()))
+    first = next(iter(section["searches"].values()))
     heads = ["", "sentences/s", "plain", "ratio", "products alone", *first["rows"][0]["profile"]]
-    rates = {name: f"{rate:,.0f}" for name, rate in first["product_gflops"].items()}
     parts = [
-        f"| best continuations of a step, {name} | {one['compiled']:.2f} | {one['plain']:.2f} "
-        f"| {one['ratio']:.2f} |"
-        for name, one in found["best continuations"].items()
-    ]
-    parts += [
-        f"| 256 sentences, 32 at a time, {precision}: several batches at a time, or one "
-        f"| {one['several']:,.0f} | {one['one']:,.0f} | {one['ratio']:.2f} |"
-        for precision, one in found["batches at a time"].items()
-    ]
-    parts += [
-        f"| 256 sentences, 64 at a time, {precision}: 256 rows at a time in each thread, or 64 "
-        f"| {one['many']:,.0f} | {one['few']:,.0f} | {one['ratio']:.2f} |"
-        for precision, one in found["rows at a time"].items()
+        (
+            what.format(name),
+            f"{times[a]:,.{digits}f}",
+            f"{times[b]:,.{digits}f}",
+            f"{times['ratio']:.2f}",
+        )
+        for key, what, (a, b), digits in (
+            (
+                "best continuations",
+                "best continuations of a step, {}",
+                ("compiled", "plain"),
+                2,
+            ),
+            (
+                "batches at a time",
+                "256 sentences, 32 at a time, {}: several batches at a time, or one",
+                ("several", "one"),
+                0,
+            ),
+            (
+                "rows at a time",
+                "256 sentences, 64 at a time, {}: 256 rows at a time in each thread, or 64",
+                ("many", "few"),
+                0,
+            ),
+        )
+        for name, times in section[key].items()
     ]
     return (
         "`paper-base` with random weights, 8,000 subwords, 14 tokens, beam 4; in turns with the "
         "plain modules (`HEEDFUL_NATIVE=0`), which multiply by oneDNN. The ratio is of the "
-        "medians. Products alone, and then where the time goes, are of a search by one thread.\n\n"
-        f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}\n"
-        + "\n".join(rows)
-        + f"\n\nProducts: {', '.join(f'{name} {rate}' for name, rate in rates.items())} GFLOP/s."
-        "\n\n| | ms | plain, or the second, ms | ratio |\n| --- | --- | --- | --- |\n"
-        + "\n".join(parts)
+        "medians. Products alone, and then where the time goes, are of a search by one thread."
+        f"\n\n{table(' | '.join(heads), rows)}{_products(first, chr(10) * 2)}\n\n"
+        + table(" | ms | plain, or the second, ms | ratio", parts)
     )
 
 
-def _start(found: Found) -> str:
+def _start(section: Measured) -> str:
     """Write medians and all."""
     rows = [
-        f"| {name} | {one['median']:.2f} | {min(one['all']):.2f}-{max(one['all']):.2f} |"
-        for name, one in found.items()
+        (name, f"{times['median']:.2f}", f"{min(times['all']):.2f}-{max(times['all']):.2f}")
+        for name, times in section.items()
     ]
-    return "| | seconds | range |\n| --- | --- | --- |\n" + "\n".join(rows)
+    return table(" | seconds | range", rows)
 
 
-def _corpus(found: Found) -> str:
+def _corpus(section: Measured) -> str:
     """Write the cost per pair and per token."""
     rows = [
-        "| pairs | microseconds a pair to prepare | peak memory, MB | microseconds a target token "
-        "to train | peak memory, MB |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for size, one in found["sizes"].items():
-        rows.append(
-            f"| {int(size):,} | {1e6 * one['prepare_seconds'] / int(size):,.0f} "
-            f"| {one['prepare_memory'] / 1e6:,.0f} "
-            f"| {1e6 * one['train_seconds'] / one['target_tokens']:,.0f} "
-            f"| {one['memory'] / 1e6:,.0f} |"
+        (
+            *(f"{int(size):,}", f"{1e6 * row['prepare_seconds'] / int(size):,.0f}"),
+            f"{row['prepare_memory'] / 1e6:,.0f}",
+            f"{1e6 * row['train_seconds'] / row['target_tokens']:,.0f}",
+            f"{row['memory'] / 1e6:,.0f}",
         )
-    steps = f"Europarl French-English, `small`, {found['steps']} steps on each."
-    return steps + "\n\n" + "\n".join(rows)
+        for size, row in section["sizes"].items()
+    ]
+    heads = (
+        "pairs | microseconds a pair to prepare | peak memory, MB "
+        "| microseconds a target token to train | peak memory, MB"
+    )
+    steps = f"Europarl French-English, `small`, {section['steps']} steps on each."
+    return f"{steps}\n\n{table(heads, rows)}"
 
 
-def _ranks(found: Found) -> str:
+def _ranks(section: Measured) -> str:
     """Write the rate of each."""
     rows = [
-        f"| {name} | {one['rate']:,.0f} | {one['command_seconds']:.1f} |"
-        for name, one in found["runs"].items()
+        (name, f"{run['rate']:,.0f}", f"{run['command_seconds']:.1f}")
+        for name, run in section["runs"].items()
     ]
-    return (
-        f"Processes of so many threads, gloo between them, {found['steps']} steps.\n\n"
-        "| | target tokens/s | seconds of the command |\n| --- | --- | --- |\n" + "\n".join(rows)
-    )
+    steps = f"Processes of so many threads, gloo between them, {section['steps']} steps."
+    return f"{steps}\n\n{table(' | target tokens/s | seconds of the command', rows)}"
 
 
-def _origin(record: dict[str, Any]) -> str:
-    """Say how, where and when."""
-    shown = "\n".join(dict.fromkeys(record["commands"]))
-    return (
-        f"```text\n{shown}\n```\n\n{record['machine']}; commit {record['commit']}, "
-        f"{record['date']}. {_versions(record['found'])}"
-    ).strip()
+def _versions(part: Any) -> dict[str, str]:
+    """Collect the versions of all systems from the measurements."""
+    versions: dict[str, str] = dict(part.get("versions", {})) if isinstance(part, dict) else {}
+    inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    for value in inner:
+        versions |= _versions(value)
+    return versions
 
 
-def _versions(found: Any) -> str:
-    """Collect the versions of all systems from the results."""
-    seen: dict[str, str] = {}
-
-    def look(part: Any) -> None:
-        if isinstance(part, dict):
-            seen.update(part.get("versions", {}))
-            for inner in part.values():
-                look(inner)
-        elif isinstance(part, list):
-            for inner in part:
-                look(inner)
-
-    look(found)
-    listed = ", ".join(f"{name} {version}" for name, version in seen.items())
-    return f"{listed}." if listed else ""
+_BODIES: dict[str, Callable[[Measured], str]] = {
+    "training": _training,
+    "kernels": _kernels,
+    "search": _search,
+    "start": _start,
+    "corpus": _corpus,
+    "ranks": _ranks,
+}

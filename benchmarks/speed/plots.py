@@ -5,7 +5,7 @@ from typing import Any
 
 from matplotlib import pyplot as plt
 
-from benchmarks.speed.goals import Found, toolkit
+from benchmarks.speed.comparisons import Measured, toolkit
 
 AXES = {
     "batch": ("tokens a side of a step", "trained tokens/s", "tokens"),
@@ -16,30 +16,31 @@ AXES = {
 HUES = {"heedful": "#0b6e4f", "marian": "#c1666b", "ctranslate2": "#4c6085"}
 
 
-def pictures(name: str, found: Found) -> list[str]:
+def pictures(name: str, section: Measured) -> list[str]:
     """List what the page shows of a section's curves."""
-    axes = {"corpus": ("pairs", "microseconds")} if name == "corpus" else AXES
-    curves = [name] if name == "corpus" else found
-    return [f"![{axes[one][1]} by {axes[one][0]}](speed-{one}.svg)" for one in curves]
+    if name == "corpus":
+        return ["![microseconds by pairs](speed-corpus.svg)"]
+    return [f"![{AXES[curve][1]} by {AXES[curve][0]}](speed-{curve}.svg)" for curve in section]
 
 
-def draw(name: str, found: Found, folder: Path) -> None:
+def draw(name: str, section: Measured, folder: Path) -> None:
     """Draw the curves of a section."""
     if name == "corpus":
-        _corpus(found, folder)
+        _corpus(section, folder)
     else:
-        for curve, points in found.items():
+        for curve, points in section.items():
             _curve(curve, points, folder)
 
 
-def _curve(name: str, points: dict[str, Found], folder: Path) -> None:
-    """Draw tokens a second of everybody, of each the fastest way."""
+def _curve(name: str, points: dict[str, Measured], folder: Path) -> None:
+    """Draw tokens a second of everybody, each with its fastest way."""
     across, up, unit = AXES[name]
     series: dict[str, dict[float, float]] = {}
     for x, point in points.items():
-        for one in point["measurements"]:
-            fastest = series.setdefault(toolkit(one), {})
-            fastest[float(x)] = max(fastest.get(float(x), 0.0), one["per_second"][unit])
+        for measurement in point["measurements"]:
+            fastest = series.setdefault(toolkit(measurement), {})
+            rate = measurement["per_second"][unit]
+            fastest[float(x)] = max(fastest.get(float(x), 0.0), rate)
     figure, axes = plt.subplots(figsize=(5.5, 3.4))
     for who, values in series.items():
         line = "o-" if who == "heedful" else "o--"
@@ -51,16 +52,15 @@ def _curve(name: str, points: dict[str, Found], folder: Path) -> None:
     _save(figure, axes, f"speed-{name}", folder, across, up)
 
 
-def _corpus(found: Found, folder: Path) -> None:
+def _corpus(section: Measured, folder: Path) -> None:
     """Draw the cost of a pair and of a token."""
     figure, axes = plt.subplots(figsize=(5.5, 3.4))
-    sizes = sorted(found["sizes"], key=int)
-    every = [found["sizes"][size] for size in sizes]
-    xs = [int(size) for size in sizes]
-    prepare = [1e6 * one["prepare_seconds"] / x for x, one in zip(xs, every, strict=True)]
-    train = [1e6 * one["train_seconds"] / one["target_tokens"] for one in every]
-    axes.plot(xs, prepare, "o--", color="#4c6085", label="a pair to prepare", markersize=3)
-    axes.plot(xs, train, "o-", color="#0b6e4f", label="a target token to train", markersize=3)
+    rows = {int(size): row for size, row in section["sizes"].items()}
+    sizes = sorted(rows)
+    prepare = [1e6 * rows[size]["prepare_seconds"] / size for size in sizes]
+    train = [1e6 * rows[size]["train_seconds"] / rows[size]["target_tokens"] for size in sizes]
+    axes.plot(sizes, prepare, "o--", color="#4c6085", label="a pair to prepare", markersize=3)
+    axes.plot(sizes, train, "o-", color="#0b6e4f", label="a target token to train", markersize=3)
     axes.set_xscale("log")
     _save(figure, axes, "speed-corpus", folder, "pairs", "microseconds")
 

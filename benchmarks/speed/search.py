@@ -2,6 +2,7 @@
 
 import statistics
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -27,15 +28,15 @@ _PLAIN = {"HEEDFUL_NATIVE": "0"}
 
 def search(context: Context) -> dict[str, Any]:
     """Time searches with random weights, with the compiled functions and without, in turns."""
-    sizes = {1: 1, 4: 2} if context.quick else {1: 16, 32: 128, 64: 128}  # lines by batch
-    found = {
+    sizes = context.size({1: 1, 4: 2}, {1: 16, 32: 128, 64: 128})  # lines by batch
+    searches = {
         f"{batch} at a time": _searches(batch, lines, context) for batch, lines in sizes.items()
     }
     before = torch.get_num_threads()
     torch.set_num_threads(context.threads or before)
     try:
         return {
-            "searches": found,
+            "searches": searches,
             "best continuations": _continuations(context),
             **_whole(context),
         }
@@ -44,53 +45,42 @@ def search(context: Context) -> dict[str, Any]:
 
 
 def _searches(batch: int, lines: int, context: Context) -> dict[str, Any]:
-    """Measure each precision both ways; the profiles and products are of the last round."""
-    recipe, vocabulary, tokens = ("tiny", 500, 4) if context.quick else ("paper-base", 8000, 14)
-    asked = (
+    """Measure each precision both ways, in turns; profiles and products are of the last round."""
+    recipe, vocabulary, tokens = context.size(("tiny", 500, 4), ("paper-base", 8000, 14))
+    words = (
         *("translate", "--recipe", recipe, "--vocabulary", vocabulary, "--source-length", 16),
         *("--tokens", tokens, "--lines", lines, "--batch", batch, "--repeats", 3),
         *("--only", "heedful", "--only", "heedful fp32", "--only", "heedful int8"),
     )
-    turns: dict[str, list[dict[str, Any]]] = {"compiled": [], "plain": []}
+    seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
     for _ in range(context.rounds):
-        turns["compiled"].append(context.bench(*asked, "--profile"))
-        turns["plain"].append(context.bench(*asked, environment=_PLAIN))
-    rates = turns["compiled"][-1]["machine"]["product_gflops"]
-    return {"product_gflops": rates, "rows": _rows(turns)}
-
-
-def _rows(turns: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Put the precisions of both ways beside each other; medians over rounds."""
-    seconds = {
-        way: [
-            {one["precision"]: one["seconds"]["median"] for one in report["measurements"]}
-            for report in reports
-        ]
-        for way, reports in turns.items()
-    }
+        compiled = context.bench(*words, "--profile")
+        plain = context.bench(*words, environment=_PLAIN)
+        for way, report in (("compiled", compiled), ("plain", plain)):
+            for measurement in report["measurements"]:
+                key = way, measurement["precision"]
+                seconds[key].append(measurement["seconds"]["median"])
     rows = []
-    for one in turns["compiled"][-1]["measurements"]:
-        both = {
-            way: statistics.median(turn[one["precision"]] for turn in each)
-            for way, each in seconds.items()
-        }
-        sentences = one["counts"]["sentences"]
+    for measurement in compiled["measurements"]:
+        precision = measurement["precision"]
+        medians = {way: statistics.median(seconds[way, precision]) for way in ("compiled", "plain")}
+        sentences = measurement["counts"]["sentences"]
         rows.append(
             {
-                "precision": one["precision"],
-                **{way: sentences / spent for way, spent in both.items()},
-                "ratio": both["plain"] / both["compiled"],
-                "profile": one["profile"],
-                "products alone": one["products alone"],
+                "precision": precision,
+                **{way: sentences / spent for way, spent in medians.items()},
+                "ratio": medians["plain"] / medians["compiled"],
+                "profile": measurement["profile"],
+                "products alone": measurement["products alone"],
             }
         )
-    return rows
+    return {"product_gflops": compiled["machine"]["product_gflops"], "rows": rows}
 
 
 def _continuations(context: Context) -> dict[str, Any]:
     """Time the choice of a beam's best continuations, for 64 sentences and for one."""
-    vocabulary = 500 if context.quick else 8000
-    found = {}
+    vocabulary = context.size(500, 8000)
+    times = {}
     for sentences in (64, 1):
         torch.manual_seed(1)
         totals = torch.randn(sentences, _BEAM)
@@ -99,15 +89,14 @@ def _continuations(context: Context) -> dict[str, Any]:
             way: partial(function, totals, scores, 2 * _BEAM)
             for way, function in (("compiled", extend), ("plain", extend_plainly))
         }
-        found[f"{sentences} at a time"] = in_turn(ways, 2 if context.quick else 300)
-    return found
+        times[f"{sentences} at a time"] = in_turn(ways, context.size(2, 300))
+    return times
 
 
 def _whole(context: Context) -> dict[str, Any]:
     """Translate several batches at a time or one, and with other numbers of rows at a time."""
-    recipe, vocabulary, lines = ("tiny", 500, 4) if context.quick else ("paper-base", 8000, 256)
-    batch = 2 if context.quick else 32
-    turns = 1 if context.quick else 3 * context.rounds
+    recipe, vocabulary, lines = context.size(("tiny", 500, 4), ("paper-base", 8000, 256))
+    batch, turns = context.size((2, 1), (32, 3 * context.rounds))
     texts = random_lines(vocabulary, 16, lines)
     options = SearchOptions(beam=_BEAM, max_length="14", stop="as-ctranslate2")
     batches, rows = {}, {}

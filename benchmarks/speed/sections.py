@@ -1,5 +1,5 @@
 """
-The sections of the speed benchmark: rows of the table of goals, and curves.
+The sections of the speed benchmark: comparisons and curves.
 
 Each function takes a `Context` and returns plain values; the page is written from those alone.
 """
@@ -7,95 +7,76 @@ Each function takes a `Context` and returns plain values; the page is written fr
 import json
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any
+
+import torch
 
 from benchmarks.report import HELD
 from benchmarks.speed.context import Context
 from benchmarks.speed.kernels import kernels
 from benchmarks.speed.search import search
 from benchmarks.speed.whole import corpus, ranks, start, training
+from benchmarks.training import text_files
 from heedful.text.corpus import read_lines
 
 Section = Callable[[Context], dict[str, Any]]
 
 BASE = ("paper-base", "--vocabulary", 37_000)
 TINY = ("tiny", "--vocabulary", 500)
+BATCHES = (1, 4, 16, 64)
+_PASSES = 3  # the first is slower everywhere: threads begin, and memory is new
+# On a processor the other ways are slower, Marian's several times: it gets a tenth of the lines.
+_ENGINE = ("int8", "int8 workers", "int8 AVX512", "int8 AVX512 workers")
+FAST = ("heedful int8", *(f"ctranslate2 {way}" for way in _ENGINE))
+_FLOATS = ("ctranslate2 float32", "ctranslate2 float32 workers")
 
 
-def step(context: Context) -> dict[str, Any]:
+def step(context: Context, precision: str = "auto") -> dict[str, Any]:
     """Time the training step of the paper's base model, everybody as they do it best."""
-    return _step(context, "auto")
-
-
-def step_fp32(context: Context) -> dict[str, Any]:
-    """Time the same in fp32."""
-    return _step(context, "fp32")
-
-
-def _step(context: Context, precision: str) -> dict[str, Any]:
-    """Time a step of 2,000 + 2,000 tokens."""
-    shape = TINY if context.quick else BASE
-    tokens = 200 if context.quick else 2000
-    steps = 1 if context.quick else 5
-    chosen = ("--precision", precision, "--steps", steps, "--rounds", context.rounds, "--profile")
-    return context.bench("train", *shape, "--batch-tokens", tokens, *chosen)
+    shape = context.size(TINY, BASE)
+    return context.bench("train", *shape, *_steps(context, 5), "--precision", precision)
 
 
 def step_small(context: Context) -> dict[str, Any]:
     """Time the steps of the small recipes, whose products are small, too."""
-    steps = 1 if context.quick else 10
-    tokens = 200 if context.quick else 2000
-    chosen = ("--batch-tokens", tokens, "--steps", steps, "--rounds", context.rounds, "--profile")
-    return {
-        name: context.bench("train", name, *chosen, "--only", "heedful")
-        for name in ("small", "multi30k")
-    }
+    words = (*_steps(context, 10), "--only", "heedful")
+    return {name: context.bench("train", name, *words) for name in ("small", "multi30k")}
+
+
+def _steps(context: Context, steps: int) -> tuple[object, ...]:
+    """Time and profile steps of 2,000 + 2,000 tokens."""
+    tokens = ("--batch-tokens", context.size(200, 2000))
+    return (*tokens, "--steps", context.size(1, steps), "--rounds", context.rounds, "--profile")
 
 
 def memory(context: Context) -> dict[str, Any]:
     """Measure the memory of a large step beside Marian, and of the paper's batch alone."""
-    shape = TINY if context.quick else BASE
-    compared, alone = (200, 400) if context.quick else (4000, 25_000)
-    once = ("--steps", 1)
-    both = ("--only", "heedful", "--only", "marian")
+    parts = {
+        "compared": (context.size(200, 4000), ("heedful", "marian")),
+        "alone": (context.size(400, 25_000), ("heedful",)),
+    }
+    shape = context.size(TINY, BASE)
     return {
-        "compared": context.bench("train", *shape, "--batch-tokens", compared, *once, *both),
-        "alone": context.bench(
-            "train", *shape, "--batch-tokens", alone, *once, "--only", "heedful"
-        ),
+        name: context.bench("train", *shape, "--batch-tokens", tokens, "--steps", 1, *_only(who))
+        for name, (tokens, who) in parts.items()
     }
 
 
-def translate(context: Context) -> dict[str, Any]:
-    """Translate a test set with beam 4, 32 sentences at a time."""
-    return _translate(context, 32, 1000)
-
-
-def translate_64(context: Context) -> dict[str, Any]:
-    """Translate half of it 64 sentences at a time."""
-    return _translate(context, 64, 512)
-
-
-def translate_one(context: Context) -> dict[str, Any]:
-    """Translate some of it one sentence at a time."""
-    return _translate(context, 1, 100)
-
-
-def _translate(context: Context, batch: int, lines: int) -> dict[str, Any]:
-    """Translate Multi30k's test set, weights everywhere the same."""
-    name = "test_2016_flickr"
-    text = ("--input", context.text(name, "en"), "--reference", context.text(name, "de"))
-    some = ("--lines", 4 if context.quick else lines)
-    often = ("--repeats", _PASSES, "--rounds", context.rounds)
-    run = context.trained()
-    return context.bench("translate", run, *text, *some, "--batch", batch, *often, *_searching())
+def translate(context: Context, batch: int = 32, lines: int = 1000) -> dict[str, Any]:
+    """Translate Multi30k's test set with beam 4, weights everywhere the same."""
+    source, reference = context.pair("test_2016_flickr")
+    text = ("--input", source, "--reference", reference, "--lines", context.size(4, lines))
+    often = ("--batch", batch, "--repeats", _PASSES, "--rounds", context.rounds)
+    return context.bench("translate", context.trained(), *text, *often, *_searching())
 
 
 def translate_random(context: Context) -> dict[str, Any]:
     """Translate with random weights: all sentences have one length, and are equally long."""
-    size = ("tiny", 500, 8, 4) if context.quick else ("paper-base", 8000, 512, 14)
-    recipe, vocabulary, count, tokens = size
+    recipe, vocabulary, count, tokens = context.size(
+        ("tiny", 500, 8, 4), ("paper-base", 8000, 512, 14)
+    )
     shape = ("--recipe", recipe, "--vocabulary", vocabulary, "--lines", count, "--tokens", tokens)
     often = ("--source-length", 16, "--repeats", _PASSES, "--rounds", context.rounds)
     return {
@@ -106,21 +87,17 @@ def translate_random(context: Context) -> dict[str, Any]:
     }
 
 
-_PASSES = 3  # the first is slower everywhere: threads begin, and memory is new
-
-
 def lines(context: Context) -> dict[str, Any]:
     """Translate 1,500 lines of mixed lengths, as `heedful translate` streams them."""
-    count = 8 if context.quick else 1500
+    count = context.size(8, 1500)
     text = context.work / "mixed.en"
-    sentences = read_lines(context.text("train", "en"))
-    mixed = islice(_mixed(sentences), count)
+    mixed = islice(_mixed(read_lines(context.text("train", "en"))), count)
     text.write_text("".join(f"{line}\n" for line in mixed), encoding="utf-8")
-    asked = ("translate", context.trained(), "--input", text, "--repeats", 1)
+    words = ("translate", context.trained(), "--input", text, "--repeats", 1)
     part = ("--lines", max(1, count // 10))
     return {
-        "all": context.bench(*asked, *_only(_had(FAST))),
-        "part": context.bench(*asked, *part, *_only((*FAST[:1], "marian"))),
+        "all": context.bench(*words, *_only(_offered(FAST))),
+        "part": context.bench(*words, *part, *_only((*FAST[:1], "marian"))),
     }
 
 
@@ -128,23 +105,17 @@ def _searching() -> list[str]:
     """Let heedful and CTranslate2 take part, in all their ways."""
     if HELD not in os.environ:
         return _only(("heedful", "ctranslate2"))
-    return _only(("heedful", "heedful int8", *_had((*FAST[1:], *_FLOATS))))
+    return _only(("heedful", "heedful int8", *_offered((*FAST[1:], *_FLOATS))))
 
 
-def _had(ways: tuple[str, ...]) -> tuple[str, ...]:
+def _offered(ways: tuple[str, ...]) -> tuple[str, ...]:
     """Leave out what a processor held to AVX2 does not have, though a peer would find it."""
     return tuple(way for way in ways if not (HELD in os.environ and "AVX512" in way))
 
 
 def _only(names: tuple[str, ...]) -> list[str]:
     """Let these take part."""
-    return [part for name in names for part in ("--only", name)]
-
-
-# On a processor the other ways are slower, Marian's several times: it gets a tenth of the lines.
-_ENGINE = ("int8", "int8 workers", "int8 AVX512", "int8 AVX512 workers")
-FAST = ("heedful int8", *(f"ctranslate2 {way}" for way in _ENGINE))
-_FLOATS = ("ctranslate2 float32", "ctranslate2 float32 workers")
+    return [word for name in names for word in ("--only", name)]
 
 
 def _mixed(sentences: Iterator[str]) -> Iterator[str]:
@@ -157,92 +128,82 @@ def _mixed(sentences: Iterator[str]) -> Iterator[str]:
 
 def stream(context: Context) -> dict[str, Any]:
     """Translate ten times as many lines in the same memory."""
-    few, many = (100, 1000) if context.quick else (10_000, 100_000)
-    shape = (
-        "--recipe",
-        "tiny" if context.quick else "small",
-        "--tokens",
-        4 if context.quick else 12,
-    )
+    few, many = context.size((100, 1000), (10_000, 100_000))
+    shape = ("--recipe", *context.size(("tiny", "--tokens", 4), ("small", "--tokens", 12)))
     once = ("--repeats", 1, "--source-length", 14, "--only", "heedful int8")
     return {
-        "few": context.bench("translate", *shape, "--lines", few, *once),
-        "many": context.bench("translate", *shape, "--lines", many, *once),
+        name: context.bench("translate", *shape, "--lines", count, *once)
+        for name, count in (("few", few), ("many", many))
     }
 
 
 def data(context: Context) -> dict[str, Any]:
     """Time the stages from text to batches."""
-    files = ("--source", context.text("train", "en"), "--target", context.text("train", "de"))
-    recipe = "tiny" if context.quick else "small"
-    few = ("--repeats", 1) if context.quick else ()
-    return json.loads(context.heedful("bench", "data", recipe, *files, *few, "--json").output)
+    files = text_files(context.pair("train"))
+    words = context.size(("tiny", "--repeats", 1), ("small",))
+    output = context.heedful("bench", "data", *words, *files, "--json").output
+    report: dict[str, Any] = json.loads(output)
+    return report
 
 
 def curves(context: Context) -> dict[str, Any]:
     """Tokens a second against batch size, sentence length and vocabulary, heedful and Marian."""
-    shape = "tiny" if context.quick else "paper-base"
-    who = ("--only", "heedful", "--only", "marian", "--precision", "bf16")
-    few = ("--steps", 1 if context.quick else 2)
-    sizes = (100, 200) if context.quick else (250, 1000, 4000)
-    lengths = (10, 20) if context.quick else (10, 50, 200)
-    words = (500, 1000) if context.quick else (2000, 8000, 37_000)
-    tokens = 200 if context.quick else 2000
-    vocabulary = 500 if context.quick else 8000
+    recipe = context.size("tiny", "paper-base")
+    who = (*_only(("heedful", "marian")), "--precision", "bf16", "--steps", context.size(1, 2))
 
-    def measure(tokens: int, length: int, vocabulary: int) -> dict[str, Any]:
+    def measure(
+        tokens: int = context.size(200, 2000),
+        length: int = 25,
+        vocabulary: int = context.size(500, 8000),
+    ) -> dict[str, Any]:
         mean = ("--source-length", length, "--target-length", length)
         size = ("--batch-tokens", tokens, "--vocabulary", vocabulary)
-        return context.bench("train", shape, *size, *mean, *who, *few)
+        return context.bench("train", recipe, *size, *mean, *who)
 
+    sizes, lengths = context.size(((100, 200), (10, 20)), ((250, 1000, 4000), (10, 50, 200)))
+    words, batches = context.size(((500, 1000), (1, 4)), ((2000, 8000, 37_000), BATCHES))
     return {
-        "batch": {size: measure(size, 25, vocabulary) for size in sizes},
-        "length": {length: measure(tokens, length, vocabulary) for length in lengths},
-        "vocabulary": {size: measure(tokens, 25, size) for size in words},
-        "search": {size: _search(context, size) for size in ((1, 4) if context.quick else BATCHES)},
+        "batch": {tokens: measure(tokens=tokens) for tokens in sizes},
+        "length": {length: measure(length=length) for length in lengths},
+        "vocabulary": {count: measure(vocabulary=count) for count in words},
+        "search": {batch: _search(context, batch) for batch in batches},
     }
-
-
-BATCHES = (1, 4, 16, 64)
 
 
 def _search(context: Context, batch: int) -> dict[str, Any]:
     """Translate with random weights, every output 24 tokens."""
-    if context.quick:
-        shape = ("--recipe", "tiny", "--lines", 8, "--tokens", 4)
-    else:
-        shape = ("--recipe", "paper-base", "--vocabulary", 8000, "--lines", max(16, 2 * batch))
+    shape = context.size(
+        ("tiny", "--lines", 8, "--tokens", 4),
+        ("paper-base", "--vocabulary", 8000, "--lines", max(16, 2 * batch)),
+    )
     who = _only(("heedful", *FAST))
-    return context.bench("translate", *shape, "--batch", batch, "--repeats", 2, *who)
+    return context.bench("translate", "--recipe", *shape, "--batch", batch, "--repeats", 2, *who)
 
 
 def gpu(context: Context) -> dict[str, Any]:
     """Measure the paper's two models at its batch size on a GPU, and their search."""
-    import torch
-
     if not torch.cuda.is_available():
         raise SystemExit("the section gpu needs a GPU, but torch sees none")
-    where = ("--device", "cuda", "--precision", "bf16")
-    found: dict[str, Any] = {}
+    where = ("--vocabulary", 37_000, "--device", "cuda", "--precision", "bf16")
+    reports: dict[str, Any] = {}
     for recipe in ("paper-base", "paper-big"):
-        words = ("--vocabulary", 37_000)
         tokens = ("--batch-tokens", 25_000, "--rounds", context.rounds)
-        found[f"{recipe} step"] = context.bench("train", recipe, *words, *tokens, *where)
-        size = ("--recipe", recipe, *words, "--lines", 512, "--batch", 128, "--repeats", 3)
-        found[f"{recipe} search"] = context.bench("translate", *size, *where)
-    return found
+        reports[f"{recipe} step"] = context.bench("train", recipe, *tokens, *where)
+        size = ("--lines", 512, "--batch", 128, "--repeats", 3)
+        reports[f"{recipe} search"] = context.bench("translate", "--recipe", recipe, *size, *where)
+    return reports
 
 
 SECTIONS: dict[str, Section] = {
     "training": training,
     "step": step,
-    "step-fp32": step_fp32,
+    "step-fp32": partial(step, precision="fp32"),
     "step-small": step_small,
     "kernels": kernels,
     "memory": memory,
     "translate": translate,
-    "translate-64": translate_64,
-    "translate-one": translate_one,
+    "translate-64": partial(translate, batch=64, lines=512),
+    "translate-one": partial(translate, batch=1, lines=100),
     "translate-random": translate_random,
     "search": search,
     "lines": lines,

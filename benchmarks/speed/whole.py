@@ -1,6 +1,5 @@
 """Whole commands, start to end: training beside Joey NMT, start-up, memory growth, two ranks."""
 
-import gzip
 import json
 import lzma
 import shutil
@@ -8,15 +7,15 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from benchmarks.prepare import Watch
 from benchmarks.speed.context import PEERS, Context
+from benchmarks.training import chosen, last_line, read_lines, read_log, text_files
 from heedful.bench.work import shape_of
 from heedful.config.load import load_config
 from heedful.machine.benchmark import measured_rates
@@ -25,56 +24,70 @@ from heedful.machine.benchmark import measured_rates
 def training(context: Context) -> dict[str, Any]:
     """Train an epoch of Multi30k with `small`: heedful's command and Joey NMT's, in turns."""
     if context.quick:
-        return epoch(context, "tiny", ("--set", "data.vocabulary_size=500"), 200, 1)
+        return epoch(context, "tiny", ("data.vocabulary_size=500",), 200, 1)
     return epoch(context, "small", (), 29_000, min(context.rounds, 2))
 
 
 def epoch(
-    context: Context, recipe: str, shape: Sequence[str], pairs: int, rounds: int
+    context: Context, recipe: str, settings: Sequence[str], pairs: int, rounds: int
 ) -> dict[str, Any]:
     """Train an epoch of so many pairs of Multi30k: heedful's command and Joey NMT's, in turns."""
-    source, target = (_part(context, language, pairs) for language in ("en", "de"))
+    files = text_files([_first_pairs(context, language, pairs) for language in ("en", "de")])
+    config, words = load_config(recipe, settings), chosen(settings)
     turns: list[dict[str, Any]] = []
-    for number in range(rounds):
-        prepared = context.work / "prepared"
-        text = ("--source", source, "--target", target)
-        shutil.rmtree(prepared, ignore_errors=True)
-        context.heedful("data", "prepare", recipe, *text, "--out", prepared, *shape)
-        out = context.work / f"epoch-{number}"
-        shutil.rmtree(out, ignore_errors=True)
-        config = load_config(recipe, [part for part in shape if part != "--set"])
-        tokens = _larger_side(prepared)
-        steps = -(-tokens // config.train.batch_tokens)
-        last = ("--set", f"train.steps={steps}", "--set", "train.checkpoint_minutes=none")
-        done = context.heedful("train", recipe, *text, "--out", out, *shape, *last)
-        log = _last_line(out)
-        turns.append(
-            {
-                "heedful": {
-                    "seconds": done.seconds,
-                    "target_tokens": log["target_tokens"],
-                    "own_seconds": log["seconds"],
-                    "memory": log["memory"],
-                    "steps": steps,
-                },
-                "joey": _joey(context, recipe, [*shape[1::2]], pairs),
-            }
-        )
+    for _ in range(rounds):
+        prepared, out = _new_folders(context, "prepared", "epoch")
+        context.heedful("data", "prepare", recipe, *files, "--out", prepared, *words)
+        steps = -(-_larger_side(prepared) // config.train.batch_tokens)
+        last = chosen((f"train.steps={steps}", "train.checkpoint_minutes=none"))
+        done = context.heedful("train", recipe, *files, "--out", out, *words, *last)
+        log = last_line(out)
+        ours = {
+            "seconds": done.seconds,
+            "target_tokens": log["target_tokens"],
+            "own_seconds": log["seconds"],
+            "memory": log["memory"],
+            "steps": steps,
+        }
+        turns.append({"heedful": ours, "joey": _joey(context, recipe, settings, pairs)})
     products = measured_rates(torch.device("cpu"))
     return {"recipe": recipe, "pairs": pairs, "turns": turns, "products": products}
 
 
-def _joey(context: Context, recipe: str, settings: list[str], pairs: int) -> dict[str, Any]:
+def command_seconds(side: dict[str, Any]) -> float:
+    """Read the seconds of a whole command; a peer gives a list of one."""
+    seconds = side["seconds"]
+    return float(seconds[0] if isinstance(seconds, list) else seconds)
+
+
+def best_rates(section: dict[str, Any], seconds: str = "") -> dict[str, float]:
+    """
+    Compute target tokens a second of the better turn of each, which the neighbors disturbed least.
+
+    `seconds`: the key of those that count; those of the whole command if empty.
+    """
+    return {
+        who: max(
+            turn[who]["target_tokens"]
+            / (turn[who][seconds] if seconds else command_seconds(turn[who]))
+            for turn in section["turns"]
+        )
+        for who in ("heedful", "joey")
+    }
+
+
+def _joey(context: Context, recipe: str, settings: Sequence[str], pairs: int) -> dict[str, Any]:
     """Let Joey NMT train by its own command."""
     config = load_config(recipe, settings)
     python = PEERS / "joey" / ".venv" / "bin" / "python"
     if not python.exists():
         return {"missing": "make peers"}
+    languages = ("en", "de")
     request = {
         "task": "end_to_end",
-        "languages": ["en", "de"],
-        "train": {language: str(context.text("train", language)) for language in ("en", "de")},
-        "valid": {language: str(context.text("val", language)) for language in ("en", "de")},
+        "languages": languages,
+        "train": {language: str(context.text("train", language)) for language in languages},
+        "valid": {language: str(context.text("val", language)) for language in languages},
         "pairs": pairs,
         "model": shape_of(config, config.data.vocabulary_size),
         "warmup": config.train.warmup,
@@ -83,14 +96,9 @@ def _joey(context: Context, recipe: str, settings: list[str], pairs: int) -> dic
         "threads": context.threads or 2,
         "device": "cpu",
     }
-    done = subprocess.run(
-        [python, PEERS / "joey" / "bench.py"],
-        input=json.dumps(request),
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
-        check=True,
-    )
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    command, text = [python, PEERS / "joey" / "bench.py"], json.dumps(request)
+    output = subprocess.check_output(command, input=text, encoding="utf-8")
+    answer: dict[str, Any] = json.loads(output.splitlines()[-1])
     if answer["command"] not in context.commands:
         context.commands.append(answer["command"])
     return answer
@@ -100,14 +108,14 @@ def start(context: Context) -> dict[str, Any]:
     """Time `translate` from the start of its process to the first line, beside `import torch`."""
     run = context.work / "small"
     if not (run / "config.json").exists():
-        text = ("--source", context.text("val", "en"), "--target", context.text("val", "de"))
-        few = ("--set", "train.steps=2", "--set", "data.vocabulary_size=1000")
-        context.heedful("train", "tiny" if context.quick else "small", *text, "--out", run, *few)
+        files = text_files(context.pair("val"))
+        few = chosen(("train.steps=2", "data.vocabulary_size=1000"))
+        context.heedful("train", context.size("tiny", "small"), *files, "--out", run, *few)
     times: dict[str, list[float]] = {"import torch": [], "first translation": []}
     command = [sys.executable, "-m", "heedful", "translate", str(run)]
     command += ["--threads", str(context.threads)]
     context.record(command)
-    for _ in range(1 if context.quick else 7):
+    for _ in range(context.size(1, 7)):
         started = time.monotonic()
         subprocess.run([sys.executable, "-c", "import torch"], check=True)
         times["import torch"].append(time.monotonic() - started)
@@ -133,86 +141,64 @@ def _first_line(command: list[str]) -> float:
 
 def corpus(context: Context) -> dict[str, Any]:
     """Let the corpus grow a hundredfold: what a pair costs to prepare and a token to train on."""
-    sizes = (200, 2000) if context.quick else (10_000, 100_000, 1_000_000)
-    steps = 4 if context.quick else 60
-    found = {}
-    for size in sizes:
-        text = [_europarl(context, language, size) for language in ("fr", "en")]
-        files = ("--source", text[0], "--target", text[1])
-        prepared, out = (context.work / f"{name}-{size}" for name in ("prepared", "grown"))
-        for folder in (prepared, out):
-            shutil.rmtree(folder, ignore_errors=True)
-        small = ("--set", "data.vocabulary_size=1000") if context.quick else ()
+    steps = context.size(4, 60)
+    small = chosen(context.size(("data.vocabulary_size=1000",), ()))
+    until = chosen((f"train.steps={steps}", "train.checkpoint_minutes=none"))
+    rows = {}
+    for size in context.size((200, 2000), (10_000, 100_000, 1_000_000)):
+        files = text_files([_europarl(context, language, size) for language in ("fr", "en")])
+        prepared, out = _new_folders(context, f"prepared-{size}", f"grown-{size}")
         made = context.heedful("data", "prepare", "small", *files, "--out", prepared, *small)
-        until = ("--set", f"train.steps={steps}", "--set", "train.checkpoint_minutes=none")
         done = context.heedful("train", "small", "--data", prepared, "--out", out, *small, *until)
-        log = _last_line(out)
-        found[size] = {
+        log = last_line(out)
+        rows[size] = {
             "prepare_seconds": made.seconds,
             "prepare_memory": made.peak,
             "train_seconds": log["seconds"],
             "command_seconds": done.seconds,
-            "target_tokens": log["target_tokens"],
-            "source_tokens": log["source_tokens"],
-            "memory": log["memory"],
+            **{name: log[name] for name in ("target_tokens", "source_tokens", "memory")},
         }
-    return {"sizes": found, "steps": steps}
+    return {"sizes": rows, "steps": steps}
 
 
 def ranks(context: Context) -> dict[str, Any]:
     """Train with one process of two threads, and with two of one thread."""
-    text = ("--source", context.text("train", "en"), "--target", context.text("train", "de"))
-    if context.quick:
-        text = ("--source", context.text("val", "en"), "--target", context.text("val", "de"))
-    small = ("tiny", "--set", "data.vocabulary_size=500") if context.quick else ("small",)
-    steps = 3 if context.quick else 60
-    last = ("--set", f"train.steps={steps}", "--set", "train.checkpoint_minutes=none")
+    files = text_files(context.pair(context.size("val", "train")))
+    recipe = context.size(("tiny", *chosen(("data.vocabulary_size=500",))), ("small",))
+    steps = context.size(3, 60)
     # the largest part of a batch is an equal share of it, so that both ranks have one
-    parts = ("--set", "train.micro_batch_tokens=2048", "--device", "cpu")
-    found = {}
+    parts = ("train.checkpoint_minutes=none", "train.micro_batch_tokens=2048")
+    settings = chosen((f"train.steps={steps}", *parts))
+    runs = {}
     for world, threads in ((1, 1), (1, 2), (2, 1)):
-        out = context.work / f"ranks-{world}-{threads}"
-        shutil.rmtree(out, ignore_errors=True)
-        rest = ("train", *small, *text, "--out", out, *last, *parts, "--threads", threads)
-        started = time.monotonic()
-        if world == 1:
-            context.heedful(*rest)
-        else:
-            _torchrun(context, world, rest)
-        log = _last_line(out)
-        found[f"{world} of {threads}"] = {
-            "command_seconds": time.monotonic() - started,
+        (out,) = _new_folders(context, f"ranks-{world}-{threads}")
+        words = ("train", *recipe, *files, "--out", out, *settings, "--device", "cpu")
+        launcher = ("-m", "torch.distributed.run", "--nproc-per-node", world) if world > 1 else ()
+        command = (sys.executable, *launcher, "-m", "heedful", *words, "--threads", threads)
+        done = context.command(*command)
+        log = last_line(out)
+        runs[f"{world} of {threads}"] = {
+            "command_seconds": done.seconds,
             "seconds": log["seconds"],
             "target_tokens": log["target_tokens"],
             "rate": _rate(out),
         }
-    return {"steps": steps, "runs": found}
-
-
-def _torchrun(context: Context, world: int, rest: tuple[object, ...]) -> None:
-    """Start several processes."""
-    torchrun = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", world)
-    command = [*map(str, (*torchrun, "-m", "heedful", *rest))]
-    context.record(command)
-    with subprocess.Popen(command) as process:
-        watch = Watch(process.pid)
-        watch.start()
-        if process.wait():
-            raise SystemExit("torchrun failed")
+    return {"steps": steps, "runs": runs}
 
 
 def _rate(run: Path) -> float:
     """Median of the logged target tokens a second, the first line left out."""
-    lines = [json.loads(line) for line in (run / "log.jsonl").read_text("utf-8").splitlines()]
-    rates = [line["target_tokens_per_second"] for line in lines if "target_tokens" in line]
+    lines = [line for line in read_log(run) if "target_tokens" in line]
+    rates = [line["target_tokens_per_second"] for line in lines]
     return statistics.median(rates[1:] or rates)
 
 
-def _last_line(run: Path) -> dict[str, Any]:
-    """Read the last training line of a log."""
-    lines = [json.loads(line) for line in (run / "log.jsonl").read_text("utf-8").splitlines()]
-    last: dict[str, Any] = [line for line in lines if "target_tokens" in line][-1]
-    return last
+def _new_folders(context: Context, *names: str) -> list[Path]:
+    """Name folders for runs, without what an earlier turn left in them."""
+    folders = [context.work / name for name in names]
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    return folders
 
 
 def _larger_side(prepared: Path) -> int:
@@ -221,14 +207,13 @@ def _larger_side(prepared: Path) -> int:
     return max(meta[side]["ids"] for side in ("source", "target")) + meta["pairs"]
 
 
-def _part(context: Context, language: str, pairs: int) -> Path:
+def _first_pairs(context: Context, language: str, pairs: int) -> Path:
     """Write the first pairs of Multi30k's training text, or name the file if they are all."""
-    whole = context.text("train", language)
+    every = context.text("train", language)
     if pairs >= 29_000:
-        return whole
+        return every
     path = context.work / f"part.{language}"
-    with gzip.open(whole, "rt", encoding="utf-8") as file:
-        path.write_text("".join(islice(file, pairs)), encoding="utf-8")
+    path.write_text("".join(f"{line}\n" for line in read_lines(every)[:pairs]), encoding="utf-8")
     return path
 
 
@@ -237,13 +222,13 @@ def _europarl(context: Context, language: str, pairs: int) -> Path:
     path = context.work / f"europarl-{pairs}.{language}"
     if path.exists():
         return path
-    left = pairs
+    shards = sorted((context.data / "europarl-fr-en").glob(f"train.*.{language}.xz"))
+    lines = (line for shard in shards for line in _lines(shard))
     with path.open("w", encoding="utf-8") as out:
-        for shard in sorted((context.data / "europarl-fr-en").glob(f"train.*.{language}.xz")):
-            with lzma.open(shard, "rt", encoding="utf-8") as file:
-                for line in islice(file, left):
-                    out.write(line)
-                    left -= 1
-            if not left:
-                break
+        out.writelines(islice(lines, pairs))
     return path
+
+
+def _lines(shard: Path) -> Iterator[str]:
+    with lzma.open(shard, "rt", encoding="utf-8") as file:
+        yield from file

@@ -1,7 +1,9 @@
 """The page about a busy machine is written from the counts of any machine."""
 
-from benchmarks import busy_machine, figures
+from benchmarks import busy_machine, figures, report
 from benchmarks.busy_machine import COMMAND, PYTHON, SHORT, UNTOUCHED
+
+from heedful.experiments.record import Record
 
 STEPS = {
     UNTOUCHED: {"alone": [90, 110, 100], "busy": [4, 9, 5]},
@@ -12,7 +14,8 @@ STEPS = {
 
 
 def test_the_page_states_medians_ranges_and_ratios():
-    page = busy_machine.body({"cores": 2, "busy": 4, "seconds": 30.0, "steps": STEPS})
+    measurements = {"cores": 2, "busy": 4, "seconds": 30.0, "steps": STEPS}
+    page = busy_machine.body(Record("abc", "a machine", measurements))
     assert f"| {UNTOUCHED} | 100 (90-110) | 5 (4-9) | 1.0 |" in page
     assert f"| {PYTHON} | 100 (99-101) | 50 (40-60) | 10.0 |" in page
     assert f"| {SHORT} | 100 (99-1,200) | 60 (60-60) | 12.0 |" in page
@@ -28,6 +31,6 @@ def test_what_was_not_measured_yet_has_no_page(monkeypatch, tmp_path):
         elif path.name != "parts.json":
             copy.write_bytes(path.read_bytes())
     assert "parts" in names
-    for module in (figures, __import__("benchmarks.report", fromlist=["RESULTS"])):
+    for module in (figures, report):
         monkeypatch.setattr(module, "RESULTS", tmp_path)
     assert "parts" not in figures.results()

@@ -34,6 +34,6 @@ def test_a_figure_that_differs_is_written_anew_and_an_unknown_one_is_refused():
 def test_every_record_names_its_commit_day_and_machine():
     records = [json.loads(path.read_text("utf-8")) for path in RESULTS.rglob("*.json")]
     for record in records:
-        each = record.values() if "found" not in record else [record]
-        for one in each:
-            assert {"commit", "date", "machine", "found"} <= one.keys()
+        parts = [record] if "measurements" in record else [*record.values()]
+        for part in parts:
+            assert {"commit", "date", "machine", "measurements"} <= part.keys()

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.speed.goals import fastest, goals
+from benchmarks.speed.comparisons import compare, fastest
 from benchmarks.speed.page import write_page
 
 
@@ -36,16 +36,13 @@ STEP = {
 }
 
 
-def test_goals_are_compared_with_the_best_of_each_peer():
+def test_the_best_of_each_peer_is_compared():
     assert fastest(STEP["measurements"])["who"] == "torch_transformer fp32"
-    speed, share = goals({"step": STEP})
-    assert (speed.peer, speed.ratio, speed.met) == ("marian autocast bf16", 3.0, True)
-    assert (share.ratio, share.met) == (0.5, False)
-    assert "| **3.00 times** | 2.3 times | reached |" in speed.row()
+    speed, share = compare({"step": STEP})
+    assert speed[1:] == ("4,000 tokens/s", "1,333", "marian autocast bf16", "**3.00 times**")
+    assert share[-1] == "**0.50 of them**"
     memory = {"compared": STEP, "alone": STEP}
-    third, small = goals({"memory": memory})
-    assert (third.ratio, third.met) == (0.5, False)
-    assert (small.ratio, small.met) == (1.0, True)
+    assert [row[-1] for row in compare({"memory": memory})] == ["**0.50 times**", "**1.00 GB**"]
 
 
 def test_a_page_has_every_section_that_was_measured(tmp_path: Path):
@@ -55,7 +52,7 @@ def test_a_page_has_every_section_that_was_measured(tmp_path: Path):
     start["first translation"] = {"median": 1.5, "all": [1.4, 1.5, 1.9]}
     curve = {"batch": {"100": STEP, "200": STEP}}
     for name, found in (("step", STEP), ("start", start), ("curves", curve)):
-        record = {"found": found, "commands": ["heedful bench"], "machine": "a machine"}
+        record = {"measurements": found, "commands": ["heedful bench"], "machine": "a machine"}
         record |= {"commit": "abc", "date": "2026-11-21"}
         (folder / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
     page = write_page(folder).read_text(encoding="utf-8")

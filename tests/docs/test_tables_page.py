@@ -5,6 +5,8 @@ import json
 from benchmarks import tables
 from tests.unit.paper.test_table1 import table
 
+from heedful.experiments.record import Record
+
 
 def test_table_1_says_at_which_sizes_and_with_how_many_threads(tmp_path, monkeypatch):
     made, given = table(), []
@@ -15,39 +17,36 @@ def test_table_1_says_at_which_sizes_and_with_how_many_threads(tmp_path, monkeyp
 
     monkeypatch.setattr(tables, "make_table1", make)
     monkeypatch.setattr(tables, "RESULTS", tmp_path)
-    found = json.loads(json.dumps(tables._table1(tmp_path)))
+    call = tables.Call(tmp_path, 1.0, [], replan=False, record=None)
+    measurements = json.loads(json.dumps(tables._table1(call)))
     assert given == [1]
-    page = tables._layers(found)
-    assert page.startswith(made.count_heading)
+    page = tables.table1(Record("abc", "a machine", measurements))
+    assert made.count_heading in page
     assert made.time_heading in page
     assert all(conclusion in page for conclusion in made.conclusions)
-    assert found["crossings"] == made.to_dict()["crossings"]
-    assert found["layers"][0]["powers"]["n"]["value"] > 1.99
+    assert measurements["crossings"] == made.to_dict()["crossings"]
+    assert measurements["layers"][0]["powers"]["n"]["value"] > 1.99
     assert (tmp_path / "table1.svg").exists()
 
 
 def test_only_earlier_commits_are_named():
-    record = {"commit": "d349f04", "found": {"commits": {"mask": "d349f04", "heads": "143b61e"}}}
-    said = tables._earlier_commits(record, "Decided")
-    assert said == ["Decided at an earlier commit, at 143b61e: heads."]
-    del record["found"]["commits"]["heads"]
-    assert tables._earlier_commits(record, "Decided") == []
+    commits = {"mask": "d349f04", "heads": "143b61e"}
+    record = Record("d349f04", "Here", {"commits": commits})
+    sentences = ["Decided at an earlier commit, at 143b61e: heads."]
+    assert tables._earlier_origins(record, "Decided") == sentences
+    del commits["heads"]
+    assert tables._earlier_origins(record, "Decided") == []
 
 
 def test_other_machines_are_named_too():
-    record = {
-        "commit": "d349f04",
-        "machine": "Here",
-        "found": {
-            "commits": {"mask": "d349f04", "heads": "143b61e"},
-            "machines": {"mask": "There", "heads": "Here"},
-        },
+    origins = {
+        "commits": {"mask": "d349f04", "heads": "143b61e"},
+        "machines": {"mask": "There", "heads": "Here"},
     }
-    assert tables._earlier_commits(record, "Decided") == [
+    assert tables._earlier_origins(Record("d349f04", "Here", origins), "Decided") == [
         "Decided at an earlier commit, at 143b61e: heads.",
         "Decided on another machine, on There: mask.",
     ]
-    assert tables._machines(record | {"machine": "Now"}, ["mask", "scores"]) == {
-        "mask": "There",
-        "scores": "Now",
-    }
+    record = Record("d349f04", "Now", origins)
+    machines = tables._origins(record, ["mask", "scores"])["machines"]
+    assert machines == {"mask": "There", "scores": "Now"}

@@ -69,29 +69,15 @@ def translate(request: protocol.Request) -> protocol.Answer:
     filled = [row for row in range(len(sources)) if len(sources[row]) > 1]
     outputs: list[list[int]] = [[] for _ in sources]
 
-    def some(rows: list[int]) -> None:
-        found = translator.translate_batch([sources[row] for row in rows], **options)
-        for row, result in zip(rows, found, strict=True):
+    def search(rows: list[int]) -> None:
+        results = translator.translate_batch([sources[row] for row in rows], **options)
+        for row, result in zip(rows, results, strict=True):
             outputs[row] = [int(token) for token in result.hypotheses[0]]
 
-    def everything() -> None:
-        if batch == 1:
-            for row in filled:
-                some([row])
-        else:
-            for first in range(0, len(filled), 2048):
-                some(filled[first : first + 2048])
-
-    some(filled[: batch or 32])
-    seconds = protocol.repeated(everything, request["repeats"])
-    memory = protocol.peak_memory()
-    protocol.write_outputs(request, outputs)
-    return {
-        "seconds": seconds,
-        "memory": memory,
-        "load": loaded,
-        "versions": {"ctranslate2": ctranslate2.__version__},
-    }
+    size = 1 if batch == 1 else 2048
+    every = [filled[first : first + size] for first in range(0, len(filled), size)]
+    answer = protocol.timed_search(request, search, every, filled[: batch or 32], outputs)
+    return answer | {"load": loaded, "versions": {"ctranslate2": ctranslate2.__version__}}
 
 
 def convert(request: protocol.Request) -> protocol.Answer:

@@ -19,6 +19,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import protocol
+import toolkit
 
 VARIANTS = {task: [{"name": "", "precision": "fp32"}] for task in ("train", "translate")}
 
@@ -48,13 +49,8 @@ def train(request: protocol.Request) -> protocol.Answer:
         adam.step()
         adam.zero_grad()
         losses.append(loss.item())
-        if device.type == "cuda":
-            torch.cuda.synchronize()
 
-    step()
-    seconds = protocol.repeated(step, request["steps"])
-    memory = protocol.peak_memory()
-    return {"seconds": seconds, "memory": memory, "loss": losses[0], "versions": versions()}
+    return protocol.timed_steps(request, step, losses, device) | {"versions": versions()}
 
 
 def translate(request: protocol.Request) -> protocol.Answer:
@@ -71,7 +67,7 @@ def translate(request: protocol.Request) -> protocol.Answer:
     order = sorted(range(len(sources)), key=lambda row: -len(sources[row]))
     outputs: list[list[int]] = [[] for _ in sources]
 
-    def some(rows: list[int]) -> None:
+    def search_rows(rows: list[int]) -> None:
         batch = batch_of(
             shape, protocol.padded([sources[row] for row in rows], shape["pad"]), device
         )
@@ -87,15 +83,9 @@ def translate(request: protocol.Request) -> protocol.Answer:
             ended = ids.index(shape["end_token"]) if shape["end_token"] in ids else len(ids)
             outputs[row] = ids[:ended]
 
-    def everything() -> None:
-        for first in range(0, len(order), size):
-            some(order[first : first + size])
-
-    some(order[:size])
-    seconds = protocol.repeated(everything, request["repeats"])
-    memory = protocol.peak_memory()
-    protocol.write_outputs(request, outputs)
-    return {"seconds": seconds, "memory": memory, "versions": versions()}
+    every = [order[first : first + size] for first in range(0, len(order), size)]
+    answer = protocol.timed_search(request, search_rows, every, order[:size], outputs)
+    return answer | {"versions": versions()}
 
 
 def build(shape: dict[str, Any]) -> Any:
@@ -105,10 +95,8 @@ def build(shape: dict[str, Any]) -> Any:
     from joeynmt.model import build_model
     from joeynmt.vocabulary import Vocabulary
 
-    symbols = {"unk": 0, "pad": 1, "bos": 2, "eos": 3}
-    special = {f"{name}_token": f"<{name}>" for name in symbols}
-    ids = {f"{name}_id": number for name, number in symbols.items()}
-    known = SimpleNamespace(**special, **ids, sep_token=None, sep_id=None, lang_tags=[])
+    symbols = toolkit.special_symbols()
+    known = SimpleNamespace(**symbols, sep_token=None, sep_id=None, lang_tags=[])
     words = Vocabulary([f"w{number}" for number in range(shape["vocabulary"] - 4)], known)
     model = build_model(recurrent(shape), src_vocab=words, trg_vocab=words)
     model.pad_index, model.unk_index = (
@@ -235,7 +223,7 @@ def end_to_end(request: protocol.Request) -> protocol.Answer:
             for language in languages:
                 lines = read(request[part][language])[: request["pairs"]]
                 (folder / f"{part}.{language}").write_text("\n".join(lines) + "\n", "utf-8")
-        learn_subwords(folder, languages, request["model"]["vocabulary"])
+        toolkit.learn_subwords(folder, languages, request["model"]["vocabulary"])
         config = folder / "config.yaml"
         config.write_text(json.dumps(settings(request, folder)), encoding="utf-8")  # JSON is YAML
         command = [sys.executable, "-m", "joeynmt", "train", str(config), "--skip-test"]
@@ -266,80 +254,32 @@ def read(path: str) -> list[str]:
         return file.read().splitlines()
 
 
-def learn_subwords(folder: Path, languages: list[str], size: int) -> None:
-    """Learn one subword model of both sides, and write its vocabulary for Joey NMT."""
-    import sentencepiece
-
-    sentencepiece.SentencePieceTrainer.train(
-        input=",".join(str(folder / f"train.{language}") for language in languages),
-        model_prefix=str(folder / "subwords"),
-        model_type="bpe",
-        vocab_size=size,
-        character_coverage=1.0,
-        unk_id=0,
-        pad_id=1,
-        bos_id=2,
-        eos_id=3,
-        minloglevel=2,
-    )
-    model = sentencepiece.SentencePieceProcessor(model_file=str(folder / "subwords.model"))
-    pieces = [model.id_to_piece(number) for number in range(len(model))]
-    (folder / "vocabulary.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
-
-
 def settings(request: protocol.Request, folder: Path) -> dict[str, Any]:
     """Convert heedful's recipe to Joey NMT's settings."""
     shape = request["model"]
-    source, target = request["languages"]
-
-    def side(language: str) -> dict[str, Any]:
-        return {
-            "lang": language,
-            "max_length": 256,
-            "level": "bpe",
-            "voc_file": str(folder / "vocabulary.txt"),
-            "tokenizer_type": "sentencepiece",
-            "tokenizer_cfg": {"model_file": str(folder / "subwords.model")},
-        }
-
-    model = transformer(shape) if shape["encoder"] == "transformer" else recurrent(shape)
-    return {
-        "name": "epoch",
-        "joeynmt_version": "2.3.0",
-        "model_dir": str(folder / "run"),
-        "use_cuda": request["device"] != "cpu",
-        "fp16": False,
-        "random_seed": 1,
-        "data": {
-            "train": str(folder / "train"),
-            "dev": str(folder / "valid"),
-            "dataset_type": "plain",
-            "src": side(source),
-            "trg": side(target),
-        },
-        "testing": {"beam_size": 1},
-        "training": {
-            "optimizer": "adam",
-            "adam_betas": [0.9, 0.98],
-            # of its schedules, plateau no longer runs with this torch
-            "scheduling": "noam",
+    return toolkit.build_settings(
+        folder,
+        request["languages"],
+        transformer(shape) if shape["encoder"] == "transformer" else recurrent(shape),
+        data={},
+        testing={},
+        training={
             "learning_rate": 0.0002,
             "learning_rate_min": 0.0,
             "learning_rate_factor": 1,
             "learning_rate_warmup": request["warmup"] or 1000,
-            "normalization": "tokens",
-            "loss": "crossentropy",
             "label_smoothing": request["label_smoothing"],
             "batch_size": request["batch_tokens"],
-            "batch_type": "token",
             "epochs": 1,
             "validation_freq": 1_000_000,
             "logging_freq": 20,
             "overwrite": True,
             "shuffle": True,
         },
-        "model": model,
-    }
+        model_dir=str(folder / "run"),
+        use_cuda=request["device"] != "cpu",
+        fp16=False,
+    )
 
 
 def transformer(shape: dict[str, Any]) -> dict[str, Any]:

@@ -56,48 +56,16 @@ def build(request: protocol.Request) -> Any:
 
 
 def train(request: protocol.Request) -> protocol.Answer:
-    """Take training steps: forward, cross-entropy with smoothing, backward, AdamW."""
-    import torch
+    """Take training steps."""
+    model, padding = build(request), request["model"]["pad"]
 
-    model = build(request)
-    model.train()
-    device = model.device
-    padding = request["model"]["pad"]
-    source, target_in, target_out = (
-        torch.tensor(side, device=device) for side in protocol.sides(request)
-    )
-    adam = torch.optim.AdamW(
-        model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True
-    )
-    losses = []
+    def logits(source: Any, target_in: Any) -> Any:
+        mask = (source != padding).long()
+        return model(
+            input_ids=source, attention_mask=mask, decoder_input_ids=target_in, use_cache=False
+        ).logits
 
-    def step() -> None:
-        adam.zero_grad(set_to_none=True)
-        with torch.autocast(device.type, torch.bfloat16, request["precision"] == "bf16"):
-            logits = model(
-                input_ids=source,
-                attention_mask=(source != padding).long(),
-                decoder_input_ids=target_in,
-                use_cache=False,
-            ).logits
-            loss = torch.nn.functional.cross_entropy(
-                logits.flatten(0, 1),
-                target_out.flatten(),
-                ignore_index=padding,
-                label_smoothing=request["label_smoothing"],
-            )
-        loss.backward()
-        adam.step()
-        losses.append(float(loss.detach()))
-        if device.type == "cuda":
-            torch.cuda.synchronize()
-
-    step()
-    seconds = protocol.repeated(step, request["steps"])
-    memory = protocol.peak_memory()
-    if device.type == "cuda":
-        memory = torch.cuda.max_memory_allocated()
-    return {"seconds": seconds, "memory": memory, "loss": losses[0], "versions": versions()}
+    return protocol.train_in_torch(request, model, logits, model.device, versions())
 
 
 def translate(request: protocol.Request) -> protocol.Answer:
@@ -114,7 +82,7 @@ def translate(request: protocol.Request) -> protocol.Answer:
     special = {request["model"][name] for name in ("pad", "start_token", "end_token")}
     outputs: list[list[int]] = [[] for _ in sources]
 
-    def some(rows: list[int]) -> None:
+    def search(rows: list[int]) -> None:
         ids = torch.tensor(
             protocol.padded([sources[row] for row in rows], request["model"]["pad"]),
             device=model.device,
@@ -134,17 +102,9 @@ def translate(request: protocol.Request) -> protocol.Answer:
         for row, tokens in zip(rows, found.tolist(), strict=True):
             outputs[row] = [token for token in tokens if token not in special]
 
-    def everything() -> None:
-        for rows in batches(sources, filled, request["batch"]):
-            some(rows)
-
-    some(filled[: request["batch"] or 32])
-    seconds = protocol.repeated(everything, request["repeats"])
-    memory = protocol.peak_memory()
-    if model.device.type == "cuda":
-        memory = torch.cuda.max_memory_allocated()
-    protocol.write_outputs(request, outputs)
-    return {"seconds": seconds, "memory": memory, "versions": versions()}
+    every = batches(sources, filled, request["batch"])
+    first = filled[: request["batch"] or 32]
+    return protocol.timed_search(request, search, every, first, outputs) | {"versions": versions()}
 
 
 def batches(sources: list[list[int]], filled: list[int], size: int | None) -> list[list[int]]:

@@ -26,9 +26,7 @@ def train(request: protocol.Request) -> protocol.Answer:
     torch.manual_seed(1)
     torch.set_num_threads(request["threads"])
     device = torch.device(request["device"])
-    source, target_in, target_out = (
-        torch.tensor(side, device=device) for side in protocol.sides(request)
-    )
+    longest = max(len(rows[0]) for rows in protocol.sides(request))
     width, padding = shape["d_model"], shape["pad"]
 
     class Model(nn.Module):
@@ -49,9 +47,8 @@ def train(request: protocol.Request) -> protocol.Answer:
                 batch_first=True,
             )
             self.dropout = nn.Dropout(shape["dropout"])
-            length = max(source.size(1), target_in.size(1))
             rates = 10000.0 ** (-torch.arange(0, width, 2) / width)
-            angles = torch.outer(torch.arange(length), rates)
+            angles = torch.outer(torch.arange(longest), rates)
             positions = torch.stack((angles.sin(), angles.cos()), dim=2).flatten(1)
             self.register_buffer("positions", positions)
 
@@ -73,34 +70,8 @@ def train(request: protocol.Request) -> protocol.Answer:
             return nn.functional.linear(states, self.table.weight)
 
     model = Model().to(device)
-    adam = torch.optim.AdamW(
-        model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, fused=True
-    )
-    losses = []
-
-    def step() -> None:
-        adam.zero_grad(set_to_none=True)
-        with torch.autocast(device.type, torch.bfloat16, request["precision"] == "bf16"):
-            logits = model(source, target_in)
-            loss = nn.functional.cross_entropy(
-                logits.flatten(0, 1),
-                target_out.flatten(),
-                ignore_index=padding,
-                label_smoothing=request["label_smoothing"],
-            )
-        loss.backward()
-        adam.step()
-        losses.append(float(loss.detach()))
-        if device.type == "cuda":
-            torch.cuda.synchronize()
-
-    step()
-    seconds = protocol.repeated(step, request["steps"])
-    memory = protocol.peak_memory()
-    if device.type == "cuda":
-        memory = torch.cuda.max_memory_allocated()
     versions = {"torch": torch.__version__}
-    return {"seconds": seconds, "memory": memory, "loss": losses[0], "versions": versions}
+    return protocol.train_in_torch(request, model, model, device, versions)
 
 
 protocol.serve(VARIANTS, {"train": train})

@@ -39,9 +39,9 @@ def table4(
     Without RUN and --trees only the paper's rows. Yours get 95 % intervals, and a sentence says
     which difference the sentences show. `heedful parse train` trains a parser.
     """
+    from heedful.experiments.page import write_table
     from heedful.files import make_folder
     from heedful.paper.table4 import make_table4
-    from heedful.paper.tables import write_table
 
     if out is not None:  # what cannot be written is said before the work
         make_folder(out)

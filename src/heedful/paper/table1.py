@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heedful.experiments.page import Rows, markdown, write_table
 from heedful.families.table1 import LayerSizes
 from heedful.files import make_folder
 from heedful.machine.devices import describe_machine
@@ -20,7 +21,6 @@ from heedful.paper.layer_times import (
     measure_layers,
 )
 from heedful.paper.longest_path import find_longest_path
-from heedful.paper.tables import Rows, markdown, write_table
 from heedful.runs.lock import only_writer
 from heedful.visualise.report_page import ReportPage
 from heedful.visualise.size_curves import SizeCurve, SizePanel, draw_size_curves

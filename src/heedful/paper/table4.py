@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from heedful.errors import ArgumentError
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
-from heedful.paper.tables import LEARNT, Rows, ScoreDifference, learnt_nothing, markdown
+from heedful.experiments.page import LEARNT, Rows, ScoreDifference, learnt_nothing, markdown
 from heedful.preparation.tree_text import read_clean
 from heedful.search.options import SearchOptions
 from heedful.text.corpus import expand

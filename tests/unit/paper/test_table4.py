@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from heedful.errors import ArgumentError, TextError
+from heedful.experiments.page import LEARNT
 from heedful.paper.table4 import PUBLISHED, ScoredParser, Table4, _comparisons, make_table4
-from heedful.paper.tables import LEARNT
 from heedful.training.train import train
 from heedful.trees.floors import TreeFloors
 from heedful.trees.pcfg import Pcfg

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from heedful.errors import RunFolderError, SettingError
+from heedful.experiments.page import markdown, write_table
 from heedful.files import make_folder, read_text_within, replacing_file
 from heedful.paper.claims.statement import Checked, TrainedStatement
 from heedful.paper.claims.statements import CLAIMS, Claim
@@ -16,7 +17,6 @@ from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.plan import Plan, describe
 from heedful.paper.systems.task import TableTask
 from heedful.paper.systems.training import PLAN, check_plans
-from heedful.paper.tables import markdown, write_table
 from heedful.runs.lock import only_writer
 from heedful.visualise.report_page import ReportPage
 from heedful.visualise.size_curves import draw_size_curves

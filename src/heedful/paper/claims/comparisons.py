@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from heedful.experiments.page import LEARNT, ScoreDifference, capital
 from heedful.paper.claims.trainings import Trainings
 from heedful.paper.systems.measured import MeasuredSystem
-from heedful.paper.tables import LEARNT, ScoreDifference, capital
 
 _RISING = 1.0
 """BLEU by which the last validation must differ from the one before to be still rising."""

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from heedful.experiments.page import capital
 from heedful.paper.claims.gradient import differentiable_model, gradient_norms
 from heedful.paper.claims.models import LONG, TUNED
 from heedful.paper.claims.repeated_name import DISTANCES, NAMES
 from heedful.paper.claims.statement import Checked
 from heedful.paper.claims.trainings import Trainings
 from heedful.paper.estimate import Estimate
-from heedful.paper.tables import capital
 from heedful.runs.run import Run
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.translation.aligner import segment_text

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
+from heedful.experiments.page import Rows
 from heedful.paper.claims.trainings import Trainings
 from heedful.paper.estimate import with_margin
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.system import TableSystem
-from heedful.paper.tables import Rows
 from heedful.visualise.size_curves import SizeCurve, SizePanel, Steps
 
 _MOST_WRITTEN_OUT = 1e6

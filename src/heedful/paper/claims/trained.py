@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from heedful.experiments.page import LEARNT
 from heedful.model.initialise import initialise
 from heedful.model.layers import DecoderLayer, EncoderLayer
 from heedful.paper.claims.comparisons import (
@@ -39,7 +40,6 @@ from heedful.paper.estimate import Estimate
 from heedful.paper.systems.measured import CurvePoint
 from heedful.paper.systems.system import TableSystem
 from heedful.paper.systems.table2 import PUBLISHED
-from heedful.paper.tables import LEARNT
 from heedful.translation.translator import Translator
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from heedful.errors import TextError
+from heedful.experiments.page import LEARNT
 from heedful.paper.claims.statement import Checked, TrainedStatement
 from heedful.paper.claims.trainings import COMMON, RECIPE, Trainings
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.plan import Plan
 from heedful.paper.systems.task import TableTask
 from heedful.paper.systems.training import PLAN, train_all
-from heedful.paper.tables import LEARNT
 
 _LEARNED = 20  # BLEU
 _TOO_EASY = 98  # where every model has this much, what is left cannot tell them apart

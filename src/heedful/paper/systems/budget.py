@@ -8,9 +8,9 @@ too slow for the fewest steps; they are left out, and the others share what they
 from collections.abc import Collection, Mapping, Sequence
 
 from heedful.errors import SettingError
+from heedful.experiments.page import capital
 from heedful.paper.systems.system import TableSystem
 from heedful.paper.systems.task import TableTask
-from heedful.paper.tables import capital
 
 _TRAINING_SHARE = 0.7
 """Of the budget; the rest is for preparing, measuring, validating and scoring."""

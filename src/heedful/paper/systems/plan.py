@@ -21,6 +21,7 @@ from heedful.bench.train import TimedSettings, rates_in_turns
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
 from heedful.errors import RunFolderError, SettingError
+from heedful.experiments.page import capital
 from heedful.files import read_text_within, replacing_file
 from heedful.machine.benchmark import resolve_precision
 from heedful.machine.devices import resolve_device
@@ -29,7 +30,6 @@ from heedful.paper.systems.budget import SECONDS_OF_VALIDATION, say_time, share_
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.system import TableSystem, count_parameters
 from heedful.paper.systems.task import Equal, TableTask
-from heedful.paper.tables import capital
 from heedful.preparation.prepare import prepare
 from heedful.preparation.prepared_text import PreparedText
 

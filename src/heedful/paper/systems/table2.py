@@ -14,6 +14,14 @@ from typing import Any, NamedTuple
 
 from heedful.errors import SettingError
 from heedful.evaluation.cost import SUSTAINED_TFLOPS, paper_flops
+from heedful.experiments.page import (
+    LEARNT,
+    Rows,
+    ScoreDifference,
+    learnt_nothing,
+    markdown,
+    write_table,
+)
 from heedful.paper.systems.budget import why_left_out
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.measured import MeasuredSystem
@@ -29,14 +37,6 @@ from heedful.paper.systems.report import (
 from heedful.paper.systems.system import TableSystem
 from heedful.paper.systems.task import TableTask
 from heedful.paper.systems.training import PLAN, train_all
-from heedful.paper.tables import (
-    LEARNT,
-    Rows,
-    ScoreDifference,
-    learnt_nothing,
-    markdown,
-    write_table,
-)
 from heedful.visualise.cost_curves import CostCurve, draw_cost_curves
 from heedful.visualise.report_page import ReportPage
 

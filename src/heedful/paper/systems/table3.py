@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from heedful.config.recipes import recipe
+from heedful.experiments.page import LEARNT, Rows, learnt_nothing, markdown, write_table
 from heedful.paper.systems.corpus import TableCorpus
 from heedful.paper.systems.measured import MeasuredSystem
 from heedful.paper.systems.noise import Noise, chance_of, rank_correlation
@@ -23,7 +24,6 @@ from heedful.paper.systems.report import plain
 from heedful.paper.systems.system import TableSystem
 from heedful.paper.systems.task import TableTask
 from heedful.paper.systems.training import train_all
-from heedful.paper.tables import LEARNT, Rows, learnt_nothing, markdown, write_table
 from heedful.visualise.published import PublishedPanel, PublishedPoint, draw_published
 from heedful.visualise.report_page import ReportPage
 

@@ -1,8 +1,8 @@
 """Sentences about the BLEU of two models, of made-up trainings."""
 
+from heedful.experiments.page import ScoreDifference
 from heedful.paper.claims.comparisons import compare_bleu, say_growth, still_rising, useless
 from heedful.paper.systems.measured import CurvePoint
-from heedful.paper.tables import ScoreDifference
 
 
 def test_a_model_that_has_learnt_nothing_is_compared_with_none(trainings):

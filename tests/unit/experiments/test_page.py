@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from heedful.paper.tables import ScoreDifference, capital, markdown, write_table
+from heedful.experiments.page import ScoreDifference, capital, markdown, write_table
 
 
 def test_a_difference_is_said_only_where_there_is_one():

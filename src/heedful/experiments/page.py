@@ -1,4 +1,4 @@
-"""What the paper's tables have in common: rows, pages, and sentences about differences."""
+"""Pages of results: tables in Markdown, their JSON, and sentences about differences."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,6 +52,34 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
     """Lay a table out."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([lines[0], "| --- " * len(rows[0]) + "|", *lines[1:]])
+
+
+def table(heads: str, rows: Iterable[Sequence[object]]) -> str:
+    """
+    Lay a table out. `heads`: the heads of its columns, with bars between them.
+
+    >>> print(table("step | BLEU", [(100, "1.5")]))
+    | step | BLEU |
+    | --- | --- |
+    | 100 | 1.5 |
+    """
+    return markdown([heads.split(" | "), *([*map(str, row)] for row in rows)])
+
+
+def code_block(lines: Iterable[str], language: str = "sh") -> str:
+    """Lay commands or an output out."""
+    return "\n".join([f"```{language}", *lines, "```"])
+
+
+def with_interval(value: float, interval: Sequence[float], form: str = "+.1f") -> str:
+    """
+    Write a number, and its interval in brackets.
+
+    >>> with_interval(1.25, (0.5, 2), "+.2f")
+    '+1.25 (+0.50 to +2.00)'
+    """
+    low, high = interval
+    return f"{value:{form}} ({low:{form}} to {high:{form}})"
 
 
 def write_table(out: Path, name: str, page: str, plain: Mapping[str, Any]) -> None:

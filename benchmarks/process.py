@@ -1,0 +1,85 @@
+"""Commands with their time, and the memory of all their processes."""
+
+import os
+import resource
+import shlex
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass
+class FinishedCommand:
+    """What a command took."""
+
+    seconds: float
+    processor_seconds: float
+    peak: int
+    """Peak bytes of all its processes together."""
+    output: str
+    """Its standard output."""
+
+
+def run_watched(
+    command: Sequence[object], environment: Mapping[str, str] | None = None
+) -> FinishedCommand:
+    """Run a command from start to end; `environment` has further variables."""
+    words, spent, started = [*map(str, command)], _children_seconds(), time.monotonic()
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, encoding="utf-8", env=os.environ | (environment or {})
+    ) as process:
+        watch = MemoryWatch(process.pid)
+        watch.start()
+        output, _ = process.communicate()
+        seconds = time.monotonic() - started
+        watch.join()
+    if process.returncode:
+        raise SystemExit(f"{shlex.join(words)} ended with {process.returncode}")
+    return FinishedCommand(seconds, _children_seconds() - spent, watch.peak, output)
+
+
+class MemoryWatch(threading.Thread):
+    """
+    Add up the memory of a process and its children, twenty times a second.
+
+    What they share is counted once for each, so the sum is an upper bound.
+    """
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self.pid = pid
+        self.peak = 0
+
+    def run(self) -> None:
+        """Watch until the process has ended."""
+        while sizes := [size for pid in _family(self.pid) if (size := _resident(pid))]:
+            self.peak = max(self.peak, sum(sizes))
+            time.sleep(0.05)
+
+
+def _family(pid: int) -> list[int]:
+    """List a process and its children."""
+    family = [pid]
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            family += map(int, (task / "children").read_text("ascii").split())
+    except OSError:
+        pass  # it has just ended
+    return family
+
+
+def _resident(pid: int) -> int:
+    """Bytes that a process holds; 0 if it has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * 4096
+    except OSError:
+        return 0
+
+
+def _children_seconds() -> float:
+    """Seconds on the processor of everything that was started and has ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

@@ -1,0 +1,197 @@
+"""How heedful compares with the best of the others: a row for each piece of work."""
+
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.speed.whole import best_rates
+
+Measured = dict[str, Any]
+Row = tuple[str, ...]
+
+HEADS = "work | heedful | other | who | ratio"
+WORKERS = "as many workers as cores"
+# BLEU of fewer lines depends on a word or two.
+_ENOUGH = 1000
+
+
+def compare(sections: dict[str, Measured]) -> list[Row]:
+    """Compare the measurements of all sections."""
+    return [row for name, rows in _ROWS.items() if name in sections for row in rows(sections[name])]
+
+
+def toolkit(measurement: Measured) -> str:
+    """Return the name of the system, without the variant."""
+    return str(measurement["who"]).split()[0]
+
+
+def fastest(measurements: list[Measured], *names: str) -> Measured | None:
+    """Find the fastest of some toolkits, all but heedful when none is named."""
+    others = [
+        measurement
+        for measurement in measurements
+        if (toolkit(measurement) in names if names else toolkit(measurement) != "heedful")
+    ]
+    return min(others, key=_median, default=None)
+
+
+def searches(
+    section: Measured, precision: str, peer_precision: str = ""
+) -> tuple[Measured | None, ...]:
+    """
+    Find the fastest searches of a precision: ours, CTranslate2's, and CTranslate2's with workers.
+
+    `peer_precision`: CTranslate2's, if it is another one.
+    """
+    peers = [
+        measurement
+        for measurement in section["measurements"]
+        if measurement["precision"] == (peer_precision or precision)
+    ]
+    workers = [measurement for measurement in peers if measurement["who"].endswith("workers")]
+    alone = [measurement for measurement in peers if measurement not in workers]
+    own = [
+        measurement
+        for measurement in section["measurements"]
+        if measurement["precision"] == precision
+    ]
+    return fastest(own, "heedful"), fastest(alone, "ctranslate2"), fastest(workers, "ctranslate2")
+
+
+def _median(measurement: Measured) -> float:
+    return float(measurement["seconds"]["median"])
+
+
+def _row(work: str, ours: str, theirs: str, who: str, ratio: float, unit: str = "times") -> Row:
+    return work, ours, theirs, who, f"**{ratio:.2f} {unit}**"
+
+
+def _rates(work: str, ours: Measured, peer: Measured, unit: str, name: str, form: str) -> Row:
+    """Compare the throughput of two measurements; `name` is that of the unit."""
+    mine, theirs = (f"{side['per_second'][unit]:{form}}" for side in (ours, peer))
+    ratio = _median(peer) / _median(ours)
+    return _row(work, f"{mine} {name}/s", theirs, peer["who"], ratio)
+
+
+def _training(section: Measured) -> list[Row]:
+    """Compare the rates of whole commands."""
+    if any("missing" in turn["joey"] for turn in section["turns"]):
+        return []
+    ours, theirs = best_rates(section).values()
+    work = f"training, an epoch of Multi30k with `{section['recipe']}`, command to command"
+    rate = f"{ours:,.0f} target tokens/s"
+    return [_row(work, rate, f"{theirs:,.0f}", "Joey NMT", ours / theirs)]
+
+
+def _step(section: Measured, *peers: str) -> list[Row]:
+    """Compare tokens a second of a step, and show its share of the products."""
+    ours, peer = section["measurements"][0], fastest(section["measurements"], *peers)
+    work = f"training step, {section['what']['recipe']}, {ours['precision']}"
+    rows = [] if peer is None else [_rates(work, ours, peer, "tokens", "tokens", ",.0f")]
+    return [*rows, _share(section, "share of products in it")]
+
+
+def _share(section: Measured, work: str) -> Row:
+    """Show the share of a step in the rate of large products."""
+    ours = section["measurements"][0]
+    rate = section["machine"]["product_gflops"][ours["precision"]]
+    speed, who = f"{ours['gflops']:,.0f} GFLOP/s", "products measured here"
+    return _row(work, speed, f"{rate:,.0f}", who, ours["share"], "of them")
+
+
+def _small_steps(section: Measured) -> list[Row]:
+    """Show small recipes' steps as shares of large products and of their own."""
+    rows = []
+    for report in (section["small"], section["multi30k"]):
+        ours, alone = report["measurements"][0], report["measurements"][0]["products alone"]
+        times = (f"{_median(ours):.3f} s", f"{alone['seconds']:.3f} s", "its products alone")
+        work = f"share of products in a step of `{report['what']['recipe']}`"
+        rows += [
+            _share(report, work),
+            _row("the same, of its own products alone", *times, alone["of a step"], "of it"),
+        ]
+    return rows
+
+
+def _memory(section: Measured) -> list[Row]:
+    """Compare the memory of a large step."""
+    ours, *others = section["compared"]["measurements"]
+    alone = section["alone"]["measurements"][0]
+    rows = []
+    if others:
+        peer = min(others, key=lambda measurement: measurement["memory"])
+        work = f"peak memory of a step, {ours['counts']['target tokens']:,} tokens a side"
+        sizes = [f"{side['memory'] / 1e9:.2f} GB" for side in (ours, peer)]
+        rows.append(_row(work, *sizes, peer["who"], ours["memory"] / peer["memory"]))
+    gigabytes = alone["memory"] / 1e9
+    work = f"the same, {alone['counts']['target tokens']:,} tokens a side"
+    return [*rows, _row(work, f"{gigabytes:.2f} GB", "", "alone", gigabytes, "GB")]
+
+
+def _translations(section: Measured, what: str) -> list[Row]:
+    """Compare sentences a second in each precision that both have, and BLEU."""
+    rows = []
+    for precision, peer_precision in (("int8", ""), ("fp32", ""), ("bf16", "fp32")):
+        ours, peer, workers = searches(section, precision, peer_precision)
+        if ours is None or peer is None:
+            continue
+        work = f"translating, beam {section['what']['beam']}, {what}, {precision}"
+        # a sentence that waits for the one before occupies one worker
+        note = " (one of them at work)" if section["what"]["batch"] == 1 else ""
+        rows += [
+            _rates(f"{work}, beside {way}", ours, other, "sentences", "sentences", ",.1f")
+            for way, other in ((f"{WORKERS}{note}", workers), ("one for all cores", peer))
+            if other is not None
+        ]
+        if "bleu" in ours and not peer_precision and section["what"]["lines"] >= _ENOUGH:
+            apart = abs(ours["bleu"] - peer["bleu"])
+            scores = (f"{side['bleu']:.2f}" for side in (ours, peer))
+            rows.append(_row("BLEU of these", *scores, peer["who"], apart, "apart"))
+    return rows
+
+
+def _lines(section: Measured) -> list[Row]:
+    """Compare lines of mixed lengths; some are too slow for all of them."""
+    rows = []
+    for part, name in (("all", "ctranslate2"), ("part", "marian")):
+        measurements = section[part]["measurements"]
+        ours, peer = fastest(measurements, "heedful"), fastest(measurements, name)
+        work = f"translating {section[part]['what']['lines']:,} lines of mixed lengths"
+        if ours is not None and peer is not None:
+            rows.append(_rates(work, ours, peer, "sentences", "lines", ",.1f"))
+    return rows
+
+
+def _stream(section: Measured) -> list[Row]:
+    """Compare the memory of a long text with that of a short one."""
+    few, many = (section[name]["measurements"][0] for name in ("few", "many"))
+    lines = [f"{part['counts']['sentences']:,} lines" for part in (few, many)]
+    sizes = [f"{part['memory'] / 1e6:,.0f} MB" for part in (many, few)]
+    ratio = many["memory"] / few["memory"]
+    return [_row(f"memory of translating {lines[1]}", *sizes, lines[0], ratio)]
+
+
+def _start(section: Measured) -> list[Row]:
+    """Compare the seconds to the first translation."""
+    ours, bare = (section[name]["median"] for name in ("first translation", "import torch"))
+    times = (f"{ours:.2f} s", f"{bare:.2f} s", "`import torch`")
+    return [_row("start of `translate` to the first translation", *times, ours - bare, "s more")]
+
+
+_ROWS: dict[str, Callable[[Measured], list[Row]]] = {
+    "training": _training,
+    "step": lambda section: _step(section, "marian"),
+    "step-fp32": _step,
+    "step-small": _small_steps,
+    "memory": _memory,
+    "translate": lambda section: _translations(section, "32 at a time"),
+    "translate-64": lambda section: _translations(section, "64 at a time"),
+    "translate-one": lambda section: _translations(section, "one at a time"),
+    "translate-random": lambda section: [
+        row
+        for what, part in section.items()
+        for row in _translations(part, f"random weights, {what}")
+    ],
+    "lines": _lines,
+    "stream": _stream,
+    "start": _start,
+}

@@ -1,0 +1,157 @@
+"""Train, average, translate, score: what benchmarks of quality share."""
+
+import gzip
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import data_folder, heedful
+from heedful.experiments.page import table
+from heedful.experiments.record import Record
+
+SET = "test_2016_flickr"
+
+
+def chosen(settings: Iterable[str]) -> list[str]:
+    """Write settings as arguments."""
+    return [word for setting in settings for word in ("--set", setting)]
+
+
+def multi30k(part: str, language: str) -> Path:
+    """Name a file of Multi30k, raw."""
+    return data_folder() / "multi30k" / "raw" / f"{part}.{language}.gz"
+
+
+def text_files(train: Sequence[Path], valid: Sequence[Path] = ()) -> list[str | Path]:
+    """Write the two files of a training, and of its validation, as arguments."""
+    options = ("--source", "--target", "--valid-source", "--valid-target")
+    return [word for pair in zip(options, (*train, *valid), strict=False) for word in pair]
+
+
+def multi30k_files(valid: bool = True) -> list[str | Path]:
+    """Write the files of Multi30k English-German as arguments."""
+    parts = ("train", "val") if valid else ("train",)
+    return text_files(*([multi30k(part, language) for language in ("en", "de")] for part in parts))
+
+
+def train(
+    run: Path,
+    recipe: str,
+    files: Sequence[object],
+    settings: Iterable[str] = (),
+    more: Sequence[object] = (),
+    average: Sequence[object] = (),
+    task: Sequence[str] = (),
+) -> None:
+    """
+    Train, or finish a training, and average; a finished run stays as it is.
+
+    `more`, `average`: further arguments of `train` and `average`. `task`: words before `train`.
+    """
+    if not (run / "average").exists():
+        resume = ("--resume",) if run.exists() else ()
+        words = (recipe, *files, "--out", run, *chosen(settings), *more, *resume)
+        heedful(*task, "train", *words)
+        heedful("average", run, *average)
+
+
+def read_log(run: Path) -> list[dict[str, Any]]:
+    """Read the lines of a training's log."""
+    return [json.loads(line) for line in (run / "log.jsonl").read_text("utf-8").splitlines()]
+
+
+def last_line(run: Path) -> dict[str, Any]:
+    """Read the last line of a log that tells of training."""
+    return [line for line in read_log(run) if "target_tokens" in line][-1]
+
+
+def validations(run: Path, metric: str = "bleu") -> list[dict[str, Any]]:
+    """Read the validations of a training."""
+    names = ("step", "valid_perplexity", metric)
+    return [{name: line[name] for name in names} for line in read_log(run) if metric in line]
+
+
+def describe_training(run: Path, metric: str = "bleu") -> dict[str, Any]:
+    """Read what a training took and reached."""
+    last = last_line(run)
+    return {
+        "steps": last["step"],
+        "minutes": last["seconds"] / 60,
+        "target_tokens": last["target_tokens"],
+        "parameters": info(run)["parameters"],
+        "validations": validations(run, metric),
+    }
+
+
+def info(run: Path) -> dict[str, Any]:
+    """Ask `heedful info`."""
+    described: dict[str, Any] = json.loads(heedful("info", run, "--json"))
+    return described
+
+
+def translate(run: Path, output: Path, *options: object, part: str = SET) -> list[str]:
+    """Translate a part of Multi30k."""
+    source = multi30k(part, "en")
+    heedful("translate", run, "--input", source, "--output", output, *options)
+    return output.read_text("utf-8").splitlines()
+
+
+def read_lines(path: Path) -> list[str]:
+    """Read a compressed text."""
+    return gzip.decompress(path.read_bytes()).decode().splitlines()
+
+
+def train_on_multi30k(
+    run: Path, recipe: str, settings: Sequence[str] = (), groups: Sequence[Sequence[int]] = ()
+) -> tuple[dict[str, Any], list[str]]:
+    """
+    Train on Multi30k English-German, and score the average in lower case.
+
+    `groups`: rows of the test set that are scored apart. Returns the scores with what the training
+    took, and the translations.
+    """
+    from heedful.evaluation.bleu import evaluate_texts
+
+    train(run, recipe, multi30k_files(), settings)
+    lines, reference = translate(run, run / f"{SET}.de"), read_lines(multi30k(SET, "de"))
+
+    def bleu(rows: Sequence[int]) -> float:
+        pairs = [lines[row] for row in rows], [[reference[row] for row in rows]]
+        return evaluate_texts(*pairs, language="de", lowercase=True).bleu.score
+
+    scores = {"bleu": bleu(range(len(lines))), "by_length": [bleu(rows) for rows in groups]}
+    return scores | describe_training(run), lines
+
+
+def score_sentence(measurements: dict[str, Any]) -> str:
+    """Say how good a model trained on Multi30k is, after how much training."""
+    return (
+        f"Lower-cased BLEU on {SET}, beam 4, average of the last checkpoints: "
+        f"**{measurements['bleu']:.1f}** with {measurements['parameters']:,} weights after "
+        f"{measurements['steps']:,} steps and {measurements['target_tokens']:,} target tokens."
+    )
+
+
+def validation_table(*runs: tuple[str, Sequence[dict[str, Any]]]) -> str:
+    """Lay validations out. `runs`: each with a suffix of its columns."""
+    heads = [f"perplexity{suffix} | BLEU{suffix}" for suffix, _ in runs]
+    rows = [
+        (
+            f"{lines[0]['step']:,}",
+            *(
+                cell
+                for line in lines
+                for cell in (f"{line['valid_perplexity']:.2f}", f"{line['bleu']:.1f}")
+            ),
+        )
+        for lines in zip(*(lines for _, lines in runs), strict=True)
+    ]
+    return "Validation while training (greedy, cased, a single checkpoint):\n\n" + table(
+        " | ".join(["step", *heads]), rows
+    )
+
+
+def note(record: Record) -> str:
+    """Return a remark that was added to a record by hand."""
+    return f"\n\n{record.measurements.get('note', '')}".rstrip()

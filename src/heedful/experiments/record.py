@@ -1,0 +1,66 @@
+"""
+Records: what a command measured, in one JSON schema.
+
+A record names its commands, the machine and the commit, so that the measurement can be made again.
+`outputs` holds the texts from which scores and intervals are computed, such as translations.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import RunFolderError
+from heedful.files import make_folder, read_text_within, replacing_file
+from heedful.machine.devices import describe_machine
+
+_ORDER = ("commit", "date", "machine", "commands", "settings", "measurements", "outputs")
+
+
+@dataclass(frozen=True)
+class Record:
+    """Measurements and their origin."""
+
+    commit: str
+    machine: str
+    measurements: dict[str, Any]
+    commands: list[str] = field(default_factory=list)
+    """As they can be typed again."""
+    date: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
+    settings: dict[str, Any] = field(default_factory=dict)
+    outputs: dict[str, Any] = field(default_factory=dict)
+    """Texts that scores and intervals are computed from."""
+
+    @classmethod
+    def read(cls, path: Path) -> "Record":
+        """Read a record; `RunFolderError` for a file that is none."""
+        try:
+            return cls(**json.loads(read_text_within(path)))
+        except (OSError, ValueError, TypeError) as error:
+            raise RunFolderError(
+                f"{path} must be a record of measurements, but cannot be read ({error}); delete "
+                "it, and measure again."
+            ) from error
+
+    def write(self, path: Path) -> None:
+        """Write the record; parts that are empty are left out."""
+        make_folder(path.parent)
+        plain = {name: value for name in _ORDER if (value := asdict(self)[name])}
+        with replacing_file(path) as stream:
+            stream.write(json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
+
+    @property
+    def origin(self) -> str:
+        """Machine, commit and date, as a page ends with them."""
+        return f"Machine: {self.machine}. Commit {self.commit}, {self.date}."
+
+
+def describe_this_machine() -> str:
+    """Describe processor, memory, GPUs and versions in a line."""
+    parts: dict[str, Any] = describe_machine()
+    gpus = ", ".join(parts["gpus"]) or "no GPU"
+    return (
+        f"{parts['processor']}, {parts['cores']} cores, {parts['memory_bytes'] / (1 << 30):.0f} "
+        f"GiB, {gpus}; Python {parts['python']}, torch {parts['torch']}"
+    )
