@@ -1,1 +1,4 @@
-"""Long measurements; each writes its result to `docs/results/`."""
+"""Measurements of heedful, their records and pages."""
+
+# Before torch, so that idle threads do not spin.
+import heedful  # noqa: F401

@@ -28,6 +28,7 @@ from heedful.experiments.record import Record
 PAIRS = 200_000
 RANKS = (1, 8, 16, 32)
 SEEDS = (1, 2, 3)
+STEPS = ("100", "200", "300")
 VOCABULARY = 8000
 TURNS = 22
 KINDS = {"before": "one length", "after": "mixed"}
@@ -243,23 +244,21 @@ def body(record: Record) -> str:
 def _layout_table(parts: dict[str, Any]) -> str:
     """Write the content of batches."""
     rows = [
-        (
-            *(f"{row['batch_tokens']:,}", title),
-            *(f"{row[key]:.3f}" for key in ("mean_size", "smallest", "largest")),
-            *(f"{row['within_5_percent']:.0%}", f"{row['spread_in_batch']:.1f}"),
-            *(f"{row[f'useful_{ranks}']:.2f}" for ranks in RANKS),
-        )
+        parts[f"{kind}-layout"]["batches"][number] | {"kind": title}
         for number in range(2)
         for kind, title in KINDS.items()
-        for row in (parts[f"{kind}-layout"]["batches"][number],)
     ]
-    heads = (
-        "tokens a batch |  | mean | smallest | largest | within 5 % | spread of lengths | "
-        + " | ".join(f"useful, {ranks} ranks" for ranks in RANKS)
+    layouts = table(
+        "tokens a batch |  | mean | smallest | largest | within 5 % | spread of lengths"
+        + "".join(f" | useful, {ranks} ranks" for ranks in RANKS),
+        "{batch_tokens:,} | {kind} | {mean_size:.3f} | {smallest:.3f} | {largest:.3f} "
+        "| {within_5_percent:.0%} | {spread_in_batch:.1f}"
+        + "".join(f" | {{useful_{ranks}:.2f}}" for ranks in RANKS),
+        rows,
     )
     spread = parts["after-layout"]["batches"][0]["spread_in_text"]
     return (
-        f"{table(heads, rows)}\n\nSizes are shares of the setting, of the larger side. The spread "
+        f"{layouts}\n\nSizes are shares of the setting, of the larger side. The spread "
         "is the standard deviation of target lengths within a batch; that of the text is "
         f"{spread:.1f}. Useful is the share of real tokens in what all ranks could compute, "
         "padding included, until the slowest is done."
@@ -269,24 +268,21 @@ def _layout_table(parts: dict[str, Any]) -> str:
 def _quickstart_table(parts: dict[str, Any]) -> str:
     """Write the curves of three seeds."""
     rows = [
-        (
-            *(title, run["seed"]),
-            *(
-                f"{run['training'][step]:.2f}" if step in run["training"] else ""
-                for step in ("100", "200", "300")
-            ),
-            *(f"{line['bleu']:.1f}" for line in run["validation"]),
-            *(f"{run['test_bleu']:.1f}", f"{run['target_tokens']:,}"),
-        )
+        run
+        | {"kind": title, "bleu": [line["bleu"] for line in run["validation"]]}
+        | {f"at {n}": f"{p:.2f}" if (p := run["training"].get(n)) else "" for n in STEPS}
         for kind, title in KINDS.items()
         for run in parts[f"{kind}-quickstart"]["seeds"]
     ]
-    heads = (
-        " | seed | perplexity, step 100 | 200 | 300 "
-        "| validation BLEU, step 300 | 600 | 900 | 1,200 | test BLEU | target tokens"
+    runs = table(
+        " | seed | perplexity, step 100 | 200 | 300 | validation BLEU, step 300 "
+        "| 600 | 900 | 1,200 | test BLEU | target tokens",
+        "{kind} | {seed} | {at 100} | {at 200} | {at 300} | {bleu[0]:.1f} | {bleu[1]:.1f} "
+        "| {bleu[2]:.1f} | {bleu[3]:.1f} | {test_bleu:.1f} | {target_tokens:,}",
+        rows,
     )
     return (
-        f"{table(heads, rows)}\n\nThe perplexity is that of the training text over the last "
+        f"{runs}\n\nThe perplexity is that of the training text over the last "
         "steps; BLEU is greedy with single weights, the test BLEU with averaged weights and a beam "
         "of 4."
     )
@@ -296,44 +292,31 @@ def _run_table(parts: dict[str, Any], recipe: str) -> str:
     """Write the validations of a longer run, up to where the shorter of the two ends."""
     runs = [parts[f"{kind}-{recipe}"] for kind in KINDS]
     first, second = ({line["step"]: line for line in run["validation"]} for run in runs)
-    rows = [
-        (
-            f"{step:,}",
-            *(f"{lines[step]['perplexity']:.2f}" for lines in (first, second)),
-            *(f"{lines[step]['bleu']:.1f}" for lines in (first, second)),
-        )
-        for step in first
-        if step in second
-    ]
-    titles = [*KINDS.values()]
-    heads = [
-        "step",
-        *(f"{metric}, {title}" for metric in ("perplexity", "BLEU") for title in titles),
-    ]
+    rows = [{"first": first[step], "second": second[step]} for step in first if step in second]
+    validations = table(
+        "step | perplexity, {0} | perplexity, {1} | BLEU, {0} | BLEU, {1}".format(*KINDS.values()),
+        "{first[step]:,} | {first[perplexity]:.2f} | {second[perplexity]:.2f} "
+        "| {first[bleu]:.1f} | {second[bleu]:.1f}",
+        rows,
+    )
     described = "; ".join(
         f"{title}: {run['target_tokens'] / run['steps']:,.0f} target tokens a step, "
         f"{run['steps']:,} steps in {run['precision']}"
-        for title, run in zip(titles, runs, strict=True)
+        for title, run in zip(KINDS.values(), runs, strict=True)
     )
     machines = "; ".join(dict.fromkeys(run["machine"] for run in runs))
-    return (
-        f"{table(' | '.join(heads), rows)}\n\nOne seed. {described.capitalize()}. "
-        f"Trained on: {machines}."
-    )
+    return f"{validations}\n\nOne seed. {described.capitalize()}. Trained on: {machines}."
 
 
 def _cost_table(parts: dict[str, Any]) -> str:
     """Write how long a step takes for each token."""
-    rows = [
-        (
-            *(row["recipe"], row["precision"], row["threads"]),
-            *(f"{row[f'{kind}_microseconds_a_token']:.1f}" for kind in ("mixed", "equal")),
-            f"{row['ratio']:.2f}",
-        )
-        for row in parts["after-cost"]["recipes"]
-    ]
     return (
-        table("recipe | precision | threads | mixed, µs a token | equal, µs a token | ratio", rows)
+        table(
+            "recipe | precision | threads | mixed, µs a token | equal, µs a token | ratio",
+            "{recipe} | {precision} | {threads} | {mixed_microseconds_a_token:.1f} "
+            "| {equal_microseconds_a_token:.1f} | {ratio:.2f}",
+            parts["after-cost"]["recipes"],
+        )
         + "\n\nSteps in turns, forward, backward and update, on lengths of Europarl: batches mixed "
         "in length, and batches of one length each, spread over all lengths."
     )

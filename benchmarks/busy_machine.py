@@ -119,20 +119,21 @@ def count_steps(run: Path) -> int:
 def body(record: Record) -> str:
     """Lay the figures out."""
     measured = record.measurements
+    untouched = measured["steps"][UNTOUCHED]["busy"]
     rows = [
-        (
-            *(way, _steps(counts["alone"]), _steps(counts["busy"])),
-            _ratio(counts["busy"], measured["steps"][UNTOUCHED]["busy"]),
-        )
+        {"way": way, "times": _ratio(counts["busy"], untouched)}
+        | {place: _steps(counts[place]) for place in ("alone", "busy")}
         for way, counts in measured["steps"].items()
     ]
     busy, rounds = measured["busy"], len(measured["steps"][PYTHON]["busy"])
+    heads = f" | alone | beside {busy} | times `{SWITCH}=0` there"
+    steps = table(heads, "{way} | {alone} | {busy} | {times}", rows)
     values = " and ".join(f"`{name}={value}`" for name, value in WAITING.items())
     return (
         f"Steps that a training of `tiny` makes in {measured['seconds']:g} seconds on "
         f"{measured['cores']} cores, alone and beside {busy} processes that compute without "
         f"a pause: the median of {rounds} trainings in turns, and their range.\n\n"
-        f"{table(f' | alone | beside {busy} | times `{SWITCH}=0` there', rows)}\n\n"
+        f"{steps}\n\n"
         f"`import heedful` sets {values} before torch is imported, the command with a tenth of "
         "the spins. `HEEDFUL_OMP=0` leaves OpenMP's own waiting: idle threads take cores from "
         "threads that work ([more](../reference.md#on-a-busy-machine))."

@@ -38,10 +38,12 @@ def quality(record: Record) -> str:
     return (
         "## Multi30k English-German\n\n"
         "`moe-small`, a Transformer with a mixture of 8 noisy experts in every layer, 2 a token. "
-        f"{score_sentence(measured)}\n\n{validation_table(('', measured['validations']))}\n\n"
+        f"{score_sentence(measured)}\n\n{validation_table(measured['validations'])}\n\n"
         "Load of the experts at the end, as `heedful info` shows it (equal shares are 25 %):\n\n"
         + table(
-            "mixture | experts", ((f"`{name}`", load) for name, load in measured["load"].items())
+            "mixture | experts",
+            "`{name}` | {load}",
+            ({"name": name, "load": load} for name, load in measured["load"].items()),
         )
         + note(record)
     )

@@ -26,7 +26,7 @@ from benchmarks.training import (
     validation_table,
 )
 from heedful.config.load import load_config
-from heedful.experiments.page import table
+from heedful.experiments.page import named, table
 from heedful.experiments.record import Record
 from heedful.families.build import build_model
 from heedful.model.build import parameter_count
@@ -123,7 +123,7 @@ def quality(record: Record) -> str:
         "## Multi30k English-German\n\n"
         "`convolutional-small`, ConvS2S with attention in every layer, sees the batches that "
         f"[`recurrent-small`](recurrent.md) sees. {score_sentence(measured)}\n\n"
-        f"{validation_table(('', measured['validations']))}{note(record)}"
+        f"{validation_table(measured['validations'])}{note(record)}"
     )
 
 
@@ -137,33 +137,35 @@ def speed_table(record: Record) -> str:
     systems = record.measurements["systems"]
     first = next(iter(systems.values()))
     rows = [
-        (
-            name,
-            f"{system['parameters']:,}",
-            *_times(system["train"], first["train"], "target tokens"),
-            *_times(system["translate"], first["translate"], "sentences"),
-        )
-        for name, system in systems.items()
+        row
+        | {"step": _times(row["train"], first["train"], "target tokens")}
+        | {"search": _times(row["translate"], first["translate"], "sentences")}
+        for row in named(systems)
     ]
-    commands = "\n".join(f"- {name}: `{system['command']}`" for name, system in systems.items())
-    heads = (
+    speeds = table(
         "model | weights | target tokens a second, training | times | share of the product rate "
-        "| sentences a second, search | times | share"
+        "| sentences a second, search | times | share",
+        "{name} | {parameters:,} | {step[0]:,.0f} | {step[1]:.2f} | {step[2]:.0%} "
+        "| {search[0]:,.0f} | {search[1]:.2f} | {search[2]:.0%}",
+        rows,
     )
+    commands = "\n".join(f"- {row['name']}: `{row['command']}`" for row in rows)
     return (
         "fp32, vocabulary 4,000. A training step has 1,024 tokens in sentences of about 25; a "
         "search has a beam of 4, 32 sentences at once, 16 source tokens and 20 of the translation. "
-        f"Times: the median of the turns' ratios.\n\n{table(heads, rows)}\n\n"
+        f"Times: the median of the turns' ratios.\n\n{speeds}\n\n"
         f"Recipes and settings:\n\n{commands}{note(record)}"
     )
 
 
-def _times(turns: list[dict[str, Any]], first: list[dict[str, Any]], unit: str) -> tuple[str, ...]:
-    """Write rate, ratio to the first system's, and share of the product rate: medians of turns."""
+def _times(
+    turns: list[dict[str, Any]], first: list[dict[str, Any]], unit: str
+) -> tuple[float, ...]:
+    """Compute rate, ratio to the first system's, and share of the product rate: medians."""
     rates, others = ([turn["per_second"][unit] for turn in each] for each in (turns, first))
     ratios = [rate / other for rate, other in zip(rates, others, strict=True)]
     share = median_high(turn["share"] for turn in turns)
-    return f"{median_high(rates):,.0f}", f"{median_high(ratios):.2f}", f"{share:.0%}"
+    return median_high(rates), median_high(ratios), share
 
 
 PAGE = ResultPage(

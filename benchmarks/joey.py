@@ -87,33 +87,25 @@ def body(record: Record) -> str:
     """Lay the figures out."""
     measured = record.measurements
 
-    def rows(kind: str, name: str) -> list[tuple[str, ...]]:
-        return [
-            (
-                *(row[name], f"{row['difference']:.1e}{_in_double(row)}"),
-                f"{row['equal']} of {row['sentences']}",
-            )
-            for row in measured.get(kind, [])
+    rows = {
+        kind: [
+            row
+            | {"double": f", in double precision {row['precise']:.1e}" if row["precise"] else ""}
+            for row in measured[kind]
         ]
-
+        for kind in ("rows", "recurrent")
+    }
     heads = "largest difference of log-probabilities | equal translations"
-    recurrent_models = (
-        "\n\nRecurrent models of width 64, with one layer where no other number is named, are "
-        "trained and compared in the same way.\n\n"
-        + table(f"recurrent model | {heads}", rows("recurrent", "wiring"))
-    )
+    cells = "{difference:.1e}{double} | {equal} of {sentences}"
     return (
         f"Joey NMT {measured['version']} trains two layers of width 64 for ten epochs of the "
         "embedded corpus; `heedful import --from joey` makes a run of each. Both translate the "
         f"same {measured['rows'][0]['sentences']} sentences greedily.\n\n"
-        + table(f"norms (`layer_norm`) | {heads}", rows("rows", "norms"))
-        + recurrent_models * ("recurrent" in measured)
+        + table(f"norms (`layer_norm`) | {heads}", f"{{norms}} | {cells}", rows["rows"])
+        + "\n\nRecurrent models of width 64, with one layer where no other number is named, are "
+        "trained and compared in the same way.\n\n"
+        + table(f"recurrent model | {heads}", f"{{wiring}} | {cells}", rows["recurrent"])
     )
-
-
-def _in_double(row: dict[str, Any]) -> str:
-    precise = row.get("precise")
-    return "" if precise is None else f", in double precision {precise:.1e}"
 
 
 def compare(folder: Path, encoder: dict[str, Any], decoder: dict[str, Any]) -> dict[str, Any]:

@@ -75,21 +75,18 @@ def _output(run: Path, name: str, weights: str, beam: int) -> Path:
 def body(record: Record) -> str:
     """Lay the figures out."""
     measured = record.measurements
-    rows = [
-        (
-            *(row["set"], row["weights"], row["beam"]),
-            *(f"{row[kind]:.2f}" for kind in ("lower-cased", "bleu", "chrf", "ter")),
-        )
-        for row in measured["scores"]
-    ]
-    heads = "set | weights | beam | lower-cased BLEU | cased BLEU | chrF | TER"
+    scores = table(
+        "set | weights | beam | lower-cased BLEU | cased BLEU | chrF | TER",
+        "{set} | {weights} | {beam} | {lower-cased:.2f} | {bleu:.2f} | {chrf:.2f} | {ter:.2f}",
+        measured["scores"],
+    )
     return (
         f"{measured['steps']:,} steps in {measured['minutes']:.1f} minutes, validations included: "
         f"{measured['target_tokens']:,} target tokens, {measured['tokens_per_second']:,.0f} a "
         f"second over the whole run. Padding {measured['padding']:.1%}, peak memory "
-        f"{measured['memory_gib']:.2f} GiB.\n\n{table(heads, rows)}{note(record)}\n\n"
+        f"{measured['memory_gib']:.2f} GiB.\n\n{scores}{note(record)}\n\n"
         f"Signatures: {', '.join(f'`{text}`' for text in measured['signatures'])}.\n\n"
-        f"{validation_table(('', measured['validations']))}\n\n"
+        f"{validation_table(measured['validations'])}\n\n"
         + code_block(
             (
                 "heedful train multi30k --source train.en.gz --target train.de.gz \\",

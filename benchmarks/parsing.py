@@ -18,7 +18,7 @@ from benchmarks.pcfg import TREEBANKS, Treebank
 from benchmarks.report import ResultPage, arguments, data_folder, measured, read
 from benchmarks.training import describe_training, train
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
-from heedful.experiments.page import table, with_interval
+from heedful.experiments.page import table
 from heedful.experiments.record import Record
 from heedful.search.options import SearchOptions
 from heedful.translation.parser import Parser
@@ -235,28 +235,34 @@ def body(record: Record) -> str:
 
 def _table(bank: str, rows: dict[str, Any], grammar: dict[str, Any]) -> str:
     """Lay the rows of a treebank out: floors, grammars, parsers and ensembles."""
-    cells = [(kind, "", *_scores(row)) for kind, row in grammar["floors"].items()]
-    cells += [
-        ("vanilla grammar (PCFG)", f"{row['trees']:,}", *_scores(row)) for row in grammar["grammar"]
-    ]
+    baselines = [(kind, "", row) for kind, row in grammar["floors"].items()]
+    title = "vanilla grammar (PCFG)"
+    baselines += [(title, f"{row['trees']:,}", row) for row in grammar["grammar"]]
+    shown = [_scores(row) | {"title": title, "trees": trees} for title, trees, row in baselines]
     for name, system in (SYSTEMS | ENSEMBLES).items():
         first = SYSTEMS[members_of(name)[0]]
         if first.treebank == bank and name in rows:
-            trees = (name in SYSTEMS and first.trees) or grammar["train"]
-            cells.append((system.title, f"{trees:,}", *_scores(rows[name])))
-    heads = " | trees | F1 | 95 % interval | up to 40 words | above the grammar of all | malformed"
-    return table(heads, cells)
+            count = (name in SYSTEMS and first.trees) or grammar["train"]
+            shown.append(_scores(rows[name]) | {"title": system.title, "trees": f"{count:,}"})
+    return table(
+        " | trees | F1 | 95 % interval | up to 40 words | above the grammar of all | malformed",
+        "{title} | {trees} | {f1:.1f} | {range} | {short} | {above} | {malformed}",
+        shown,
+    )
 
 
-def _scores(row: dict[str, Any]) -> tuple[str, ...]:
-    """Write the scores of a row."""
-    interval, above, malformed = "", "", ""
+def _scores(row: dict[str, Any]) -> dict[str, Any]:
+    """Write the scores of a row; a grammar and a floor have fewer."""
+    texts = {"range": "", "above": "", "malformed": ""}
     if "interval" in row:
-        interval = "{:.1f} to {:.1f}".format(*row["interval"])
-        above = with_interval(row["grammar"]["difference"], row["grammar"]["interval"])
-        malformed = f"{100 * row['malformed_when_free'] / row['sentences']:.1f} %"
+        above = "{difference:+.1f} ({interval[0]:+.1f} to {interval[1]:+.1f})"
+        texts = {
+            "range": "{interval[0]:.1f} to {interval[1]:.1f}".format_map(row),
+            "above": above.format_map(row["grammar"]),
+            "malformed": f"{100 * row['malformed_when_free'] / row['sentences']:.1f} %",
+        }
     short = f"{row['up_to_40']:.1f}" if "up_to_40" in row else ""
-    return f"{row['f1']:.1f}", interval, short, above, malformed
+    return row | texts | {"short": short}
 
 
 PAGE = ResultPage("parsing", "Constituency parsing", {"parsing": body})

@@ -15,7 +15,7 @@ from benchmarks.report import ResultPage, arguments, heedful
 from benchmarks.training import text_files, train, validations
 from heedful.data.toy_grammar.corpus import split_pairs
 from heedful.evaluation.bleu import evaluate_texts
-from heedful.experiments.page import table
+from heedful.experiments.page import named, table
 from heedful.experiments.record import Record
 
 RUNS: dict[str, tuple[str, ...]] = {
@@ -74,18 +74,20 @@ def write_sides(
 def body(record: Record) -> str:
     """Lay a row for each model out."""
     rows = [
-        (
-            *(name, " ".join(f"`{setting}`" for setting in run["settings"])),
-            *(f"{run['perplexities'][number]:.2f}" for number in (0, -1)),
-            f"{run['bleu']:.1f}",
-        )
-        for name, run in record.measurements["runs"].items()
+        run
+        | {"list": " ".join(f"`{setting}`" for setting in run["settings"])}
+        | {"last": run["perplexities"][-1]}
+        for run in named(record.measurements["runs"])
     ]
     return (
         "The embedded corpus (`heedful data get grammar`), `tiny`, 600 steps, post-norm. BLEU is "
         "that of 300 unseen sentences, beam 4, average of the last checkpoints; perplexity is that "
         "of held-out text, which a decoder without its mask reads while it predicts it.\n\n"
-        + table("model | settings | perplexity, step 100 | step 600 | BLEU", rows)
+        + table(
+            "model | settings | perplexity, step 100 | step 600 | BLEU",
+            "{name} | {list} | {perplexities[0]:.2f} | {last:.2f} | {bleu:.1f}",
+            rows,
+        )
     )
 
 

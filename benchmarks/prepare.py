@@ -88,24 +88,29 @@ def body(record: Record) -> str:
     """Lay the figures out."""
     measured = record.measurements
     rows = [
-        (
-            *(row["what"], row["processes"], f"{row['seconds']:.1f}"),
-            f"{60 * PAIRS / row['seconds']:,.0f}",
-            *(f"{row['processor_seconds']:.1f}", f"{row['peak'] / 1e6:,.0f}"),
-        )
+        row | {"rate": 60 * PAIRS / row["seconds"], "megabytes": row["peak"] / 1e6}
         for row in measured["rows"]
     ]
-    heads = "what | processes | seconds | pairs a minute | processor seconds | peak memory, MB"
-    dropped = [(rule["rule"], f"{rule['dropped']:,}", rule["drops"]) for rule in measured["rules"]]
+    times = table(
+        "what | processes | seconds | pairs a minute | processor seconds | peak memory, MB",
+        "{what} | {processes} | {seconds:.1f} | {rate:,.0f} | {processor_seconds:.1f} "
+        "| {megabytes:,.0f}",
+        rows,
+    )
+    dropped = table(
+        "rule | pairs dropped | dropped is a pair of which",
+        "{rule} | {dropped:,} | {drops}",
+        measured["rules"],
+    )
     return (
         f"{PAIRS:,} pairs of Europarl French-English, {measured['text_bytes'] / 1e6:.0f} MB of .xz "
         "files, to memory-mapped ids of 32,000 shared byte-pair subwords. Memory is what all "
         "processes held together at the worst moment, pages that they share counted for each.\n\n"
-        f"{table(heads, rows)}\n\n"
+        f"{times}\n\n"
         "Learning the subwords, in the first row, reads up to a million lines into memory. The ids "
         "were the same to the byte in every run with the same settings.\n\n"
         f"Cleaning kept {measured['kept']:,} pairs:\n\n"
-        f"{table('rule | pairs dropped | dropped is a pair of which', dropped)}\n\n"
+        f"{dropped}\n\n"
         + code_block(
             (
                 'heedful data prepare paper-base --source "train.0[0-9].fr.xz" \\',

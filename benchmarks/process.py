@@ -60,6 +60,12 @@ class MemoryWatch(threading.Thread):
             time.sleep(0.05)
 
 
+def status_bytes(name: str, process: int | str = "self") -> int:
+    """Read bytes from the status of a process: `VmRSS`, what it holds, `VmHWM`, the most."""
+    lines = Path(f"/proc/{process}/status").read_text("ascii").splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(f"{name}:"))
+
+
 def _family(pid: int) -> list[int]:
     """List a process and its children."""
     family = [pid]

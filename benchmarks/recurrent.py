@@ -24,7 +24,7 @@ from benchmarks.training import (
     train_on_multi30k,
     validation_table,
 )
-from heedful.experiments.page import table
+from heedful.experiments.page import named, table
 from heedful.experiments.record import Record
 
 SHAPES = {
@@ -104,29 +104,39 @@ def quality(record: Record) -> str:
     """Lay the scores out."""
     measured = record.measurements
     runs = {"with attention": measured["runs"]["attention"], "without": measured["runs"]["without"]}
-    rows = [
-        (name, *(f"{run[key]:,}" for key in ("parameters", "steps", "target_tokens")), bleu)
-        for name, run in runs.items()
-        for bleu in (f"{run['bleu']:.1f}",)
-    ]
+    ours, theirs = runs.values()
     lengths = [
-        (_range(group), group["count"], f"{ours:.1f}", f"{theirs:.1f}", f"{ours - theirs:+.1f}")
-        for group, ours, theirs in zip(
-            measured["sentences"], *(run["by_length"] for run in runs.values()), strict=True
+        {"words": _range(group), "count": group["count"], "ours": a, "theirs": b, "more": a - b}
+        for group, a, b in zip(
+            measured["sentences"], ours["by_length"], theirs["by_length"], strict=True
         )
     ]
-    curves = zip(
-        (", with", ", without"), (run["validations"] for run in runs.values()), strict=True
+    sizes = table(
+        "model | parameters | steps | target tokens | BLEU",
+        "{name} | {parameters:,} | {steps:,} | {target_tokens:,} | {bleu:.1f}",
+        named(runs),
+    )
+    by_length = table(
+        "words | sentences | with attention | without | difference",
+        "{words} | {count} | {ours:.1f} | {theirs:.1f} | {more:+.1f}",
+        lengths,
+    )
+    validations = validation_table(
+        [
+            line | {"other": other}
+            for line, other in zip(ours["validations"], theirs["validations"], strict=True)
+        ],
+        "step | perplexity, with | BLEU, with | perplexity, without | BLEU, without",
+        " | {other[valid_perplexity]:.2f} | {other[bleu]:.1f}",
     )
     return (
         "## Multi30k English-German\n\n"
         "`recurrent-small`, an LSTM with attention, and the same without it: the first state of "
         "the decoder is then all that it knows of the source. Both see the same batches. "
         f"Lower-cased BLEU on {SET}, beam 4, average of the last checkpoints:\n\n"
-        f"{table('model | parameters | steps | target tokens | BLEU', rows)}\n\n"
+        f"{sizes}\n\n"
         "By words of the source, the reason why attention was invented:\n\n"
-        f"{table('words | sentences | with attention | without | difference', lengths)}\n\n"
-        f"{validation_table(*curves)}{note(record)}"
+        f"{by_length}\n\n{validations}{note(record)}"
     )
 
 
@@ -139,32 +149,36 @@ def _range(group: dict[str, int]) -> str:
 def speed(record: Record) -> str:
     """Lay the speeds out."""
     measured = record.measurements
+    epoch_rates = best_rates(measured["epoch"], "own_seconds").values()
     rows = [
-        _row(f"{work}, {name}", unit, report["measurements"])
+        _row(f"{work}, {name}", unit, *(side["per_second"][unit] for side in sides), sides[0])
         for work, unit, reports in (
             ("training step", "target tokens", measured["steps"]),
             ("beam 5", "sentences", measured["searches"]),
         )
-        for name, report in reports.items()
+        for name, sides in ((name, report["measurements"]) for name, report in reports.items())
     ]
-    ours, theirs = best_rates(measured["epoch"], "own_seconds").values()
     epoch_of = f"an epoch of {measured['epoch']['pairs']:,} pairs of Multi30k, en-vi shape"
-    rates = (f"{ours:,.0f}", f"{theirs:,.0f}", f"{ours / theirs:.2f}", "")
-    heads = "work | a second | heedful | Joey NMT | times | heedful's share of the product rate"
+    rows.append(_row(epoch_of, "target tokens", *epoch_rates))
+    speeds = table(
+        "work | a second | heedful | Joey NMT | times | heedful's share of the product rate",
+        "{work} | {unit} | {ours:,.0f} | {theirs:,.0f} | {times:.2f} | {share}",
+        rows,
+    )
     return (
         "## Speed beside Joey NMT\n\n"
         "The same shape, text and number format (fp32) in turns, 64 pairs of 25 + 25 tokens a "
         "step; searches of 128 lines give equal translations. In the epoch both read text, and "
-        f"lengths are mixed.\n\n{table(heads, [*rows, (epoch_of, 'target tokens', *rates)])}"
-        f"{note(record)}"
+        f"lengths are mixed.\n\n{speeds}{note(record)}"
     )
 
 
-def _row(name: str, unit: str, measurements: list[dict[str, Any]]) -> tuple[str, ...]:
-    """Write a row of two measurements."""
-    ours, theirs = (system["per_second"][unit] for system in measurements)
-    share = f"{measurements[0]['share']:.0%}"
-    return name, unit, f"{ours:,.0f}", f"{theirs:,.0f}", f"{ours / theirs:.2f}", share
+def _row(
+    work: str, unit: str, ours: float, theirs: float, measured: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    share = f"{measured['share']:.0%}" if measured else ""
+    rates = {"ours": ours, "theirs": theirs, "times": ours / theirs}
+    return {"work": work, "unit": unit, "share": share, **rates}
 
 
 PAGE = ResultPage(

@@ -34,7 +34,7 @@ from heedful.evaluation.bleu import text_metrics
 from heedful.evaluation.gleu import GleuCounts, gleu_counts
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
 from heedful.evaluation.sufficient_statistics import SufficientStatistics, measure
-from heedful.experiments.page import table, with_interval
+from heedful.experiments.page import named, table
 from heedful.experiments.record import Record
 
 # small, to be near its end after a quarter of an hour
@@ -164,15 +164,17 @@ def body(record: Record) -> str:
     """Lay the scores out."""
     measured = record.measurements
     base, systems = measured["base"], measured["systems"]
-    scores = base["scores"].values()
-    first = [f"{score['score']:.2f} ({_range(score['interval'])})" for score in scores]
     rows = [
-        (
-            *(name, *(f"{score:.2f}" for score in system["scores"].values())),
-            f"{system['log']['minutes']:.1f}",
-        )
-        for name, system in systems.items()
+        {"name": "base", "minutes": "", "scores": {m: _score(s) for m, s in base["scores"].items()}}
     ]
+    for row in named(systems):
+        scores = {metric: f"{score:.2f}" for metric, score in row["scores"].items()}
+        rows.append(row | {"scores": scores, "minutes": f"{row['log']['minutes']:.1f}"})
+    reached = table(
+        f"{_HEADS} | minutes",
+        "{name} | {scores[bleu]} | {scores[chrf]} | {scores[gleu]} | {minutes}",
+        rows,
+    )
     tuned = {name: system for name, system in systems.items() if name != "likelihood"}
     return (
         f"A base run (`multi30k` with {base['model']}, {base['log']['steps']:,} steps in "
@@ -184,7 +186,7 @@ def body(record: Record) -> str:
         "they say what another test set would change, not another seed. Steps are equal, minutes "
         "are not, and the base is not at its end: how much the same minutes of the usual training "
         "would gain was not measured.\n\n"
-        f"{table(f'{_HEADS} | minutes', [('base', *first, ''), *rows])}\n\n"
+        f"{reached}\n\n"
         f"Change from the base:\n\n{_changes(systems, 'base')}\n\n"
         "Change from the control, which has seen as many references:\n\n"
         f"{_changes(tuned, 'likelihood')}\n\n"
@@ -197,22 +199,22 @@ def body(record: Record) -> str:
 _HEADS = " | BLEU | chrF | GLEU"
 
 
-def _range(interval: Sequence[float]) -> str:
-    return "{:.1f} to {:.1f}".format(*interval)
+def _score(score: dict[str, Any]) -> str:
+    return "{score:.2f} ({interval[0]:.1f} to {interval[1]:.1f})".format_map(score)
 
 
 def change(test: dict[str, Any]) -> str:
     """Write a difference with its interval."""
-    return with_interval(test["difference"], test["interval"], "+.2f")
+    return "{difference:+.2f} ({interval[0]:+.2f} to {interval[1]:+.2f})".format_map(test)
 
 
 def _changes(systems: dict[str, Any], control: str) -> str:
     """Lay differences out, with intervals."""
-    rows = (
-        (name, *map(change, system[f"against_{control}"].values()))
+    rows = [
+        {"name": name, **{m: change(test) for m, test in system[f"against_{control}"].items()}}
         for name, system in systems.items()
-    )
-    return table(_HEADS, rows)
+    ]
+    return table(_HEADS, "{name} | {bleu} | {chrf} | {gleu}", rows)
 
 
 def _course(name: str, system: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.report import ResultPage, arguments, heedful, measured
 from benchmarks.training import last_line, text_files, train
-from heedful.experiments.page import table, with_interval
+from heedful.experiments.page import named, table
 from heedful.experiments.record import Record
 
 
@@ -84,29 +84,28 @@ def _lines(file: Path) -> int:
 
 def score(scores: dict[str, Any], kind: str) -> str:
     """Write a score with its interval."""
-    return with_interval(scores[kind]["score"], scores[kind]["interval"], ".1f")
+    return "{score:.1f} ({interval[0]:.1f} to {interval[1]:.1f})".format_map(scores[kind])
 
 
 def body(record: Record) -> str:
     """Lay the figures out."""
     rows = [
-        (
-            f"[{name}](../howto/{TASKS[name].page}.md)",
-            *(f"{row['pairs']:,}", f"{row['steps']:,}", f"{row['minutes']:.1f}"),
-            f"{row['tested']:,}",
-            *(score(row["scores"], kind) for kind in _SCORES),
-            row["commit"],
-        )
-        for name, row in record.measurements.items()
+        row
+        | {kind: score(row["scores"], kind) for kind in _SCORES}
+        | {"page": TASKS[row["name"]].page}
+        for row in named(record.measurements)
     ]
-    heads = (
+    tasks = table(
         "task | pairs | steps | minutes of training | lines of the test | exact match, % "
-        "| character error rate, % | commit"
+        "| character error rate, % | commit",
+        "[{name}](../howto/{page}.md) | {pairs:,} | {steps:,} | {minutes:.1f} | {tested:,} "
+        "| {exact_match} | {cer} | {commit}",
+        rows,
     )
     return (
         "Other tasks of lines, each trained once by the recipe of its name; the commands are those "
         "of its page. Scores are of the test text, with the average of the last checkpoints, beam "
-        f"4; in brackets 95 of 100 drawn samples.\n\n{table(heads, rows)}\n\n"
+        f"4; in brackets 95 of 100 drawn samples.\n\n{tasks}\n\n"
         "The minutes count what stood beside a training on this machine, too."
     )
 

@@ -133,22 +133,13 @@ def score_sentence(measurements: dict[str, Any]) -> str:
     )
 
 
-def validation_table(*runs: tuple[str, Sequence[dict[str, Any]]]) -> str:
-    """Lay validations out. `runs`: each with a suffix of its columns."""
-    heads = [f"perplexity{suffix} | BLEU{suffix}" for suffix, _ in runs]
-    rows = [
-        (
-            f"{lines[0]['step']:,}",
-            *(
-                cell
-                for line in lines
-                for cell in (f"{line['valid_perplexity']:.2f}", f"{line['bleu']:.1f}")
-            ),
-        )
-        for lines in zip(*(lines for _, lines in runs), strict=True)
-    ]
+def validation_table(
+    lines: Sequence[dict[str, Any]], heads: str = "step | perplexity | BLEU", more: str = ""
+) -> str:
+    """Lay validations out. `more`: further cells."""
+    cells = "{step:,} | {valid_perplexity:.2f} | {bleu:.1f}" + more
     return "Validation while training (greedy, cased, a single checkpoint):\n\n" + table(
-        " | ".join(["step", *heads]), rows
+        heads, cells, lines
     )
 
 

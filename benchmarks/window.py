@@ -12,6 +12,7 @@ import multiprocessing
 import time
 from pathlib import Path
 
+from benchmarks.process import status_bytes
 from benchmarks.report import ResultPage, arguments
 from heedful.experiments.page import table
 from heedful.experiments.record import Record
@@ -61,9 +62,10 @@ def measure(way: str, length: int) -> dict[str, float]:
         attention(x, x, layout)[0].square().sum().backward()
 
     run()
-    before = _reset_peak()
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forgets the peak
+    before = status_bytes("VmRSS")
     run()
-    peak = _status("VmHWM") - before
+    peak = status_bytes("VmHWM") - before
     times = max(1, 4096 // length)
     started = time.process_time()
     for _ in range(times):
@@ -73,20 +75,18 @@ def measure(way: str, length: int) -> dict[str, float]:
 
 def body(record: Record) -> str:
     """Lay the page out."""
-    heads = [
-        "positions",
-        "full",
-        *(f"{way}, r = {r}" for r in WINDOWS for way in ("mask", "blocks")),
-    ]
+    names = ["full", *(f"{way}, r = {r}" for r in WINDOWS for way in ("mask", "blocks"))]
+    rows = record.measurements["rows"]
+    for row in rows:
+        for way in WAYS:
+            row[way] = {"ms": 1e3 * row[way]["seconds"], "MiB": row[way]["bytes"] / (1 << 20)}
     seconds, memory = (
         table(
-            " | ".join(heads),
-            [
-                (f"{row['length']:,}", *(f"{row[way][unit] * factor:,.1f}" for way in WAYS))
-                for row in record.measurements["rows"]
-            ],
+            " | ".join(["positions", *names]),
+            " | ".join(["{length:,}", *(f"{{{way}[{unit}]:,.1f}}" for way in WAYS)]),
+            rows,
         )
-        for unit, factor in (("seconds", 1e3), ("bytes", 1 / (1 << 20)))
+        for unit in ("ms", "MiB")
     )
     return (
         "Self-attention that sees r neighbours, as an encoder's does, half before and half after "
@@ -98,18 +98,6 @@ def body(record: Record) -> str:
         f"Processor time in milliseconds:\n\n{seconds}\n\n"
         f"Memory beyond weights and input, at most, in MiB:\n\n{memory}"
     )
-
-
-def _reset_peak() -> int:
-    """Forget the peak of memory; return the bytes in use."""
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    return _status("VmRSS")
-
-
-def _status(name: str) -> int:
-    """Read bytes from the process's own status."""
-    lines = Path("/proc/self/status").read_text("ascii").splitlines()
-    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(f"{name}:"))
 
 
 PAGE = ResultPage("window", "Self-attention to neighbours", {"window": body})

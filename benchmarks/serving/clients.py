@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from benchmarks.process import status_bytes
+
 PATIENCE = 120.0
 
 
@@ -162,22 +164,16 @@ class ServerProcess:
     @property
     def memory(self) -> int:
         """Memory of the process in bytes."""
-        return self._status("VmRSS")
+        return status_bytes("VmRSS", self.process.pid)
 
     @property
     def peak(self) -> int:
         """Most bytes that it held."""
-        return self._status("VmHWM")
+        return status_bytes("VmHWM", self.process.pid)
 
     def stop(self) -> None:
         """Tell it to stop."""
         self.process.send_signal(signal.SIGTERM)
-
-    def _status(self, name: str) -> int:
-        """Read a line of the process's status in /proc."""
-        text = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
-        line = next(line for line in text.splitlines() if line.startswith(f"{name}:"))
-        return int(line.split()[1]) * 1024
 
 
 @contextmanager

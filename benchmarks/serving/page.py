@@ -1,7 +1,7 @@
 """The page `docs/results/serving.md`."""
 
 from benchmarks.report import ResultPage
-from heedful.experiments.page import table
+from heedful.experiments.page import markdown
 from heedful.experiments.record import Record
 
 
@@ -9,30 +9,26 @@ def body(record: Record) -> str:
     """Write the results."""
     measured = record.measurements
     load, stop, flat = measured["load"], measured["stop"], measured["memory"]
-    rows = [
-        ("requests without an answer", _counts(load["statuses"], without="200")),
-        (
-            "answers that differ from the command line's",
+    rows = {
+        "requests without an answer": _counts(load["statuses"], without="200"),
+        "answers that differ from the command line's": (
             f"{load['other']} of {load['answers']} ({load['equal']} with its text, "
-            f"{load['close']} with another whose score is within {measured['score']:g})",
+            f"{load['close']} with another whose score is within {measured['score']:g})"
         ),
-        (
-            f"throughput, of `translate` with {load['clients']} lines at a time",
+        f"throughput, of `translate` with {load['clients']} lines at a time": (
             f"{load['rate']:.2f} of {load['rate_before']:.2f} and {load['rate_after']:.2f} "
-            f"sentences/s: {load['share']:.2f}; by processor time {load['processor_share']:.2f}",
+            f"sentences/s: {load['share']:.2f}; by processor time {load['processor_share']:.2f}"
         ),
-        (
-            "accepted requests lost at a stop",
-            f"{_counts(stop['before'], without='200')} of {sum(stop['before'].values())}",
+        "accepted requests lost at a stop": (
+            f"{_counts(stop['before'], without='200')} of {sum(stop['before'].values())}"
         ),
-        (
-            f"memory over {flat['requests']:,} requests",
-            f"{flat['growth']:.3f} of what it was in the second quarter",
+        f"memory over {flat['requests']:,} requests": (
+            f"{flat['growth']:.3f} of what it was in the second quarter"
         ),
-    ]
+    }
     sizes = ", ".join(f"{memory / (1 << 20):.0f}" for memory in flat["memory"])
     return f"""\
-{table("what | measured", rows)}
+{markdown([("what", "measured"), *rows.items()])}
 
 ## {load["clients"]} clients for {load["seconds"]:.0f} seconds
 

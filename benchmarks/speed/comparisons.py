@@ -6,9 +6,10 @@ from typing import Any
 from benchmarks.speed.whole import best_rates
 
 Measured = dict[str, Any]
-Row = tuple[str, ...]
+Row = dict[str, Any]
 
 HEADS = "work | heedful | other | who | ratio"
+CELLS = "{work} | {ours} | {theirs} | {who} | **{ratio:.2f} {unit}**"
 WORKERS = "as many workers as cores"
 # BLEU of fewer lines depends on a word or two.
 _ENOUGH = 1000
@@ -62,7 +63,8 @@ def _median(measurement: Measured) -> float:
 
 
 def _row(work: str, ours: str, theirs: str, who: str, ratio: float, unit: str = "times") -> Row:
-    return work, ours, theirs, who, f"**{ratio:.2f} {unit}**"
+    sides = {"ours": ours, "theirs": theirs, "who": who}
+    return {"work": work, **sides, "ratio": ratio, "unit": unit}
 
 
 def _rates(work: str, ours: Measured, peer: Measured, unit: str, name: str, form: str) -> Row:

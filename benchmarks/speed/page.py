@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import RESULTS
-from benchmarks.speed.comparisons import HEADS, Measured, compare
+from benchmarks.speed.comparisons import CELLS, HEADS, Measured, compare
 from benchmarks.speed.plots import draw, pictures
 from benchmarks.speed.whole import command_seconds
-from heedful.experiments.page import code_block, table
+from heedful.experiments.page import code_block, named, table
 from heedful.experiments.record import Record
 
 TITLES = {
@@ -75,7 +75,7 @@ def page_text(folder: Path) -> str:
     records = read_records(folder)
     parts = [f"# {PAGES.get(folder.name, 'Speed')}", " ".join(INTRODUCTION.split())]
     if rows := compare({name: record.measurements for name, record in records.items()}):
-        parts.append(table(HEADS, rows))
+        parts.append(table(HEADS, CELLS, rows))
     for name, record in records.items():
         versions = _versions(record.measurements)
         listed = ", ".join(f"{toolkit} {version}" for toolkit, version in versions.items())
@@ -104,31 +104,30 @@ def report_table(report: Measured) -> str:
     units, extras = [*measurements[0]["counts"]], _extras(report)
     heads = ["", "precision", *(f"{unit}/s" for unit in units), "seconds", "GFLOP/s"]
     heads += ["share of products", "peak memory, MB", *extras]
-    rows, sentences = [], []
-    for system in measurements:
-        who, seconds, alone = system["who"], system["seconds"], system.get("products alone", {})
-        rows.append(
-            [
-                *(who, system["precision"]),
-                *(f"{system['per_second'][unit]:,.1f}" for unit in units),
-                f"{seconds['median']:.3f} ({seconds['min']:.3f}-{seconds['max']:.3f})",
-                "" if system["gflops"] is None else f"{system['gflops']:,.0f}",
-                "" if system["share"] is None else f"{system['share']:.0%}",
-                f"{system['memory'] / 1e6:,.0f}",
-                *(f"{system[extra]:.4g}" for extra in extras),
-            ]
-        )
-        sentences += [
-            f"Alone the products of {who} take {alone['seconds']:.3f} s, {alone[part]:.0%} {part}."
-            for part in ("of a step", "of a pass")
-            if part in alone
-        ]
+    cells = ["{who}", "{precision}", *(f"{{per_second[{unit}]:,.1f}}" for unit in units)]
+    cells += ["{seconds[median]:.3f} ({seconds[min]:.3f}-{seconds[max]:.3f})", "{rate}"]
+    cells += ["{part}", "{megabytes:,.0f}", *(f"{{{extra}:.4g}}" for extra in extras)]
+    rows = [
+        system
+        | {"rate": "" if system["gflops"] is None else f"{system['gflops']:,.0f}"}
+        | {"part": "" if system["share"] is None else f"{system['share']:.0%}"}
+        | {"megabytes": system["memory"] / 1e6}
+        for system in measurements
+    ]
+    sentences = [
+        f"Alone the products of {system['who']} take {alone['seconds']:.3f} s, "
+        f"{alone[part]:.0%} {part}."
+        for system in measurements
+        for alone in [system.get("products alone", {})]
+        for part in ("of a step", "of a pass")
+        if part in alone
+    ]
     for system in measurements:
         if "profile" in system:
             shares = ", ".join(f"{name} {part:.0%}" for name, part in system["profile"].items())
             sentences.append(f"Where the time of {system['who']} goes: {shares}.")
     notes = [f"Not measured: {note}" for note in report["notes"]]
-    return "\n\n".join([table(" | ".join(heads), rows), *sentences, *notes])
+    return "\n\n".join([table(" | ".join(heads), " | ".join(cells), rows), *sentences, *notes])
 
 
 def _extras(report: Measured) -> list[str]:
@@ -157,140 +156,132 @@ def _products(machine: Measured, before: str) -> str:
 def _training(section: Measured) -> str:
     """Write both sides of every turn."""
     rows = [
-        (
-            *(who, f"{command_seconds(side):.1f}", f"{side['own_seconds']:.1f}"),
-            f"{side['target_tokens']:,}",
-            f"{side['target_tokens'] / command_seconds(side):,.0f}",
-            f"{side['memory'] / 1e6:,.0f}",
-        )
+        side
+        | {"who": who, "whole": command_seconds(side), "megabytes": side["memory"] / 1e6}
+        | {"rate": side["target_tokens"] / command_seconds(side)}
         for turn in section["turns"]
         for who, side in turn.items()
         if "missing" not in side
     ]
-    heads = (
+    turns = table(
         " | seconds of the command | seconds of training by its own log | target tokens "
-        "| tokens/s of the command | peak memory, MB"
+        "| tokens/s of the command | peak memory, MB",
+        "{who} | {whole:.1f} | {own_seconds:.1f} | {target_tokens:,} | {rate:,.0f} "
+        "| {megabytes:,.0f}",
+        rows,
     )
     return (
         f"`{section['recipe']}`, {section['pairs']:,} pairs of Multi30k English-German, one epoch. "
-        "heedful learns its subwords in that time; Joey NMT is given them.\n\n" + table(heads, rows)
+        f"heedful learns its subwords in that time; Joey NMT is given them.\n\n{turns}"
     )
 
 
 def _kernels(section: Measured) -> str:
     """Write each function beside its twin, then whole steps."""
+    heads = " | precision | compiled, ms | plain, ms | ratio"
+    cells = "{what} | {precision} | {compiled} | {plain} | {ratio}"
+    ways = ("compiled", "plain")
     rows = [
-        (f"{part['function']}, {part['tokens']:,} tokens", part, 1, ".2f", ".1f")
+        part
+        | {
+            "what": f"{part['function']}, {part['tokens']:,} tokens",
+            "ratio": f"{part['ratio']:.1f}",
+        }
+        | {way: f"{part[way]:.2f}" for way in ways}
         for part in section["functions"]
     ]
     rows += [
-        (f"a step of `{name}` with 4,000 tokens a side", step, 1000, ".0f", ".2f")
+        {"what": f"a step of `{name}` with 4,000 tokens a side", "precision": step["precision"]}
+        | {"ratio": f"{step['ratio']:.2f}"}
+        | {way: f"{1000 * step[way]:.0f}" for way in ways}
         for name, step in section["steps"].items()
-    ]
-    cells = [
-        (
-            *(what, times["precision"]),
-            *(f"{factor * times[way]:{form}}" for way in ("compiled", "plain")),
-            f"{times['ratio']:{of_ratio}}",
-        )
-        for what, times, factor, form, of_ratio in rows
     ]
     return (
         "Forwards and back, in turns with the plain twin; a step without any compiled function is "
         "that with `HEEDFUL_NATIVE=0`. The ratio is the median of all turns.\n\n"
-        + table(" | precision | compiled, ms | plain, ms | ratio", cells)
+        + table(heads, cells, rows)
     )
 
 
 def _search(section: Measured) -> str:
     """Write searches with and without compiled functions, with profiles, and two parts alone."""
-    rows = [
-        (
-            f"{batch}, {row['precision']}",
-            *(f"{row[way]:,.1f}" for way in ("compiled", "plain")),
-            f"{row['ratio']:.2f}",
-            f"{row['products alone']['of a pass']:.0%}",
-            *(f"{share:.0%}" for share in row["profile"].values()),
-        )
-        for batch, search in section["searches"].items()
-        for row in search["rows"]
-    ]
     first = next(iter(section["searches"].values()))
-    heads = ["", "sentences/s", "plain", "ratio", "products alone", *first["rows"][0]["profile"]]
-    parts = [
-        (
-            what.format(name),
-            f"{times[a]:,.{digits}f}",
-            f"{times[b]:,.{digits}f}",
-            f"{times['ratio']:.2f}",
-        )
-        for key, what, (a, b), digits in (
-            (
-                "best continuations",
-                "best continuations of a step, {}",
-                ("compiled", "plain"),
-                2,
-            ),
-            (
-                "batches at a time",
-                "256 sentences, 32 at a time, {}: several batches at a time, or one",
-                ("several", "one"),
-                0,
-            ),
-            (
-                "rows at a time",
-                "256 sentences, 64 at a time, {}: 256 rows at a time in each thread, or 64",
-                ("many", "few"),
-                0,
-            ),
-        )
+    profile = [*first["rows"][0]["profile"]]
+    heads = ["", "sentences/s", "plain", "ratio", "products alone", *profile]
+    cells = ["{batch}, {precision}", "{compiled:,.1f}", "{plain:,.1f}", "{ratio:.2f}"]
+    cells += ["{products alone[of a pass]:.0%}", *(f"{{profile[{part}]:.0%}}" for part in profile)]
+    searches = table(
+        " | ".join(heads),
+        " | ".join(cells),
+        [
+            row | {"batch": batch}
+            for batch, search in section["searches"].items()
+            for row in search["rows"]
+        ],
+    )
+    ways = {
+        "best continuations": "best continuations of a step, {}",
+        "batches at a time": "256 sentences, 32 at a time, {}: several batches at a time, or one",
+        "rows at a time": "256 sentences, 64 at a time, {}: 256 rows at a time in each thread, or "
+        "64",
+    }
+    turns = [
+        {"what": what.format(name), "ratio": times["ratio"]}
+        | {"times": [f"{ms:,.{2 if key == 'best continuations' else 0}f}" for ms in times.values()]}
+        for key, what in ways.items()
         for name, times in section[key].items()
     ]
+    parts = table(
+        " | ms | plain, or the second, ms | ratio",
+        "{what} | {times[0]} | {times[1]} | {ratio:.2f}",
+        turns,
+    )
     return (
         "`paper-base` with random weights, 8,000 subwords, 14 tokens, beam 4; in turns with the "
         "plain modules (`HEEDFUL_NATIVE=0`), which multiply by oneDNN. The ratio is of the "
         "medians. Products alone, and then where the time goes, are of a search by one thread."
-        f"\n\n{table(' | '.join(heads), rows)}{_products(first, chr(10) * 2)}\n\n"
-        + table(" | ms | plain, or the second, ms | ratio", parts)
+        f"\n\n{searches}{_products(first, chr(10) * 2)}\n\n{parts}"
     )
 
 
 def _start(section: Measured) -> str:
     """Write medians and all."""
     rows = [
-        (name, f"{times['median']:.2f}", f"{min(times['all']):.2f}-{max(times['all']):.2f}")
+        {"name": name, **times, "least": min(times["all"]), "most": max(times["all"])}
         for name, times in section.items()
     ]
-    return table(" | seconds | range", rows)
+    return table(" | seconds | range", "{name} | {median:.2f} | {least:.2f}-{most:.2f}", rows)
 
 
 def _corpus(section: Measured) -> str:
     """Write the cost per pair and per token."""
     rows = [
-        (
-            *(f"{int(size):,}", f"{1e6 * row['prepare_seconds'] / int(size):,.0f}"),
-            f"{row['prepare_memory'] / 1e6:,.0f}",
-            f"{1e6 * row['train_seconds'] / row['target_tokens']:,.0f}",
-            f"{row['memory'] / 1e6:,.0f}",
-        )
+        {
+            "pairs": int(size),
+            "prepare": 1e6 * row["prepare_seconds"] / int(size),
+            "train": 1e6 * row["train_seconds"] / row["target_tokens"],
+            **{f"{key} MB": row[key] / 1e6 for key in ("prepare_memory", "memory")},
+        }
         for size, row in section["sizes"].items()
     ]
-    heads = (
+    costs = table(
         "pairs | microseconds a pair to prepare | peak memory, MB "
-        "| microseconds a target token to train | peak memory, MB"
+        "| microseconds a target token to train | peak memory, MB",
+        "{pairs:,} | {prepare:,.0f} | {prepare_memory MB:,.0f} | {train:,.0f} | {memory MB:,.0f}",
+        rows,
     )
-    steps = f"Europarl French-English, `small`, {section['steps']} steps on each."
-    return f"{steps}\n\n{table(heads, rows)}"
+    return f"Europarl French-English, `small`, {section['steps']} steps on each.\n\n{costs}"
 
 
 def _ranks(section: Measured) -> str:
     """Write the rate of each."""
-    rows = [
-        (name, f"{run['rate']:,.0f}", f"{run['command_seconds']:.1f}")
-        for name, run in section["runs"].items()
-    ]
+    rates = table(
+        " | target tokens/s | seconds of the command",
+        "{name} | {rate:,.0f} | {command_seconds:.1f}",
+        named(section["runs"]),
+    )
     steps = f"Processes of so many threads, gloo between them, {section['steps']} steps."
-    return f"{steps}\n\n{table(' | target tokens/s | seconds of the command', rows)}"
+    return f"{steps}\n\n{rates}"
 
 
 def _versions(part: Any) -> dict[str, str]:

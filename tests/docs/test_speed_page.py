@@ -39,10 +39,11 @@ STEP = {
 def test_the_best_of_each_peer_is_compared():
     assert fastest(STEP["measurements"])["who"] == "torch_transformer fp32"
     speed, share = compare({"step": STEP})
-    assert speed[1:] == ("4,000 tokens/s", "1,333", "marian autocast bf16", "**3.00 times**")
-    assert share[-1] == "**0.50 of them**"
+    assert (speed["ours"], speed["theirs"]) == ("4,000 tokens/s", "1,333")
+    assert (speed["who"], speed["ratio"]) == ("marian autocast bf16", 3.0)
+    assert share["ratio"] == 0.5
     memory = {"compared": STEP, "alone": STEP}
-    assert [row[-1] for row in compare({"memory": memory})] == ["**0.50 times**", "**1.00 GB**"]
+    assert [row["ratio"] for row in compare({"memory": memory})] == [0.5, 1.0]
 
 
 def test_a_page_has_every_section_that_was_measured(tmp_path: Path):

@@ -54,32 +54,30 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], "| --- " * len(rows[0]) + "|", *lines[1:]])
 
 
-def table(heads: str, rows: Iterable[Sequence[object]]) -> str:
+def table(heads: str, cells: str, rows: Iterable[Mapping[str, Any]]) -> str:
     """
-    Lay a table out. `heads`: the heads of its columns, with bars between them.
+    Lay a table out.
 
-    >>> print(table("step | BLEU", [(100, "1.5")]))
+    `heads`: the heads of its columns, with bars between them. `cells`: how a row is written, in
+    the language of `str.format`.
+
+    >>> print(table("step | BLEU", "{step:,} | {bleu:.1f}", [{"step": 1000, "bleu": 1.52}]))
     | step | BLEU |
     | --- | --- |
-    | 100 | 1.5 |
+    | 1,000 | 1.5 |
     """
-    return markdown([heads.split(" | "), *([*map(str, row)] for row in rows)])
+    rule = " | ".join(["---"] * (heads.count(" | ") + 1))
+    return "\n".join(f"| {line} |" for line in (heads, rule, *map(cells.format_map, rows)))
+
+
+def named(rows: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Add to each row of a mapping its name."""
+    return [{"name": name, **row} for name, row in rows.items()]
 
 
 def code_block(lines: Iterable[str], language: str = "sh") -> str:
     """Lay commands or an output out."""
     return "\n".join([f"```{language}", *lines, "```"])
-
-
-def with_interval(value: float, interval: Sequence[float], form: str = "+.1f") -> str:
-    """
-    Write a number, and its interval in brackets.
-
-    >>> with_interval(1.25, (0.5, 2), "+.2f")
-    '+1.25 (+0.50 to +2.00)'
-    """
-    low, high = interval
-    return f"{value:{form}} ({low:{form}} to {high:{form}})"
 
 
 def write_table(out: Path, name: str, page: str, plain: Mapping[str, Any]) -> None:

@@ -2,7 +2,15 @@ import json
 
 import pytest
 
-from heedful.experiments.page import ScoreDifference, capital, markdown, write_table
+from heedful.experiments.page import (
+    ScoreDifference,
+    capital,
+    code_block,
+    markdown,
+    named,
+    table,
+    write_table,
+)
 
 
 def test_a_difference_is_said_only_where_there_is_one():
@@ -29,3 +37,10 @@ def test_a_table_is_written_twice(tmp_path):
     write_table(tmp_path / "new", "table", "# page\n", {"a": 1})
     assert (tmp_path / "new" / "table.md").read_text("utf-8") == "# page\n"
     assert json.loads((tmp_path / "new" / "table.json").read_text("utf-8")) == {"a": 1}
+
+
+def test_rows_are_written_by_a_form_and_have_names():
+    rows = named({"base": {"bleu": 30.46}, "big": {"bleu": 1.0}})
+    written = table("system | BLEU", "{name} | {bleu:.1f}", rows)
+    assert written == "| system | BLEU |\n| --- | --- |\n| base | 30.5 |\n| big | 1.0 |"
+    assert code_block(["make", "make test"]) == "```sh\nmake\nmake test\n```"
