@@ -20,11 +20,11 @@ from benchmarks.training import describe_training, train
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
 from heedful.experiments.page import table
 from heedful.experiments.record import Record
+from heedful.paper.parsing.pcfg import Pcfg
 from heedful.search.options import SearchOptions
-from heedful.translation.parser import Parser
-from heedful.trees.pcfg import Pcfg
-from heedful.trees.score import TreeScore, score_trees
-from heedful.trees.tree import Tree
+from heedful.tasks.parsing.parser import Parser
+from heedful.tasks.parsing.trees.score import TreeScore, score_trees
+from heedful.tasks.parsing.trees.tree import Tree
 
 BEAM, PENALTY = 16, "gnmt:0.6"
 NUMBERS = ("parsing.next_word=false", "parsing.word_numbers=32")

@@ -6,11 +6,11 @@ from pathlib import Path
 from nltk.tokenize import TreebankWordTokenizer
 
 from heedful.search.options import SearchOptions
-from heedful.translation.parser import Parser
-from heedful.trees.clean import clean_trees
-from heedful.trees.read import read_trees
-from heedful.trees.score import score_trees
-from heedful.trees.tree import Tree
+from heedful.tasks.parsing.parser import Parser
+from heedful.tasks.parsing.trees.clean import clean_trees
+from heedful.tasks.parsing.trees.read import read_trees
+from heedful.tasks.parsing.trees.score import score_trees
+from heedful.tasks.parsing.trees.tree import Tree
 
 LONGEST = 40
 """Words of the longest sentence that is parsed."""

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 from benchmarks.report import RESULTS, arguments, command, data_folder, machine
 from heedful.experiments.record import Record
-from heedful.trees.clean import clean_trees
-from heedful.trees.floors import TreeFloors
-from heedful.trees.pcfg import Pcfg, PcfgParse
-from heedful.trees.read import parse_trees
-from heedful.trees.score import score_trees
-from heedful.trees.tree import Tree
+from heedful.paper.parsing.floors import TreeFloors
+from heedful.paper.parsing.pcfg import Pcfg, PcfgParse
+from heedful.tasks.parsing.trees.clean import clean_trees
+from heedful.tasks.parsing.trees.read import parse_trees
+from heedful.tasks.parsing.trees.score import score_trees
+from heedful.tasks.parsing.trees.tree import Tree
 
 WSJ = Path("ptb-wsj-sample", "wsj_0001-0179.mrg.tar.xz")
 FIRST_DEV = "wsj_0160"

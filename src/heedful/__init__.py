@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from heedful.model.feed_forward import FeedForward
     from heedful.model.transformer import Transformer
     from heedful.search.options import Sampling
+    from heedful.tasks.parsing.parser import Parser
     from heedful.training.callbacks import Callback
     from heedful.training.result import TrainingResult
     from heedful.training.train import train
-    from heedful.translation.parser import Parser
     from heedful.translation.result import Translation
     from heedful.translation.translator import Translator
 
@@ -62,7 +62,7 @@ _HOME = {
     "FeedForward": "heedful.model.feed_forward:FeedForward",
     "HeedfulError": "heedful.errors:HeedfulError",
     "MultiHeadAttention": "heedful.model.attention:MultiHeadAttention",
-    "Parser": "heedful.translation.parser:Parser",
+    "Parser": "heedful.tasks.parsing.parser:Parser",
     "Sampling": "heedful.search.options:Sampling",
     "TrainingResult": "heedful.training.result:TrainingResult",
     "Transformer": "heedful.model.transformer:Transformer",

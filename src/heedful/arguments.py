@@ -49,7 +49,7 @@ def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
             parameter = signature.parameters[name]
             several = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
             if not several and parameter.annotation is not parameter.empty:
-                _check(owner, name, value, parameter.annotation)
+                check_argument(owner, name, value, parameter.annotation)
         return function(*args, **keywords)
 
     return call
@@ -58,7 +58,9 @@ def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
 def check_fields(instance: Any) -> None:
     """Refuse fields of a dataclass whose types differ from the annotations."""
     for field in fields(instance):
-        _check(type(instance).__name__, field.name, getattr(instance, field.name), field.type)
+        check_argument(
+            type(instance).__name__, field.name, getattr(instance, field.name), field.type
+        )
 
 
 def read_texts(name: str, texts: str | Iterable[str]) -> list[str]:
@@ -105,7 +107,7 @@ def check_counts(**counts: int | None) -> None:
             raise SettingError(f"`{name}` must be at least 1, but is {value}.")
 
 
-def _check(owner: str, name: str, value: object, annotation: Any) -> None:
+def check_argument(owner: str, name: str, value: object, annotation: Any) -> None:
     """Refuse one value of a wrong type."""
     if Path in get_args(annotation) and "\0" in str(value):
         raise ArgumentError(f"`{name}` of {owner} must be a path, but {shorten(value)} has a NUL.")

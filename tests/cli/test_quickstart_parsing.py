@@ -2,17 +2,17 @@
 
 import json
 
-from heedful.quickstart_parsing import SENTENCE
-from heedful.trees.read import read_tree_lines
+from heedful.tasks.parsing.quickstart import SENTENCE
+from heedful.tasks.parsing.trees.read import read_tree_lines
 
 QUICKLY = """
 import json, sys
 from pathlib import Path
-from heedful.quickstart_parsing import quickstart_parsing
+from heedful.tasks.parsing.quickstart import quickstart
 
 short = ("train.steps=4", "train.validate_steps=4", "data.vocabulary_size=120")
 told, sizes, resume = [], (400, 40, 20), sys.argv[2] == "again"
-f1 = quickstart_parsing(
+f1 = quickstart(
     Path(sys.argv[1]), device="cpu", say=told.append, settings=short, sizes=sizes, resume=resume
 )
 print(json.dumps([f1, told]))

@@ -23,7 +23,7 @@ from tests.support.operations import (
     model_of,
     small_recipes,
 )
-from tests.unit.model.test_next_word import SOURCE, TARGET, model_with
+from tests.unit.tasks.parsing.test_next_word import SOURCE, TARGET, model_with
 
 from heedful.config.model import ModelConfig
 from heedful.evaluation.cost import training_flops

@@ -4,7 +4,6 @@ import pytest
 from benchmarks.serving.__main__ import VOCABULARY
 from benchmarks.serving.measure import make_run, measure_load, measure_memory, measure_stop
 
-
 # Of the share of a quiet machine. Others that come or go in the middle of a measurement change its
 # share more than this, so it is taken again then.
 _BUSY, _TIMES = 0.1, 3

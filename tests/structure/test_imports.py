@@ -10,12 +10,12 @@ SOURCE = ROOT / "src"
 # Modules that no unit test imports, by where else they are tested. "x.*" is all of a package.
 ELSEWHERE = {
     "a command: run as a user runs it by tests/cli and tests/docs": """
-        __main__ cli.*
+        __main__ cli.* tasks.parsing.cli.* tasks.parsing.cli
     """,
     "the work of one command: tests/cli run that command on a trained run": """
         analysis.attention_files analysis.compare analysis.info analysis.plot
-        analysis.training_cost engines preparation.show quickstart quickstart_parsing
-        translation.score
+        analysis.training_cost engines preparation.show quickstart
+        tasks.parsing.quickstart translation.score
     """,
     "an argument of `heedful bench`, measured in a process of its own: tests/cli/test_bench.py": """
         bench.__main__ bench.data bench.preparing bench.profile bench.search bench.train

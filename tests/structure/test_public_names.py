@@ -14,7 +14,7 @@ PROMISED = {
     "FeedForward": "heedful.model.feed_forward",
     "HeedfulError": "heedful.errors",
     "MultiHeadAttention": "heedful.model.attention",
-    "Parser": "heedful.translation.parser",
+    "Parser": "heedful.tasks.parsing.parser",
     "Sampling": "heedful.search.options",
     "TrainingResult": "heedful.training.result",
     "Transformer": "heedful.model.transformer",

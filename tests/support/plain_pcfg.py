@@ -6,11 +6,11 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 from functools import cache
 
-from heedful.trees.tree import Tree
+from heedful.tasks.parsing.trees.tree import Tree
 
 
 def read(*lines):
-    from heedful.trees.read import parse_trees
+    from heedful.tasks.parsing.trees.read import parse_trees
 
     return [*parse_trees(lines, "text")]
 

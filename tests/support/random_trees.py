@@ -1,7 +1,7 @@
 """Random trees, trees like others with some phrases changed, and two trees of a sentence."""
 
-from heedful.trees.read import parse_line
-from heedful.trees.tree import Tree
+from heedful.tasks.parsing.trees.read import parse_line
+from heedful.tasks.parsing.trees.tree import Tree
 
 
 def read_tree(text):

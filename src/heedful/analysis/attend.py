@@ -19,7 +19,6 @@ import numpy as np
 import torch
 
 from heedful.alignment.words import SPACE
-from heedful.analysis.phrases import phrases_of
 from heedful.analysis.plot import run_names
 from heedful.data.coverage import input_warnings
 from heedful.errors import RunFolderError, SettingError, TextError
@@ -31,7 +30,6 @@ from heedful.search.scoring import best_candidates
 from heedful.search.settings import SearchSettings
 from heedful.search.trace import Trace
 from heedful.text.blanks import read_target
-from heedful.translation.parser import Parser
 from heedful.translation.result import diverged
 from heedful.translation.translator import Translator
 from heedful.visualise.record import ExplorerRecord, ModelRecord, Node, Step
@@ -116,9 +114,8 @@ def attend(
     """
     check_shows_attention(translator)
     _check_line(sentence, "the sentence")
-    if translator.run.config.parsing.linearisation is not None:
-        sentence = Parser(translator).source_line(sentence)
-    (sentence,) = translator.run.read_sources([sentence])
+    task = translator.run.task
+    (sentence,) = task.read_sources([task.source_line(sentence)])
     source = _ids(translator, sentence, "the sentence")
     if warn is not None:
         for warning in input_warnings([sentence], [source], translator.tokenizer, least=0.0):
@@ -218,7 +215,6 @@ def _forced(
     )[:steps]
     pieces = iter(tokenizer.pieces_target([token for row in candidates for token, _ in row]))
     words = attention.source_tokens[: len(source)]
-    is_parser = run.config.parsing.linearisation is not None
     mark = "" if tokenizer.kind == "word" else SPACE
     return ModelRecord(
         name="",
@@ -231,7 +227,7 @@ def _forced(
         steps=tuple(
             Step(tuple((next(pieces), probability) for _, probability in row)) for row in candidates
         ),
-        phrases=phrases_of(run.tree_symbols, target, words, mark) if is_parser else (),
+        phrases=run.task.phrases(target, words, mark),
     )
 
 

@@ -28,7 +28,6 @@ from heedful.cli import (
     import_,
     info,
     paper,
-    parse,
     plot,
     quickstart,
     score,
@@ -42,6 +41,7 @@ from heedful.errors import HeedfulError, escape_controls
 from heedful.machine.environment import WAITING, set_variables
 from heedful.machine.memory import check_address_space, is_lack_of_memory, lack_of_memory
 from heedful.machine.processor import check_threads, omp_threads
+from heedful.tasks.registry import task_modules
 
 app = typer.Typer(
     name="heedful",
@@ -82,7 +82,8 @@ app.command()(plot.plot)
 app.command()(compare.compare)
 app.command("import")(import_.import_)
 app.command()(export.export)
-app.add_typer(parse.app)
+for _task in task_modules("cli"):
+    app.add_typer(_task.app)
 app.add_typer(bench.app)
 app.add_typer(paper.app)
 app.command()(info.info)
@@ -92,7 +93,10 @@ _SEARCH = WAITING | {"LRU_CACHE_CAPACITY": "1", "ONEDNN_PRIMITIVE_CACHE_CAPACITY
 # Training meets the same shapes in every epoch; with room for 128 kernels it is a seventh slower.
 _TRAINING = _SEARCH | {"GOMP_SPINCOUNT": "1000", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "512"}
 _WITHOUT_TORCH = ("data", "evaluate", "plot")
-_TRAINS = (("train",), ("quickstart",), ("parse", "train"), ("bench", "train"), ("paper",))
+_TRAINS = (
+    *(("train",), ("quickstart",), ("bench", "train"), ("paper",)),
+    *(_task.TRAINS for _task in task_modules("cli")),
+)
 
 
 def main() -> None:

@@ -1,18 +1,23 @@
 """`heedful quickstart`."""
 
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from heedful.cli.options import Device, Precision, Threads
+from heedful.tasks.registry import task_folder, task_names
+
+if TYPE_CHECKING:
+    TaskName = str
+else:
+    TaskName = Literal[("translation", *task_names())]
 
 
 def quickstart(
     out: Annotated[Path, typer.Option(help="Output folder.")] = Path("quickstart"),
-    task: Annotated[
-        Literal["translation", "parsing"], typer.Option(help="What to learn.")
-    ] = "translation",
+    task: Annotated[TaskName, typer.Option(help="What to learn.")] = "translation",
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Continue an interrupted training in --out."),
@@ -28,9 +33,5 @@ def quickstart(
     Its checkpoints are averaged, and it translates unseen sentences, with BLEU, alignments and
     attention. With --task parsing it learns the trees of the English sentences instead.
     """
-    if task == "parsing":
-        from heedful.quickstart_parsing import quickstart_parsing as run
-    else:
-        from heedful.quickstart import quickstart as run
-
+    run = import_module(f"{task_folder(task)}.quickstart").quickstart
     run(out, device=device, precision=precision, threads=threads, say=typer.echo, resume=resume)

@@ -15,12 +15,12 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from heedful.arguments import checked
-from heedful.config.parsing import PARSER_SETTINGS
 from heedful.config.recipes import RECIPES, recipe
 from heedful.config.schema import RunConfig, acting_settings, setting_fields, without_idle
 from heedful.errors import SettingError
 from heedful.files import read_text_within
 from heedful.settings.conditions import flat, written
+from heedful.tasks.task import Task
 
 # Changes to settings, as text or as values.
 Settings = Sequence[str] | Mapping[str, object]
@@ -52,15 +52,17 @@ def load_config(
     return config.with_settings(changes, inherited)
 
 
-def load_parser_config(
+def load_task_config(
+    task: Task,
     recipe_or_path: str,
     settings: Settings = (),
     inherited: Mapping[str, Any] | None = None,
 ) -> RunConfig:
-    """Load settings as `load_config` does; a recipe that makes no parser is changed into one."""
-    is_parser = load_config(recipe_or_path).parsing.linearisation is not None
-    below = {} if is_parser else PARSER_SETTINGS
-    return load_config(recipe_or_path, settings, {**below, **(inherited or {})})
+    """Load settings as `load_config` does; a recipe of another task is changed into one of this."""
+    changes = task.changes
+    if changes and task.acts(flat(load_config(recipe_or_path).to_dict())):
+        changes = {}
+    return load_config(recipe_or_path, settings, {**changes, **(inherited or {})})
 
 
 def setting_list(settings: Settings) -> list[str]:

@@ -17,7 +17,6 @@ from math import sqrt
 from heedful.arguments import checked
 from heedful.config.data import DataConfig
 from heedful.config.model import ModelConfig
-from heedful.config.parsing_recipes import PARSING_RECIPES
 from heedful.config.schema import RunConfig
 from heedful.config.search import SearchConfig
 from heedful.config.sequence_recipes import SEQUENCE_RECIPES
@@ -25,6 +24,7 @@ from heedful.config.train import TrainConfig
 from heedful.errors import SettingError
 from heedful.families.registry import family_recipes
 from heedful.settings.explain import did_you_mean
+from heedful.tasks.registry import task_recipes
 
 RECIPES: dict[str, Callable[[], RunConfig]] = {}
 
@@ -321,8 +321,8 @@ def _published(name: str, summary: str, settings: dict[str, object]) -> None:
 for _name, _recipe in family_recipes():
     if not _recipe.base:
         _published(_name, _recipe.summary, dict(_recipe.settings))
-for _name, (_summary, _settings) in PARSING_RECIPES.items():
-    _published(_name, _summary, _settings)
+for _name, _recipe in task_recipes():
+    _published(_name, _recipe.summary, dict(_recipe.settings))
 
 
 # ---------------------------------------------------------------- small ones, of our own

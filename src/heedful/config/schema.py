@@ -1,22 +1,22 @@
 """
 Every setting: its type, its range, its default, and one sentence of help.
 
-Each table of a run has a file of its own: `model.py`, `data.py`, `train.py`, `search.py`. The
-defaults of `ModelConfig`, `TrainConfig` and `SearchConfig` are the paper's base model. The sentence
-below a setting is its help text on the command line and its comment in a TOML file. A setting that
-is wrong is a `SettingError` wherever it comes from, never pydantic's own error.
+Each table of a run has a file of its own: `model.py`, `data.py`, `train.py`, `search.py`. A task
+may add one (`heedful.tasks`). The defaults of `ModelConfig`, `TrainConfig` and `SearchConfig` are
+the paper's base model. The sentence below a setting is its help text on the command line and its
+comment in a TOML file. A setting that is wrong is a `SettingError` wherever it comes from, never
+pydantic's own error.
 """
 
 from collections.abc import Collection, Mapping
 from functools import cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from pydantic import model_validator
+from pydantic import create_model, model_validator
 from pydantic.fields import FieldInfo
 
 from heedful.config.data import DataConfig
 from heedful.config.model import ModelConfig
-from heedful.config.parsing import ParsingConfig, parsing_clashes
 from heedful.config.search import SearchConfig
 from heedful.config.train import TrainConfig
 from heedful.errors import SettingError
@@ -24,10 +24,13 @@ from heedful.families.registry import families, names_with
 from heedful.settings.conditions import Conditions, acts, flat, idle_settings
 from heedful.settings.field_types import Name
 from heedful.settings.table import SettingsTable, walk
+from heedful.tasks.registry import tasks
+
+Table = TypeVar("Table", bound=SettingsTable)
 
 
-class RunConfig(SettingsTable):
-    """All settings of one run."""
+class _RunSettings(SettingsTable):
+    """The settings of every run, and what can be said of them once the tasks are known."""
 
     recipe: Name = "custom"
     """Recipe that these settings are based on."""
@@ -41,18 +44,17 @@ class RunConfig(SettingsTable):
     """Training."""
     search: SearchConfig = SearchConfig()
     """How translations are found."""
-    parsing: ParsingConfig = ParsingConfig()
-    """Trees as the target."""
 
     @model_validator(mode="after")
-    def _parsers_have_symbols(self) -> "RunConfig":
-        """Check that the text of a parser is split as it has to be."""
-        if wrong := list(parsing_clashes(self.parsing, self.data, self.train)):
+    def _tasks_fit(self) -> "_RunSettings":
+        """Check what goes together within a task."""
+        values = flat(self.to_dict())
+        if wrong := [clash for task in tasks() for clash in task.clashes(values)]:
             raise ValueError("; ".join(wrong))
         return self
 
     @model_validator(mode="after")
-    def _one_table_needs_one_vocabulary(self) -> "RunConfig":
+    def _one_table_needs_one_vocabulary(self) -> "_RunSettings":
         """Check that tied embeddings of both languages have one vocabulary."""
         if self.model.tie_embeddings == "all" and not self.data.shared_vocabulary:
             raise ValueError(
@@ -63,12 +65,17 @@ class RunConfig(SettingsTable):
         return self
 
     @model_validator(mode="after")
-    def _idle_settings_have_their_defaults(self) -> "RunConfig":
+    def _idle_settings_have_their_defaults(self) -> "_RunSettings":
         """Refuse a setting that would change nothing; files that hold its default can be read."""
         wrong = idle_settings(flat(self.to_dict()), setting_defaults(), setting_conditions())
         if wrong:
             raise ValueError("; ".join(wrong))
         return self
+
+    def part(self, table: type[Table]) -> Table:
+        """Return the settings of a task, by the type of its table."""
+        settings: Table = getattr(self, table.table)
+        return settings
 
     def to_dict(self) -> dict[str, Any]:
         """Convert all settings to plain values, as ``config.json`` of a run folder stores them."""
@@ -86,7 +93,7 @@ class RunConfig(SettingsTable):
         """
         if not isinstance(values, Mapping):
             raise SettingError(f"settings must be tables of names and values, but {values!r} came")
-        return cls(**values)
+        return RunConfig(**values)
 
     def with_settings(
         self, settings: Mapping[str, Any], inherited: Mapping[str, Any] | None = None
@@ -110,6 +117,30 @@ class RunConfig(SettingsTable):
             else:
                 table[last] = value
         return self.from_dict(without_idle(values, given=flat(settings)))
+
+
+def _task_fields() -> dict[str, Any]:
+    """List the tables of the tasks."""
+    return {
+        table.table: (table, FieldInfo(default=table(), description=type(task).__doc__))
+        for task in tasks()
+        if (table := task.settings) is not None
+    }
+
+
+if TYPE_CHECKING:
+
+    class RunConfig(_RunSettings):
+        """All settings of one run."""
+
+else:
+    RunConfig = create_model(
+        "RunConfig",
+        __base__=_RunSettings,
+        __module__=__name__,
+        __doc__="All settings of one run.",
+        **_task_fields(),
+    )
 
 
 def setting_fields() -> dict[str, FieldInfo]:

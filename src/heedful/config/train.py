@@ -1,18 +1,23 @@
 """The settings of training: batches, schedule, loss, checkpoints."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from heedful.settings.conditions import ActsIf
 from heedful.settings.field_types import Count, CountOrZero, Device, NotNegative, Positive, Share
 from heedful.settings.table import SettingsTable
+from heedful.tasks.registry import task_metrics
 
 _WITH_ADAM = ActsIf("train.optimizer", ("adam",))
 _BY_LIKELIHOOD = ActsIf("train.objective", ("likelihood",))
 _BY_REWARD = ActsIf("train.objective", ("reward",))
 _BY_RISK = ActsIf("train.objective", ("risk",))
 _BY_EITHER = ActsIf("train.objective", ("reward", "risk"))
+if TYPE_CHECKING:
+    BestBy = str
+else:
+    BestBy = Literal[("bleu", "chrf", "loss", "exact_match", "cer", *task_metrics())]
 Several = Annotated[int, Field(ge=2, le=1000)]
 
 
@@ -105,7 +110,7 @@ class TrainConfig(SettingsTable):
     """Updates between validations; the last update is validated too. None means no validation."""
     validation_samples: CountOrZero = 3
     """Number of held-out sentences whose translations each validation prints. 0 means none."""
-    best_by: Literal["bleu", "chrf", "loss", "exact_match", "cer", "f1"] = "bleu"
+    best_by: BestBy = "bleu"
     """Metric of the best checkpoint: BLEU, chrF, loss, exact lines, character errors, F1."""
     patience: Count | None = None
     """Validations without a better result before training stops. None means no such stop."""

@@ -31,9 +31,10 @@ from heedful.runs.checkpoint import all_finite, check_weights, load_weights, sav
 from heedful.runs.folder import RunFolder
 from heedful.runs.foreign_models import recognise, what_to_check
 from heedful.runs.machine_settings import ONE_THREAD
-from heedful.runs.run import Run, write_config
+from heedful.runs.run import Run, flat_settings, write_config
 from heedful.search.length import LengthLimit
 from heedful.settings.conditions import written
+from heedful.tasks.registry import task_of, tasks
 from heedful.text.corpus import read_lines
 from heedful.translation.translator import Translator
 
@@ -174,9 +175,10 @@ def export_model(
         written = writer.write(model, beside, options)
         config = run.config.model_copy(update={"search": written.search})
         notes = written.notes
-        if config.parsing.linearisation is not None and config.parsing.constrained:
-            config = config.with_settings({"parsing.constrained": False})
-            notes = (*notes, _FREE)
+        task = task_of(flat_settings(config))
+        if changes := task.exported(flat_settings(config)):
+            config = config.with_settings(changes)
+            notes = (*notes, task.export_note)
         alike = replace(run, config=config)
         fitting = _fitting(alike, sentences)
         _refuse_endless(alike, run.folder.path, fitting)
@@ -189,12 +191,6 @@ def export_model(
         )
         parity.check()
     return parity, notes
-
-
-_FREE = (
-    "this model is a parser: what is exported writes trees by a free search, without the rule that "
-    "keeps them well-formed, and reads words as `Parser.source_line` writes them."
-)
 
 
 def read_sentences(path: Path | None) -> list[str]:
@@ -242,8 +238,8 @@ def _refuse_other_parts(run: Run, kind: str) -> None:
         for name in ("encoder", "decoder", "norm_kind", "residuals", "causal_mask")
         if (value := getattr(model, name)) != type(model).model_fields[name].default
     ]
-    if run.config.parsing.next_word:
-        others.append(("parsing.next_word", True))
+    for task in tasks():
+        others += task.beyond_transformer(flat_settings(run.config))
     for family in families():
         others += family.beyond_transformer(model)
     if others := [*others, *model.attention.changed()]:

@@ -11,12 +11,13 @@ Families of encoders and decoders combine freely, because they meet in `Memory` 
 has `encode`; a decoder has `decode` for a known target, and `start` and `step` for a search.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from heedful.errors import SettingError
 from heedful.model.attention import padding_mask
@@ -29,9 +30,8 @@ from heedful.model.embedding import (
 )
 from heedful.model.inputs import check_ids
 from heedful.model.lengths import RowLengths
-from heedful.model.memory import Memory, SourceEncoder, TargetDecoder
+from heedful.model.memory import DecoderInput, Memory, SourceEncoder, TargetDecoder
 from heedful.model.network import networks_in
-from heedful.model.next_word import NextWord, NextWordState
 from heedful.model.output import OutputLayer
 from heedful.model.seq2seq import Seq2Seq
 
@@ -93,6 +93,53 @@ class AttentionWeights:
         return encoder, decoder, cross
 
 
+class _PlainInput:
+    """The embeddings alone."""
+
+    def flops(self, memory: RowLengths) -> int:
+        """Count nothing."""
+        del memory
+        return 0
+
+    def remember(self, memory: Memory, source: Int[Tensor, "batch source"], padding: int) -> Memory:
+        """Leave the memory as it is."""
+        del source, padding
+        return memory
+
+    def read(
+        self,
+        x: Float[Tensor, "batch target d_model"],
+        memory: Memory,
+        target_in: Int[Tensor, "batch target"],
+    ) -> Float[Tensor, "batch target d_model"]:
+        """Add nothing."""
+        del memory, target_in
+        return x
+
+    def start(self, state: Any, memory: Memory) -> Any:
+        """Leave the state as it is."""
+        del memory
+        return state
+
+    def step(
+        self,
+        x: Float[Tensor, "sentences width d_model"],
+        state: Any,
+        newest: Int[Tensor, "sentences width"],
+    ) -> tuple[Float[Tensor, "sentences width d_model"], Any, Callable[[Any], Any]]:
+        """Add nothing, and leave the state as it is."""
+        del newest
+        return x, state, _as_it_is
+
+
+def _as_it_is(state: Any) -> Any:
+    """Return the state."""
+    return state
+
+
+_PLAIN_INPUT = _PlainInput()
+
+
 class EncoderDecoder(Seq2Seq):
     """
     A model of any encoder and any decoder.
@@ -144,7 +191,35 @@ class EncoderDecoder(Seq2Seq):
         self.source_positions, self.target_positions = source_positions, target_positions
         self.encoder, self.decoder = encoder, decoder
         self.dropout = Dropout(dropout)
-        self.next_word: NextWord | None = None
+        self._input_name = ""
+
+    @property
+    def decoder_input(self) -> DecoderInput:
+        """What the decoder reads of its tokens."""
+        return getattr(self, self._input_name) if self._input_name else _PLAIN_INPUT
+
+    def read_with(self, name: str, part: nn.Module) -> None:
+        """
+        Let a part add to what the decoder reads.
+
+        Parameters
+        ----------
+        name : str
+            Of the part; its weights are stored by it.
+        part : torch.nn.Module
+            A `heedful.model.memory.DecoderInput`.
+
+        Returns
+        -------
+        None
+            The model is changed.
+
+        Notes
+        -----
+        A task of the run adds it, such as that of a parser the next word.
+        """
+        self.add_module(name, part)
+        self._input_name = name
 
     def encode(
         self, source: Int[Tensor, "batch source"], weights: list[Tensor] | None = None
@@ -172,9 +247,7 @@ class EncoderDecoder(Seq2Seq):
         mask = padding_mask(source, self.padding)
         x = self._add_positions(self.embed_source(source), self.source_positions, 0)
         memory = self.encoder.encode(x, mask, weights)
-        if self.next_word is None:
-            return memory
-        return replace(memory, words=self.next_word.project(memory.states, source, self.padding))
+        return self.decoder_input.remember(memory, source, self.padding)
 
     def forward(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
@@ -213,8 +286,8 @@ class EncoderDecoder(Seq2Seq):
         memory = self.encoder.memory_lengths(source)
         own, of_memory = self.decoder.flops(target, memory)
         own += 2 * self.output.weight.numel() * int(target.tokens.sum())
-        words = 0 if self.next_word is None else self.next_word.flops(memory)
-        return self.encoder.flops(source) + words + of_memory + hypotheses * own
+        extra = self.decoder_input.flops(memory)
+        return self.encoder.flops(source) + extra + of_memory + hypotheses * own
 
     def penalty(self) -> Float[Tensor, ""] | None:
         total = None
@@ -231,24 +304,17 @@ class EncoderDecoder(Seq2Seq):
         return figures
 
     def start(self, memory: Memory) -> Any:
-        state = self.decoder.start(memory)
-        if self.next_word is None or memory.words is None:
-            return state
-        return self.next_word.start(state, memory.words)
+        return self.decoder_input.start(self.decoder.start(memory), memory)
 
     def step(
         self, state: Any, tokens: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows d_model"], Any]:
         newest = tokens.view(state.sentences, -1)  # (sentences, width)
         x = self.embed_target(newest)  # (sentences, width, d_model)
-        if isinstance(state, NextWordState) and self.next_word is not None:
-            words, after = self.next_word.step(state, newest)
-            x = self._add_positions(x + words, self.target_positions, state.length, step=True)
-            states, decoder = self.decoder.step(x, state.decoder)
-            return states.flatten(0, 1), after.with_decoder(decoder)  # (rows, d_model)
+        x, inner, wrap = self.decoder_input.step(x, state, newest)
         x = self._add_positions(x, self.target_positions, state.length, step=True)
-        states, state = self.decoder.step(x, state)
-        return states.flatten(0, 1), state  # (rows, d_model)
+        states, inner = self.decoder.step(x, inner)
+        return states.flatten(0, 1), wrap(inner)  # (rows, d_model)
 
     def _add_positions(
         self, x: Tensor, positions: Positions | None, first: int, step: bool = False
@@ -267,8 +333,7 @@ class EncoderDecoder(Seq2Seq):
     ) -> Tensor:
         """Run the decoder on a known target."""
         x = self.embed_target(target_in)
-        if self.next_word is not None and memory.words is not None:
-            x = x + self.next_word.read(memory.words, target_in)
+        x = self.decoder_input.read(x, memory, target_in)
         x = self._add_positions(x, self.target_positions, 0)
         real = target_in != self.padding
         real[:, 0] = True  # the start token may be the padding symbol

@@ -1,10 +1,11 @@
 """The encoded source, and what encoders and decoders of every family do with it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.model.lengths import RowLengths
@@ -38,8 +39,8 @@ class Memory:
     """Last states of each layer of a recurrent encoder; empty for others."""
     keys: Tensor | None = None
     """What queries of a ConvS2S decoder are compared with; None means the states."""
-    words: Tensor | None = None
-    """What a parser's decoder is given of each word (`heedful.model.next_word`)."""
+    extra: Any = None
+    """What the decoder's input needs of the source (`DecoderInput`)."""
 
 
 class DecoderFlops(NamedTuple):
@@ -62,7 +63,7 @@ class DrawsWeights(Protocol):
 
 @runtime_checkable
 class Initialised(DrawsWeights, Protocol):
-    """An encoder or decoder that draws its own first weights, and those of its tables."""
+    """A module that draws its own first weights, and those of the tables around it."""
 
     def initialise_table(self, weight: Tensor, generator: torch.Generator) -> None:
         """Draw a table of embeddings that it reads, or the output matrix behind it."""
@@ -138,4 +139,39 @@ class TargetDecoder(Protocol):
         self, x: Float[Tensor, "sentences hypotheses d_model"], state: Any
     ) -> tuple[Float[Tensor, "sentences hypotheses width"], Any]:
         """Process one more token of each hypothesis."""
+        ...
+
+
+@runtime_checkable
+class DecoderInput(Protocol):
+    """What a part offers that adds to what a decoder reads; `read` equals `step` token by token."""
+
+    def flops(self, memory: RowLengths) -> int:
+        """Count the operations for the states of the source."""
+        ...
+
+    def remember(self, memory: Memory, source: Int[Tensor, "batch source"], padding: int) -> Memory:
+        """Put what it needs of the source into `Memory.extra`."""
+        ...
+
+    def read(
+        self,
+        x: Float[Tensor, "batch target d_model"],
+        memory: Memory,
+        target_in: Int[Tensor, "batch target"],
+    ) -> Float[Tensor, "batch target d_model"]:
+        """Add to the embeddings of a known target."""
+        ...
+
+    def start(self, state: Any, memory: Memory) -> Any:
+        """Wrap the state of a decoder before a search."""
+        ...
+
+    def step(
+        self,
+        x: Float[Tensor, "sentences width d_model"],
+        state: Any,
+        newest: Int[Tensor, "sentences width"],
+    ) -> tuple[Float[Tensor, "sentences width d_model"], Any, Callable[[Any], Any]]:
+        """Add to the embeddings of the newest tokens; unwrap the state, and say how to wrap it."""
         ...

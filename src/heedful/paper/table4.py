@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 from heedful.errors import ArgumentError
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
 from heedful.experiments.page import LEARNT, Rows, ScoreDifference, learnt_nothing, markdown
-from heedful.preparation.tree_text import read_clean
+from heedful.paper.parsing.floors import TreeFloors
+from heedful.paper.parsing.pcfg import Pcfg
 from heedful.search.options import SearchOptions
+from heedful.tasks.parsing.parser import Parser
+from heedful.tasks.parsing.text import read_clean
+from heedful.tasks.parsing.trees.score import TreeScore, score_trees
+from heedful.tasks.parsing.trees.tree import Tree
 from heedful.text.corpus import expand
-from heedful.translation.parser import Parser
-from heedful.trees.floors import TreeFloors
-from heedful.trees.pcfg import Pcfg
-from heedful.trees.score import TreeScore, score_trees
-from heedful.trees.tree import Tree
 
 _FEW = 30
 """Fewer sentences show nothing."""

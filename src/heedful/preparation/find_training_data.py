@@ -1,6 +1,7 @@
 """Training text as given by the user: files, a corpora file, or prepared ids."""
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 from heedful.errors import TextError
@@ -8,7 +9,7 @@ from heedful.preparation.corpora_file import CorpusPart, read_corpora
 from heedful.preparation.prepared_text import PreparedText
 from heedful.preparation.raw_text import RawText
 from heedful.preparation.training_data import Files, TrainingData, as_list
-from heedful.preparation.tree_text import find_trees
+from heedful.tasks.task import TRANSLATION, Task
 from heedful.text.corpus import Corpus, expand
 
 
@@ -20,16 +21,24 @@ def find_training_data(
     settings: Sequence[str] = (),
     corpora: str | Path | None = None,
     tokenizer: str | Path | None = None,
-    trees: Files | None = None,
+    task: Task = TRANSLATION,
+    task_text: Files | None = None,
 ) -> TrainingData:
-    """Find the training data that the arguments name; `TextError` if twice or not at all."""
-    if trees:
+    """
+    Find the training data that the arguments name.
+
+    `task_text`: the only text of a task that is not learned from text of two languages.
+
+    Raises `TextError` if it is named twice or not at all.
+    """
+    if task_text:
         if source or target or exclude or corpora or data:
             raise TextError(
-                "A parser is trained from trees alone, but --source, --target, --corpora, "
-                "--exclude or --data was given too; leave that out."
+                f"{task.alone}, but --source, --target, --corpora, --exclude or --data was given "
+                "too; leave that out."
             )
-        return find_trees(trees, tokenizer)
+        found: TrainingData = import_module(task.text).find_text(task_text, tokenizer)
+        return found
     if data is not None:
         if source or target or exclude or corpora or tokenizer:
             raise TextError(

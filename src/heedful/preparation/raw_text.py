@@ -19,7 +19,13 @@ from heedful.machine.memory import give_memory_back
 from heedful.machine.processor import usable_cores
 from heedful.preparation.corpora_file import CorpusPart
 from heedful.preparation.tokenizer import make_tokenizer
-from heedful.preparation.training_data import Say, Sizes, file_records, has_subwords
+from heedful.preparation.training_data import (
+    Say,
+    Sizes,
+    UnpreparedText,
+    file_records,
+    has_subwords,
+)
 from heedful.runs.folder import RunFolder
 from heedful.text.corpus import Corpus, language_of
 from heedful.text.file_formats import TextSource
@@ -29,7 +35,7 @@ _TELL_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class RawText:
+class RawText(UnpreparedText):
     """Training data from text files."""
 
     parts: tuple[CorpusPart, ...]

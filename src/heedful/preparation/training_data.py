@@ -1,9 +1,10 @@
 """The interface of training data, raw or prepared, with its fingerprint."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from hashlib import blake2b, file_digest
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from heedful.config.schema import RunConfig
 from heedful.data.encoded.dataset import EncodedPairs
@@ -18,6 +19,9 @@ Files = str | Path | Sequence[str | Path]
 Say = Callable[[str], object]
 # For each side of a text the names and sizes of its files, and the part and tag if any.
 Sizes = dict[str, list[dict[str, Any]]]
+
+
+Text = TypeVar("Text", bound="UnpreparedText")
 
 
 @runtime_checkable
@@ -57,6 +61,19 @@ class TrainingData(Protocol):
     def report(self, pairs: Sequence[EncodedPairs], tokenizer: Tokenizer) -> Iterable[str]:
         """Describe what was kept and dropped."""
         ...
+
+
+class UnpreparedText:
+    """Training data, a frozen dataclass, that has its subwords from a tokenizer or learns them."""
+
+    tokenizer: str | Path | None
+    """A tokenizer for `tokenizer_from_files` to use instead of training one."""
+    keep_target: bool
+    """Whether the tokenizer's symbols of the target are kept, because weights come with them."""
+
+    def keeping_target(self: Text, keep_target: bool) -> Text:
+        """Return the same text with another `keep_target`."""
+        return replace(self, keep_target=keep_target)  # type: ignore[type-var]
 
 
 def as_list(files: Files) -> Sequence[str | Path]:

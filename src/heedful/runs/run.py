@@ -8,43 +8,31 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import torch
 
 from heedful._version import __version__
-from heedful.alignment.words import SPACE
 from heedful.config.schema import RunConfig
 from heedful.data.batch import Collator
-from heedful.errors import RunFolderError, SettingError, TextError
+from heedful.errors import RunFolderError, SettingError
 from heedful.families.build import build_model
 from heedful.machine.memory import give_memory_back, keep_freed_memory
 from heedful.model.build import padded_vocabulary
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.inference.optimize import can_round_to_bf16, optimize_for_inference
 from heedful.model.inference.quantized import can_prepack
-from heedful.model.next_word import NextWord
 from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, stored_shapes
 from heedful.runs.folder import RunFolder, read_json, write_json
 from heedful.runs.language_pair import LanguagePair
 from heedful.runs.machine_settings import MachineSettings, RecordedParts
 from heedful.runs.size_check import check_sizes
+from heedful.runs.task import RunTask
 from heedful.search.rules import AllowedTokens, DecodingRule
-from heedful.search.well_formed import (
-    CLOSE,
-    OPEN,
-    OTHER,
-    WORD,
-    TreeSymbols,
-    WellFormedTrees,
-    fewest_symbols,
-)
 from heedful.settings.conditions import flat
-from heedful.text.blanks import read_source
-from heedful.tokenization.special_symbols import SPECIAL_IDS
+from heedful.tasks.registry import task_of
 from heedful.tokenization.tokenizer import END, PAD, START, Tokenizer
-from heedful.trees.linearise import SymbolLabels, word_number
-from heedful.trees.sentence import is_numbered, split_words
 
 _FORMAT = 1
 # Of the runs that were written before format 1: they have other names of settings and tensors.
@@ -94,11 +82,16 @@ class Run:
         """The ids that its searches may generate."""
         return AllowedTokens(self.tokenizer.target_size, (PAD, START, *self.check_forbidden_ids()))
 
+    @property
+    def task(self) -> RunTask:
+        """What its task does: translation, or one of `heedful.tasks`."""
+        chosen = resolve_name(task_of(flat_settings(self.config)).run)
+        task: RunTask = chosen(self.folder.path, self.config, self.tokenizer)
+        return task
+
     def read_sources(self, lines: Sequence[str]) -> list[str]:
-        """Read source lines as the model does; a parser's come from `Parser.source_line`."""
-        # thin spaces may be part of a parser's words
-        is_parser = self.config.parsing.linearisation is not None
-        return list(lines) if is_parser else list(map(read_source, lines))
+        """Read source lines as the model does."""
+        return self.task.read_sources(lines)
 
     def rules(
         self, lines: Sequence[str], limits: Sequence[int], device: torch.device
@@ -106,57 +99,9 @@ class Run:
         """
         Collect the rules that its searches of some source lines keep, whatever their settings.
 
-        Raises `TextError` if a limit has no room for a tree of the words, or the words have no
-        numbers where the model reads them.
+        Raises `TextError` for lines and limits that its task refuses.
         """
-        parsing = self.config.parsing
-        if parsing.linearisation is None or not parsing.constrained:
-            return [self.allowed]
-        words = [self._count_words(line) for line in lines]
-        for line, count, limit in zip(lines, words, limits, strict=True):
-            if parsing.word_numbers is not None and not is_numbered(line):
-                raise TextError(
-                    f"{self.folder.path} is a parser that reads numbered words, but “{line[:60]}” "
-                    "came; use `heedful parse predict`, which numbers them."
-                )
-            if fewest_symbols(count) > limit:
-                raise TextError(
-                    f"a tree of {count:,} words has at least {fewest_symbols(count):,} symbols, "
-                    f"but search.max_length allows {limit:,} for “{line[:60]}”; allow more."
-                )
-        trees = WellFormedTrees(
-            self.tree_symbols, words, limits, END, parsing.longest_chain, device
-        )
-        return [self.allowed, trees]
-
-    def has_room(self, line: str, limit: int) -> bool:
-        """Decide whether a limit of the output has room for what the rules demand."""
-        parsing = self.config.parsing
-        if parsing.linearisation is None or not parsing.constrained:
-            return True
-        return fewest_symbols(self._count_words(line)) <= limit
-
-    def _count_words(self, line: str) -> int:
-        """Count the words of a parser's source line; with numbers, each has one before it."""
-        each = 1 if self.config.parsing.word_numbers is None else 2
-        return len(split_words(line)) // each
-
-    @property
-    def tree_symbols(self) -> TreeSymbols:
-        """What each symbol of its target does in a tree."""
-        form = self.config.parsing.linearisation or "vinyals"
-        pieces = self.tokenizer.pieces_target(range(self.tokenizer.target_size))
-        labels = SymbolLabels(pieces, form)
-        numbers = {label: number for number, label in enumerate(labels.closes.values())}
-        kinds, found = [OTHER] * len(pieces), [-1] * len(pieces)
-        for i, piece in enumerate(pieces[len(SPECIAL_IDS) :], start=len(SPECIAL_IDS)):
-            if piece in labels.opens:
-                kinds[i], found[i] = OPEN, numbers[labels.opens[piece]]
-            elif piece in labels.closes:
-                kinds[i], found[i] = CLOSE, numbers[labels.closes[piece]]
-            else:
-                kinds[i], found[i] = WORD, word_number(piece)
-        return TreeSymbols(tuple(kinds), tuple(found), self.config.parsing.word_numbers)
+        return [self.allowed, *self.task.rules(lines, limits, device)]
 
     def check_forbidden_ids(self) -> list[int]:
         """Return the ids that its searches never generate; refuse any that the target has not."""
@@ -197,24 +142,8 @@ class Run:
             start_token=START,
             end_token=END,
         )
-        if self.config.parsing.next_word:
-            model.next_word = self._next_word(model, source, target)
+        self.task.complete(model)
         return model
-
-    def _next_word(self, model: EncoderDecoder, source: int, target: int) -> NextWord:
-        """Build what gives a parser's decoder the states of words."""
-        if self.tokenizer.kind not in ("bpe", "unigram", "character"):
-            raise SettingError(
-                "`parsing.next_word` must have subwords of sentencepiece, whose first one of a "
-                f"word is marked, but the tokenizer has {self.tokenizer.kind}; set "
-                "parsing.next_word=false or train a tokenizer."
-            )
-        begins = torch.zeros(source, dtype=torch.bool)
-        for i, piece in enumerate(self.tokenizer.pieces_source(range(self.tokenizer.source_size))):
-            begins[i] = piece.startswith(SPACE)
-        kinds = torch.full((target,), OTHER)
-        kinds[: self.tokenizer.target_size] = torch.tensor(self.tree_symbols.kinds)
-        return NextWord(model.encoder.width, self.config.model.d_model, begins, kinds == WORD)
 
     def collator(self, model: EncoderDecoder) -> Collator:
         """Create the collator that turns ids into batches."""

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from heedful.config.model import ModelConfig
-from heedful.config.parsing import ParsingConfig
 from heedful.config.train import TrainConfig
 from heedful.errors import RunFolderError, SettingError
 from heedful.families.build import build_model
@@ -23,7 +22,8 @@ from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.norm import named_weights
 from heedful.runs.checkpoint import Checkpoint, check_weights, read_state
 from heedful.runs.folder import RunFolder, read_json, write_json
-from heedful.runs.run import Run
+from heedful.runs.run import Run, flat_settings
+from heedful.tasks.task import Task
 from heedful.tokenization.imported_model import is_imported
 from heedful.tokenization.tokenizer import Tokenizer
 
@@ -170,8 +170,8 @@ def check_objective(pretrained: PretrainedRun | None, objective: str) -> None:
         )
 
 
-def inherited_settings(pretrained: PretrainedRun, parser: bool = False) -> dict[str, Any]:
-    """List the settings inherited with the weights and subwords, by a parser from a parser too."""
+def inherited_settings(pretrained: PretrainedRun, task: Task) -> dict[str, Any]:
+    """List the settings inherited with the weights and subwords, and those of the same task."""
     # They override the recipe, and `--set` overrides them: dropout may well change. An imported run
     # also brings its search rule, which may name ids.
     parent = Run.open(pretrained.run)
@@ -182,33 +182,10 @@ def inherited_settings(pretrained: PretrainedRun, parser: bool = False) -> dict[
         settings |= {f"data.{name}": config["data"][name] for name in names}
         if is_imported(parent.tokenizer.kind):
             settings |= {f"search.{name}": value for name, value in config["search"].items()}
-    if parser and parent.config.parsing.linearisation is not None:
-        settings |= {f"parsing.{name}": value for name, value in config["parsing"].items()}
+    if task.settings is not None and task.acts(flat_settings(parent.config)):
+        table = task.settings.table
+        settings |= {f"{table}.{name}": value for name, value in config[table].items()}
     return settings
-
-
-def check_writes_trees(pretrained: PretrainedRun) -> None:
-    """Refuse a translator whose vocabularies a parser would go on with."""
-    if "tokenizer" in pretrained.reset:
-        return
-    if Run.open(pretrained.run).config.parsing.linearisation is None:
-        raise SettingError(
-            f"--finetune-from {pretrained.run} must be a parser, but it translates; name another "
-            "run, or begin the vocabularies with --reset tokenizer."
-        )
-
-
-def check_same_trees(pretrained: PretrainedRun, parsing: ParsingConfig) -> None:
-    """Refuse symbols that the inherited vocabulary has not."""
-    there = Run.open(pretrained.run).config.parsing
-    for name in ("linearisation", "word_numbers", "next_word"):
-        before, now = getattr(there, name), getattr(parsing, name)
-        if before != now and (name == "next_word" or "tokenizer" not in pretrained.reset):
-            raise SettingError(
-                f"--finetune-from {pretrained.run} must write trees as this run does, but "
-                f"parsing.{name} is {before} in that run and {now} in this one; leave the setting "
-                "out" + ("." if name == "next_word" else ", or add --reset tokenizer.")
-            )
 
 
 def check_shape(pretrained: PretrainedRun, model: ModelConfig) -> None:

@@ -7,18 +7,19 @@ settings, subwords and ids; the others read it, and so does a resumed run.
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from importlib import import_module
 from os.path import abspath
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from heedful.config.load import Settings, load_config, load_parser_config, setting_list
+from heedful.config.load import Settings, load_task_config, setting_list
 from heedful.config.schema import RunConfig
 from heedful.data.batching import BATCHES_VERSION
 from heedful.data.encoded.dataset import EncodedPairs
-from heedful.errors import DeviceError, RunFolderError, SettingError
+from heedful.errors import DeviceError, RunFolderError, SettingError, TextError
 from heedful.machine.benchmark import resolve_precision
 from heedful.machine.devices import (
     describe_machine,
@@ -29,10 +30,15 @@ from heedful.machine.devices import (
 from heedful.model.native.loss import softmax_kind
 from heedful.model.native.product import kernels_kind
 from heedful.preparation.find_training_data import find_training_data
-from heedful.preparation.raw_text import RawText
 from heedful.preparation.tokenizer import check_given_tokenizer
-from heedful.preparation.training_data import Files, Say, Sizes, TrainingData, without_keys
-from heedful.preparation.tree_text import TreeText, held_out_trees
+from heedful.preparation.training_data import (
+    Files,
+    Say,
+    Sizes,
+    TrainingData,
+    UnpreparedText,
+    without_keys,
+)
 from heedful.runs.folder import RunFolder
 from heedful.runs.lock import LOCK
 from heedful.runs.machine_settings import MachineSettings
@@ -44,14 +50,14 @@ from heedful.runs.run import (
     read_settings,
     write_config,
 )
+from heedful.tasks.registry import task_of, tasks
+from heedful.tasks.task import TRANSLATION, Task
 from heedful.training.distributed import RankGroup
 from heedful.training.finetune import (
     PretrainedRun,
     check_objective,
     check_same_optimizer,
-    check_same_trees,
     check_shape,
-    check_writes_trees,
     find_pretrained,
     inherited_settings,
     subwords_of,
@@ -121,8 +127,7 @@ class TrainingSetup:
         exclude: Files | None = None,
         valid_source: Files | None = None,
         valid_target: Files | None = None,
-        trees: Files | None = None,
-        valid_trees: Files | None = None,
+        task_texts: Mapping[str, Files | None] | None = None,
         settings: Settings = (),
         tokenizer: str | Path | None = None,
         resume: bool = False,
@@ -133,7 +138,11 @@ class TrainingSetup:
         keep_state: Sequence[str] = (),
         reset: Sequence[str] = (),
     ) -> "TrainingSetup":
-        """Resolve and check the arguments of `heedful.train`; writes nothing."""
+        """
+        Resolve and check the arguments of `heedful.train`; writes nothing.
+
+        `task_texts`: the text of a task, by its names (`Task.text_names`).
+        """
         # 1. what needs no file
         if tensorboard is not None:
             require_tensorboard()
@@ -142,6 +151,7 @@ class TrainingSetup:
                 "--resume needs --out, the folder of the run that would be continued."
             )
         settings, pretrained = setting_list(settings), None
+        task, task_text, task_valid = _choose_task(task_texts or {})
 
         # 2. the pretrained run, whose shape and subwords go below the given settings
         if finetune_from is not None:
@@ -151,39 +161,35 @@ class TrainingSetup:
                 "--finetune-weights, --keep-state and --reset say what to take over from "
                 "--finetune-from, but that is missing; add it, or leave them out."
             )
-        if pretrained is not None and trees:
-            check_writes_trees(pretrained)
-        inherited = inherited_settings(pretrained, bool(trees)) if pretrained else None
-        config = (load_parser_config if trees else load_config)(recipe, settings, inherited)
+        if pretrained is not None:
+            origin = flat_settings(Run.open(pretrained.run).config)
+            task.check_origin(pretrained.run, origin, pretrained.reset)
+        inherited = inherited_settings(pretrained, task) if pretrained else None
+        config = load_task_config(task, recipe, settings, inherited)
         check_objective(pretrained, config.train.objective)
         if pretrained is not None:
-            if trees:
-                check_same_trees(pretrained, config.parsing)
+            task.check_alike(pretrained.run, origin, flat_settings(config), pretrained.reset)
             check_shape(pretrained, config.model)
             check_same_optimizer(pretrained, config.train)
             tokenizer = subwords_of(pretrained, tokenizer)
 
         # 3. text: it fills in the languages
         training_data = find_training_data(
-            source, target, exclude, data, settings, corpora, tokenizer, trees
+            source, target, exclude, data, settings, corpora, tokenizer, task, task_text
         )
-        if isinstance(training_data, RawText | TreeText) and pretrained is not None:
-            kept = "tokenizer" not in pretrained.reset
-            training_data = replace(training_data, keep_target=kept)
+        if isinstance(training_data, UnpreparedText) and pretrained is not None:
+            training_data = training_data.keeping_target("tokenizer" not in pretrained.reset)
         config = training_data.configure(config)
         files = training_data.fingerprint()
-        if valid_trees:
-            held_out, sizes = held_out_trees(valid_trees, config.parsing)
+        if task_valid:
+            held_out, sizes = import_module(task.text).held_out(task_valid, config)
             files |= sizes
         else:
             valid = held_out_corpus(valid_source, valid_target, config)
             held_out = read_held_out(valid)
             files |= {} if valid is None else files_of(valid)
-        if not trees and config.parsing.linearisation is not None:
-            raise SettingError(
-                "parsing.linearisation makes a parser, which is trained from trees, but text came; "
-                "use `heedful parse train`, or set parsing.linearisation=none."
-            )
+        if (acting := task_of(flat_settings(config))) is not task:
+            raise SettingError(acting.other_text)
 
         # 4. places
         folder = None if out is None else RunFolder(Path(out))
@@ -201,6 +207,18 @@ class TrainingSetup:
             allow_inexact_resume,
             events,
         )
+
+
+def _choose_task(texts: Mapping[str, Files | None]) -> tuple[Task, Files | None, Files | None]:
+    """Find the task whose text was named, with its text for training and for validation."""
+    for task in tasks():
+        text, valid = (texts.get(name) for name in task.text_names)
+        if text:
+            return task, text, valid
+        if valid:
+            name, needed = reversed(task.text_names)
+            raise TextError(f"`{name}` validates a training with `{needed}`; give that, too.")
+    return TRANSLATION, None, None
 
 
 def check_folder(folder: RunFolder, setup: TrainingSetup) -> None:
@@ -264,7 +282,7 @@ def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
             f"but {'; '.join(other)}. Use the same settings, or start a new run with another --out"
             f"{inexactly * of_the_machine}."
         )
-    if isinstance(setup.training_data, RawText | TreeText):
+    if isinstance(setup.training_data, UnpreparedText):
         check_given_tokenizer(folder, setup.training_data.tokenizer, setup.config, "--resume")
     began = read_corpus(folder)
     if _without_names(files) != _without_names(began):

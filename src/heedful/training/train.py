@@ -9,7 +9,7 @@ Training, from two text files to a run folder.
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from types import FrameType
 
 import torch
 
-from heedful.arguments import checked
+from heedful.arguments import check_argument, checked
 from heedful.config.load import Settings
 from heedful.data.batch import Collator
 from heedful.data.encoded.dataset import EncodedPairs
@@ -34,6 +34,7 @@ from heedful.runs.checkpoint import Checkpoint, check_weights, retain, save_chec
 from heedful.runs.folder import write_json
 from heedful.runs.machine_settings import MachineSettings
 from heedful.runs.run import Run
+from heedful.tasks.registry import tasks
 from heedful.training.batches import Sampler, TrainingPairs
 from heedful.training.callbacks import Callback, Callbacks
 from heedful.training.distributed import RankGroup, rank_group
@@ -69,8 +70,6 @@ def train(
     exclude: Files | None = None,
     valid_source: Files | None = None,
     valid_target: Files | None = None,
-    trees: Files | None = None,
-    valid_trees: Files | None = None,
     settings: Settings = (),
     tokenizer: str | Path | None = None,
     resume: bool = False,
@@ -82,6 +81,7 @@ def train(
     keep_state: Sequence[str] = (),
     reset: Sequence[str] = (),
     callbacks: Sequence[Callback] = (),
+    **task_texts: Files | None,
 ) -> TrainingResult:
     """
     Train a model.
@@ -103,8 +103,6 @@ def train(
         Texts that training must not see, such as test sets: pairs with a line of them are dropped.
     valid_source, valid_target : path, glob, or sequence of them, optional
         Validation pairs.
-    trees, valid_trees : path, glob, or sequence of them, optional
-        Bracketed trees instead of text: the model becomes a parser.
     settings : dict or sequence of str, optional
         ``{"train.steps": 200}``, ``{"train": {"steps": 200}}`` or ``["train.steps=200"]``.
     tokenizer : path, optional
@@ -129,6 +127,8 @@ def train(
         Parts that are reset.
     callbacks : sequence of Callback, optional
         Called after steps, lines of the log, validations and checkpoints, and at the end.
+    **task_texts : path, glob, or sequence of them, optional
+        Text of another task: bracketed trees as `trees` and `valid_trees` make a parser.
 
     Returns
     -------
@@ -140,6 +140,7 @@ def train(
     Raises `RunStopped` after a checkpoint if a signal ends it, other kinds of `HeedfulError` for
     everything a user can cause. Under `torchrun` each process calls this.
     """
+    _check_task_texts(task_texts)
     setup = TrainingSetup.resolve(
         recipe,
         out=out,
@@ -150,8 +151,7 @@ def train(
         exclude=exclude,
         valid_source=valid_source,
         valid_target=valid_target,
-        trees=trees,
-        valid_trees=valid_trees,
+        task_texts=task_texts,
         settings=settings,
         tokenizer=tokenizer,
         resume=resume,
@@ -163,6 +163,15 @@ def train(
         reset=reset,
     )
     return run_training(setup, quiet, callbacks)
+
+
+def _check_task_texts(texts: Mapping[str, Files | None]) -> None:
+    """Refuse keywords that no task has, as Python does, and values that are no files."""
+    known = {name for task in tasks() for name in task.text_names}
+    for name, files in texts.items():
+        if name not in known:
+            raise TypeError(f"train() got an unexpected keyword argument {name!r}")
+        check_argument("train", name, files, Files | None)
 
 
 def run_training(

@@ -6,7 +6,6 @@ from heedful.config.schema import RunConfig
 from heedful.data.batch import Collator
 from heedful.data.length_batches import by_length
 from heedful.errors import TextError
-from heedful.evaluation.validation import ValidationScorer
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.preparation.training_data import Files, Sizes, as_list, digest_of, file_records
 from heedful.runs.run import Run
@@ -18,7 +17,6 @@ from heedful.text.corpus import Corpus, expand
 from heedful.text.lines import without_controls
 from heedful.training.log import perplexity
 from heedful.training.state import Validation
-from heedful.trees.linearise import symbols_f1
 
 
 def held_out_corpus(source: Files | None, target: Files | None, config: RunConfig) -> Corpus | None:
@@ -103,7 +101,7 @@ def validator(
     targets = list(map(read_target, references))
     target_ids = [ids[:most] for ids in tokenizer.encode_target(targets)]
 
-    score = _scorer(config, references)
+    score = run.task.scorer(references)
     samples = min(config.train.validation_samples, len(references))
     shown = [index * len(references) // samples for index in range(samples)]
 
@@ -123,24 +121,6 @@ def validator(
         return found
 
     return validate
-
-
-def _scorer(
-    config: RunConfig, references: Sequence[str]
-) -> Callable[[Sequence[str]], dict[str, float | str]]:
-    """Create the scores of a validation: BLEU and `train.best_by`, or of a parser F1."""
-    best_by, form = config.train.best_by, config.parsing.linearisation
-    names = dict.fromkeys(("bleu" if form is None else "exact_match", best_by))
-    scorer = ValidationScorer(
-        references, config.data.target_language, [n for n in names if n not in ("loss", "f1")]
-    )
-    if form is None:
-        return scorer
-
-    def score(outputs: Sequence[str]) -> dict[str, float | str]:
-        return {"f1": symbols_f1(outputs, references, form), **scorer(outputs)}
-
-    return score
 
 
 def mean_loss(
@@ -171,12 +151,12 @@ def _translate(
     sources: Sequence[Ids],
 ) -> list[str]:
     """Translate greedily, in order. `sources`: the ids of the lines."""
-    settings = SearchSettings.of(run.config.search)
+    settings, task = SearchSettings.of(run.config.search), run.task
     translations = [""] * len(sources)
     for rows in by_length([len(ids) for ids in sources], _BATCH_TOKENS):
-        # a tree for which there is no room counts as none
+        # a line for whose output there is no room has none
         room = {i: settings.limit.tokens(len(sources[i])) for i in rows}
-        rows = [i for i in rows if run.has_room(lines[i], room[i])]
+        rows = [i for i in rows if task.has_room(lines[i], room[i])]
         if not rows:
             continue
         source = collator.source([sources[i] for i in rows]).to(model.device)  # (rows, source)

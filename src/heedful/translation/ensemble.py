@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from heedful.errors import RunFolderError
-from heedful.runs.run import Run
+from heedful.runs.run import Run, flat_settings
+from heedful.tasks.registry import tasks
+from heedful.tasks.task import Task
 
 
 def check_members(runs: Sequence[Run]) -> None:
@@ -12,14 +14,8 @@ def check_members(runs: Sequence[Run]) -> None:
         raise RunFolderError("a translator needs at least one run folder, but none was named.")
     first, *others = runs
     for other in others:
-        for name in ("linearisation", "lower_case", "word_numbers"):
-            before, now = (getattr(run.config.parsing, name) for run in (first, other))
-            if before != now:
-                raise RunFolderError(
-                    f"parsers that work together must have the same parsing.{name}, but it is "
-                    f"{before} in {first.folder.path} and {now} in {other.folder.path}; use one "
-                    "alone."
-                )
+        for task in tasks():
+            _check_shared(task, first, other)
         same_tokens = other.tokenizer.fingerprint == first.tokenizer.fingerprint
         if not same_tokens or other.config.model.source_end != first.config.model.source_end:
             what = "model.source_end" if same_tokens else "subwords"
@@ -34,4 +30,16 @@ def check_members(runs: Sequence[Run]) -> None:
                 "runs that translate together must have the same direction, but "
                 f"{first.folder.path} translates {first.direction} and {other.folder.path} "
                 f"{other.direction}; leave one of them out."
+            )
+
+
+def _check_shared(task: Task, first: Run, other: Run) -> None:
+    """Check the settings of a task that members must share."""
+    settings = [flat_settings(run.config) for run in (first, other)]
+    for name in task.shared:
+        before, now = (values[name] for values in settings)
+        if before != now:
+            raise RunFolderError(
+                f"{task.models} that work together must have the same {name}, but it is {before} "
+                f"in {first.folder.path} and {now} in {other.folder.path}; use one alone."
             )

@@ -289,8 +289,8 @@ class Translator:
         results = [Translation("", 0.0, (), 0.0)] * len(lines)
         written: list[list[tuple[int, ...]]] = [[()] for _ in lines]
 
-        is_parser = self.run.config.parsing.linearisation is not None
-        restricted = is_parser or settings.min_length or target_prefix or force_phrases
+        task = self.run.task
+        restricted = task.is_restricted or settings.min_length or target_prefix or force_phrases
 
         # 3. batches of similar length, bounded by what a step of the search holds at once
         filled = [index for index, row in enumerate(ids) if row]
@@ -333,7 +333,7 @@ class Translator:
         if aligns:
             notes = self.aligner.note(lines, ids, written, by, alignments, replace_unknown)
             results = [with_notes(*pair) for pair in zip(results, notes, strict=True)]
-        results = results if is_parser else list(map(between_blanks, results, originals))
+        results = results if task.is_verbatim else list(map(between_blanks, results, originals))
         return results[0] if one else results
 
     @overload

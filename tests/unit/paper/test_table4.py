@@ -6,12 +6,12 @@ import pytest
 
 from heedful.errors import ArgumentError, TextError
 from heedful.experiments.page import LEARNT
+from heedful.paper.parsing.floors import TreeFloors
+from heedful.paper.parsing.pcfg import Pcfg
 from heedful.paper.table4 import PUBLISHED, ScoredParser, Table4, _comparisons, make_table4
+from heedful.tasks.parsing.trees.read import read_trees
+from heedful.tasks.parsing.trees.score import SentenceScore, TreeScore, score_trees
 from heedful.training.train import train
-from heedful.trees.floors import TreeFloors
-from heedful.trees.pcfg import Pcfg
-from heedful.trees.read import read_trees
-from heedful.trees.score import SentenceScore, TreeScore, score_trees
 
 TREES = """(S (NP (DT the) (NN dog)) (VP (VBZ sleeps)))
 (S (NP (PRP she)) (VP (VBZ reads) (NP (DT a) (NN book))))

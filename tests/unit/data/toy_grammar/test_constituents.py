@@ -6,8 +6,8 @@ import re
 
 from heedful.data.toy_grammar.constituents import sample_brackets, split_brackets
 from heedful.data.toy_grammar.corpus import sample_pairs, split_pairs
-from heedful.trees.clean import clean_tree
-from heedful.trees.read import parse_line
+from heedful.tasks.parsing.trees.clean import clean_tree
+from heedful.tasks.parsing.trees.read import parse_line
 
 # Of “sample_brackets(6000, 1)”, written by hand.
 SEEN = {

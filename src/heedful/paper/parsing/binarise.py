@@ -1,0 +1,102 @@
+"""
+A grammar as arrays, its long rules binarised from the left.
+
+::
+
+    NP -> DT JJ NN     becomes   DT+JJ -> DT JJ    DT+JJ+NN -> DT+JJ NN    NP -> DT+JJ+NN
+    NP -> DT JJ NNS              DT+JJ+NNS -> DT+JJ NNS                    NP -> DT+JJ+NNS
+
+Every beginning of a right-hand side is one prefix, which all rules share that begin so. A prefix
+is made in one way, with probability 1; the probability of a rule stands where the prefix becomes
+the phrase. So a tree and the rules it is read from keep their probability.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from heedful.paper.parsing.grammar import Symbol, TreebankRules
+from heedful.paper.parsing.unary import best_chains
+
+
+@dataclass(frozen=True)
+class BinaryRules:
+    """Arrays of a grammar; symbols are tags, then labels, then prefixes of two symbols or more."""
+
+    symbols: list[Symbol]
+    tags: int
+    """How many of the symbols are tags; they come first."""
+    last: Int[np.ndarray, " prefixes"]
+    """The last symbol of each prefix, in rising order."""
+    before: Int[np.ndarray, " prefixes"]
+    """The symbol or prefix before it."""
+    first: Int[np.ndarray, " prefixes"]
+    """The first symbol."""
+    needs: Bool[np.ndarray, "prefixes tags"]
+    """Tags within the prefix."""
+    label: Int[np.ndarray, " rules"]
+    """The label of each rule of two children or more, in rising order, counted after the tags."""
+    prefix: Int[np.ndarray, " rules"]
+    """The prefix that is its right-hand side, counted without the symbols."""
+    weight: Float[np.ndarray, " rules"]
+    """Its log-probability."""
+    chains: Float[np.ndarray, "symbols symbols"]
+    """Log-probabilities of the best chains of unary rules."""
+    first_steps: Int[np.ndarray, "symbols symbols"]
+    """The first step on each chain."""
+    roots: Float[np.ndarray, " symbols"]
+    """Log-probability that a tree begins with a symbol."""
+
+    def children(self, rule: int) -> list[int]:
+        """List the symbols of the right-hand side of a rule."""
+        found: list[int] = []
+        place = int(self.prefix[rule]) + len(self.symbols)
+        while place >= len(self.symbols):
+            found.append(int(self.last[place - len(self.symbols)]))
+            place = int(self.before[place - len(self.symbols)])
+        return [place, *reversed(found)]
+
+
+def binarise(grammar: TreebankRules) -> BinaryRules:
+    """Write a grammar as arrays."""
+    symbols = grammar.symbols
+    number = {symbol: i for i, symbol in enumerate(symbols)}
+    tags = sum(symbol.is_tag for symbol in symbols)
+    unary = np.full((len(symbols), len(symbols)), -np.inf)
+    longer: list[tuple[int, tuple[int, ...], float]] = []
+    for rule in grammar.rules:
+        parent, children = number[Symbol(rule[0])], tuple(number[child] for child in rule[1])
+        weight = math.log(grammar.rule_probability(rule))
+        if len(children) == 1:
+            unary[parent, children[0]] = weight
+        else:
+            longer.append((parent - tags, children, weight))
+    longer.sort()
+    chains, first_steps = best_chains(unary)
+
+    found = {children[:end] for _, children, _ in longer for end in range(2, len(children) + 1)}
+    prefixes = sorted(found, key=lambda prefix: (prefix[-1], prefix))
+    place: dict[tuple[int, ...], int] = {(i,): i for i in range(len(symbols))}
+    place |= {prefix: len(symbols) + i for i, prefix in enumerate(prefixes)}
+    needs = np.zeros((len(prefixes), tags), dtype=bool)
+    for i, prefix in enumerate(prefixes):
+        needs[i, [child for child in prefix if child < tags]] = True
+    roots = np.full(len(symbols), -np.inf)
+    for root in grammar.roots:
+        roots[number[root]] = math.log(grammar.root_probability(root))
+    return BinaryRules(
+        symbols=symbols,
+        tags=tags,
+        last=np.array([prefix[-1] for prefix in prefixes], dtype=np.intp),
+        before=np.array([place[prefix[:-1]] for prefix in prefixes], dtype=np.intp),
+        first=np.array([prefix[0] for prefix in prefixes], dtype=np.intp),
+        needs=needs,
+        label=np.array([label for label, _, _ in longer], dtype=np.intp),
+        prefix=np.array([place[c] - len(symbols) for _, c, _ in longer], dtype=np.intp),
+        weight=np.array([weight for _, _, weight in longer]),
+        chains=chains,
+        first_steps=first_steps,
+        roots=roots,
+    )

@@ -1,0 +1,131 @@
+"""
+Viterbi parsing by CKY, a row of the chart at a time.
+
+::
+
+    chart[i, j]: words i to j-1         first word  last   the row of word i, from left to right
+                                            i        j     ┌──────┬──────┬─────────┐
+    prefix(i, j) = max over k of                           │ i,i+1│ i,i+2│ …  i,n  │
+        before(i, k) + last symbol(k, j)                   └──────┴──────┴─────────┘
+
+Rows are made from the last word to the first. Prefixes are needed in their own row alone, so a
+sentence of n words takes n² times the labels and n times the prefixes.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from heedful.paper.parsing.binarise import BinaryRules
+
+_NONE = -np.inf
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Best log-probabilities of the labels over each span, and how they were reached."""
+
+    words: Float[np.ndarray, "words tags"]
+    """Log-probabilities of the tags."""
+    made: Float[np.ndarray, "words ends labels"]
+    """Of labels whose topmost rule has two children or more."""
+    best: Float[np.ndarray, "words ends labels"]
+    """The same, after unary rules."""
+    rule: Int[np.ndarray, "words ends labels"]
+    """The topmost rule in `made`."""
+
+    def scores(
+        self, of_labels: Float[np.ndarray, "words ends labels"], start: int, end: int
+    ) -> Float[np.ndarray, " symbols"]:
+        """Put the tags, which hold one word, before the labels of `made` or `best`."""
+        tags = self.words[start]
+        if end > start + 1:
+            tags = np.full_like(tags, _NONE)
+        return np.concatenate([tags, of_labels[start, end]])
+
+
+def fill_chart(grammar: BinaryRules, words: Float[np.ndarray, "words tags"]) -> Chart:
+    """Find the best probability of every label over every span."""
+    count, tags = len(words), grammar.tags
+    shape = (count, count + 1, len(grammar.symbols) - tags)
+    chart = Chart(words, np.full(shape, _NONE), np.full(shape, _NONE), np.zeros(shape, np.int32))
+    # (labels, tags) and (labels, labels)
+    over_tags, over_labels = grammar.chains[tags:, :tags], grammar.chains[tags:, tags:]
+    possible = np.zeros(tags, dtype=bool)
+    for i in reversed(range(count)):
+        possible |= words[i] > _NONE
+        chart.best[i, i + 1] = (over_tags + words[i]).max(axis=1, initial=_NONE)
+        row = _Row(grammar, chart, i, possible)
+        row.add(i + 1)
+        for j in range(i + 2, count + 1):
+            prefixes = row.prefixes(j)
+            row.make_labels(j, prefixes)
+            chart.best[i, j] = (over_labels + chart.made[i, j]).max(axis=1, initial=_NONE)
+            row.add(j, prefixes)
+    return chart
+
+
+class _Row:
+    """The prefixes that begin with one word, those left out that its sentence cannot have."""
+
+    def __init__(self, grammar: BinaryRules, chart: Chart, i: int, possible: np.ndarray) -> None:
+        self.chart, self.i, self.tags = chart, i, grammar.tags
+        count = len(chart.words)
+        # 1. Prefixes that begin with another tag, or with a tag that no later word can have.
+        starts = np.concatenate([chart.words[i] > _NONE, np.ones(chart.best.shape[2], bool)])
+        kept = starts[grammar.first] & ~grammar.needs[:, ~possible].any(axis=1)
+        self.kept = np.flatnonzero(kept)
+        self.last = grammar.last[self.kept]
+        # 2. Each finds what is before it among symbols and kept prefixes; `before` is kept, too.
+        symbols = len(grammar.symbols)
+        place = np.concatenate([np.arange(symbols), symbols + np.cumsum(kept) - 1])
+        self.before = place[grammar.before[self.kept]]
+        # 3. Prefixes by their last symbol, first those that end in a tag.
+        self.tag_end = int(np.searchsorted(self.last, self.tags))
+        bounds = np.searchsorted(self.last, np.arange(self.tags, symbols + 1))
+        self.by_label = [
+            (label, slice(start, end))
+            for label, (start, end) in enumerate(pairwise(bounds))
+            if start < end
+        ]
+        # 4. Rules whose prefix is kept, by their label.
+        rules = np.flatnonzero(kept[grammar.prefix])
+        self.rules, self.weight = rules, grammar.weight[rules]
+        self.prefix = place[symbols + grammar.prefix[rules]] - symbols
+        bounds = np.searchsorted(grammar.label[rules], np.arange(symbols - self.tags + 1))
+        self.rules_of_label = [
+            (label, start, end)
+            for label, (start, end) in enumerate(pairwise(bounds))
+            if start < end
+        ]
+        # 5. left[k]: how good the symbol or prefix before each prefix is over words i to k-1.
+        self.left = np.full((count + 1, len(self.kept)), _NONE)
+
+    def add(self, j: int, prefixes: Float[np.ndarray, " prefixes"] | None = None) -> None:
+        """Let prefixes go on at word j; over one word there is none yet."""
+        if prefixes is None:
+            prefixes = np.full(len(self.kept), _NONE)
+        symbols = self.chart.scores(self.chart.best, self.i, j)
+        self.left[j] = np.concatenate([symbols, prefixes])[self.before]
+
+    def prefixes(self, j: int) -> Float[np.ndarray, " prefixes"]:
+        """Find the best probability of each prefix over words i to j-1."""
+        i, end = self.i, self.tag_end
+        found = np.empty(len(self.kept))
+        # A tag holds one word: there is one place to divide.
+        found[:end] = self.left[j - 1, :end] + self.chart.words[j - 1][self.last[:end]]
+        right = self.chart.best[i + 1 : j, j]  # (places, labels)
+        for label, group in self.by_label:
+            # (places, group) + (places, 1) -> (group)
+            found[group] = (self.left[i + 1 : j, group] + right[:, [label]]).max(axis=0)
+        return found
+
+    def make_labels(self, j: int, prefixes: Float[np.ndarray, " prefixes"]) -> None:
+        """Find the best rule of each label over words i to j-1."""
+        scores = prefixes[self.prefix] + self.weight
+        for label, start, end in self.rules_of_label:
+            best = start + int(scores[start:end].argmax())
+            self.chart.made[self.i, j, label] = scores[best]
+            self.chart.rule[self.i, j, label] = self.rules[best]

@@ -1,0 +1,84 @@
+"""
+A parser by a probabilistic context-free grammar read off a treebank.
+
+Nothing is smoothed but the words: a rule has its relative frequency among the rules of its label.
+It is the plainest of treebank parsers, and what others are compared with (Charniak 1996, “Tree-bank
+Grammars”; Klein and Manning 2003, “Accurate Unlexicalized Parsing”, Table 1).
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from heedful.errors import TextError
+from heedful.paper.parsing.binarise import binarise
+from heedful.paper.parsing.cky import fill_chart
+from heedful.paper.parsing.derivation import best_tree
+from heedful.paper.parsing.grammar import TreebankRules, rules_of, symbol_of
+from heedful.paper.parsing.lexicon import TagLexicon
+from heedful.tasks.parsing.trees.tree import Tree, flat_tree
+
+
+class PcfgParse(NamedTuple):
+    """A tree and how probable it is."""
+
+    tree: Tree
+    log_probability: float
+    """-inf if the grammar has no tree of the sentence; then `tree` is flat."""
+
+
+class Pcfg:
+    """A grammar and its parser."""
+
+    def __init__(self, trees: Iterable[Tree], rare: int = 1) -> None:
+        """Count the rules of trees. `rare`: words that occur at most so often join a class."""
+        self.rules = TreebankRules(trees)
+        if not self.rules.sentences:
+            raise TextError("a treebank must have a tree, but it has none; give one that has.")
+        tags = [symbol.label for symbol in self.rules.symbols if symbol.is_tag]
+        self.lexicon = TagLexicon(self.rules.sentences, tags, rare)
+        self._binary = binarise(self.rules)
+        phrases = [root for root in self.rules.roots if not root.is_tag]
+        self._root = max(phrases, key=lambda root: self.rules.roots[root]).label if phrases else "S"
+
+    def parse(self, words: Sequence[str], tags: Sequence[str] | None = None) -> PcfgParse:
+        """
+        Find the most probable tree of a sentence.
+
+        `tags`: the tag of each word; then the probability is that of the tags. Where there is no
+        tree, one phrase holds all words.
+        """
+        scores = self._tag_scores(words, tags)
+        found = best_tree(self._binary, fill_chart(self._binary, scores), words)
+        if found is not None:
+            return PcfgParse(*found)
+        tags = self.lexicon.likeliest(words) if tags is None else tags
+        return PcfgParse(flat_tree(tuple(words), tuple(tags), self._root), -math.inf)
+
+    def log_probability(self, tree: Tree) -> float:
+        """Return the log-probability of a tree."""
+        leaves = [*tree.leaves()]
+        scores = self.lexicon.log_probabilities(tree.words)
+        number = {tag: i for i, tag in enumerate(self.lexicon.tags)}
+        factors = [self.rules.root_probability(symbol_of(tree))]
+        factors += map(self.rules.rule_probability, rules_of(tree))
+        if not all(factors) or any(leaf.label not in number for leaf in leaves):
+            return -math.inf
+        words = sum(scores[i, number[leaf.label]] for i, leaf in enumerate(leaves))
+        return float(words) + sum(map(math.log, factors))
+
+    def _tag_scores(self, words: Sequence[str], tags: Sequence[str] | None) -> np.ndarray:
+        """Return the log-probability of each word below each tag."""
+        if not words:
+            raise TextError("a sentence must have a word, but it has none; leave it out.")
+        if tags is None:
+            return self.lexicon.log_probabilities(words)
+        if len(tags) != len(words):
+            raise TextError(
+                f"each word must have one tag, but {len(tags)} tags came for {len(words)} words; "
+                "give as many."
+            )
+        is_tag = np.array(self.lexicon.tags) == np.array(tags)[:, np.newaxis]  # (words, tags)
+        return np.where(is_tag, 0.0, -np.inf)

@@ -1,0 +1,85 @@
+"""What the task of a run does with its text, its model, its searches and its scores."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import torch
+
+from heedful.config.schema import RunConfig
+from heedful.evaluation.validation import ValidationScorer
+from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.search.rules import DecodingRule
+from heedful.tasks.registry import task_metrics
+from heedful.text.blanks import read_source
+from heedful.tokenization.tokenizer import Tokenizer
+from heedful.visualise.record import Phrase
+
+Scorer = Callable[[Sequence[str]], dict[str, float | str]]
+
+
+@dataclass(frozen=True)
+class RunTask:
+    """A run that translates; a run with another task has a subclass (`heedful.tasks`)."""
+
+    folder: Path
+    """Of the run, for messages."""
+    config: RunConfig
+    tokenizer: Tokenizer
+    is_verbatim: ClassVar[bool] = False
+    """Whether lines are read as they are, so that no white space is put around the output."""
+    is_restricted: ClassVar[bool] = False
+    """Whether rules of the task may leave nothing that can be written."""
+
+    def source_line(self, sentence: str) -> str:
+        """Write a sentence of the user as a line of the source."""
+        return sentence
+
+    def read_sources(self, lines: Sequence[str]) -> list[str]:
+        """Read source lines as the model does."""
+        return list(map(read_source, lines))
+
+    def rules(
+        self, lines: Sequence[str], limits: Sequence[int], device: torch.device
+    ) -> list[DecodingRule]:
+        """
+        Collect the rules of the searches of some source lines.
+
+        Raises `TextError` for a line that the task cannot read, or whose limit has no room for what
+        the rules demand.
+        """
+        del lines, limits, device
+        return []
+
+    def has_room(self, line: str, limit: int) -> bool:
+        """Decide whether a limit of the output has room for what the rules demand."""
+        del line, limit
+        return True
+
+    def complete(self, model: EncoderDecoder) -> None:
+        """Add what a model of this task has besides its encoder and its decoder."""
+
+    def scorer(self, references: Sequence[str]) -> Scorer:
+        """Create the scores of a validation: BLEU and `train.best_by`."""
+        return self.text_scorer(references, "bleu")
+
+    def text_scorer(self, references: Sequence[str], metric: str) -> Scorer:
+        """Create scores of text: a metric, and `train.best_by` if it is of text, too."""
+        names = dict.fromkeys((metric, self.config.train.best_by))
+        others = ("loss", *task_metrics())
+        language = self.config.data.target_language
+        return ValidationScorer(
+            references, language, [name for name in names if name not in others]
+        )
+
+    def phrases(
+        self, target: Sequence[int], pieces: Sequence[str], mark: str
+    ) -> tuple[Phrase, ...]:
+        """
+        Find the phrases of an output, for pictures of attention.
+
+        `pieces`: tokens of the source without the end symbol. `mark`: what begins a word in them.
+        """
+        del target, pieces, mark
+        return ()

@@ -1,0 +1,1 @@
+"""Constituency parsing: sentences in, trees out (Vaswani et al. 2017, section 6.3)."""

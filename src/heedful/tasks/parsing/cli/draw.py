@@ -1,0 +1,212 @@
+"""`heedful parse draw`."""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from heedful.cli.options import check_output, say
+from heedful.cli.standard_input import STDIN, standard_input
+
+if TYPE_CHECKING:
+    from heedful.tasks.parsing.trees.differences import TreeDifference
+    from heedful.tasks.parsing.trees.tree import Tree
+
+# Columns of a file; a terminal has its own.
+_WIDTH = 100
+_PICTURES = (".png", ".pdf", ".jpg", ".jpeg", ".gif", ".html", ".eps", ".ps")
+
+
+class _Drawing(NamedTuple):
+    """What is drawn of a sentence."""
+
+    number: int
+    """Its line."""
+    tree: "Tree"
+    predicted: "Tree | None" = None
+    difference: "TreeDifference | None" = None
+    """None if there is no gold tree to compare with."""
+
+
+def draw(
+    trees: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Trees, one a line or spread, with --predicted the gold ones; - reads stdin.",
+        ),
+    ],
+    predicted: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Draw these trees beside the gold ones, and mark what differs; one a line, an "
+            "empty line is no tree.",
+        ),
+    ] = None,
+    line: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Draw only the tree of line N (the N-th if trees are spread); may be repeated.",
+        ),
+    ] = None,
+    different: Annotated[
+        bool, typer.Option("--different", help="Draw only trees in which a phrase differs.")
+    ] = False,
+    traces: Annotated[
+        bool, typer.Option("--traces", help="Draw traces and function tags too.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a picture of one tree if FILE ends in .svg, else text; by default text to "
+            "the terminal.",
+        ),
+    ] = None,
+) -> None:
+    """Draw trees in the terminal or as a picture, with what a parser got wrong."""
+    if predicted is None and different:
+        raise typer.BadParameter("compares trees; give --predicted too.", param_hint="--different")
+    if predicted is not None and traces:
+        raise typer.BadParameter(
+            "draws trees as they are written, but predicted ones have no traces; leave it out.",
+            param_hint="--traces",
+        )
+    check_output(output, {"FILE": trees, "--predicted": predicted})
+    if output is not None and output.suffix.lower() in _PICTURES:
+        raise typer.BadParameter(
+            f"must end in .svg, or in .txt for text, but is {output}.",
+            param_hint="--output",
+        )
+    from heedful.files import replacing_file
+    from heedful.tasks.parsing.trees.draw_svg import draw_pair, draw_tree
+
+    drawings = _read(trees, traces) if predicted is None else _read_pairs(trees, predicted)
+    if line:
+        drawings = _choose(drawings, line, predicted or trees)
+    if different:
+        drawings = [one for one in drawings if one.difference and one.difference.differs]
+        if not drawings:
+            say("no phrase differs")
+            return
+    if output is None:
+        _print(drawings)
+        return
+    if output.suffix.lower() != ".svg":
+        with replacing_file(output) as stream:
+            stream.writelines(f"{one}\n" for one in _lines(drawings, _WIDTH))
+        return
+    if len(drawings) > 1:
+        raise typer.BadParameter(
+            f"must be given, because a picture holds one tree but {_name(trees)} has "
+            f"{len(drawings):,}; name its line.",
+            param_hint="--line",
+        )
+    one = drawings[0]
+    if one.difference is None:
+        picture = draw_tree(one.tree)
+    else:
+        picture = draw_pair(one.tree, one.predicted, one.difference)
+    with replacing_file(output) as stream:
+        stream.write(picture)
+
+
+def _print(drawings: list[_Drawing]) -> None:
+    """Print trees as wide as the terminal, and in colour where that is wanted."""
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    text = "\n".join(_lines(drawings, width, colour=sys.stdout.isatty() and not plain))
+    typer.echo(text)
+
+
+def _lines(drawings: list[_Drawing], width: int, *, colour: bool = False) -> Iterable[str]:
+    """Draw trees below each other, each below its number and its words."""
+    from heedful.tasks.parsing.trees.draw_text import cut, draw_pair, draw_tree, shown
+    from heedful.tasks.parsing.trees.tree import unescape_brackets
+
+    for place, (number, tree, predicted, difference) in enumerate(drawings):
+        if place:
+            yield ""
+        if difference is not None or len(drawings) > 1:
+            f1 = "" if difference is None else f", F1 {difference.f1:.1f}"
+            words = " ".join(shown(unescape_brackets(word)) for word in tree.words)
+            yield cut(f"{number}{f1}: {words}", width)
+        if difference is None:
+            yield from draw_tree(tree, width)
+        else:
+            yield from draw_pair(tree, predicted, difference, width, colour=colour)
+
+
+def _choose(drawings: list[_Drawing], numbers: list[int], file: Path) -> list[_Drawing]:
+    """Choose the trees of some lines."""
+    from heedful.errors import TextError
+
+    found = {one.number: one for one in drawings}
+    for number in numbers:
+        if number not in found:
+            raise TextError(
+                f"--line must be a line of {_name(file)} with a tree, at most {max(found)}, but is "
+                f"{number}; name another."
+            )
+    return [found[number] for number in numbers]
+
+
+def _read(file: Path, traces: bool) -> list[_Drawing]:
+    """Read trees, numbered by their lines."""
+    from heedful.tasks.parsing.trees.clean import clean_tree, without_outer
+
+    clean = without_outer if traces else clean_tree
+    found = enumerate((tree and clean(tree) for tree in _trees(file)), 1)
+    return _filled(file, [_Drawing(number, tree) for number, tree in found if tree is not None])
+
+
+def _read_pairs(gold: Path, predicted: Path) -> list[_Drawing]:
+    """Read gold trees and predicted ones, numbered by the lines of these."""
+    from heedful.tasks.parsing.trees.clean import clean_tree
+    from heedful.tasks.parsing.trees.differences import differing_phrases
+    from heedful.tasks.parsing.trees.evaluate import read_predicted
+
+    golds = _trees(gold)
+    cleaned = (tree and clean_tree(tree) for tree in golds)
+    right = [tree for tree in cleaned if tree is not None]
+    found = read_predicted(predicted, gold, golds)
+    return _filled(
+        gold,
+        [
+            _Drawing(number, tree, other, differing_phrases(tree, other))
+            for tree, (number, other) in zip(right, found, strict=True)
+        ],
+    )
+
+
+def _filled(file: Path, drawings: list[_Drawing]) -> list[_Drawing]:
+    """Refuse a file without a tree."""
+    from heedful.errors import TextError
+
+    if not drawings:
+        raise TextError(
+            f"{_name(file)} must hold trees with words, but has none; give another file."
+        )
+    return drawings
+
+
+def _trees(file: Path) -> list["Tree | None"]:
+    """Read the trees of a file or stdin; None for an empty line."""
+    from heedful.tasks.parsing.trees.read import parse_lines_or_text
+    from heedful.text.lines import decode_lines, plain_lines
+
+    name = _name(file)
+    lines = decode_lines(standard_input(), name) if file == STDIN else plain_lines(file)
+    return list(parse_lines_or_text(list(lines), name))
+
+
+def _name(file: Path) -> str:
+    """Name a file in messages."""
+    return "the input" if file == STDIN else str(file)

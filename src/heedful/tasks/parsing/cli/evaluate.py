@@ -1,0 +1,82 @@
+"""`heedful parse evaluate`."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from heedful.cli.options import warn
+from heedful.cli.terminal_text import echo_json
+
+
+def evaluate(
+    gold: Annotated[Path, typer.Option(help="Gold trees, one a line or spread.")],
+    predicted: Annotated[
+        Path, typer.Option(help="Predicted trees, one a line; an empty line is no tree.")
+    ],
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE", help="Another parser's trees, to test the difference; may be repeated."
+        ),
+    ] = None,
+    parameters: Annotated[
+        Path | None, typer.Option(help="A .prm file of EVALB; by default as COLLINS.prm.")
+    ] = None,
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="Print the 95 % interval of F1.")
+    ] = False,
+    test: Annotated[
+        Literal["randomisation", "bootstrap"],
+        typer.Option(help="Significance test of --against."),
+    ] = "randomisation",
+    trials: Annotated[
+        int, typer.Option(min=100, help="Number of random samples or exchanges.")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 12_345,
+    evalb: Annotated[
+        bool,
+        typer.Option(
+            "--evalb",
+            help="Print EVALB's own table instead, of the lines as they are; of cleaned trees if "
+            "gold trees are spread over lines.",
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """
+    Score predicted trees against gold ones by EVALB's rules.
+
+    No sentence is left out: one without a tree of its words counts as unparsed. EVALB's own figure,
+    which leaves such out, stands below.
+    """
+    from heedful.evaluation.significance import Resampling
+    from heedful.tasks.parsing.trees.evalb_table import evalb_table
+    from heedful.tasks.parsing.trees.evaluate import as_text, evalb_files, evaluate_trees
+
+    if evalb:
+        if against or confidence or as_json:
+            raise typer.BadParameter(
+                "prints a table and nothing else; leave --against, --confidence and --json out.",
+                param_hint="--evalb",
+            )
+        result, warnings = evalb_files(gold, predicted, parameters)
+        for text in warnings:
+            warn(text)
+        typer.echo("\n".join(evalb_table(result)))
+        return
+    found = evaluate_trees(
+        gold,
+        predicted,
+        against=against or (),
+        parameters=parameters,
+        confidence=confidence,
+        test=test,
+        resampling=Resampling(trials, seed),
+    )
+    for text in found.warnings:
+        warn(text)
+    if as_json:
+        echo_json(found.to_dict())
+    else:
+        typer.echo(as_text(found))

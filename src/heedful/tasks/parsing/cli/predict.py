@@ -1,0 +1,149 @@
+"""`heedful parse predict`."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.options import (
+    SEARCH_PRECISIONS,
+    Device,
+    SearchPrecision,
+    Threads,
+    Weights,
+    check_choice,
+    check_output,
+    check_runs,
+    say,
+    warn,
+)
+from heedful.cli.standard_input import STDIN, standard_input
+from heedful.cli.terminal_text import write_utf8
+
+# Sentences sorted by length together.
+_WINDOW = 512
+
+
+def predict(
+    run: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN", help="A parser's run folder; several are an ensemble."),
+    ],
+    input: Annotated[
+        Path | None,
+        typer.Option(help="Sentences, their words separated by spaces; stdin by default or as -."),
+    ] = None,
+    trees: Annotated[
+        Path | None,
+        typer.Option(
+            help="Take the sentences and the parts of speech that are written from these trees; - "
+            "reads stdin."
+        ),
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Output file; by default stdout.")] = None,
+    weights: Weights = "default",
+    beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy search.")] = None,
+    length_penalty: Annotated[
+        str | None, typer.Option(help="gnmt:ALPHA, power:ALPHA or none.")
+    ] = None,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Write the log-probability and a tab before each tree.")
+    ] = False,
+    free: Annotated[
+        bool,
+        typer.Option(
+            "--free",
+            help="Search without the rules of trees; outputs that are none become flat ones.",
+        ),
+    ] = False,
+    count_malformed: Annotated[
+        bool,
+        typer.Option(
+            "--count-malformed",
+            help="Search a second time without the rules, and say how many outputs are no trees.",
+        ),
+    ] = False,
+    device: Device = "auto",
+    precision: SearchPrecision = "auto",
+    threads: Threads = 0,
+) -> None:
+    """Parse sentences: a line of words in, a bracketed tree out."""
+    check_choice("--precision", precision, SEARCH_PRECISIONS)
+    check_runs(run, "parse predict")
+    if input is not None and trees is not None:
+        raise typer.BadParameter("and --trees both name sentences; give one.", param_hint="--input")
+    check_output(output, {"--input": input, "--trees": trees})
+    from heedful.files import replacing_file
+    from heedful.search.options import SearchOptions
+    from heedful.tasks.parsing.parser import Parser
+
+    def load(constrained: bool) -> Parser:
+        return Parser.load(
+            run,
+            weights=weights,
+            device=device,
+            precision=precision,
+            threads=threads,
+            constrained=constrained,
+        )
+
+    parser = load(not free)
+    second = load(False) if count_malformed and not free else None
+    options = SearchOptions(beam=beam, length_penalty=length_penalty)
+    done = malformed = 0
+    if output is None:
+        write_utf8()
+    sink = replacing_file(output) if output else nullcontext(sys.stdout)
+    with sink as stream:
+        sentences = enumerate(_sentences(input, trees), start=1)
+        while window := list(islice(sentences, _WINDOW)):
+            filled = [(line, tags) for _, (line, tags) in window if line]
+            lines = [line for line, _ in filled]
+            tags = None if trees is None else [tags for _, tags in filled]
+            found = iter(parser.parse(lines, options, tags, window[0][0], warn))
+            if second is not None:
+                malformed += sum(not one.is_tree for one in second.parse(lines, options))
+            for _, (line, _) in window:
+                if not line:  # no words, no tree
+                    print(file=stream)
+                    continue
+                parse = next(found)
+                done += 1
+                malformed += free and not parse.is_tree
+                score = f"{parse.score:.6f}\t" if scores else ""
+                print(f"{score}{parse.tree}", file=stream)
+            stream.flush()
+    if (free or second is not None) and done:
+        say(
+            f"without the rules of trees {malformed:,} of {done:,} outputs "
+            f"({100 * malformed / done:.1f} %) are no trees of their words"
+        )
+
+
+def _sentences(input: Path | None, trees: Path | None) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Read the sentences, and the tags of their words if there are any."""
+    from heedful.tasks.parsing.trees.sentence import split_words
+
+    if trees is not None:
+        from heedful.tasks.parsing.trees.clean import clean_tree
+        from heedful.tasks.parsing.trees.read import parse_trees
+
+        for tree in parse_trees(*_lines(trees)):
+            clean = clean_tree(tree)
+            yield ("", ()) if clean is None else (" ".join(clean.words), clean.tags)
+        return
+    for line in _lines(input)[0]:
+        yield " ".join(split_words(line)), ()
+
+
+def _lines(file: Path | None) -> tuple[Iterable[str], str]:
+    """Read a file or stdin; returns its name for messages too."""
+    from heedful.text.lines import decode_lines, plain_lines
+
+    if file is None or file == STDIN:
+        return decode_lines(standard_input(), "the input"), "the input"
+    return plain_lines(file), str(file)

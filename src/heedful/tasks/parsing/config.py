@@ -1,0 +1,77 @@
+"""The settings of constituency parsing."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from heedful.settings.conditions import ActsIf
+from heedful.settings.table import SettingsTable
+
+PARSER = ActsIf("parsing.linearisation", unless=(None,))
+
+
+class ParsingConfig(SettingsTable):
+    """Trees as the target: `heedful parse`."""
+
+    table: ClassVar[str] = "parsing"
+
+    linearisation: Literal["vinyals", "t2t"] | None = None
+    """How trees are written: each word as XX, or as its part of speech. None means no parser."""
+    constrained: Annotated[bool, PARSER] = True
+    """Whether search can write only trees of the words given."""
+    longest_chain: Annotated[
+        Annotated[int, Field(ge=1, le=100)], PARSER, ActsIf("parsing.constrained", (True,))
+    ] = 10
+    """Most phrases that may open in a row; 6 do in the Penn Treebank's sample, 8 in CRAFT."""
+    word_numbers: Annotated[Annotated[int, Field(ge=2, le=1000)] | None, PARSER] = None
+    """Number words modulo this on both sides, so that attention finds the next one. None: not."""
+    next_word: Annotated[bool, PARSER] = False
+    """Whether the decoder reads the encoder's state of the word that comes next."""
+    lower_case: Annotated[bool, PARSER] = False
+    """Whether words are read in lower case."""
+
+
+PARSER_SETTINGS: dict[str, object] = {
+    "parsing.linearisation": "vinyals",
+    "model.tie_embeddings": "none",
+    "data.shared_vocabulary": False,
+    "data.target_subwords": "symbols",
+    "data.max_length": 512,
+    "search.max_length": "input+300",  # Vaswani et al. 2017, section 6.3
+    "train.best_by": "f1",
+}
+"""What makes a parser of another recipe."""
+
+
+def parsing_clashes(settings: Mapping[str, Any]) -> Iterator[str]:
+    """List what does not fit, each with what to change. `settings`: by their dotted names."""
+    if settings["parsing.linearisation"] is None:
+        if settings["train.best_by"] == "f1":
+            yield (
+                "`train.best_by` = f1 compares trees and needs `parsing.linearisation`, but that "
+                "is none; set `train.best_by` to bleu or loss"
+            )
+        return
+    target = settings["data.target_subwords"]
+    if settings["data.shared_vocabulary"]:
+        yield (
+            "`data.shared_vocabulary` must be false for a parser, whose words and symbols have "
+            "nothing in common, but true came"
+        )
+    elif target != "symbols":
+        yield f"`data.target_subwords` must be symbols for a parser, but {target} came"
+    if not settings["parsing.next_word"]:
+        return
+    numbers = settings["parsing.word_numbers"]
+    if numbers is not None:
+        yield (
+            "`parsing.word_numbers` must be none beside `parsing.next_word`, which finds words "
+            f"without numbers, but {numbers} came"
+        )
+    if settings["data.subwords"] == "word":
+        yield (
+            "`data.subwords` must be bpe, unigram or character beside `parsing.next_word`, which "
+            "counts words by their first subwords, but word came, where several unknown words may "
+            "be one"
+        )

@@ -1,0 +1,133 @@
+"""
+The rule by which a search writes only trees of the words given.
+
+::
+
+    word    while there are words left, inside a phrase; with numbers only the next one, or any
+            where no symbol has the next one
+    (X      while there are words left, and not too many in a row, nor inside each other; one
+            bracket holds all
+    )X      closes the innermost phrase if it is an X and holds something; the outermost one
+            only after the last word
+    end     when all is closed and all words are written
+
+Whatever is written can be completed, within the limit too, so no hypothesis comes to a dead end.
+The stack of a row is read off its tokens: the innermost open phrase began at the last bracket after
+which nesting was as deep as it is now.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heedful.tasks.parsing.trees.read import DEEPEST
+
+OTHER, WORD, OPEN, CLOSE = range(4)
+
+
+@dataclass(frozen=True)
+class TreeSymbols:
+    """What each id of the target vocabulary does in a linearised tree."""
+
+    kinds: tuple[int, ...]
+    """OTHER, WORD, OPEN or CLOSE."""
+    labels: tuple[int, ...]
+    """Of what opens or closes the number of its label, of a word its own; -1 if there is none."""
+    numbers: int | None = None
+    """Words are numbered modulo this."""
+
+
+class WellFormedTrees:
+    """
+    Only trees with as many leaves as there are words are written.
+
+    `words`: words of each sentence. `limits`: maximum number of tokens of each sentence, the end
+    symbol not counted; at least `fewest_symbols`. `longest_chain`: most phrases opened in a row.
+    """
+
+    def __init__(
+        self,
+        symbols: TreeSymbols,
+        words: Sequence[int],
+        limits: Sequence[int],
+        end_token: int,
+        longest_chain: int,
+        device: torch.device | None = None,
+    ) -> None:
+        self.kinds = torch.tensor(symbols.kinds, device=device)  # (vocabulary,)
+        self.labels = torch.tensor(symbols.labels, device=device)  # (vocabulary,)
+        self.words = torch.tensor(list(words), device=device)  # (sentences,)
+        self.limits = torch.tensor(list(limits), device=device)  # (sentences,)
+        self.end_token, self.longest_chain = end_token, longest_chain
+        self.numbers = symbols.numbers
+        listed = torch.zeros(max(symbols.numbers or 1, 1), dtype=torch.bool)
+        for kind, label in zip(symbols.kinds, symbols.labels, strict=True):
+            if kind == WORD and 0 <= label < len(listed):
+                listed[label] = True
+        self.listed = listed.to(device=device)  # (numbers,)
+
+    def __call__(
+        self,
+        scores: Float[Tensor, "rows vocabulary"],
+        written: Int[Tensor, "rows length"],
+        sentences: Int[Tensor, " rows"],
+    ) -> Float[Tensor, "rows vocabulary"]:
+        """Forbid what no tree goes on with."""
+        length = written.size(1)
+        # dead rows of a search may hold any id
+        tokens = written.clamp(max=len(self.kinds) - 1)
+        kinds = self.kinds[tokens]  # (rows, length)
+        levels = ((kinds == OPEN).long() - (kinds == CLOSE).long()).cumsum(dim=1)
+        depth = levels[:, -1] if length else torch.zeros_like(sentences)  # (rows,)
+        done = (kinds == WORD).sum(dim=1)  # (rows,)
+        left = self.words[sentences] - done
+        places = torch.arange(1, length + 1, device=written.device)  # (length,), from 1
+        chain = length - _last(kinds != OPEN, places)  # (rows,)
+        top = _last((kinds == OPEN) & (levels == depth.unsqueeze(1)), places)  # (rows,)
+        label = torch.full_like(depth, -2)  # of no id
+        if length:
+            label = self.labels[tokens.gather(1, (top - 1).clamp(min=0).unsqueeze(1)).squeeze(1)]
+
+        more, inside, first = left > 0, depth > 0, length == 0
+        alone = first & (self.words[sentences] == 1)  # a word may be a whole tree
+        # what is open and what is left must still fit, and one more phrase
+        fits = length + left + depth + 2 <= self.limits[sentences]
+        may_write = more & (inside | alone)
+        # what is nested deeper could not be read again
+        may_nest = (chain < self.longest_chain) & (depth < DEEPEST)
+        may_open = more & (inside | first) & may_nest & fits
+        may_close = inside & (chain == 0) & ~((depth == 1) & more)
+        may_end = ~inside & ~more
+
+        of_kind = torch.stack([torch.zeros_like(more), may_write, may_open, may_close], dim=1)
+        allowed = of_kind[:, self.kinds]  # (rows, known)
+        closes = self.kinds == CLOSE
+        allowed &= ~closes | (self.labels == label.unsqueeze(1))
+        if self.numbers is not None:
+            number = (done % self.numbers).unsqueeze(1)  # (rows, 1)
+            # training may have had no sentence of so many words
+            allowed &= (self.kinds != WORD) | (self.labels == number) | ~self.listed[number]
+        allowed[:, self.end_token] = may_end
+        scores[:, len(self.kinds) :] = float("-inf")  # padding of the output matrix
+        known = scores[:, : len(self.kinds)]
+        scores[:, : len(self.kinds)] = known.masked_fill(~allowed, float("-inf"))
+        return scores
+
+
+def fewest_symbols(words: int) -> int:
+    """
+    Count the symbols of the smallest tree.
+
+    >>> fewest_symbols(1), fewest_symbols(5)
+    (1, 7)
+    """
+    return words if words == 1 else words + 2
+
+
+def _last(is_there: Tensor, places: Tensor) -> Tensor:
+    """Find the last place where something is true, from 1; 0 if there is none."""
+    found = is_there.long() * places  # (rows, length)
+    return found.amax(dim=1) if found.size(1) else found.sum(dim=1)

@@ -1,0 +1,137 @@
+"""
+What a parser's decoder reads of the word that comes next.
+
+How many words were written of a tree says which one is next. So beside its newest symbol the
+decoder reads the encoder's state of that word, which attention would have to find by counting
+(deterministic attention: Ma et al. 2017).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from heedful.model.initial_weights import glorot
+from heedful.model.lengths import RowLengths
+from heedful.model.memory import Memory
+
+
+@dataclass(frozen=True)
+class NextWordState:
+    """The state of a decoder that is given words."""
+
+    decoder: Any
+    words: Float[Tensor, "sentences words d_model"]
+    written: Int[Tensor, " rows"]
+    """Words that each hypothesis has written."""
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences in the batch."""
+        return self.words.size(0)
+
+    @property
+    def length(self) -> int:
+        """Number of tokens so far."""
+        length: int = self.decoder.length
+        return length
+
+    def select(self, rows: Tensor, sentences: Tensor | None = None) -> "NextWordState":
+        """Select rows."""
+        words = self.words if sentences is None else self.words.index_select(0, sentences)
+        decoder = self.decoder.select(rows, sentences)
+        return NextWordState(decoder, words, self.written.index_select(0, rows))
+
+    def with_decoder(self, decoder: Any) -> "NextWordState":
+        """Replace the decoder's part."""
+        return replace(self, decoder=decoder)
+
+
+class NextWord(nn.Module):
+    """
+    Reads the encoder's state of the next word.
+
+    `width, d_model`: of the encoder's states and of what the decoder reads. `begins`: which source
+    tokens begin a word. `writes`: which target tokens stand for one.
+    """
+
+    begins: Tensor
+    writes: Tensor
+
+    def __init__(
+        self,
+        width: int,
+        d_model: int,
+        begins: Bool[Tensor, " source_vocabulary"],
+        writes: Bool[Tensor, " target_vocabulary"],
+    ) -> None:
+        super().__init__()
+        self.projection = nn.Linear(width, d_model, bias=False)
+        # known from the tokenizer, so no part of a checkpoint
+        self.register_buffer("begins", begins, persistent=False)
+        self.register_buffer("writes", writes, persistent=False)
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """Draw the weights."""
+        glorot(self.projection.weight, generator)
+
+    def flops(self, memory: RowLengths) -> int:
+        """Count the operations for the states of the source, padding included."""
+        return 2 * self.projection.weight.numel() * int(memory.places.sum())
+
+    def remember(self, memory: Memory, source: Int[Tensor, "batch source"], padding: int) -> Memory:
+        """Keep the states of words: of each its first token, then the last token."""
+        return replace(memory, extra=self.project(memory.states, source, padding))
+
+    def project(
+        self,
+        states: Float[Tensor, "batch states width"],
+        source: Int[Tensor, "batch source"],
+        padding: int,
+    ) -> Float[Tensor, "batch source d_model"]:
+        """Collect what there is to read: of each word its first token, then the last token."""
+        begins = self.begins[source]  # (batch, source)
+        count = begins.sum(dim=1, keepdim=True)  # (batch, 1)
+        last = (source != padding).sum(dim=1, keepdim=True) - 1
+        # places of the tokens that begin a word, in order; then the last place: (batch, source)
+        places = (~begins).byte().argsort(dim=1, stable=True)
+        is_word = torch.arange(places.size(1), device=source.device) < count
+        places = torch.where(is_word, places, last)
+        projected: Tensor = self.projection(states)
+        return projected.gather(1, places.unsqueeze(2).expand(-1, -1, projected.size(2)))
+
+    def read(
+        self,
+        x: Float[Tensor, "batch target d_model"],
+        memory: Memory,
+        target_in: Int[Tensor, "batch target"],
+    ) -> Float[Tensor, "batch target d_model"]:
+        """Read for each token of known targets."""
+        return x + _pick(memory.extra, self.writes[target_in].cumsum(dim=1))
+
+    def start(self, state: Any, memory: Memory) -> NextWordState:
+        """Begin a search."""
+        words = memory.extra  # (sentences, words, d_model)
+        return NextWordState(state, words, words.new_zeros(len(words), dtype=torch.long))
+
+    def step(
+        self,
+        x: Float[Tensor, "sentences width d_model"],
+        state: NextWordState,
+        newest: Int[Tensor, "sentences width"],
+    ) -> tuple[Float[Tensor, "sentences width d_model"], Any, Callable[[Any], NextWordState]]:
+        """Read for the newest token of each hypothesis."""
+        written = state.written.view_as(newest) + self.writes[newest]  # (sentences, width)
+        after = replace(state, written=written.flatten())
+        return x + _pick(state.words, written), state.decoder, after.with_decoder
+
+
+def _pick(
+    words: Float[Tensor, "batch words d_model"], numbers: Int[Tensor, "batch time"]
+) -> Float[Tensor, "batch time d_model"]:
+    """Pick words by their numbers; those beyond the last are the end."""
+    index = numbers.clamp(max=words.size(1) - 1).unsqueeze(2)  # (batch, time, 1)
+    return words.gather(1, index.expand(-1, -1, words.size(2)))

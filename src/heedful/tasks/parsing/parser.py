@@ -1,0 +1,246 @@
+"""
+A trained parser.
+
+::
+
+    parser = heedful.Parser.load("runs/parser")
+    print(parser.parse("the dog sleeps").tree)
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from reprlib import repr as shorten
+from typing import overload
+
+from heedful.arguments import checked, read_texts
+from heedful.errors import ArgumentError, SettingError, TextError
+from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchSettings
+from heedful.tasks.parsing.config import ParsingConfig
+from heedful.tasks.parsing.trees.linearise import SymbolLabels, delinearise
+from heedful.tasks.parsing.trees.sentence import split_words
+from heedful.tasks.parsing.trees.tree import Tree, flat_tree
+from heedful.translation.result import Translation
+from heedful.translation.translator import Translator, Warn
+
+
+@dataclass(frozen=True)
+class Parse:
+    """The tree of a sentence."""
+
+    tree: Tree
+    """What was written; one flat phrase if that is no tree of the words."""
+    score: float
+    """Its log-probability, with the length penalty."""
+    symbols: str
+    """The tree as the model wrote it."""
+    is_tree: bool = True
+    """Whether it is a tree; a constrained search writes nothing else."""
+    alternatives: tuple["Parse", ...] = ()
+    """The other trees of an n-best list, best first."""
+
+
+class Parser:
+    """
+    A trained run that parses, or an ensemble of several.
+
+    Parameters
+    ----------
+    translator : Translator
+        Of a run that `heedful parse train` made.
+
+    Raises
+    ------
+    SettingError
+        If the run translates.
+
+    Notes
+    -----
+    Create it with `Parser.load`. Not thread-safe.
+    """
+
+    @checked
+    def __init__(self, translator: Translator) -> None:
+        form = translator.run.config.part(ParsingConfig).linearisation
+        if form is None:
+            raise SettingError(
+                f"{translator.run.folder.path} must be a parser, but it translates; name a run "
+                "that `heedful parse train` made."
+            )
+        self.translator, self.form = translator, form
+        tokenizer = translator.tokenizer
+        self.labels = SymbolLabels(tokenizer.pieces_target(range(tokenizer.target_size)), form)
+
+    @classmethod
+    @checked
+    def load(
+        cls,
+        path: str | Path | Sequence[str | Path],
+        *,
+        weights: str = "default",
+        device: str = "auto",
+        precision: str = "auto",
+        threads: int = 0,
+        constrained: bool = True,
+    ) -> "Parser":
+        """
+        Open a run folder, or several as an ensemble.
+
+        Parameters
+        ----------
+        path : str, Path or sequence of them
+            The folder of a run; several must share their tokenizer.
+        weights : str, default 'default'
+            ``average``, ``best``, ``last`` or ``step-N``, as for `Translator.load`.
+        device : str, default 'auto'
+            ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+        precision : {'auto', 'fp32', 'bf16', 'int8'}, default 'auto'
+            As for `Translator.load`.
+        threads : int, default 0
+            Number of CPU threads; 0 for all.
+        constrained : bool, default True
+            Whether the search writes only trees of the words. Without it, an output that is not
+            such a tree becomes one flat phrase.
+
+        Returns
+        -------
+        Parser
+            Ready to use.
+        """
+        translator = Translator.load(
+            path, weights=weights, device=device, precision=precision, threads=threads
+        )
+        if not constrained and translator.run.config.part(ParsingConfig).linearisation is not None:
+            config = translator.run.config.with_settings({"parsing.constrained": False})
+            translator.run = replace(translator.run, config=config)
+        return cls(translator)
+
+    @overload
+    def parse(  # type: ignore[overload-overlap]  # a string is one sentence, not its letters
+        self, sentences: str, options: SearchOptions | None = None
+    ) -> Parse: ...
+
+    @overload
+    def parse(
+        self,
+        sentences: Iterable[str],
+        options: SearchOptions | None = None,
+        tags: Sequence[Sequence[str]] | None = None,
+        first_line: int = 1,
+        warn: Warn | None = None,
+    ) -> list[Parse]: ...
+
+    @checked
+    def parse(
+        self,
+        sentences: str | Iterable[str],
+        options: SearchOptions | None = None,
+        tags: Sequence[Sequence[str]] | None = None,
+        first_line: int = 1,
+        warn: Warn | None = None,
+    ) -> Parse | list[Parse]:
+        """
+        Parse a sentence or several.
+
+        Parameters
+        ----------
+        sentences : str or iterable of str
+            Words with spaces between, as the Penn Treebank splits them.
+        options : SearchOptions, optional
+            Options of the search; the recipe's if None.
+        tags : sequence of sequence of str, optional
+            Parts of speech of the words of each sentence, for the trees to show. The model does
+            not read them.
+        first_line : int, default 1
+            Number of the first sentence, for messages.
+        warn : callable, optional
+            Called with a message about each sentence whose tree does not fit into the limit of
+            the output. One flat phrase is written for it.
+
+        Returns
+        -------
+        Parse or list of Parse
+            One for a string; for several sentences one each, in order.
+
+        Raises
+        ------
+        TextError
+            If a sentence has no words.
+        """
+        lines, one = read_texts("sentences", sentences), isinstance(sentences, str)
+        words = [tuple(split_words(line)) for line in lines]
+        for number, found in enumerate(words, start=first_line):
+            if not found:
+                raise TextError(
+                    f"a sentence must have words to be parsed, but line {number} is empty; leave "
+                    "it out."
+                )
+        if tags is not None and list(map(len, tags)) != list(map(len, words)):
+            raise ArgumentError("`tags` must hold one part of speech for each word.")
+        for tag in chain.from_iterable(tags or ()):
+            if not tag or set(tag) & set("() \t\r\n"):
+                raise ArgumentError(
+                    "`tags` must be parts of speech without brackets and spaces, but "
+                    f"{shorten(tag)} came; no tree could be written with it."
+                )
+        given = [None] * len(words) if tags is None else list(map(tuple, tags))
+        sources = [self.source_line(" ".join(some)) for some in words]
+        options = options or SearchOptions()
+        roomy = self._roomy(sources, options)
+        written = self.translator.translate(
+            ["" if line not in roomy else source for line, source in enumerate(sources)],
+            options,
+            first_line=first_line,
+            warn=warn,
+        )
+        parses = []
+        for line, each in enumerate(zip(written, words, given, strict=True)):
+            if line not in roomy and warn is not None:
+                warn(
+                    f"line {first_line + line} has {len(words[line]):,} words, for whose tree "
+                    "search.max_length has no room; one flat phrase is written."
+                )
+            parses.append(self._parse(*each))
+        return parses[0] if one else parses
+
+    def _roomy(self, sources: Sequence[str], options: SearchOptions) -> set[int]:
+        """Find the sentences for whose smallest tree the limit of the output has room."""
+        run, task = self.translator.run, self.translator.run.task
+        limit = SearchSettings.of(run.config.search, options).limit
+        most = run.config.search.max_source_length
+        ids = run.tokenizer.encode_source(sources)
+        limits = [limit.tokens(min(len(some), most)) for some in ids]
+        pairs = zip(sources, limits, strict=True)
+        return {line for line, pair in enumerate(pairs) if task.has_room(*pair)}
+
+    @checked
+    def source_line(self, sentence: str) -> str:
+        """
+        Write a sentence as the model reads it, for `Translator.attend` and `score`.
+
+        Parameters
+        ----------
+        sentence : str
+            Words with spaces between.
+
+        Returns
+        -------
+        str
+            The words in the run's case, with their numbers if the run numbers them.
+        """
+        return self.translator.run.task.source_line(sentence)
+
+    def _parse(
+        self, written: Translation, words: tuple[str, ...], tags: tuple[str, ...] | None
+    ) -> Parse:
+        """Read the tree that was written."""
+        tree = delinearise(written.text.split(" "), words, self.form, tags, self.labels)
+        return Parse(
+            flat_tree(words, tags or ("XX",) * len(words)) if tree is None else tree,
+            written.score,
+            written.text,
+            tree is not None,
+            tuple(self._parse(other, words, tags) for other in written.alternatives),
+        )

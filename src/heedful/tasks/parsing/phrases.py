@@ -1,0 +1,34 @@
+"""Which source tokens each phrase of a linearised tree covers."""
+
+from collections.abc import Sequence
+
+from heedful.alignment.words import SPACE, units_of
+from heedful.tasks.parsing.constraints import CLOSE, OPEN, WORD, TreeSymbols
+from heedful.visualise.record import Phrase
+
+
+def phrases_of(
+    symbols: TreeSymbols, target: Sequence[int], pieces: Sequence[str], mark: str = SPACE
+) -> tuple[Phrase, ...]:
+    """
+    Find the phrases that are closed, and hold words of the source.
+
+    `pieces`: the source's tokens without the end symbol. `mark`: as of `units_of`.
+    """
+    # a number stands before each word, as a word of its own
+    each = 1 if symbols.numbers is None else 2
+    words = [unit.pieces for unit in units_of(pieces, mark)][each - 1 :: each]
+    found: list[Phrase] = []
+    opened: list[tuple[int, int, int]] = []  # place, label, words before
+    written = 0
+    for place, token in enumerate(target):
+        kind = symbols.kinds[token]
+        if kind == WORD:
+            written += 1
+        elif kind == OPEN:
+            opened.append((place, symbols.labels[token], written))
+        elif kind == CLOSE and opened and opened[-1][1] == symbols.labels[token]:
+            start, _, first = opened.pop()
+            if first < written <= len(words):
+                found.append(Phrase(start, place, words[first].start, words[written - 1].stop))
+    return tuple(found)

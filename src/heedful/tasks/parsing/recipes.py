@@ -1,0 +1,114 @@
+"""
+Published parsers as settings: what differs from the defaults, with its source.
+
+A comment names the source; “ours” is a choice that no source was found for. All read bare words;
+their trees have no traces and no function tags.
+"""
+
+from typing import Any
+
+from heedful.families.family import Recipe
+from heedful.tasks.parsing.config import PARSER_SETTINGS
+
+_PAPER: dict[str, Any] = {  # Vaswani et al. 2017, section 6.3; the rest is the base model's
+    **PARSER_SETTINGS,
+    "reading": "paper",
+    "parsing.linearisation": "t2t",  # tensor2tensor wsj_parsing.py; the text does not say
+    "model.encoder_layers": 4,
+    "model.decoder_layers": 4,
+    "model.d_model": 1024,
+    "data.vocabulary_size": 16_000,  # 32,000 in the semi-supervised setting
+    "search.beam": 21,
+    "search.length_penalty": "gnmt:0.3",
+}
+_T2T: dict[str, Any] = {  # tensor2tensor, transformer_parsing_base_dr6 and wsj_parsing_tokens_16k
+    **_PAPER,
+    "reading": "t2t",
+    "model.encoder_layers": 6,  # inherited from its base
+    "model.decoder_layers": 6,
+    "model.dropout": 0.2,  # residual_dropout; attention_dropout of 0.2 is not offered here
+    "model.positions": "halves",  # as in t2t-base
+    "model.decoder_start": "zero",
+    "data.vocabulary_size": 2**14,  # of words; symbols are subwords of 2^9 there, a list here
+    "train.batch_tokens": 8 * 4096,  # this and what follows as in t2t-base
+    "train.batch_counting": "padded",
+    "train.block_tokens": 4096,
+    "train.smoothing_target": "others",
+    "search.eos_candidates": "twice",
+    "train.warmup": 16_000,
+    "train.learning_rate_factor": 5.0,  # learning_rate 0.5, where its base has 0.1
+    "search.beam": 4,  # its default
+    "search.length_penalty": "gnmt:0.6",
+}
+_VINYALS: dict[str, Any] = {  # Vinyals et al. 2015, arXiv 1412.7449
+    **PARSER_SETTINGS,
+    "model.encoder": "recurrent",
+    "model.decoder": "recurrent",
+    "model.encoder_layers": 3,  # section 3.2
+    "model.decoder_layers": 3,
+    "model.d_model": 512,  # section 3.2: word vectors, there pre-trained by word2vec
+    "model.dropout": 0.3,  # ours; section 3.2 has dropout between layers without its size
+    "model.recurrent.hidden_size": 256,  # section 3.2
+    "model.recurrent.direction": "forward",
+    "model.recurrent.reverse_source": True,  # section 3.2
+    "model.recurrent.score": "additive",  # section 2.1
+    "model.recurrent.query": "current",
+    "model.recurrent.readout": "state-context",  # section 2.1: both predict and are fed on
+    "model.recurrent.feed": "readout",
+    "model.recurrent.start": "final",
+    "data.subwords": "word",
+    "data.vocabulary_size": 90_000,  # section 3.2
+    "train.schedule": "constant",
+    "train.warmup": 0,
+    "train.learning_rate": 1e-3,  # ours, with Adam
+    "train.label_smoothing": 0.0,  # none mentioned
+    "search.beam": 10,  # section 3.4
+    "search.length_penalty": "none",
+}
+_SMALL_TRAINING: dict[str, Any] = {
+    **PARSER_SETTINGS,
+    "parsing.linearisation": "t2t",
+    "parsing.next_word": True,
+    "model.d_model": 128,
+    "model.dropout": 0.2,
+    "data.vocabulary_size": 2000,
+    "data.subword_sampling": 0.1,
+    "train.steps": 4000,  # 32 epochs of the Penn Treebank's sample
+    "train.batch_tokens": 2048,
+    "train.schedule": "cosine",
+    "train.learning_rate": 2e-3,
+    "train.warmup": 300,
+    "train.clip_norm": 1.0,
+    "train.checkpoint_steps": 100,
+    "train.checkpoint_minutes": None,
+    "train.keep_last": 10,
+    "train.validate_steps": 250,
+    "search.beam": 16,
+}
+_SMALL: dict[str, Any] = {
+    **_SMALL_TRAINING,
+    "model.encoder_layers": 3,
+    "model.decoder_layers": 3,
+    "model.d_ff": 512,
+    "model.heads": 4,
+    "model.norm": "pre",
+}
+_SMALL_LSTM: dict[str, Any] = {
+    **_SMALL_TRAINING,
+    "model.encoder": "recurrent",
+    "model.decoder": "recurrent",
+    "model.encoder_layers": 2,
+    "model.decoder_layers": 1,
+    "model.recurrent.encoder_hidden_size": 128,
+    "model.recurrent.decoder_hidden_size": 256,
+    "model.recurrent.score": "general",
+    "train.steps": 2000,
+}
+
+PARSING_RECIPES: dict[str, Recipe] = {
+    "paper-parsing": Recipe("Constituency parsing by the paper's text, section 6.3.", _PAPER),
+    "t2t-parsing": Recipe("Constituency parsing by the authors' first public code.", _T2T),
+    "vinyals-parsing": Recipe("Vinyals et al. 2015: an LSTM with attention that parses.", _VINYALS),
+    "parsing-small": Recipe("Learn to parse from some thousand trees on two cores.", _SMALL),
+    "parsing-small-lstm": Recipe("A small LSTM with attention that parses.", _SMALL_LSTM),
+}

@@ -1,0 +1,147 @@
+"""A run that parses: its symbols, the rules of its searches, its model and its scores."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+
+from heedful.alignment.words import SPACE
+from heedful.errors import SettingError, TextError
+from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.runs.task import RunTask, Scorer
+from heedful.search.rules import DecodingRule
+from heedful.tasks.parsing.config import ParsingConfig
+from heedful.tasks.parsing.constraints import (
+    CLOSE,
+    OPEN,
+    OTHER,
+    WORD,
+    TreeSymbols,
+    WellFormedTrees,
+    fewest_symbols,
+)
+from heedful.tasks.parsing.next_word import NextWord
+from heedful.tasks.parsing.phrases import phrases_of
+from heedful.tasks.parsing.trees.linearise import (
+    Linearisation,
+    SymbolLabels,
+    symbols_f1,
+    word_number,
+)
+from heedful.tasks.parsing.trees.sentence import is_numbered, join_words, split_words
+from heedful.tokenization.special_symbols import SPECIAL_IDS
+from heedful.tokenization.tokenizer import END
+from heedful.visualise.record import Phrase
+
+
+class ParserRun(RunTask):
+    """A run that parses."""
+
+    is_verbatim: ClassVar[bool] = True  # thin spaces may be part of words
+    is_restricted: ClassVar[bool] = True
+
+    @property
+    def parsing(self) -> ParsingConfig:
+        """Its settings of parsing."""
+        return self.config.part(ParsingConfig)
+
+    @property
+    def form(self) -> Linearisation:
+        """How its trees are written."""
+        return self.parsing.linearisation or "vinyals"
+
+    @property
+    def symbols(self) -> TreeSymbols:
+        """What each symbol of its target does in a tree."""
+        pieces = self.tokenizer.pieces_target(range(self.tokenizer.target_size))
+        labels = SymbolLabels(pieces, self.form)
+        numbers = {label: number for number, label in enumerate(labels.closes.values())}
+        kinds, numbered = [OTHER] * len(pieces), [-1] * len(pieces)
+        for i, piece in enumerate(pieces[len(SPECIAL_IDS) :], start=len(SPECIAL_IDS)):
+            if piece in labels.opens:
+                kinds[i], numbered[i] = OPEN, numbers[labels.opens[piece]]
+            elif piece in labels.closes:
+                kinds[i], numbered[i] = CLOSE, numbers[labels.closes[piece]]
+            else:
+                kinds[i], numbered[i] = WORD, word_number(piece)
+        return TreeSymbols(tuple(kinds), tuple(numbered), self.parsing.word_numbers)
+
+    def source_line(self, sentence: str) -> str:
+        """Write words in the run's case, with their numbers if the run numbers them."""
+        words = split_words(sentence)
+        return join_words(words, self.parsing.lower_case, self.parsing.word_numbers)
+
+    def read_sources(self, lines: Sequence[str]) -> list[str]:
+        """Leave the lines as `source_line` wrote them."""
+        return list(lines)
+
+    def rules(
+        self, lines: Sequence[str], limits: Sequence[int], device: torch.device
+    ) -> list[DecodingRule]:
+        """
+        Allow only trees of the words, unless the search is free.
+
+        Raises `TextError` if a limit has no room for a tree of the words, or the words have no
+        numbers where the model reads them.
+        """
+        if not self.parsing.constrained:
+            return []
+        words = [self._count_words(line) for line in lines]
+        for line, count, limit in zip(lines, words, limits, strict=True):
+            if self.parsing.word_numbers is not None and not is_numbered(line):
+                raise TextError(
+                    f"{self.folder} is a parser that reads numbered words, but “{line[:60]}” "
+                    "came; use `heedful parse predict`, which numbers them."
+                )
+            if fewest_symbols(count) > limit:
+                raise TextError(
+                    f"a tree of {count:,} words has at least {fewest_symbols(count):,} symbols, "
+                    f"but search.max_length allows {limit:,} for “{line[:60]}”; allow more."
+                )
+        return [
+            WellFormedTrees(self.symbols, words, limits, END, self.parsing.longest_chain, device)
+        ]
+
+    def has_room(self, line: str, limit: int) -> bool:
+        """Decide whether the smallest tree of the words fits."""
+        return not self.parsing.constrained or fewest_symbols(self._count_words(line)) <= limit
+
+    def complete(self, model: EncoderDecoder) -> None:
+        """Give the decoder the states of words, if the recipe says so."""
+        if not self.parsing.next_word:
+            return
+        if self.tokenizer.kind not in ("bpe", "unigram", "character"):
+            raise SettingError(
+                "`parsing.next_word` must have subwords of sentencepiece, whose first one of a "
+                f"word is marked, but the tokenizer has {self.tokenizer.kind}; set "
+                "parsing.next_word=false or train a tokenizer."
+            )
+        source, target = model.embed_source.weight.size(0), model.embed_target.weight.size(0)
+        begins = torch.zeros(source, dtype=torch.bool)
+        for i, piece in enumerate(self.tokenizer.pieces_source(range(self.tokenizer.source_size))):
+            begins[i] = piece.startswith(SPACE)
+        kinds = torch.full((target,), OTHER)
+        kinds[: self.tokenizer.target_size] = torch.tensor(self.symbols.kinds)
+        width = self.config.model.d_model
+        next_word = NextWord(model.encoder.width, width, begins, kinds == WORD)
+        model.read_with("next_word", next_word)
+
+    def scorer(self, references: Sequence[str]) -> Scorer:
+        """Create the scores of a validation: F1, exact match and `train.best_by`."""
+        score_text = self.text_scorer(references, "exact_match")
+
+        def score(outputs: Sequence[str]) -> dict[str, float | str]:
+            return {"f1": symbols_f1(outputs, references, self.form), **score_text(outputs)}
+
+        return score
+
+    def phrases(
+        self, target: Sequence[int], pieces: Sequence[str], mark: str
+    ) -> tuple[Phrase, ...]:
+        """Find the phrases of a tree."""
+        return phrases_of(self.symbols, target, pieces, mark)
+
+    def _count_words(self, line: str) -> int:
+        """Count the words of a source line; with numbers, each has one before it."""
+        parts = 1 if self.parsing.word_numbers is None else 2
+        return len(split_words(line)) // parts

@@ -1,0 +1,73 @@
+"""What parsing tells the rest of the program."""
+
+from collections.abc import Collection, Iterable
+
+from heedful.errors import SettingError
+from heedful.tasks.parsing.config import PARSER_SETTINGS, ParsingConfig, parsing_clashes
+from heedful.tasks.parsing.recipes import PARSING_RECIPES
+from heedful.tasks.task import Settings, Task
+
+
+class Parsing(Task):
+    """Trees as the target."""
+
+    settings = ParsingConfig
+    recipes = PARSING_RECIPES
+    changes = PARSER_SETTINGS
+    metrics = ("f1",)
+    run = "heedful.tasks.parsing.run:ParserRun"
+    text = "heedful.tasks.parsing.text"
+    text_names = ("trees", "valid_trees")
+    alone = "A parser is trained from trees alone"
+    other_text = (
+        "parsing.linearisation makes a parser, which is trained from trees, but text came; use "
+        "`heedful parse train`, or set parsing.linearisation=none."
+    )
+    shared = ("parsing.linearisation", "parsing.lower_case", "parsing.word_numbers")
+    models = "parsers"
+    export_note = (
+        "this model is a parser: what is exported writes trees by a free search, without the rule "
+        "that keeps them well-formed, and reads words as `Parser.source_line` writes them."
+    )
+
+    def acts(self, settings: Settings) -> bool:
+        """Decide whether trees are written."""
+        return settings["parsing.linearisation"] is not None
+
+    def clashes(self, settings: Settings) -> Iterable[str]:
+        """List what does not fit."""
+        return parsing_clashes(settings)
+
+    def check_origin(self, run: str, origin: Settings, reset: Collection[str]) -> None:
+        """Refuse a translator whose vocabularies a parser would go on with."""
+        if "tokenizer" not in reset and not self.acts(origin):
+            raise SettingError(
+                f"--finetune-from {run} must be a parser, but it translates; name another run, or "
+                "begin the vocabularies with --reset tokenizer."
+            )
+
+    def check_alike(
+        self, run: str, origin: Settings, settings: Settings, reset: Collection[str]
+    ) -> None:
+        """Refuse symbols that the inherited vocabulary has not, and another input."""
+        for name in ("parsing.linearisation", "parsing.word_numbers", "parsing.next_word"):
+            before, now = origin[name], settings[name]
+            is_shape = name == "parsing.next_word"  # of weights, which stay
+            if before != now and (is_shape or "tokenizer" not in reset):
+                raise SettingError(
+                    f"--finetune-from {run} must write trees as this run does, but {name} is "
+                    f"{before} in that run and {now} in this one; leave the setting out"
+                    + ("." if is_shape else ", or add --reset tokenizer.")
+                )
+
+    def beyond_transformer(self, settings: Settings) -> list[tuple[str, object]]:
+        """Name the input of the next word."""
+        name = "parsing.next_word"
+        return [(name, True)] if settings[name] else []
+
+    def exported(self, settings: Settings) -> Settings:
+        """Search freely: other programs do not know the rule of trees."""
+        return {"parsing.constrained": False} if settings["parsing.constrained"] else {}
+
+
+TASK = Parsing()

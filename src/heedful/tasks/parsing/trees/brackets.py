@@ -1,0 +1,106 @@
+"""
+Brackets of a sentence, counted and compared by EVALB's rules.
+
+::
+
+    (S (NP-SBJ (NN dogs)) (VP (VBP sleep)) (. .))
+    tags  NN VBP .       phrases  S 0 3, NP-SBJ 0 1, VP 1 2
+    counted              S 0 2, NP 0 1, VP 1 2           the full stop is not
+
+A span is the first word and the word after the last.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
+
+from heedful.tasks.parsing.trees.evalb_parameters import EvalbParameters
+from heedful.tasks.parsing.trees.tree import Tree
+
+
+class Bracket(NamedTuple):
+    """A phrase: its label and its span."""
+
+    label: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class BracketedSentence:
+    """A sentence with its phrases; they need not be one tree."""
+
+    tags: tuple[str, ...]
+    """The part of speech of each word."""
+    words: tuple[str, ...]
+    """Its words, those that do not count too."""
+    phrases: tuple[Bracket, ...]
+    """In the order in which they open."""
+
+    @classmethod
+    def of(cls, tree: Tree) -> "BracketedSentence":
+        """List the brackets of a tree."""
+        return cls(tree.tags, tree.words, tuple(Bracket(*phrase) for phrase in tree.phrases()))
+
+    def counted_words(self, parameters: EvalbParameters) -> list[int]:
+        """Say of each word whether it counts, by 1 or 0."""
+        return [
+            int(tag not in parameters.delete_labels and word not in parameters.delete_words)
+            for tag, word in zip(self.tags, self.words, strict=True)
+        ]
+
+    def counted_brackets(self, counts: Sequence[int], parameters: EvalbParameters) -> list[Bracket]:
+        """
+        List the brackets that count, with bare labels and spans of the words that count.
+
+        `counts`: how often each word does.
+        """
+        place = list(accumulate(counts, initial=0))  # of each word among those that count
+        brackets = (Bracket(bare(b.label), place[b.start], place[b.end]) for b in self.phrases)
+        return [b for b in brackets if b.start < b.end and not parameters.deletes_phrase(b.label)]
+
+
+def bare(label: str) -> str:
+    """
+    Cut a label as EVALB does, at the first hyphen or equals sign, wherever that is.
+
+    >>> bare("NP-SBJ-1"), bare("S=2"), bare("-LRB-")
+    ('NP', 'S', '')
+    """
+    return re.split("[-=]", label, maxsplit=1)[0]
+
+
+def count_matches(
+    gold: Sequence[Bracket], test: Sequence[Bracket], parameters: EvalbParameters
+) -> int:
+    """Count the brackets that both have; each matches one of the other side at most."""
+    matched = 0
+    free = list(test)
+    for bracket in gold:
+        for place, other in enumerate(free):
+            if bracket[1:] == other[1:] and (
+                not parameters.labelled or parameters.same_label(bracket.label, other.label)
+            ):
+                matched += 1
+                del free[place]
+                break
+    return matched
+
+
+def count_crossing(gold: Sequence[Bracket], test: Sequence[Bracket]) -> int:
+    """Count the brackets of the test side that overlap a gold one and neither holds the other."""
+    return sum(
+        any(
+            one.start < other.start < one.end < other.end
+            or other.start < one.start < other.end < one.end
+            for one in gold
+        )
+        for other in test
+    )
+
+
+def count_tags(gold: Sequence[str], test: Sequence[str], parameters: EvalbParameters) -> int:
+    """Count the tags that are equal on both sides."""
+    return sum(parameters.same_label(*both) for both in zip(gold, test, strict=True))

@@ -1,0 +1,106 @@
+"""
+Trees as parsers are trained and scored on them: no traces, no function tags, no outer bracket.
+
+::
+
+    ( (S (NP-SBJ-1 (NNS dogs)) (VP (VBP sleep) (S (NP (-NONE- *-1))))))
+    (S (NP (NNS dogs)) (VP (VBP sleep)))
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from heedful.tasks.parsing.trees.tree import Tree
+
+TRACE = "-NONE-"
+"""The tag of empty nodes."""
+OUTER = ("", "TOP", "ROOT")
+"""Labels of the bracket around a whole tree."""
+_FUNCTION_TAG = re.compile(r"(?<=.)[-=|].*", re.S)
+
+
+@dataclass
+class TreeCleaning:
+    """What was left out of trees."""
+
+    trees: int = 0
+    words: int = 0
+    """Words that stay."""
+    traces: int = 0
+    """Empty nodes that were left out."""
+    function_tags: int = 0
+    """Labels from which function tags or indices were cut."""
+    empty: list[int] = field(default_factory=list)
+    """Numbers of the trees without a word, from 1; they are left out."""
+
+    def summary(self) -> str:
+        """Say what was left out, in a sentence."""
+        parts = [f"{self.trees:,} trees with {self.words:,} words"]
+        parts += [f"{self.traces:,} empty nodes left out"] * bool(self.traces)
+        parts += [f"function tags cut from {self.function_tags:,} labels"] * bool(
+            self.function_tags
+        )
+        parts += [self.left_out()] * bool(self.empty)
+        return "; ".join(parts)
+
+    def left_out(self) -> str:
+        """Name the trees without a word."""
+        some = ", ".join(map(str, self.empty[:5])) + ", …" * (len(self.empty) > 5)
+        return f"{len(self.empty):,} trees without a word left out (number {some})"
+
+
+def clean_trees(trees: Iterable[Tree], report: TreeCleaning | None = None) -> list[Tree]:
+    """Clean trees, and leave out those without a word."""
+    report = report or TreeCleaning()
+    kept = []
+    for number, tree in enumerate(trees, start=1):
+        clean = clean_tree(tree, report)
+        if clean is None:
+            report.empty.append(number)
+        else:
+            kept.append(clean)
+            report.trees += 1
+            report.words += len(clean.words)
+    return kept
+
+
+def clean_tree(tree: Tree, report: TreeCleaning | None = None) -> Tree | None:
+    """Clean one tree; None if it has no word."""
+    report = report or TreeCleaning()
+    clean = _clean(tree, report)
+    return clean and without_outer(clean)
+
+
+def without_outer(tree: Tree) -> Tree:
+    """Take the outer bracket off a tree."""
+    while tree.label in OUTER and len(tree.children) == 1:
+        tree = tree.children[0]
+    if not tree.label:  # several trees in one outer bracket
+        tree = Tree("TOP", tree.children)
+    return tree
+
+
+def bare_label(label: str) -> str:
+    """
+    Cut function tags and indices from a label.
+
+    >>> bare_label("NP-SBJ-1"), bare_label("PRT|ADVP"), bare_label("-LRB-")
+    ('NP', 'PRT', '-LRB-')
+    """
+    return label if label.startswith("-") else _FUNCTION_TAG.sub("", label)
+
+
+def _clean(tree: Tree, report: TreeCleaning) -> Tree | None:
+    """Clean a subtree; None if it has no word."""
+    if tree.word is not None:
+        if tree.label == TRACE:
+            report.traces += 1
+            return None
+        return tree
+    children = tuple(child for child in (_clean(c, report) for c in tree.children) if child)
+    if not children:
+        return None
+    label = bare_label(tree.label)
+    report.function_tags += label != tree.label
+    return Tree(label, children)

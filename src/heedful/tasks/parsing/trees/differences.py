@@ -1,0 +1,88 @@
+"""
+Which phrases of a gold tree and of a predicted one the other lacks, as their score counts them.
+
+By EVALB's rules, so that a marked phrase is one that costs F1: punctuation does not count, ADVP is
+PRT, and of a tree with other words no phrase is right.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from heedful.tasks.parsing.trees.brackets import Bracket, BracketedSentence, count_matches
+from heedful.tasks.parsing.trees.evalb_parameters import COLLINS, EvalbParameters
+from heedful.tasks.parsing.trees.score import SentenceScore, score_sentence
+from heedful.tasks.parsing.trees.tree import Tree
+
+
+@dataclass(frozen=True)
+class TreeDifference:
+    """The differing phrases of two trees, by their places in `Tree.phrases`."""
+
+    missed: frozenset[int]
+    """Phrases of the gold tree that the predicted one lacks."""
+    wrong: frozenset[int]
+    """Phrases of the predicted tree that the gold one lacks."""
+    score: SentenceScore
+    has_tree: bool = True
+    """Whether there is a predicted tree, of whatever words."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the trees differ in anything that counts."""
+        return bool(self.missed or self.wrong) or not self.score.is_parsed
+
+    @property
+    def f1(self) -> float:
+        """F1 of this sentence."""
+        return 200 * self.score.matched / max(self.score.predicted + self.score.gold, 1)
+
+    def headings(self, missed: str = "", wrong: str = "") -> tuple[str, str]:
+        """Say what differs, in a heading for each tree. `missed`, `wrong`: how it is marked."""
+        gold = _heading("gold", len(self.missed), self.score.gold, "missed", "found", missed)
+        if not self.has_tree:
+            return gold, "predicted: no tree"
+        if not self.score.is_parsed:
+            return gold, f"predicted: other words, so all wrong{wrong}"
+        total = self.score.predicted
+        return gold, _heading("predicted", len(self.wrong), total, "wrong", "right", wrong)
+
+
+def _heading(name: str, differing: int, total: int, fault: str, merit: str, mark: str) -> str:
+    """Say how many phrases of a tree differ."""
+    if not total:
+        return f"{name}: no phrase that counts"
+    if not differing:
+        return f"{name}: all {total} phrases {merit}"
+    return f"{name}: {differing} of {total} phrases {fault}{mark}"
+
+
+def differing_phrases(
+    gold: Tree, predicted: Tree | None, parameters: EvalbParameters = COLLINS
+) -> TreeDifference:
+    """Compare two trees; None is a sentence without a tree."""
+    score = score_sentence(gold, predicted, parameters)
+    sentence = BracketedSentence.of(gold)
+    counts = sentence.counted_words(parameters)
+    missed = dict(_counted(sentence, counts, parameters))
+    if predicted is None:
+        return TreeDifference(frozenset(missed), frozenset(), score, has_tree=False)
+    other = BracketedSentence.of(predicted)
+    if not score.is_parsed:
+        wrong = dict(_counted(other, other.counted_words(parameters), parameters))
+        return TreeDifference(frozenset(missed), frozenset(wrong), score)
+    wrong = dict(_counted(other, counts, parameters))
+    for place, bracket in list(missed.items()):
+        matches = (n for n, one in wrong.items() if count_matches([bracket], [one], parameters))
+        if (match := next(matches, None)) is not None:
+            del missed[place], wrong[match]
+    return TreeDifference(frozenset(missed), frozenset(wrong), score)
+
+
+def _counted(
+    sentence: BracketedSentence, counts: list[int], parameters: EvalbParameters
+) -> Iterator[tuple[int, Bracket]]:
+    """List the phrases that count, with their places."""
+    for place, bracket in enumerate(sentence.phrases):
+        alone = BracketedSentence(sentence.tags, sentence.words, (bracket,))
+        for counted in alone.counted_brackets(counts, parameters):
+            yield place, counted

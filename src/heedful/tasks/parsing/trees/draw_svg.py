@@ -1,0 +1,330 @@
+"""
+Trees as pictures: one SVG that needs no library, no script and no other file.
+
+::
+
+    label    a phrase stands one row above its highest child, over the middle of its children
+      │
+    ──┴──    lines have corners, so none crosses a label
+    tag
+    word     all words stand in one line; columns are as wide as what stands in them
+
+Colours follow the reader's choice of light or dark. What differs has a frame, and each kind of
+difference another shape, so that colour is never the only sign.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import accumulate
+
+from heedful.tasks.parsing.trees.differences import TreeDifference
+from heedful.tasks.parsing.trees.draw_text import columns, shown
+from heedful.tasks.parsing.trees.tree import Tree, unescape_brackets
+
+_MISSED, _WRONG = "missed", "wrong"
+_LEGEND = ((_MISSED, "only in the gold tree"), (_WRONG, "only in the predicted tree"))
+# Pixels. A row holds a label, in a frame if it is marked, and the lines below it.
+_ROW, _FRAME, _MARGIN, _HEAD, _BETWEEN = 40, 22, 16, 30, 22
+_WORD, _TAG, _LABEL, _TEXT = 15, 12, 13, 14
+# Between columns, and in a frame beside its label.
+_GAP, _PAD = 12, 6
+_CORNER = 6
+_LONGEST = 40
+# Widths of letters as parts of their size, of the widest of the usual fonts (DejaVu Sans), so that
+# others fit too. Bold ones are wider.
+_NARROW, _USUAL, _CAPITAL, _WIDE, _EMOJI, _BOLD = 0.42, 0.65, 0.85, 1.05, 1.3, 1.18
+_FIRST_EMOJI = "\U0001f000"
+_LATIN_TO_CYRILLIC = 0x530
+# Each rule is for this picture alone, wherever it is pasted.
+_STYLE = "".join(
+    f".heedful-tree {rule}\n"
+    for rule in (
+        'text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif}',
+        "text{fill:#23272e}",
+        ".page{fill:#fdfdfc}",
+        ".word{font-size:15px}",
+        ".tag{font-size:12px;fill:#59626d}",
+        ".label{font-size:13px;font-weight:600}",
+        ".heading{font-size:14px;fill:#59626d}",
+        ".line{fill:none;stroke:#8c96a1;stroke-width:1.25}",
+        ".missed{fill:#25649f1a;stroke:#25649f;stroke-width:1.75;stroke-dasharray:4 3}",
+        ".wrong{fill:#ba59281f;stroke:#ba5928;stroke-width:1.75}",
+        ".label.missed{fill:#25649f;stroke:none}",
+        ".label.wrong{fill:#a34a1c;stroke:none}",
+    )
+)
+_DARK = "".join(
+    f".heedful-tree {rule}\n"
+    for rule in (
+        "text{fill:#e3e6ea}",
+        ".page{fill:#14171b}",
+        ".tag,.heedful-tree .heading{fill:#9ba5b1}",
+        ".line{stroke:#6b7580}",
+        ".missed{fill:#82b8e424;stroke:#82b8e4}",
+        ".wrong{fill:#e8946324;stroke:#e89463}",
+        ".label.missed{fill:#82b8e4}",
+        ".label.wrong{fill:#f0a67c}",
+    )
+)
+
+
+@dataclass
+class _Drawn:
+    """A phrase, or a word with its tag, in its place."""
+
+    text: str
+    """The label or the tag."""
+    start: int
+    end: int
+    """Its first column, and the one after its last."""
+    children: tuple["_Drawn", ...] = ()
+    word: str = ""
+    mark: str = ""
+    """How it differs; empty if it does not."""
+    row: int = 0
+    """Rows above the words; tags are in row 0."""
+    middle: float = 0.0
+
+    @property
+    def width(self) -> float:
+        """Pixels that its label needs."""
+        if self.word:
+            return max(text_width(self.word, _WORD), text_width(self.text, _TAG))
+        return text_width(self.text, _LABEL) * _BOLD + 2 * _PAD
+
+    def nodes(self) -> Iterator["_Drawn"]:
+        """List the subtree, children first."""
+        for child in self.children:
+            yield from child.nodes()
+        yield self
+
+
+def draw_tree(tree: Tree) -> str:
+    """Draw a tree."""
+    return _picture([("", _build(tree))], str(tree))
+
+
+def draw_pair(gold: Tree, predicted: Tree | None, difference: TreeDifference) -> str:
+    """
+    Draw a gold tree above a predicted one, and mark what differs.
+
+    If both have as many words, a word stands in the same column of both.
+    """
+    headings = difference.headings()
+    trees: list[tuple[str, _Drawn | None]] = [
+        (headings[0], _build(gold, difference.missed, _MISSED))
+    ]
+    written = f"gold {gold}"
+    if predicted is None:
+        return _picture([*trees, (headings[1], None)], written, _LEGEND[:1])
+    heading = f"{headings[1]}, F1 {difference.f1:.1f}"
+    trees.append((heading, _build(predicted, difference.wrong, _WRONG)))
+    kinds = (difference.missed, difference.wrong)
+    legend = [key for key, places in zip(_LEGEND, kinds, strict=True) if places]
+    return _picture(trees, f"{written}; predicted {predicted}", legend)
+
+
+def text_width(text: str, size: int) -> float:
+    """Estimate the width of a text in pixels; no usual font needs more."""
+    widths = (_letter_width(letter) for letter in text if columns(letter))
+    return size * sum(widths, start=0.0)
+
+
+def _letter_width(letter: str) -> float:
+    """Estimate the width of a letter as part of its size."""
+    if letter >= _FIRST_EMOJI:
+        return _EMOJI
+    if letter in "iIjltfr.,:;'’|!()[]-/\\ ":
+        return _NARROW
+    if letter in "mMW%@—…" or columns(letter) == 2:
+        return _WIDE
+    if letter in "w&+=<>#~^" or letter.isupper():
+        return _CAPITAL
+    if letter.isascii():
+        return _USUAL
+    return _CAPITAL if ord(letter) < _LATIN_TO_CYRILLIC else _WIDE
+
+
+def _build(tree: Tree, marked: Collection[int] = (), mark: str = "") -> _Drawn:
+    """Build what is drawn of a tree, without its places."""
+    phrases = 0
+
+    def build(node: Tree, start: int) -> _Drawn:
+        nonlocal phrases
+        text = _short(node.label)
+        if node.word is not None:
+            return _Drawn(text, start, start + 1, word=_short(unescape_brackets(node.word)))
+        mine, end, children = phrases, start, []
+        phrases += 1
+        for child in node.children:
+            children.append(build(child, end))
+            end = children[-1].end
+        row = 1 + max(child.row for child in children)
+        kind = mark if mine in marked else ""
+        return _Drawn(text, start, end, tuple(children), mark=kind, row=row)
+
+    return build(tree, 0)
+
+
+def _short(text: str) -> str:
+    """Write a text so that XML may hold it, and cut it if it is very long."""
+    whole = shown(text)
+    return whole if len(whole) <= _LONGEST else whole[: _LONGEST - 1] + "…"
+
+
+def _column_widths(trees: Sequence[_Drawn]) -> list[float]:
+    """Choose the widths of the columns that trees share."""
+    widths = [0.0] * max(tree.end for tree in trees)
+    for node in (node for tree in trees for node in tree.nodes()):
+        own = widths[node.start : node.end]
+        if (lacking := node.width + _GAP - sum(own)) > 0:
+            share = lacking / len(own)
+            widths[node.start : node.end] = [width + share for width in own]
+    return widths
+
+
+def _place(tree: _Drawn, edges: Sequence[float]) -> None:
+    """Put each label over the middle of its children, and never out of its own columns."""
+    for node in tree.nodes():
+        left, right = edges[node.start], edges[node.end]
+        ends = (node.children[0].middle, node.children[-1].middle) if node.children else ()
+        middle = sum(ends) / 2 if ends else (left + right) / 2
+        half = (node.width + _GAP) / 2
+        node.middle = min(max(middle, left + half), right - half)
+
+
+def _picture(
+    trees: Sequence[tuple[str, _Drawn | None]],
+    written: str,
+    legend: Sequence[tuple[str, str]] = (),
+) -> str:
+    """Draw trees below each other, each below its heading, and the legend."""
+    drawn = [tree for _, tree in trees if tree is not None]
+    groups = [drawn] if len({tree.end for tree in drawn}) == 1 else [[tree] for tree in drawn]
+    width = max([_legend_width(legend), *(text_width(heading, _TEXT) for heading, _ in trees)])
+    shared = [(group, _column_widths(group)) for group in groups]
+    width = max([width, *(sum(widths) for _, widths in shared)])
+    for group, widths in shared:
+        edges = list(accumulate(widths, initial=(width - sum(widths)) / 2))
+        for tree in group:
+            _place(tree, edges)
+
+    parts: list[str] = []
+    y = float(_MARGIN)
+    for number, (heading, below) in enumerate(trees):
+        y += _BETWEEN * bool(number)
+        if heading:
+            parts.append(_text("heading", 0, y + _TEXT, heading, anchor="start"))
+            y += _HEAD
+        if below is not None:
+            parts += [f'<g transform="translate(0 {_number(y)})">', *_tree(below), "</g>"]
+            y += _height(below)
+    if legend:
+        parts += _legend(legend, y + _BETWEEN)
+        y += _BETWEEN + _FRAME
+    words = " ".join(node.word for node in drawn[0].nodes() if node.word)
+    return _document(width + 2 * _MARGIN, y + _MARGIN, words, shown(written), parts)
+
+
+def _document(width: float, height: float, title: str, described: str, parts: list[str]) -> str:
+    """Write an SVG whose margins are there already."""
+    size = f'width="{_number(width)}" height="{_number(height)}"'
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" class="heedful-tree" '
+            f'viewBox="{-_MARGIN} 0 {_number(width)} {_number(height)}">',
+            f"<title>{escape(title)}</title>",
+            f"<desc>{escape(described)}</desc>",
+            f"<style>\n{_STYLE}@media (prefers-color-scheme:dark){{\n{_DARK}}}\n</style>",
+            f'<rect class="page" x="{-_MARGIN}" {size}/>',
+            *parts,
+            "</svg>\n",
+        ]
+    )
+
+
+def _height(tree: _Drawn) -> int:
+    """Return the height of a tree: its rows, and the line of words."""
+    return tree.row * _ROW + _FRAME + _WORD + _PAD
+
+
+def _tree(tree: _Drawn) -> Iterator[str]:
+    """Draw the lines of a tree, then its labels."""
+    nodes = list(tree.nodes())
+    top = {id(node): (tree.row - node.row) * _ROW for node in nodes}
+    lines: list[str] = []
+    for node in nodes:
+        start = top[id(node)] + _FRAME
+        ends = [(child.middle, top[id(child)]) for child in node.children]
+        lines += _lines(node.middle, start, start + (_ROW - _FRAME) / 2, ends)
+    if lines:
+        yield f'<path class="line" d="{"".join(lines)}"/>'
+    for node in nodes:
+        y = top[id(node)]
+        if node.word:
+            yield _text("tag", node.middle, y + 16, node.text)
+            yield _text("word", node.middle, y + _FRAME + _WORD, node.word)
+            continue
+        if node.mark:
+            yield _frame(node.mark, node.middle, y, node.width)
+        yield _text(f"label {node.mark}".rstrip(), node.middle, y + 16, node.text)
+
+
+def _lines(
+    x: float, y: float, bar: float, children: Sequence[tuple[float, float]]
+) -> Iterator[str]:
+    """Draw the lines from a label down to its children's, round at the outermost."""
+    if not children:
+        return
+    stem = f"M{_number(x)} {_number(y)}V{_number(bar)}"
+    for child, end in children:
+        aside = child - x
+        if abs(aside) < 1:
+            yield f"M{_number(child)} {_number(y)}V{_number(end)}"
+        elif (child, end) in (children[0], children[-1]):
+            turn = min(_CORNER, abs(aside))
+            yield (
+                f"{stem}H{_number(child + (turn if aside < 0 else -turn))}"
+                f"Q{_number(child)} {_number(bar)} {_number(child)} {_number(bar + turn)}"
+                f"V{_number(end)}"
+            )
+        else:
+            yield f"M{_number(child)} {_number(bar)}V{_number(end)}"
+
+
+def _legend_width(legend: Sequence[tuple[str, str]]) -> float:
+    """Return the width of a legend."""
+    widths = (3 * _MARGIN + _FRAME + text_width(words, _TEXT) for _, words in legend)
+    return sum(widths, start=0.0)
+
+
+def _legend(legend: Sequence[tuple[str, str]], y: float) -> Iterator[str]:
+    """Draw a frame of each kind, and what it means."""
+    x = 0.0
+    for mark, words in legend:
+        yield _frame(mark, x + _FRAME, y, 2 * _FRAME)
+        yield _text("heading", x + 2 * _FRAME + _PAD, y + 16, words, anchor="start")
+        x += _legend_width([(mark, words)])
+
+
+def _frame(mark: str, middle: float, y: float, width: float) -> str:
+    """Draw a frame: round and dashed for what is missed, a rectangle for what is wrong."""
+    corner = _FRAME / 2 if mark == _MISSED else 0
+    return (
+        f'<rect class="{mark}" x="{_number(middle - width / 2)}" y="{_number(y)}" '
+        f'width="{_number(width)}" height="{_FRAME}" rx="{_number(corner)}"/>'
+    )
+
+
+def _text(kind: str, x: float, y: float, text: str, anchor: str = "middle") -> str:
+    """Write a text."""
+    return (
+        f'<text class="{kind}" x="{_number(x)}" y="{_number(y)}" text-anchor="{anchor}">'
+        f"{escape(text)}</text>"
+    )
+
+
+def _number(value: float) -> str:
+    """Write a number shortly."""
+    return f"{value:.1f}".rstrip("0").rstrip(".")

@@ -1,0 +1,171 @@
+"""
+Trees for the terminal.
+
+::
+
+    gold: 1 of 7 phrases missed (-)   predicted: all 6 phrases right
+      S                                 S
+      ├─ NP  PRP she                    ├─ NP  PRP she
+      └─ VP  VBD saw                    └─ VP  VBD saw
+    -    └─ NP                             ├─ NP  DT the  NN dog
+            ├─ NP  DT the  NN dog          └─ PP  IN with
+            └─ PP  IN with                    └─ NP  PRP us
+               └─ NP  PRP us
+
+The first words of a phrase stand on its line where they fit.
+"""
+
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count, zip_longest
+
+from heedful.tasks.parsing.trees.differences import TreeDifference
+from heedful.tasks.parsing.trees.tree import Tree, unescape_brackets
+from heedful.visualise.figure_files import printable
+
+MISSED, WRONG = "-", "+"
+"""Signs of a phrase that only the gold tree has, and of one that only the predicted tree has."""
+_COLOURS = {MISSED: "\x1b[36m", WRONG: "\x1b[33m"}
+_PLAIN = "\x1b[0m"
+# What stands before a child that is not the last, below it, before the last child, below that;
+# the narrower ones are for deep trees.
+_BRANCHES = (("├─ ", "│  ", "└─ ", "   "), ("├ ", "│ ", "└ ", "  "), ("├", "│", "└", " "))
+_JOINERS = "\u200c\u200d"
+_WITHOUT_WIDTH = ("Mn", "Me", "Cf")
+_GAP = 3
+
+
+@dataclass(frozen=True)
+class _TextLine:
+    """A line of a drawn tree."""
+
+    text: str
+    phrase: int | None = None
+    """Which phrase of the tree it shows; None for a word."""
+
+
+def draw_tree(tree: Tree, width: int = 80) -> list[str]:
+    """Draw a tree in lines that are at most `width` columns wide."""
+    return [cut(line.text, width) for line in _layout(tree, width)]
+
+
+def draw_pair(
+    gold: Tree,
+    predicted: Tree | None,
+    difference: TreeDifference,
+    width: int = 80,
+    *,
+    colour: bool = False,
+) -> list[str]:
+    """Draw a gold and a predicted tree, beside each other if that fits, and mark what differs."""
+    headings = difference.headings(f" ({MISSED})", f" ({WRONG})")
+
+    def draw(most: int, branches: Sequence[tuple[str, ...]]) -> list[list[str]]:
+        """Draw both below their headings."""
+        trees = (
+            _marked(gold, difference.missed, MISSED, most, branches),
+            _marked(predicted, difference.wrong, WRONG, most, branches),
+        )
+        return [[heading, *tree] for heading, tree in zip(headings, trees, strict=True)]
+
+    half = (width - _GAP) // 2
+    left, right = draw(half, _BRANCHES[:1])
+    if all(columns(line) <= half for line in (*left, *right)):
+        wide = max(map(columns, left)) + _GAP
+        rows = [
+            _coloured(one + " " * (wide - columns(one)), colour) + _coloured(other, colour)
+            for one, other in zip_longest(left, right, fillvalue="")
+        ]
+        return [row.rstrip() for row in rows]
+    lines = [line for part in draw(width, _BRANCHES) for line in part]
+    return [_coloured(cut(line, width), colour) for line in lines]
+
+
+def _marked(
+    tree: Tree | None,
+    marked: Collection[int],
+    sign: str,
+    width: int,
+    branches: Sequence[tuple[str, ...]],
+) -> Iterator[str]:
+    """Draw a tree with a sign before each marked phrase."""
+    if tree is not None:
+        for line in _layout(tree, width - 2, branches):
+            yield f"{sign if line.phrase in marked else ' '} {line.text}"
+
+
+def _coloured(line: str, colour: bool) -> str:
+    """Colour a line that has a sign."""
+    before = _COLOURS.get(line[:1]) if colour else None
+    return f"{before}{line}{_PLAIN}" if before else line
+
+
+def _layout(
+    tree: Tree, width: int, branches: Sequence[tuple[str, ...]] = _BRANCHES
+) -> list[_TextLine]:
+    """Draw a tree with the widest branches that fit, or too wide with the narrowest."""
+    for branch in branches:
+        lines = list(_node(tree, "", "", width, branch, count()))
+        if all(columns(line.text) <= width for line in lines):
+            break
+    return lines
+
+
+def _node(
+    node: Tree, first: str, rest: str, width: int, branch: tuple[str, ...], numbers: Iterator[int]
+) -> Iterator[_TextLine]:
+    """
+    Draw a subtree.
+
+    `first`, `rest`: what stands before its first line, and before those below.
+    """
+    if node.word is not None:
+        yield _TextLine(f"{first}{_leaf(node)}")
+        return
+    number, line, words = next(numbers), f"{first}{shown(node.label)}", 0
+    for child in node.children:
+        longer = f"{line}  {_leaf(child)}"
+        if child.word is None or columns(longer) > width:
+            break
+        line, words = longer, words + 1
+    yield _TextLine(line, number)
+    below = node.children[words:]
+    for left, child in enumerate(below, start=1 - len(below)):
+        before, after = branch[:2] if left else branch[2:]
+        yield from _node(child, rest + before, rest + after, width, branch, numbers)
+
+
+def _leaf(node: Tree) -> str:
+    """Write a word after its tag."""
+    return f"{shown(node.label)} {shown(unescape_brackets(node.word or ''))}"
+
+
+def shown(text: str) -> str:
+    """Escape control characters, but not the joiners that some scripts and emoji need."""
+    return "".join(c if c in _JOINERS else printable(c) for c in text)
+
+
+def columns(text: str) -> int:
+    """Count the columns that a text needs."""
+    return sum(map(_columns, text))
+
+
+def _columns(letter: str) -> int:
+    """Count the columns of a letter."""
+    if unicodedata.category(letter) in _WITHOUT_WIDTH:
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def cut(text: str, width: int) -> str:
+    """Cut a text that is too wide."""
+    if columns(text) <= width:
+        return text
+    kept, room = "", width - 1
+    for letter in text:
+        room -= _columns(letter)
+        if room < 0:
+            break
+        kept += letter
+    return kept + "…"

@@ -1,0 +1,321 @@
+"""
+EVALB's score of constituency trees, computed without its program.
+
+One sentence a line, on each side. Where the words that count differ, EVALB leaves the sentence out
+of its totals (an error); where the tested tree has none, too (a skip). That flatters a parser that
+fails on hard sentences: `heedful.tasks.parsing.trees.score` leaves none out.
+
+Equal to EVALB of January 2006, but for its limits (200 words and brackets a sentence), and that
+sentences whose brackets do not balance always have zeros. It stops after some errors; this
+does not.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from heedful.tasks.parsing.trees.brackets import (
+    Bracket,
+    BracketedSentence,
+    count_crossing,
+    count_matches,
+    count_tags,
+)
+from heedful.tasks.parsing.trees.evalb_parameters import COLLINS, EvalbParameters
+
+VALID, ERROR, SKIP = 0, 1, 2
+"""What becomes of a sentence."""
+NO_TAG = "XX"
+"""The tag that parsers write which know none."""
+# An opening bracket with its label, and with a word if that is all there is in it.
+_TOKEN = re.compile(r"(?:\(([^\s()]*)(?:\s+([^\s()]*)\))?|(\)))\s*", re.ASCII)
+_SPACE = " \t\n\v\f\r"
+_QUOTES = ("'", '"', "/")
+
+
+@dataclass(frozen=True)
+class EvalbSentence:
+    """What EVALB counts of a sentence."""
+
+    length: int
+    """Words of the gold tree, also those that do not count."""
+    status: int = VALID
+    """Whether it is valid, an error or a skip."""
+    reason: str = ""
+    """Why it is an error."""
+    matched: int = 0
+    """Brackets that both trees have."""
+    gold: int = 0
+    """Brackets of the gold tree."""
+    test: int = 0
+    """Brackets of the tested tree."""
+    crossing: int = 0
+    """Brackets of the tested tree that cross a gold one."""
+    words: int = 0
+    """Words that count."""
+    tags: int = 0
+    """Those with the gold tag."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all brackets match."""
+        return self.matched == self.gold == self.test
+
+
+@dataclass(frozen=True)
+class EvalbTotals:
+    """EVALB's summary of some sentences. Scores are in percent."""
+
+    sentences: tuple[EvalbSentence, ...]
+    """All, not only the valid ones."""
+    valid: tuple[EvalbSentence, ...] = field(init=False)
+    """The sentences that everything else is computed from."""
+
+    def __post_init__(self) -> None:
+        """Choose the valid sentences."""
+        object.__setattr__(self, "valid", tuple(s for s in self.sentences if s.status == VALID))
+
+    def number(self, status: int) -> int:
+        """Count the sentences that are valid, errors or skips."""
+        return sum(sentence.status == status for sentence in self.sentences)
+
+    def total(self, count: str) -> int:
+        """Add a count of all valid sentences."""
+        return sum(getattr(sentence, count) for sentence in self.valid)
+
+    @property
+    def recall(self) -> float:
+        """Share of the gold brackets that are found."""
+        return percent(self.total("matched"), self.total("gold"))
+
+    @property
+    def precision(self) -> float:
+        """Share of the tested brackets that are right."""
+        return percent(self.total("matched"), self.total("test"))
+
+    @property
+    def f1(self) -> float | None:
+        """Harmonic mean of precision and recall; None if nothing matches."""
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else None
+
+    @property
+    def complete(self) -> float:
+        """Share of the sentences whose brackets all match."""
+        return percent(sum(s.is_complete for s in self.valid), len(self.valid))
+
+    @property
+    def crossing(self) -> float:
+        """Mean number of crossing brackets of a sentence."""
+        return self.total("crossing") / len(self.valid) if self.valid else 0.0
+
+    def crossing_at_most(self, number: int) -> float:
+        """Share of the sentences with at most this many crossing brackets."""
+        return percent(sum(s.crossing <= number for s in self.valid), len(self.valid))
+
+    @property
+    def tagging(self) -> float:
+        """Share of the words that have the gold tag."""
+        return percent(self.total("tags"), self.total("words"))
+
+
+@dataclass(frozen=True)
+class EvalbResult:
+    """EVALB's score of a file of trees."""
+
+    sentences: tuple[EvalbSentence, ...]
+    """In the order of the file."""
+    parameters: EvalbParameters = COLLINS
+    """What was scored."""
+    tags_from_gold: bool = False
+    """Whether the tested trees had no tags and were given those of the gold trees."""
+
+    @property
+    def all(self) -> EvalbTotals:
+        """Summary of all sentences."""
+        return EvalbTotals(self.sentences)
+
+    @property
+    def short(self) -> EvalbTotals:
+        """Summary of the sentences up to the limit on the length."""
+        return EvalbTotals(tuple(s for s in self.sentences if s.length <= self.parameters.cutoff))
+
+    @property
+    def stop(self) -> int | None:
+        """Number of the sentence, from 1, at which EVALB stops without a summary, if it does."""
+        errors = [n for n, s in enumerate(self.sentences, start=1) if s.status == ERROR]
+        allowed = self.parameters.max_error + 1
+        return errors[allowed] if len(errors) > allowed else None
+
+
+def evalb(
+    gold: Sequence[str], test: Sequence[str], parameters: EvalbParameters = COLLINS
+) -> EvalbResult:
+    """
+    Score lines of trees as EVALB does.
+
+    `gold`, `test`: one sentence a line, which may hold no tree or several.
+
+    If all tags of the test side are XX, it gets those of the gold side: else none of its
+    punctuation would be left out, and every sentence would be an error.
+    """
+    golds, tests = [read_line(line) for line in gold], [read_line(line) for line in test]
+    lacks_tags = has_no_tags(one.tags for one in tests if isinstance(one, BracketedSentence))
+    if lacks_tags:
+        tests = [
+            _with_gold_tags(right, one) if isinstance(one, BracketedSentence) else one
+            for right, one in zip(golds, tests, strict=True)
+        ]
+    pairs = zip(golds, tests, strict=True)
+    return EvalbResult(
+        tuple(evalb_sentence(*pair, parameters) for pair in pairs), parameters, lacks_tags
+    )
+
+
+def has_no_tags(tags: Iterable[Sequence[str]]) -> bool:
+    """Whether there are words and all of them are tagged XX."""
+    return {tag for sentence in tags for tag in sentence} == {NO_TAG}
+
+
+def read_line(line: str) -> BracketedSentence | str:
+    """
+    Read a line as EVALB does; an empty one is a sentence without words.
+
+    Returns what is wrong with it if its brackets do not balance or hold loose words.
+    """
+    tags: list[str] = []
+    words: list[str] = []
+    labels: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    still_open: list[int] = []
+    line, end = line.strip(_SPACE), 0
+    while end < len(line):
+        token = _TOKEN.match(line, end)
+        if token is None:
+            return f"“{line[end : end + 20]}” stands outside of a bracket or beside another word"
+        label, word, closing = token.groups()
+        if closing:
+            if not still_open:
+                return "a bracket closes that did not open"
+            ends[still_open.pop()] = len(words)
+        elif word is None:
+            still_open.append(len(labels))
+            labels.append(label)
+            starts.append(len(words))
+            ends.append(0)
+        else:
+            tags.append(label)
+            words.append(word)
+        end = token.end()
+    if still_open:
+        return "a bracket is not closed"
+    phrases = tuple(map(Bracket, labels, starts, ends))
+    return BracketedSentence(tuple(tags), tuple(words), phrases)
+
+
+def evalb_sentence(
+    gold: BracketedSentence | str,
+    test: BracketedSentence | str,
+    parameters: EvalbParameters = COLLINS,
+) -> EvalbSentence:
+    """Score a sentence. A side that could not be read is the reason why."""
+    if isinstance(gold, str):
+        return EvalbSentence(0, ERROR, f"gold: {gold}")
+    nothing = EvalbSentence(parameters.length(gold.tags))
+    if isinstance(test, str):
+        return replace(nothing, status=ERROR, reason=f"test: {test}")
+    counts, test_counts = (side.counted_words(parameters) for side in (gold, test))
+    if not any(test_counts):
+        return replace(nothing, status=SKIP)
+    if sum(counts) != sum(test_counts):
+        _keep_quotes((gold, counts), (test, test_counts), parameters)
+    gold_words, test_words = _kept(gold.words, counts), _kept(test.words, test_counts)
+    if len(gold_words) != len(test_words):
+        sizes = f"{len(gold_words)} words count in the gold tree, {len(test_words)} in the other"
+        return replace(nothing, status=ERROR, reason=sizes)
+    for one, other in zip(gold_words, test_words, strict=True):
+        if not parameters.same_word(one, other):
+            return replace(nothing, status=ERROR, reason=f"the words “{one}” and “{other}”")
+    gold_brackets = gold.counted_brackets(counts, parameters)
+    test_brackets = test.counted_brackets(test_counts, parameters)
+    tags = _kept(gold.tags, counts), _kept(test.tags, test_counts)
+    return replace(
+        nothing,
+        matched=count_matches(gold_brackets, test_brackets, parameters),
+        gold=len(gold_brackets),
+        test=len(test_brackets),
+        crossing=count_crossing(gold_brackets, test_brackets),
+        words=len(gold_words),
+        tags=count_tags(*tags, parameters),
+    )
+
+
+def percent(part: int, whole: int) -> float:
+    """Compute a share; 0 of nothing."""
+    return 100 * part / whole if whole else 0.0
+
+
+def _kept(values: Sequence[str], counts: Sequence[int]) -> list[str]:
+    """Choose what belongs to the words that count, as often as they do."""
+    return [value for value, times in zip(values, counts, strict=True) for _ in range(times)]
+
+
+def _keep_quotes(
+    gold: tuple[BracketedSentence, list[int]],
+    test: tuple[BracketedSentence, list[int]],
+    parameters: EvalbParameters,
+) -> None:
+    """Let a quotation mark count that is deleted on one side only, because of its tag there."""
+    # Each side's list says how often its words count, and is changed. Marks correspond if as many
+    # words before them count. EVALB may put one back twice, and so does this.
+    golds, tests = (_quotes(*side, parameters) for side in (gold, test))
+    for number, quote in enumerate(tests):
+        here = quote.before  # EVALB compares with the place before anything is put back
+        for other_number, other in enumerate(golds):
+            if other.before != here or other.tag == quote.tag:
+                continue
+            gold_deleted, test_deleted = (
+                tag in parameters.delete_labels for tag in (other.tag, quote.tag)
+            )
+            if gold_deleted and not test_deleted:
+                _put_back(golds, other_number, gold[1])
+            elif test_deleted and not gold_deleted:
+                _put_back(tests, number, test[1])
+
+
+@dataclass
+class _Quote:
+    """A quotation mark or apostrophe."""
+
+    word: int
+    """Its number in the sentence."""
+    tag: str
+    before: int
+    """Number of the words before it that count."""
+
+
+def _quotes(
+    sentence: BracketedSentence, counts: Sequence[int], parameters: EvalbParameters
+) -> list[_Quote]:
+    """List the quotation marks of a sentence."""
+    return [
+        _Quote(place, tag, sum(counts[:place]))
+        for place, (tag, word) in enumerate(zip(sentence.tags, sentence.words, strict=True))
+        if tag in parameters.quote_labels and word in _QUOTES
+    ]
+
+
+def _put_back(quotes: list[_Quote], number: int, counts: list[int]) -> None:
+    """Let a quotation mark count; those from it on move by a word."""
+    counts[quotes[number].word] += 1
+    for quote in quotes[number:]:
+        quote.before += 1
+
+
+def _with_gold_tags(gold: BracketedSentence | str, test: BracketedSentence) -> BracketedSentence:
+    """Give a sentence the tags of the gold one, if that has as many words, traces left out."""
+    if isinstance(gold, str):
+        return test
+    tags = tuple(tag for tag in gold.tags if tag != "-NONE-")
+    return replace(test, tags=tags) if len(tags) == len(test.words) else test

@@ -1,0 +1,78 @@
+"""EVALB's printed table, text for text: a line for each sentence, and both summaries."""
+
+from collections.abc import Iterator
+
+from heedful.tasks.parsing.trees.evalb import (
+    ERROR,
+    SKIP,
+    EvalbResult,
+    EvalbSentence,
+    EvalbTotals,
+    percent,
+)
+
+_HEAD = (
+    "  Sent.                        Matched  Bracket   Cross        Correct Tag",
+    " ID  Len.  Stat. Recal  Prec.  Bracket gold test Bracket Words  Tags Accracy",
+)
+_RULE = "=" * 76
+
+
+def evalb_table(result: EvalbResult) -> Iterator[str]:
+    """Write the lines that EVALB prints for these sentences."""
+    yield from (*_HEAD, _RULE)
+    for number, sentence in enumerate(result.sentences, start=1):
+        yield _row(number, sentence)
+    yield _RULE
+    yield _total_row(result.all)
+    yield "=== Summary ==="
+    yield from _summary("All", result.all)
+    yield from _summary(f"len<={result.parameters.cutoff}", result.short)
+
+
+def _row(number: int, one: EvalbSentence) -> str:
+    """Write the line of a sentence."""
+    recall, precision = percent(one.matched, one.gold), percent(one.matched, one.test)
+    return (
+        f"{number:4}  {one.length:3}    {one.status}  {recall:6.2f} {precision:6.2f}   "
+        f"{one.matched:3}    {one.gold:3}  {one.test:3}    {one.crossing:3}   "
+        f"{one.words:4}  {one.tags:4}   {percent(one.tags, one.words):6.2f}"
+    )
+
+
+def _total_row(totals: EvalbTotals) -> str:
+    """Write the line of all sentences; without brackets EVALB leaves out what is about them."""
+    matched, gold, test, crossing, words, tags = map(
+        totals.total, ("matched", "gold", "test", "crossing", "words", "tags")
+    )
+    row = f"  {words:5} {tags:5}   {totals.tagging:6.2f}"
+    if not (gold and test):
+        return row
+    scores = f"{totals.recall:6.2f} {totals.precision:6.2f}"
+    return f"{'':16}{scores} {matched:6} {gold:5} {test:5}  {crossing:5}{row}"
+
+
+def _summary(name: str, totals: EvalbTotals) -> Iterator[str]:
+    """Write a summary."""
+    yield ""
+    yield f"-- {name} --"
+    for label, number in (
+        ("Number of sentence", len(totals.sentences)),
+        ("Number of Error sentence", totals.number(ERROR)),
+        ("Number of Skip  sentence", totals.number(SKIP)),
+        ("Number of Valid sentence", len(totals.valid)),
+    ):
+        yield f"{label:<25} = {number:6}"
+    f1 = totals.f1
+    for label, score in (
+        ("Bracketing Recall", totals.recall),
+        ("Bracketing Precision", totals.precision),
+        ("Bracketing FMeasure", f1),
+        ("Complete match", totals.complete),
+        ("Average crossing", totals.crossing),
+        ("No crossing", totals.crossing_at_most(0)),
+        ("2 or less crossing", totals.crossing_at_most(2)),
+        ("Tagging accuracy", totals.tagging),
+    ):
+        # 0 / 0 in C, as it is printed on most processors
+        yield f"{label:<25} = {'-nan' if score is None else format(score, '.2f'):>6}"

@@ -1,0 +1,287 @@
+"""Evaluation of files of trees: scores, intervals, and EVALB's own figure beside them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import TextError
+from heedful.evaluation.significance import (
+    Resampling,
+    SignificanceTest,
+    Test,
+    compare,
+    confidence_intervals,
+)
+from heedful.tasks.parsing.trees.brackets import BracketedSentence
+from heedful.tasks.parsing.trees.clean import TreeCleaning, clean_tree, clean_trees
+from heedful.tasks.parsing.trees.evalb import ERROR, SKIP, EvalbResult, evalb, read_line
+from heedful.tasks.parsing.trees.evalb_parameters import COLLINS, EvalbParameters, read_parameters
+from heedful.tasks.parsing.trees.read import parse_lines_or_text, read_tree_lines
+from heedful.tasks.parsing.trees.score import TreeScore, same_words, score_trees
+from heedful.tasks.parsing.trees.tree import Tree
+from heedful.text.lines import plain_lines
+
+_RESAMPLING = Resampling()
+
+
+@dataclass(frozen=True)
+class TreeEvaluation:
+    """Scores of predicted trees."""
+
+    score: TreeScore
+    cutoff: int
+    """Most words of the sentences of the second summary."""
+    evalb: EvalbResult
+    interval: tuple[float, float] | None = None
+    """The 95 % confidence interval of F1, if requested."""
+    against: tuple[tuple[str, SignificanceTest], ...] = ()
+    """By file, how F1 differs from another system's."""
+    warnings: tuple[str, ...] = ()
+    test: Test = "randomisation"
+    """Where the p-values come from."""
+    resampling: Resampling = _RESAMPLING
+    """How intervals and p-values were drawn."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert to plain values."""
+        own = self.evalb.all
+        plain: dict[str, Any] = {
+            "all": self.score.to_dict(),
+            f"up_to_{self.cutoff}": self.score.up_to(self.cutoff).to_dict(),
+            "interval": self.interval and list(self.interval),
+            "evalb": {
+                "f1": own.f1,
+                "precision": own.precision,
+                "recall": own.recall,
+                "errors": own.number(ERROR),
+                "skips": own.number(SKIP),
+                "stops_at": self.evalb.stop,
+                "tags_from_gold": self.evalb.tags_from_gold,
+            },
+            "against": [
+                {
+                    "file": file,
+                    "f1": test.score,
+                    "difference": test.difference,
+                    "interval": list(test.interval),
+                    "p_value": test.p_value,
+                }
+                for file, test in self.against
+            ],
+        }
+        if self.against or self.interval:
+            plain["resampling"] = {"test": self.test} if self.against else {}
+            plain["resampling"] |= asdict(self.resampling)
+        return plain
+
+
+def evaluate_trees(
+    gold: Path,
+    predicted: Path,
+    *,
+    against: Sequence[Path] = (),
+    parameters: Path | None = None,
+    confidence: bool = False,
+    test: Test = "randomisation",
+    resampling: Resampling = _RESAMPLING,
+) -> TreeEvaluation:
+    """
+    Score files of trees.
+
+    Gold trees without a word are left out, and so are the lines of predicted trees that stand for
+    them.
+
+    Raises `TextError` if a file cannot be read, has another number of trees, or if no tree has the
+    words of its gold tree.
+    """
+    rules = COLLINS if parameters is None else read_parameters(parameters)
+    golds = parse_lines_or_text(list(plain_lines(gold)), str(gold))
+    report = TreeCleaning()
+    right = clean_trees((tree for tree in golds if tree is not None), report)
+    if not right:
+        raise TextError(f"{gold} must hold trees with words, but has none; give another file.")
+    warnings: list[str] = []
+    if report.empty:
+        warnings.append(f"{gold}: {report.left_out()}.")
+
+    def read(file: Path) -> list[Tree | None]:
+        numbered = read_predicted(file, gold, golds)
+        warnings.extend(_differing(file, right, numbered, rules))
+        return [tree for _, tree in numbered]
+
+    found = read(predicted)
+    score = score_trees(right, found, rules)
+    statistics = score.statistics()
+    tests = []
+    for file in against:
+        other = score_trees(right, read(file), rules).statistics()
+        tests += [(str(file), one) for one in compare([statistics], [other], test, resampling)]
+    lines = ["" if tree is None else str(tree) for tree in found]
+    return TreeEvaluation(
+        score,
+        rules.cutoff,
+        evalb([str(tree) for tree in right], lines, rules),
+        confidence_intervals([statistics], resampling)[0] if confidence else None,
+        tuple(tests),
+        tuple(warnings),
+        test,
+        resampling,
+    )
+
+
+def evalb_files(
+    gold: Path, predicted: Path, parameters: Path | None = None
+) -> tuple[EvalbResult, tuple[str, ...]]:
+    """
+    Score files of trees as EVALB does: line by line, and not cleaned.
+
+    If the files do not have as many lines as each other, as where gold trees are spread, EVALB
+    cannot read them; then their cleaned trees are scored. Returns the warnings too.
+
+    Raises `TextError` if a file cannot be read, or the numbers of trees differ too.
+    """
+    lines, found = list(plain_lines(gold)), list(plain_lines(predicted))
+    if len(lines) != len(found):
+        evaluation = evaluate_trees(gold, predicted, parameters=parameters)
+        result, warnings = evaluation.evalb, list(evaluation.warnings)
+    else:
+        rules = COLLINS if parameters is None else read_parameters(parameters)
+        result, warnings = evalb(lines, found, rules), []
+        without_label = [sum(map(_has_bare_bracket, side)) for side in (lines, found)]
+        if any(without_label):
+            warnings.append(
+                f"EVALB counts brackets without a label; {without_label[0]:,} gold and "
+                f"{without_label[1]:,} predicted lines have some. Write (TOP …) around trees, or "
+                "score without --evalb."
+            )
+    errors = [(n, one) for n, one in enumerate(result.sentences, 1) if one.status == ERROR]
+    if errors:
+        number, first = errors[0]
+        warnings.append(
+            f"{len(errors):,} of {len(result.sentences):,} are error sentences; the first is "
+            f"{number}: {first.reason}."
+        )
+    if result.stop:
+        warnings.append(f"{_stop(result)}. The table has all.")
+    if result.tags_from_gold:
+        warnings.append("All predicted tags are XX; they were replaced by those of the gold trees.")
+    return result, tuple(warnings)
+
+
+def as_text(evaluation: TreeEvaluation) -> str:
+    """Lay an evaluation out for a terminal."""
+    score, short = evaluation.score, evaluation.score.up_to(evaluation.cutoff)
+    rows = [f"{'':<14}{'all':>10}{f'up to {evaluation.cutoff}':>12}"]
+    for label, key in (
+        ("F1", "f1"),
+        ("precision", "precision"),
+        ("recall", "recall"),
+        ("exact match", "exact_match"),
+        ("crossing", "crossing"),
+        ("tagging", "tagging"),
+    ):
+        values = [getattr(each, key) for each in (score, short)]
+        shown = ["–" if value is None else f"{value:.2f}" for value in values]
+        rows.append(f"{label:<14}{shown[0]:>10}{shown[1]:>12}")
+    rows.append(f"{'sentences':<14}{len(score.sentences):>10,}{len(short.sentences):>12,}")
+    rows.append(f"{'unparsed':<14}{score.unparsed:>10,}{short.unparsed:>12,}")
+    if evaluation.interval is not None:
+        low, high = evaluation.interval
+        rows.append(f"F1 of all is within {low:.2f} and {high:.2f} (95 % interval)")
+    for file, test in evaluation.against:
+        low, high = test.interval
+        rows.append(
+            f"{file}: F1 {test.score:.2f}, {test.difference:+.2f} to it "
+            f"({low:+.2f} to {high:+.2f}), p = {test.p_value:.4f}"
+        )
+    return "\n".join([*rows, *_small_print(evaluation), _own_figure(evaluation.evalb)])
+
+
+def _small_print(evaluation: TreeEvaluation) -> Iterator[str]:
+    """Explain how intervals and p-values were computed."""
+    draws = f"{evaluation.resampling.trials:,} times, seed {evaluation.resampling.seed}"
+    if evaluation.interval is not None or evaluation.against:
+        yield f"Intervals (95 %): bootstrap, {draws}."
+    if evaluation.against:
+        names = {"randomisation": "approximate randomisation", "bootstrap": "paired bootstrap"}
+        yield f"p: {names[evaluation.test]}, two-sided, {draws}."
+
+
+def _own_figure(result: EvalbResult) -> str:
+    """State EVALB's own figure."""
+    own = result.all
+    f1 = "none" if own.f1 is None else f"{own.f1:.2f}"
+    errors, skips = own.number(ERROR), own.number(SKIP)
+    note = "; it leaves out what is unparsed" if errors + skips else ""
+    given = ", with gold tags" if result.tags_from_gold else ""
+    stop = f". {_stop(result)}" if result.stop else ""
+    return (
+        f"EVALB itself{given}: F1 {f1}, {errors:,} error and {skips:,} skip sentences{note}{stop}"
+    )
+
+
+def _stop(result: EvalbResult) -> str:
+    """Say where EVALB stops."""
+    return (
+        f"EVALB's program stops without a summary at sentence {result.stop:,}, the second error "
+        f"after MAX_ERROR {result.parameters.max_error:,}"
+    )
+
+
+def _has_bare_bracket(line: str) -> bool:
+    """Whether a line has a bracket that EVALB counts and that has no label."""
+    read = read_line(line)
+    return isinstance(read, BracketedSentence) and any(not one.label for one in read.phrases)
+
+
+def read_predicted(
+    file: Path, gold_file: Path, gold: Sequence[Tree | None]
+) -> list[tuple[int, Tree | None]]:
+    """
+    Read the predicted tree of each gold tree that has words, with the number of its line.
+
+    `gold`: as read; None for an empty line.
+    """
+    found = list(enumerate((tree and clean_tree(tree) for tree in read_tree_lines(file)), 1))
+    trees = [tree for tree in gold if tree is not None]
+    with_words = [tree for tree in trees if clean_tree(tree) is not None]
+    # Lines for empty ones and for the gold trees without words may be there, or not.
+    for some in (gold, trees, with_words):
+        if len(found) == len(some):
+            lines = zip(found, some, strict=True)
+            return [line for line, tree in lines if tree is not None and clean_tree(tree)]
+    raise TextError(
+        f"{file} must have a line for each of the {len(trees):,} trees of {gold_file}, but has "
+        f"{len(found):,}; an empty line stands for a sentence without a tree."
+    )
+
+
+def _differing(
+    file: Path,
+    gold: Sequence[Tree],
+    found: Sequence[tuple[int, Tree | None]],
+    parameters: EvalbParameters,
+) -> Iterator[str]:
+    """Warn of trees with other words than the gold tree; refuse a file of nothing else."""
+    trees = [(n, tree, right) for (n, tree), right in zip(found, gold, strict=True) if tree]
+    other = [
+        f"line {number} of {file} is “{_begin(tree)}” instead of “{_begin(right)}”"
+        for number, tree, right in trees
+        if not same_words(right, tree, parameters)
+    ]
+    if other and len(other) == len(trees):
+        raise TextError(
+            f"Predicted trees must have the words of the gold trees, but none has: {other[0]}; "
+            "give the files of one text."
+        )
+    if other:
+        yield (
+            f"{len(other):,} of {len(gold):,} predicted trees have other words than the gold trees "
+            f"and count as unparsed; {other[0]}."
+        )
+
+
+def _begin(tree: Tree) -> str:
+    """Return the first words of a tree."""
+    return " ".join(tree.words)[:40]

@@ -1,0 +1,175 @@
+"""
+Trees as sequences of symbols, and back.
+
+::
+
+    vinyals  (S (NP XX XX )NP (VP XX )VP )S     Vinyals et al. 2015: every word is XX
+    t2t      S NP DT NN /NP VP VBZ /VP /S       tensor2tensor: every word is its part of speech
+
+A tree of n words and k phrases has n + 2k symbols. The words themselves are not written: the i-th
+of these symbols is the i-th word.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import count as count_from
+from typing import Literal
+
+from heedful.errors import TextError
+from heedful.tasks.parsing.trees.read import DEEPEST
+from heedful.tasks.parsing.trees.tree import Tree
+
+Linearisation = Literal["vinyals", "t2t"]
+WORD = "XX"
+"""The symbol of a word in the form of Vinyals et al."""
+_OPENING = {"vinyals": "(", "t2t": ""}
+_CLOSING = {"vinyals": ")", "t2t": "/"}
+_BRACKETS = {"vinyals": ("(", ")"), "t2t": ("/",)}
+
+
+def linearise(tree: Tree, form: Linearisation, numbers: int | None = None) -> list[str]:
+    """Write a tree as symbols. `numbers`: words are numbered modulo this, as in XX#3."""
+    words = count_from(0)
+
+    def write(node: Tree) -> list[str]:
+        if node.word is not None:
+            number = "" if numbers is None else f"#{next(words) % numbers}"
+            return [(WORD if form == "vinyals" else node.label) + number]
+        inner = [symbol for child in node.children for symbol in write(child)]
+        return [opening(node.label, form), *inner, closing(node.label, form)]
+
+    return write(tree)
+
+
+def word_number(symbol: str) -> int:
+    """
+    Read the number of a word's symbol; -1 if it has none.
+
+    >>> word_number("XX#12"), word_number("##3"), word_number("XX")
+    (12, 3, -1)
+    """
+    number = symbol.rpartition("#")[2]
+    return int(number) if "#" in symbol and number.isdecimal() else -1
+
+
+def delinearise(
+    symbols: Iterable[str],
+    words: Sequence[str],
+    form: Linearisation,
+    tags: Sequence[str] | None = None,
+    labels: "SymbolLabels | None" = None,
+) -> Tree | None:
+    """
+    Read a tree of given words from symbols; None if they are no tree of these words.
+
+    Nor is one whose phrases are nested deeper than `read_trees` allows.
+
+    `tags`: parts of speech of the words, instead of those that t2t's form has, or of XX. `labels`:
+    those of a whole vocabulary; else a symbol opens a phrase if one of these closes it.
+    """
+    symbols = tuple(symbols)
+    labels = labels or SymbolLabels(symbols, form)
+    # bottom: a phrase that takes the whole tree as its child
+    stack: list[tuple[str, list[Tree]]] = [("", [])]
+    read = 0
+    for symbol in symbols:
+        if symbol in labels.opens:
+            if len(stack) > DEEPEST:
+                return None
+            stack.append((labels.opens[symbol], []))
+        elif symbol in labels.closes:
+            label, children = stack[-1]
+            if len(stack) == 1 or label != labels.closes[symbol] or not children:
+                return None
+            stack.pop()
+            stack[-1][1].append(Tree(label, tuple(children)))
+        elif read == len(words) or not symbol or symbol.startswith(_BRACKETS[form]):
+            return None
+        else:
+            tag = symbol if word_number(symbol) < 0 else symbol.rpartition("#")[0]
+            tag = tag if tags is None else tags[read]
+            stack[-1][1].append(Tree(tag, word=words[read]))
+            read += 1
+    whole = stack[0][1]
+    return whole[0] if len(stack) == 1 and len(whole) == 1 and read == len(words) else None
+
+
+def opening(label: str, form: Linearisation) -> str:
+    """Write the symbol that opens a phrase."""
+    return _OPENING[form] + label
+
+
+def closing(label: str, form: Linearisation) -> str:
+    """Write the symbol that closes a phrase."""
+    return _CLOSING[form] + label
+
+
+class SymbolLabels:
+    """
+    The labels of symbols.
+
+    A symbol opens a phrase if there is one that closes it; so in t2t's form no part of speech may
+    have the name of a phrase.
+    """
+
+    def __init__(self, symbols: Iterable[str], form: Linearisation) -> None:
+        mark = _CLOSING[form]
+        labels = sorted({symbol[1:] for symbol in symbols if symbol.startswith(mark)})
+        self.closes = {closing(label, form): label for label in labels}
+        self.opens = {opening(label, form): label for label in labels}
+
+
+def symbols_f1(outputs: Sequence[str], references: Sequence[str], form: Linearisation) -> float:
+    """Compute the labelled F1 of linearised trees in percent, punctuation included."""
+    # For validations, which have no words at hand; what is published is by `score_trees`. An output
+    # that is no tree has no phrases.
+    matched = given = wanted = 0
+    for output, reference in zip(outputs, references, strict=True):
+        (found, words), (right, leaves) = _phrases(output, form), _phrases(reference, form)
+        wanted += right.total()
+        if words == leaves:
+            given += found.total()
+            matched += (found & right).total()
+    return 200 * matched / max(given + wanted, 1)
+
+
+def _phrases(line: str, form: Linearisation) -> tuple[Counter[tuple[str, int, int]], int]:
+    """Count the phrases of linearised text, and its words; none if it is no tree."""
+    symbols = line.split()
+    labels = SymbolLabels(symbols, form)
+    words = sum(symbol not in labels.opens and symbol not in labels.closes for symbol in symbols)
+    tree = delinearise(symbols, [WORD] * words, form)
+    return (Counter(), -1) if tree is None else (Counter(tree.phrases()), words)
+
+
+def check_labels(trees: Iterable[Tree], form: Linearisation, name: str = "the file") -> None:
+    """
+    Refuse trees that the form cannot write so that they can be read again.
+
+    `name`: of their file, for messages.
+    """
+    phrases: set[str] = set()
+    tags: set[str] = set()
+    for tree in trees:
+        phrases.update(label for label, _, _ in tree.phrases())
+        tags.update(tree.tags)
+    written = phrases if form == "vinyals" else phrases | tags
+    if spaced := sorted(label for label in written if len(label.split()) > 1):
+        raise TextError(
+            f"symbols are split at white space, so no label may hold any, but {name} has "
+            f"{spaced[0]!a}; rename it."
+        )
+    if form == "vinyals":
+        return
+    wrong = sorted(phrases & tags) + sorted(label for label in written if label[:1] in ("", "/"))
+    if wrong:
+        raise TextError(
+            "parsing.linearisation = t2t writes phrases and words by their labels alone, so no "
+            "part of speech may be called like a phrase, and no label may be empty or begin with "
+            f"“/”, but {name} has “{wrong[0]}”; set parsing.linearisation=vinyals."
+        )
+    if numbered := sorted(tag for tag in tags if word_number(tag) >= 0):
+        raise TextError(
+            "parsing.linearisation = t2t may number words as in NN#3, so no part of speech may end "
+            f"so, but {name} has “{numbered[0]}”; set parsing.linearisation=vinyals."
+        )

@@ -1,0 +1,141 @@
+"""
+Reading of bracketed trees, as the Penn Treebank has them: one a line, or spread over many.
+
+Nesting is bounded, so that a hostile file cannot exhaust the stack.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from heedful.errors import TextError
+from heedful.tasks.parsing.trees.tree import Tree
+from heedful.text.lines import plain_lines
+
+DEEPEST = 200
+"""Most phrases around a word; those of the Penn Treebank have at most some forty."""
+# Words may hold other white space, such as thin spaces, but not be of it alone.
+_TOKEN = re.compile(r"[()]|(?=[^\S \t\r\n]*[^\s()])[^ \t\r\n()]+")
+
+
+def read_trees(path: Path) -> Iterator[Tree]:
+    """
+    Read all trees of a file, plain, `.gz` or `.xz`.
+
+    An outer bracket without label is a phrase whose label is empty.
+
+    Raises `TextError` with file, line and column if brackets do not balance, a phrase has no word,
+    or a word has no tag of its own.
+    """
+    return parse_trees(plain_lines(Path(path)), str(path))
+
+
+def read_tree_lines(path: Path) -> list[Tree | None]:
+    """Read a file that has one tree in each line; None for an empty line."""
+    return [parse_line(line, str(path), n) for n, line in enumerate(plain_lines(Path(path)), 1)]
+
+
+def parse_lines_or_text(lines: Sequence[str], name: str) -> list[Tree | None]:
+    """Read the trees of lines: one for each, None if it is empty, unless they are spread."""
+    try:
+        return [parse_line(line, name, number) for number, line in enumerate(lines, 1)]
+    except TextError:
+        return list(parse_trees(lines, name))
+
+
+def parse_line(line: str, name: str, number: int = 1) -> Tree | None:
+    """Read the tree of a line; None if the line is empty."""
+    found = list(parse_trees([line], name, number, unit="line"))
+    if len(found) > 1:
+        raise TextError(
+            f"{name} must have one tree in each line, but line {number} has {len(found)}; write "
+            "each on a line of its own."
+        )
+    return found[0] if found else None
+
+
+def parse_trees(
+    lines: Iterable[str], name: str, first: int = 1, unit: Literal["text", "line"] = "text"
+) -> Iterator[Tree]:
+    """Read the trees of lines. `first`, their first number, and `unit` are for messages."""
+    open_nodes: list[_Node] = []
+    for number, line in enumerate(lines, start=first):
+        for match in _TOKEN.finditer(line):
+            place = _Place(name, number, match.start() + 1)
+            token = match[0]
+            if token == "(":
+                if len(open_nodes) > DEEPEST:
+                    raise place.error(
+                        f"a tree must have at most {DEEPEST} brackets inside each other", "one more"
+                    )
+                open_nodes.append(_Node(place))
+            elif not open_nodes:
+                what = "a closing bracket" if token == ")" else f"“{token[:40]}”"
+                what += _SCORE if _NUMBER.fullmatch(token) else ""
+                raise place.error("a tree must begin with an opening bracket", what)
+            elif token == ")":
+                tree = open_nodes.pop().tree()
+                if open_nodes:
+                    open_nodes[-1].add(tree, place)
+                else:
+                    yield tree
+            else:
+                open_nodes[-1].add(token, place)
+    if open_nodes:
+        count = "one" if len(open_nodes) == 1 else len(open_nodes)
+        raise open_nodes[0].place.error(
+            "every bracket of this tree must be closed" + " in its line" * (unit == "line"),
+            f"the end of the {unit}, with {count} still open,",
+        )
+
+
+class _Place:
+    """A place in a file, for messages."""
+
+    def __init__(self, name: str, line: int, column: int) -> None:
+        self.name, self.line, self.column = name, line, column
+
+    def error(self, must: str, came: str) -> TextError:
+        """Build the error that something else came here."""
+        return TextError(
+            f"{self.name}, line {self.line}, column {self.column}: {must}, but {came} came; "
+            "correct the file."
+        )
+
+
+class _Node:
+    """A bracket that is still open."""
+
+    def __init__(self, place: _Place) -> None:
+        self.place = place
+        self.label: str | None = None
+        self.word: str | None = None
+        self.children: list[Tree] = []
+
+    def add(self, part: str | Tree, place: _Place) -> None:
+        """Add the label, the word, or a child."""
+        if isinstance(part, Tree):
+            if self.word is not None:
+                raise place.error(_OWN_TAG, f"“{self.word[:40]}” beside another bracket")
+            self.label = self.label or ""
+            self.children.append(part)
+        elif self.label is None and not self.children:
+            self.label = part
+        elif self.word is None and not self.children and self.label:
+            self.word = part
+        else:
+            raise place.error(_OWN_TAG, f"“{part[:40]}”")
+
+    def tree(self) -> Tree:
+        """Build the tree, now that its bracket is closed."""
+        if self.word is None and not self.children:
+            raise self.place.error(
+                "a bracket must hold a word or other brackets", f"“({self.label or ''})”"
+            )
+        return Tree(self.label or "", tuple(self.children), self.word)
+
+
+_NUMBER = re.compile(r"-?\d+\.\d+")
+_SCORE = " (a score, as `heedful parse predict --scores` writes it?)"
+_OWN_TAG = "a word must stand alone in a bracket with its part of speech, as in (NN dog)"

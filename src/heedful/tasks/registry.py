@@ -1,0 +1,61 @@
+"""
+The tasks that there are besides translation: a line for each.
+
+The order is that of their tables in a printed recipe, and of their commands in the help. Importing
+this loads none of them, because the command line needs only their names before it starts.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heedful.families.family import Recipe
+    from heedful.tasks.task import Task
+
+# Each folder has a module `task` with a `TASK`; its last name is that of the task.
+FOLDERS = ("heedful.tasks.parsing",)
+
+
+def task_names() -> tuple[str, ...]:
+    """List the names of the tasks."""
+    return tuple(folder.rpartition(".")[2] for folder in FOLDERS)
+
+
+def task_folder(name: str) -> str:
+    """Find the folder of a task; that of translation is the program itself."""
+    return next((folder for folder in FOLDERS if folder.endswith(f".{name}")), "heedful")
+
+
+def task_modules(part: str) -> Iterator[Any]:
+    """Import a module of each task, such as its `cli`."""
+    return (import_module(f"{folder}.{part}") for folder in FOLDERS)
+
+
+@cache
+def tasks() -> tuple["Task", ...]:
+    """List the tasks."""
+    return tuple(module.TASK for module in task_modules("task"))
+
+
+def translation() -> "Task":
+    """Return the task of runs for which no other task acts."""
+    task: Task = import_module("heedful.tasks.task").TRANSLATION
+    return task
+
+
+def task_of(settings: Mapping[str, Any]) -> "Task":
+    """Find the task that acts. `settings`: of a run, by their dotted names."""
+    return next((task for task in tasks() if task.acts(settings)), translation())
+
+
+def task_recipes() -> Iterator[tuple[str, "Recipe"]]:
+    """List the recipes of all tasks with their names."""
+    for task in tasks():
+        yield from task.recipes.items()
+
+
+def task_metrics() -> tuple[str, ...]:
+    """List the values that tasks add to `train.best_by`."""
+    return tuple(metric for task in tasks() for metric in task.metrics)

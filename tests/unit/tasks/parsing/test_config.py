@@ -1,0 +1,48 @@
+"""The settings of parsing."""
+
+import pytest
+
+from heedful.config.load import load_config, load_task_config
+from heedful.errors import SettingError
+from heedful.settings.conditions import flat
+from heedful.tasks.parsing.config import parsing_clashes
+from heedful.tasks.parsing.task import TASK
+
+
+def test_a_recipe_becomes_a_parser():
+    config = load_task_config(TASK, "small", ["train.steps=5"])
+    assert config.parsing.linearisation == "vinyals"
+    assert config.data.target_subwords == "symbols"
+    assert config.train.best_by == "f1"
+    assert not list(parsing_clashes(flat(config.to_dict())))
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (["parsing.longest_chain=3"], "only if `parsing.linearisation` is not none"),
+        (["train.best_by=f1"], "needs `parsing.linearisation`"),
+        (["parsing.linearisation=t2t"], "data.shared_vocabulary` must be false"),
+        (["data.target_subwords=symbols"], "only if `data.shared_vocabulary` is false"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(settings, reason):
+    with pytest.raises(SettingError, match=reason):
+        load_config("tiny", settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        (["parsing.word_numbers=4"], "`parsing.word_numbers` must be none beside"),
+        (["data.subwords=word"], "`data.subwords` must be bpe, unigram or character beside"),
+    ],
+)
+def test_words_are_found_in_one_way(settings, reason):
+    with pytest.raises(SettingError, match=reason):
+        load_task_config(TASK, "parsing-small", settings)
+
+
+def test_symbols_are_split_at_spaces():
+    with pytest.raises(SettingError, match="target_subwords` must be symbols"):
+        load_task_config(TASK, "tiny", ["data.target_subwords=as-source"])
