@@ -58,9 +58,9 @@ def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
 
 def check_stop(value: str) -> None:
     """Refuse an unknown stopping rule; exits with code 2."""
-    from heedful.search.stopping import STOPS
+    from heedful.search.stopping import stopping_rules
 
-    check_choice("--stop", value, STOPS)
+    check_choice("--stop", value, tuple(stopping_rules()))
 
 
 def check_runs(runs: Sequence[Path], command: str) -> None:

@@ -28,9 +28,9 @@ from torch import Tensor
 
 from heedful.model.seq2seq import DecodingState, Seq2Seq
 from heedful.search.coverage import check_coverage, cover, coverage_penalties
-from heedful.search.hypothesis import Hypothesis
+from heedful.search.hypothesis import Hypothesis, OpenHypothesis
 from heedful.search.length import LengthPenalty
-from heedful.search.observer import Candidate, DropReason, SearchObserver, StepDecision
+from heedful.search.observer import Candidate, SearchObserver, StepDecision
 from heedful.search.rules import DecodingRule, apply_all
 from heedful.search.settings import PAPER_SEARCH, SearchSettings
 from heedful.search.step import (
@@ -41,7 +41,7 @@ from heedful.search.step import (
     extend,
     start_decoding,
 )
-from heedful.search.stopping import ClosedPlaces, StoppingPolicy, may_improve
+from heedful.search.stopping import BeamProgress, StoppingPolicy, StoppingRule
 
 
 def prune(ended: Bool[Tensor, "beams candidates"], beam: int) -> Int[Tensor, "beams beam"]:
@@ -68,22 +68,6 @@ def prune(ended: Bool[Tensor, "beams candidates"], beam: int) -> Int[Tensor, "be
     return ended.int().sort(dim=1, stable=True).indices[:, :beam]  # (beams, beam)
 
 
-def _keep_places(ended: Tensor, beam: int) -> Tensor:
-    """Choose the best candidates, ended ones included, if those keep their positions."""
-    columns = torch.arange(min(beam, ended.size(1)), device=ended.device)
-    return columns.expand(len(ended), -1)  # (beams, beam)
-
-
-class _OpenHypothesis(NamedTuple):
-    """An open hypothesis; a log-probability of minus infinity marks it dead."""
-
-    tokens: list[int]
-    log_probabilities: list[float]
-    log_probability: float
-    coverage: float = 0.0
-    """The coverage penalty of the steps that gave its tokens."""
-
-
 @dataclass
 class _Beam:
     """
@@ -93,11 +77,12 @@ class _Beam:
     """
 
     limit: int
-    open: list[_OpenHypothesis] = field(default_factory=lambda: [_OpenHypothesis([], [], 0.0)])
+    open: list[OpenHypothesis] = field(default_factory=lambda: [OpenHypothesis([], [], 0.0)])
     complete: list[Hypothesis] = field(default_factory=list)
     may_win: bool = True
     done: bool = False
-    places: ClosedPlaces = field(default_factory=ClosedPlaces)
+    closed: set[int] = field(default_factory=set)
+    """Places that have held an end, for the stopping rules that count them."""
 
     def finish(self, hypothesis: Hypothesis, keep: int) -> None:
         """Insert a complete hypothesis and keep the best few."""
@@ -207,8 +192,9 @@ def search(
     beam, stopping, eos_candidates = settings.beam, settings.stopping, settings.eos_candidates
     extend_beams = extend_by or partial(_extend_plainly, candidates=2 * beam)
     # Where a search may stop early only the n-best list counts; else the whole beam must be full.
-    keep = settings.n_best if stopping.needs_no_more else max(settings.n_best, beam)
-    penalty = stopping.penalty_as_counted(settings.penalty)
+    rule = stopping.rule
+    keep = max(settings.n_best, beam) if rule.fills_beam else settings.n_best
+    penalty = rule.counted(settings.penalty)
     active = beams = [_Beam(limit) for limit in limits for _ in range(groups)]
     # sentence of each beam: (beams,)
     sentences = torch.arange(len(limits), device=tokens.device).repeat_interleave(groups)
@@ -228,13 +214,13 @@ def search(
 
         # 2. prune: which columns stay open, and their totals; first, for it needs every end symbol
         is_eos = candidates.tokens == end_token  # (beams, candidates)
-        columns = _keep_places(is_eos, beam) if stopping.has_places else prune(is_eos, beam)
-        if stopping.stop == "as-joey":  # what has ended is extended, too, and ends once
-            totals = candidates.totals.gather(1, columns)  # (beams, beam)
-            over = (prefixes == end_token).any(dim=1).view(len(active), width)  # (beams, width)
-            is_eos &= ~over.gather(1, candidates.parents)
-        else:  # with fewer than `beam` candidates without EOS, the remaining rows are dead
+        pruned = rule.prune(candidates, is_eos, prefixes, beam, end_token)
+        if pruned is None:
+            columns = prune(is_eos, beam)
+            # with fewer than `beam` candidates without EOS, the remaining rows are dead
             totals = candidates.totals.masked_fill(is_eos, float("-inf")).gather(1, columns)
+        else:
+            columns, totals, is_eos = pruned
 
         # 3. finish: of the end symbols only those of the best `eos_candidates` count
         is_eos[:, eos_candidates:] = False
@@ -244,6 +230,7 @@ def search(
             end_token,
             penalty,
             keep,
+            rule,
             stopping,
             eos_candidates,
             coverage_penalties(state, beta, len(active), width),
@@ -332,6 +319,7 @@ class _BeamUpdate(NamedTuple):
     penalty: LengthPenalty
     keep: int
     """Complete hypotheses to keep of each beam."""
+    rule: StoppingRule
     stopping: StoppingPolicy
     eos_candidates: int
     costs: list[list[float]]
@@ -357,7 +345,7 @@ class _BeamUpdate(NamedTuple):
     def record(
         self,
         observer: SearchObserver,
-        beams: Iterable[tuple[tuple[int, int], _Beam, list[_OpenHypothesis]]],
+        beams: Iterable[tuple[tuple[int, int], _Beam, list[OpenHypothesis]]],
         candidates: Candidates,
         is_eos: Tensor,
         columns: Tensor,
@@ -374,7 +362,6 @@ class _BeamUpdate(NamedTuple):
             last = self.stopping.length_limit_policy == "keep" and self.length >= beam.limit
             counted = self.eos_candidates if last else 0
             finished = (c for c, end in enumerate(ends) if end or c < counted)
-            done: DropReason = "full" if self.stopping.stop == "when-beam-finished" else "win"
             cut = {h.tokens for h in beam.complete if past_limit and not h.ended}
             weighed = StepDecision(
                 *where,
@@ -384,18 +371,18 @@ class _BeamUpdate(NamedTuple):
                 frozenset(finished),
                 frozenset(kept),
                 frozenset(i for i, past in enumerate(before) if tuple(past.tokens) in cut),
-                "limit" if last or past_limit else done if beam.done else "",
+                "limit" if last or past_limit else self.rule.drop_reason if beam.done else "",
                 costs,
                 [past.coverage for past in before],
             )
             observer(weighed.snapshot(self.end_token, self.penalty))
 
-    def _log_probability(self, past: _OpenHypothesis) -> float:
+    def _log_probability(self, past: OpenHypothesis) -> float:
         """Return the log-probability of an open hypothesis; minus infinity if it has ended."""
         return float("-inf") if self.end_token in past.tokens else past.log_probability
 
     def _finish(
-        self, beam: _Beam, past: _OpenHypothesis, score: float, token: int, cost: float
+        self, beam: _Beam, past: OpenHypothesis, score: float, token: int, cost: float
     ) -> None:
         """Complete a hypothesis, unless it is dead or has already ended."""
         total = past.log_probability + score
@@ -417,42 +404,30 @@ class _BeamUpdate(NamedTuple):
         before, beam.open = beam.open, []
         for parent, score, token in kept:
             past = before[parent]
-            dead = token == self.end_token and self.stopping.stop != "as-joey"
+            dead = token == self.end_token and not self.rule.extends_ended
             total = float("-inf") if dead else past.log_probability + score
             text, each = [*past.tokens, token], [*past.log_probabilities, score]
-            beam.open.append(_OpenHypothesis(text, each, total, costs[parent]))
-        best = max(hypothesis.log_probability for hypothesis in beam.open)
+            beam.open.append(OpenHypothesis(text, each, total, costs[parent]))
         if self.length > beam.limit:
             to_cut = [past for past in before if self.end_token not in past.tokens]
             _cut(beam, to_cut, self.penalty, self.keep)
         # one step more than the limit: it does not count the end symbol
         last_length = beam.limit + 1
-        goes_on = not last and self.length < last_length
-        if self.stopping.stop == "as-joey":
-            closed = [
-                one.tokens[-1] == self.end_token or one.log_probability == float("-inf")
-                for one in beam.open
-            ]
-            beam.may_win = goes_on and not beam.places.close(closed)
-            return
-        if self.stopping.stop == "as-opennmt":
-            over = kept[0][2] == self.end_token and len(beam.complete) >= self.keep
-            beam.may_win = goes_on and not over and best > float("-inf")
-            return
-        beam.may_win = goes_on and may_improve(
-            self.stopping.stop,
-            best,
+        progress = BeamProgress(
+            beam.open,
+            beam.complete,
+            self.keep,
             self.length,
             last_length,
             self.penalty,
-            beam.complete,
-            self.keep,
+            self.end_token,
+            beam.closed,
         )
+        below_limit = not last and self.length < last_length
+        beam.may_win = below_limit and self.rule.goes_on(progress)
 
 
-def _cut(
-    beam: _Beam, open_before: list[_OpenHypothesis], penalty: LengthPenalty, keep: int
-) -> None:
+def _cut(beam: _Beam, open_before: list[OpenHypothesis], penalty: LengthPenalty, keep: int) -> None:
     """Fill the list with hypotheses cut at the length limit."""
     ended = {hypothesis.tokens for hypothesis in beam.complete}
     for past, log_probabilities, total, coverage in open_before:

@@ -1,6 +1,17 @@
-"""The result type of every search."""
+"""What a search extends, and what it returns."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class OpenHypothesis(NamedTuple):
+    """An open hypothesis; a log-probability of minus infinity marks it dead."""
+
+    tokens: list[int]
+    log_probabilities: list[float]
+    log_probability: float
+    coverage: float = 0.0
+    """The coverage penalty of the steps that gave its tokens."""
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ class SearchOptions:
     min_length: int | None = None
     """Minimum number of tokens of a translation; the recipe's if None."""
     stop: str | None = None
-    """The stopping rule, one of `heedful.search.stopping.STOPS`; the recipe's if None."""
+    """The stopping rule, a name of `stopping_rules()`; the recipe's if None."""
     coverage_penalty: float | None = None
     """Beta of GNMT's coverage penalty, 0 for none; the recipe's if None."""
 

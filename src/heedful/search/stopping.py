@@ -1,39 +1,224 @@
 """
-Stopping rules of beam search, and hypotheses at the length limit.
+When beam search stops, and what becomes of hypotheses at the length limit.
 
 ::
 
     when-none-can-win   no open hypothesis can beat the best complete one (section 6.1: “terminate
                         early when possible”); loses nothing
-    when-beam-finished  as many hypotheses as the beam is wide are complete (fairseq; Hugging
-                        Face's early_stopping = true)
-    as-ctranslate2      ``when-beam-finished``, but ``when-none-can-win`` without a length penalty
-    as-transformers     that many are complete, and the best open one, were it to end now, would
-                        not beat the worst of them (Hugging Face's early_stopping = false)
-    as-joey             a hypothesis that has ended keeps its place in the beam and is extended like
-                        the others; the search is over when every place has held an end once (Joey
-                        NMT 2)
-    as-opennmt          a hypothesis that has ended leaves its place empty for one step; the search
-                        is over when the best candidate of a step ends (OpenNMT-py 3.5)
 
-The last five may stop before the best is found; they are there to give another toolkit's outputs.
+That is the paper's rule. `heedful.search.compat` has those of other toolkits, which may stop before
+the best is found. A rule is known by its name.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from heedful.errors import SettingError
-from heedful.search.hypothesis import Hypothesis
+from heedful.search.hypothesis import Hypothesis, OpenHypothesis
 from heedful.search.length import LengthPenalty
+from heedful.search.observer import DropReason
 
-STOPS = (
-    "when-none-can-win",
-    "when-beam-finished",
-    "as-ctranslate2",
-    "as-transformers",
-    "as-joey",
-    "as-opennmt",
-)
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from heedful.search.step import Candidates
+
+# Each module has a `RULES`.
+MODULES = ("heedful.search.compat",)
+
+
+class BeamProgress(NamedTuple):
+    """
+    What a stopping rule sees of the beam of a sentence after a step.
+
+    Notes
+    -----
+    The end symbol counts in all lengths.
+    """
+
+    open: Sequence[OpenHypothesis]
+    """Hypotheses of the beam, the best first; dead ones have a probability of zero."""
+    complete: Sequence[Hypothesis]
+    """Complete hypotheses, the best first."""
+    wanted: int
+    """Number of complete hypotheses that are required."""
+    length: int
+    """Steps so far."""
+    limit: int
+    """Maximum length."""
+    penalty: LengthPenalty
+    """Its divisor never decreases with the length."""
+    end_token: int
+    """The end symbol."""
+    closed: set[int]
+    """Places of the beam that have held an end; kept from step to step by rules that count them."""
+
+    @property
+    def best_open(self) -> float:
+        """Log-probability of the best open hypothesis."""
+        return max(hypothesis.log_probability for hypothesis in self.open)
+
+
+Pruned = tuple["Tensor", "Tensor", "Tensor"]
+"""Columns that stay open (beams, beam), their totals, and which candidates end."""
+
+
+class StoppingRule:
+    """
+    The rule ``when-none-can-win``, and what any other one may change.
+
+    Notes
+    -----
+    A toolkit's rule goes with the way in which it prunes the beam and counts lengths.
+    """
+
+    name: ClassVar[str] = "when-none-can-win"
+    """By which recipes and options know it."""
+    fills_beam: ClassVar[bool] = False
+    """Whether as many hypotheses as the beam is wide must be complete."""
+    extends_ended: ClassVar[bool] = False
+    """Whether a hypothesis that has ended is extended like the others."""
+    drop_reason: ClassVar[DropReason] = "win"
+    """Why open hypotheses are dropped at the end, for those who watch the search."""
+
+    def prune(
+        self,
+        candidates: "Candidates",
+        ended: "Tensor",
+        prefixes: "Tensor",
+        beam: int,
+        end_token: int,
+    ) -> Pruned | None:
+        """
+        Choose the candidates that stay open in another way than `heedful.search.beam.prune`.
+
+        Parameters
+        ----------
+        candidates : Candidates
+            The best continuations of each beam.
+        ended : Tensor of bool, shape (beams, candidates)
+            True for those that end.
+        prefixes : Tensor of int, shape (rows, length)
+            The tokens of each open hypothesis so far.
+        beam : int
+            Number of candidates that stay open.
+        end_token : int
+            The end symbol.
+
+        Returns
+        -------
+        tuple of Tensor or None
+            Columns that stay open, their totals, and which candidates end; None for the paper's.
+
+        Notes
+        -----
+        A toolkit's stopping rule goes with its way to prune.
+        """
+        del candidates, ended, prefixes, beam, end_token
+        return None
+
+    def goes_on(self, progress: BeamProgress) -> bool:
+        """
+        Decide whether the search of a sentence continues.
+
+        Parameters
+        ----------
+        progress : BeamProgress
+            Of its beam, below the limit.
+
+        Returns
+        -------
+        bool
+            False if it is over.
+
+        Notes
+        -----
+        The paper's rule looks ahead to the maximum length; most others do not.
+        """
+        return can_still_win(
+            progress.best_open,
+            progress.limit,
+            progress.penalty,
+            progress.complete,
+            progress.wanted,
+        )
+
+    def resolved_for(self, penalty: LengthPenalty) -> str:
+        """
+        Name the rule to apply under a length penalty.
+
+        Parameters
+        ----------
+        penalty : LengthPenalty
+            Of the search.
+
+        Returns
+        -------
+        str
+            The name of this rule or another one.
+
+        Notes
+        -----
+        For rules that depend on whether lengths count.
+        """
+        del penalty
+        return self.name
+
+    def without_places(self) -> str:
+        """
+        Name the rule for searches whose beams have no fixed places: groups and constraints.
+
+        Returns
+        -------
+        str
+            The name of this rule or another one.
+
+        Notes
+        -----
+        For rules that prune in their own way.
+        """
+        return self.name
+
+    def counted(self, penalty: LengthPenalty) -> LengthPenalty:
+        """
+        Return the penalty as the toolkit counts lengths.
+
+        Parameters
+        ----------
+        penalty : LengthPenalty
+            Of the search.
+
+        Returns
+        -------
+        LengthPenalty
+            Of the same formula.
+
+        Notes
+        -----
+        Here a length is that of the target with its end symbol.
+        """
+        return penalty
+
+
+@cache
+def stopping_rules() -> dict[str, StoppingRule]:
+    """
+    List the stopping rules.
+
+    Returns
+    -------
+    dict of str to StoppingRule
+        The rules by name, the paper's first.
+
+    Notes
+    -----
+    Those of a module are its `RULES`.
+    """
+    others = (rule for module in MODULES for rule in import_module(module).RULES)
+    return {rule.name: rule for rule in (StoppingRule(), *others)}
 
 
 @dataclass(frozen=True)
@@ -57,12 +242,18 @@ class StoppingPolicy:
 
     def __post_init__(self) -> None:
         """Refuse an unknown rule."""
-        if self.stop not in STOPS:
-            raise SettingError(f"stop must be {' or '.join(STOPS)}, but is {self.stop!r}.")
+        if self.stop not in stopping_rules():
+            names = " or ".join(stopping_rules())
+            raise SettingError(f"stop must be {names}, but is {self.stop!r}.")
+
+    @property
+    def rule(self) -> StoppingRule:
+        """The rule."""
+        return stopping_rules()[self.stop]
 
     def resolved_for(self, penalty: LengthPenalty) -> "StoppingPolicy":
         """
-        Return the stopping rule to apply under a length penalty: resolves ``as-ctranslate2``.
+        Return the policy to apply under a length penalty.
 
         Parameters
         ----------
@@ -72,141 +263,28 @@ class StoppingPolicy:
         Returns
         -------
         StoppingPolicy
-            The same policy with one of the other rules.
+            The same policy, perhaps with another rule.
 
         Notes
         -----
-        Where the length does not count, the first hypothesis that ends as the best of its step is
-        the best there will be.
+        Such as ``as-ctranslate2``, which depends on whether lengths count.
         """
-        if self.stop != "as-ctranslate2":
-            return self
-        counts = penalty.divisor(2) > 1.0  # only without a penalty is it 1 at every length
-        return replace(self, stop="when-beam-finished" if counts else "when-none-can-win")
-
-    @property
-    def has_places(self) -> bool:
-        """Whether an ended hypothesis keeps its position in the beam."""
-        return self.stop in ("as-joey", "as-opennmt")
-
-    @property
-    def needs_no_more(self) -> bool:
-        """Whether a search may stop with as many complete hypotheses as requested."""
-        return self.stop in ("when-none-can-win", "as-opennmt")
+        return replace(self, stop=self.rule.resolved_for(penalty))
 
     def without_places(self) -> "StoppingPolicy":
         """
-        Return the rule for searches whose beams have no fixed places: groups and constraints.
+        Return the policy for searches whose beams have no fixed places: groups and constraints.
 
         Returns
         -------
         StoppingPolicy
-            With ``when-beam-finished`` instead of ``as-joey`` or ``as-opennmt``.
+            The same policy, perhaps with another rule.
 
         Notes
         -----
-        Neither Joey NMT nor OpenNMT-py has such searches.
+        Toolkits whose rules need such places have no such searches.
         """
-        return replace(self, stop="when-beam-finished") if self.has_places else self
-
-    def penalty_as_counted(self, penalty: LengthPenalty) -> LengthPenalty:
-        """
-        Return the penalty as the toolkit counts lengths: OpenNMT-py's include the start symbol.
-
-        Parameters
-        ----------
-        penalty : LengthPenalty
-            Of the search.
-
-        Returns
-        -------
-        LengthPenalty
-            Of the same formula.
-
-        Notes
-        -----
-        One more for every hypothesis, which only matters between different lengths.
-        """
-        return replace(penalty, before=1) if self.stop == "as-opennmt" else penalty
-
-
-@dataclass
-class ClosedPlaces:
-    """
-    The beam positions that have held a finished hypothesis, for the rule ``as-joey``.
-
-    Notes
-    -----
-    After ``search.py`` of Joey NMT 2.3.
-    """
-
-    closed: set[int] = field(default_factory=set)
-
-    def close(self, ended: Sequence[bool]) -> bool:
-        """
-        Mark the beam positions whose hypotheses end in this step.
-
-        Parameters
-        ----------
-        ended : sequence of bool
-            For each beam position, whether its hypothesis ends or is dead.
-
-        Returns
-        -------
-        bool
-            Whether all positions have held a finished hypothesis.
-
-        Notes
-        -----
-        Positions are counted, not hypotheses: another hypothesis may follow on the same position.
-        """
-        self.closed |= {place for place, has_ended in enumerate(ended) if has_ended}
-        return len(self.closed) == len(ended)
-
-
-def may_improve(
-    stop: str,
-    best_open: float,
-    length: int,
-    limit: int,
-    penalty: LengthPenalty,
-    complete: Sequence[Hypothesis],
-    wanted: int,
-) -> bool:
-    """
-    Decide whether the search of a sentence continues.
-
-    Parameters
-    ----------
-    stop : {'when-none-can-win', 'when-beam-finished', 'as-transformers'}
-        The rule.
-    best_open : float
-        Log-probability of the best open hypothesis.
-    length : int
-        Steps so far.
-    limit : int
-        Maximum length, the end symbol included.
-    penalty : LengthPenalty
-        Its divisor never decreases with the length.
-    complete : sequence of Hypothesis
-        Complete hypotheses so far, best first.
-    wanted : int
-        Number of hypotheses required before the search may stop.
-
-    Returns
-    -------
-    bool
-        False if the search of the sentence is over.
-
-    Notes
-    -----
-    Only ``when-none-can-win`` looks ahead to the maximum length.
-    """
-    if stop == "when-none-can-win" or best_open == float("-inf"):
-        return can_still_win(best_open, limit, penalty, complete, wanted)
-    if stop == "when-beam-finished":
-        return len(complete) < wanted
-    return can_still_win(best_open, length, penalty, complete, wanted)
+        return replace(self, stop=self.rule.without_places())
 
 
 def can_still_win(

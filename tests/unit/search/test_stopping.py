@@ -2,38 +2,20 @@ import pytest
 import torch
 
 from heedful.search.beam import beam_search
-from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import AllowedTokens, ForcedEos, Renormalization
 from heedful.search.search import run_search
 from heedful.search.settings import SearchSettings
-from heedful.search.stopping import StoppingPolicy, may_improve
+from heedful.search.stopping import StoppingPolicy
 from tests.support.exhaustive_search import (
     END,
-    FORBIDDEN,
     RULES,
     alone,
     batch_of_five,
-    log_probabilities,
     tiny,
 )
 
 POWER = LengthPenalty("power", 1.0)
-COMPLETE = [Hypothesis((4,), (-1.0, -1.0), -1.0, True), Hypothesis((5,), (-2.0, -2.0), -2.0, True)]
-
-
-def test_best_looks_ahead_to_the_limit_and_the_others_do_not():
-    assert may_improve("when-none-can-win", -9.0, 3, 10, POWER, COMPLETE, 1)
-    assert not may_improve("when-none-can-win", -11.0, 3, 10, POWER, COMPLETE, 1)
-    assert not may_improve("as-transformers", -9.0, 3, 10, POWER, COMPLETE, 2)
-    assert may_improve("as-transformers", -5.0, 3, 10, POWER, COMPLETE, 2)
-    assert not may_improve("when-beam-finished", -0.1, 3, 10, POWER, COMPLETE, 2)
-
-
-@pytest.mark.parametrize("stop", ["when-beam-finished", "as-transformers"])
-def test_nothing_stops_before_the_beam_is_complete(stop):
-    assert may_improve(stop, -99.0, 3, 10, POWER, COMPLETE, 3)
-    assert not may_improve(stop, float("-inf"), 3, 10, POWER, COMPLETE, 3)
 
 
 @pytest.mark.parametrize(
@@ -112,127 +94,6 @@ def test_a_forced_end_may_cost_what_the_model_says():
     assert found[END] == 0.0
 
 
-def slow_joey(model, source, limit, beam, penalty, least):
-    """Search as Joey NMT 2.3 does, with plain lists: ended hypotheses keep their positions."""
-    texts, totals, complete, seen = [()], [0.0], [], set()
-    for step in range(1, limit + 1):
-        table = log_probabilities(
-            model, source, torch.tensor([(model.start_token, *text) for text in texts])
-        )[:, -1]
-        table[:, list(FORBIDDEN)] = float("-inf")
-        if step <= least:
-            table[:, END] = float("-inf")
-        weighed = [
-            (total + score, (*text, token))
-            for text, total, row in zip(texts, totals, table.tolist(), strict=True)
-            for token, score in enumerate(row)
-        ]
-        best = sorted(weighed, key=lambda one: -one[0])[:beam]
-        totals, texts = [total for total, _ in best], [text for _, text in best]
-        for place, (total, text) in enumerate(best):
-            if text[-1] == END or total == float("-inf"):
-                seen.add(place)
-            first_end = text[-1] == END and END not in text[:-1]
-            if first_end or (step == limit and END not in text):
-                complete.append((total / penalty.divisor(step), text))
-        if len(seen) == beam:
-            break
-    return max(complete)
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
-@pytest.mark.parametrize("least", [1, 3])
-def test_joey_ends_when_every_place_of_the_beam_has_held_an_end(alpha, least):
-    penalty, differ = LengthPenalty("gnmt", alpha), 0
-    for seed in range(4):
-        model = tiny(seed, vocabulary=12)
-        source, _ = batch_of_five(seed)
-        limits = [8, 3, 5, 4, 6]
-
-        def found(stop, model=model, source=source, limits=limits):
-            return run_search(
-                model,
-                source,
-                limits,
-                SearchSettings(
-                    beam=3,
-                    penalty=penalty,
-                    stopping=StoppingPolicy(stop, "keep"),
-                    min_length=least,
-                ),
-                rules=[AllowedTokens(12, FORBIDDEN)],
-            )
-
-        for row, ((best, *_), (other, *_)) in enumerate(
-            zip(found("as-joey"), found("when-beam-finished"), strict=True)
-        ):
-            score, text = slow_joey(model, alone(source, row), limits[row], 3, penalty, least)
-            assert (*best.tokens, END)[: len(text)] == text
-            assert best.score == pytest.approx(score, abs=1e-4)
-            differ += best.tokens != other.tokens
-    assert differ or alpha < 2.0
-
-
-def slow_opennmt(model, source, limit, beam, penalty, least):
-    """
-    Search as OpenNMT-py 3.5.1 does, with plain lists.
-
-    BeamSearchBase: an end is never extended, and the best candidate that ends ends the search.
-    """
-    open_texts, complete = [((), 0.0)], []
-    for step in range(1, limit + 1):
-        table = log_probabilities(
-            model, source, torch.tensor([(model.start_token, *text) for text, _ in open_texts])
-        )[:, -1]
-        table[:, list(FORBIDDEN)] = float("-inf")
-        if step <= least:
-            table[:, END] = float("-inf")
-        weighed = [
-            (total + score, (*text, token))
-            for (text, total), row in zip(open_texts, table.tolist(), strict=True)
-            for token, score in enumerate(row)
-        ]
-        best = sorted(weighed, key=lambda one: -one[0])[:beam]
-        over = step == limit
-        complete += [
-            (total / penalty.divisor(step + 1), text)
-            for total, text in best
-            if text[-1] == END or over
-        ]
-        if over or best[0][1][-1] == END:
-            break
-        open_texts = [(text, total) for total, text in best if text[-1] != END]
-    return max(complete)
-
-
-@pytest.mark.parametrize("penalty", [LengthPenalty("none"), POWER, LengthPenalty("gnmt", 2.0)])
-def test_opennmt_ends_when_the_best_of_a_step_ends(penalty):
-    differ = 0
-    for seed in (2, 3):  # where the other rule gives other translations
-        model = tiny(seed, vocabulary=12)
-        source, _ = batch_of_five(seed)
-        limits = [8, 3, 5, 4, 6]
-
-        def found(stop, model=model, source=source, limits=limits):
-            stopping = StoppingPolicy(stop=stop, length_limit_policy="keep")
-            return beam_search(
-                model,
-                source,
-                limits,
-                SearchSettings(beam=3, penalty=penalty, stopping=stopping),
-                rules=RULES,
-            )
-
-        for row, ((best, *_), (other, *_)) in enumerate(
-            zip(found("as-opennmt"), found("when-beam-finished"), strict=True)
-        ):
-            score, text = slow_opennmt(model, alone(source, row), limits[row], 3, penalty, 0)
-            assert (*best.tokens, END)[: len(text)] == text
-            assert best.score == pytest.approx(score, abs=1e-4)
-            differ += best.tokens != other.tokens
-    assert differ
-
-
 def test_what_is_left_adds_up_to_one():
     scores = torch.tensor([[float("-inf"), -1.0, -2.0]])
     left = Renormalization()(scores, torch.zeros(1, 0, dtype=torch.long), torch.tensor([0]))
@@ -256,15 +117,4 @@ def test_all_that_reach_the_limit_may_count_like_the_others():
     assert [h.score for h in kept] == sorted((h.score for h in kept), reverse=True)
     assert all(
         h.score == pytest.approx(sum(h.log_probabilities) / len(h.log_probabilities)) for h in kept
-    )
-
-
-def test_top_is_best_where_the_length_does_not_count():
-    top = StoppingPolicy(stop="as-ctranslate2")
-    assert top.resolved_for(LengthPenalty("none")).stop == "when-none-can-win"
-    assert top.resolved_for(LengthPenalty("power", 0.0)).stop == "when-none-can-win"
-    assert top.resolved_for(LengthPenalty("power", 1.0)).stop == "when-beam-finished"
-    assert (
-        StoppingPolicy(stop="as-transformers").resolved_for(LengthPenalty("none")).stop
-        == "as-transformers"
     )

@@ -115,7 +115,7 @@ class Engine:
         each line, the end symbol not counted.
 
         CTranslate2's search ends when `beam` hypotheses are complete (`as-ctranslate2` in
-        `heedful.search.stopping`). It gives a prefix probability one and counts the token after a
+        `heedful.search.compat`). It gives a prefix probability one and counts the token after a
         cut; such lines are scored once more. Cut hypotheses are ranked after complete ones. Lines
         with a forbidden token are searched again with those tokens suppressed, which redistributes
         their probability, and are scored once more too.

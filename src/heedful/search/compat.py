@@ -1,0 +1,149 @@
+"""
+Stopping rules of other toolkits, which give their outputs; each may stop before the best is found.
+
+::
+
+    when-beam-finished  as many hypotheses as the beam is wide are complete (fairseq; Hugging
+                        Face's early_stopping = true)
+    as-ctranslate2      ``when-beam-finished``, but ``when-none-can-win`` without a length penalty
+    as-transformers     that many are complete, and the best open one, were it to end now, would
+                        not beat the worst of them (Hugging Face's early_stopping = false)
+    as-joey             a hypothesis that has ended keeps its place in the beam and is extended like
+                        the others; the search is over when every place has held an end once (Joey
+                        NMT 2)
+    as-opennmt          a hypothesis that has ended leaves its place empty for one step; the search
+                        is over when the best candidate of a step ends (OpenNMT-py 3.5)
+
+B beams, K open hypotheses of each, C candidates.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from heedful.search.length import LengthPenalty
+from heedful.search.observer import DropReason
+from heedful.search.stopping import BeamProgress, Pruned, StoppingRule, can_still_win
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from heedful.search.step import Candidates
+
+
+class WhenBeamFinished(StoppingRule):
+    """As many hypotheses as the beam is wide are complete."""
+
+    name = "when-beam-finished"
+    fills_beam: ClassVar[bool] = True
+    drop_reason: ClassVar[DropReason] = "full"
+
+    def goes_on(self, progress: BeamProgress) -> bool:
+        """Count, unless nothing is open."""
+        return progress.best_open > float("-inf") and len(progress.complete) < progress.wanted
+
+
+class AsCTranslate2(WhenBeamFinished):
+    """``when-beam-finished``, or ``when-none-can-win`` where lengths do not count."""
+
+    name = "as-ctranslate2"
+
+    def resolved_for(self, penalty: LengthPenalty) -> str:
+        """Without a penalty, what ends first as the best of its step is the best of all."""
+        # only without a penalty the divisor is 1 at every length
+        return WhenBeamFinished.name if penalty.divisor(2) > 1.0 else StoppingRule.name
+
+
+class AsTransformers(StoppingRule):
+    """No open hypothesis would enter the list if it ended now."""
+
+    name = "as-transformers"
+    fills_beam: ClassVar[bool] = True
+
+    def goes_on(self, progress: BeamProgress) -> bool:
+        """Compare at the present length."""
+        return can_still_win(
+            progress.best_open,
+            progress.length,
+            progress.penalty,
+            progress.complete,
+            progress.wanted,
+        )
+
+
+class _KeepsPlaces(StoppingRule):
+    """A rule of a toolkit without groups and constraints, where an end stays in the beam."""
+
+    def without_places(self) -> str:
+        """Neither Joey NMT nor OpenNMT-py has such searches."""
+        return WhenBeamFinished.name
+
+
+class AsJoey(_KeepsPlaces):
+    """Every place of the beam has held an end (`search.py` of Joey NMT 2.3)."""
+
+    name = "as-joey"
+    fills_beam: ClassVar[bool] = True
+    extends_ended: ClassVar[bool] = True
+
+    def prune(
+        self,
+        candidates: "Candidates",
+        ended: "Tensor",
+        prefixes: "Tensor",
+        beam: int,
+        end_token: int,
+    ) -> Pruned:
+        """Keep the best candidates; what has ended before does not end again."""
+        columns = _first_columns(ended, beam)
+        over = (prefixes == end_token).any(dim=1).view(len(ended), -1)  # (B, K)
+        ends = ended & ~over.gather(1, candidates.parents)  # (B, C)
+        return columns, candidates.totals.gather(1, columns), ends
+
+    def goes_on(self, progress: BeamProgress) -> bool:
+        """Count places, not hypotheses: another one may follow on the same place."""
+        progress.closed.update(
+            place
+            for place, hypothesis in enumerate(progress.open)
+            if hypothesis.tokens[-1] == progress.end_token
+            or hypothesis.log_probability == float("-inf")
+        )
+        return len(progress.closed) < len(progress.open)
+
+
+class AsOpenNMT(_KeepsPlaces):
+    """The best candidate of a step ends (`BeamSearchBase` of OpenNMT-py 3.5.1)."""
+
+    name = "as-opennmt"
+
+    def prune(
+        self,
+        candidates: "Candidates",
+        ended: "Tensor",
+        prefixes: "Tensor",
+        beam: int,
+        end_token: int,
+    ) -> Pruned:
+        """Keep the best candidates; those that end are dead."""
+        del prefixes, end_token
+        columns = _first_columns(ended, beam)
+        totals = candidates.totals.masked_fill(ended, float("-inf"))
+        return columns, totals.gather(1, columns), ended
+
+    def goes_on(self, progress: BeamProgress) -> bool:
+        """Look at the best candidate once enough are complete."""
+        best_ended = progress.open[0].tokens[-1] == progress.end_token
+        is_over = best_ended and len(progress.complete) >= progress.wanted
+        return not is_over and progress.best_open > float("-inf")
+
+    def counted(self, penalty: LengthPenalty) -> LengthPenalty:
+        """Count the start symbol, which only matters between different lengths."""
+        return replace(penalty, before=1)
+
+
+def _first_columns(ended: "Tensor", beam: int) -> "Tensor":
+    """Choose the best candidates, (B, K), ended ones included."""
+    columns = ended.new_ones(min(beam, ended.size(1))).long().cumsum(dim=0) - 1
+    return columns.expand(len(ended), -1)
+
+
+RULES = (WhenBeamFinished(), AsCTranslate2(), AsTransformers(), AsJoey(), AsOpenNMT())
