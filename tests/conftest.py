@@ -7,6 +7,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -43,6 +44,31 @@ def pytest_runtest_setup() -> None:
     random.seed(1)
     if torch := sys.modules.get("torch"):
         torch.manual_seed(1)
+
+
+# Written at the top of a file of tests, so that it is not even imported.
+TASK_OF_FILE = re.compile(r'^pytestmark = pytest\.mark\.task\("(\w+)"\)$', re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out files of a task that is not registered."""
+    from heedful.tasks.registry import task_names
+
+    if collection_path.suffix != ".py":
+        return None
+    tasks = TASK_OF_FILE.findall(collection_path.read_text(encoding="utf-8"))
+    return not {*tasks} <= {*task_names()} or None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests of a task that is not registered."""
+    from heedful.tasks.registry import task_names
+
+    marks = [{mark.args[0] for mark in item.iter_markers("task")} for item in items]
+    missing = [item for item, names in zip(items, marks, strict=True) if names - {*task_names()}]
+    if missing:
+        config.hook.pytest_deselected(items=missing)
+        items[:] = [item for item in items if item not in missing]
 
 
 @pytest.fixture(autouse=True)

@@ -289,6 +289,7 @@ def test_what_a_table_cannot_do_is_said_before_the_work(heedful_cli, tmp_path, t
     assert done.stderr.startswith("heedful: ")
 
 
+@pytest.mark.task("parsing")
 def test_table_4_is_printed_and_kept(heedful_cli, tmp_path):
     trees = tmp_path / "gold.mrg"
     trees.write_text("(S (NP (DT the) (NN dog)) (VP (VBZ sleeps)))\n", encoding="utf-8")
@@ -301,6 +302,7 @@ def test_table_4_is_printed_and_kept(heedful_cli, tmp_path):
     assert (tmp_path / "out" / "table4.md").read_text(encoding="utf-8").startswith("# Table 4")
 
 
+@pytest.mark.task("parsing")
 def test_a_table_that_cannot_be_written_is_refused_before_the_work(heedful_cli, tmp_path):
     trees = tmp_path / "gold.mrg"
     trees.write_text("(S (NN a))\n", encoding="utf-8")
@@ -311,6 +313,7 @@ def test_a_table_that_cannot_be_written_is_refused_before_the_work(heedful_cli, 
         assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.task("parsing")
 def test_table_4_of_what_is_no_parser_is_refused(heedful_cli, tmp_path):
     trees = tmp_path / "gold.mrg"
     trees.write_text("(S (NP (DT the) (NN dog)) (VP (VBZ sleeps)))\n", encoding="utf-8")

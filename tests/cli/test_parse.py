@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.terminals import outputs
 
+pytestmark = pytest.mark.task("parsing")
+
 TREES = """( (S (NP-SBJ (DT the) (NN dog)) (VP (VBZ sleeps) (NP (-NONE- *)))) )
 (S (NP (PRP she)) (VP (VBZ reads) (NP (DT a) (NN book))))
 (S (NP (DT a) (NN cat)) (VP (VBZ eats) (PP (IN in) (NP (DT the) (NN house)))))

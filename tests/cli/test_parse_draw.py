@@ -5,6 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+pytestmark = pytest.mark.task("parsing")
+
 GOLD = """\
 (S (NP (PRP she)) (VP (VBD saw) (NP (NP (DT the) (NN dog)) (PP (IN with) (NP (PRP us))))) (. .))
 (S (NP-SBJ (DT the) (NN dog)) (VP (VBZ sleeps) (NP (-NONE- *))))

@@ -2,8 +2,12 @@
 
 import json
 
+import pytest
+
 from heedful.tasks.parsing.quickstart import SENTENCE
 from heedful.tasks.parsing.trees.read import read_tree_lines
+
+pytestmark = pytest.mark.task("parsing")
 
 QUICKLY = """
 import json, sys

@@ -23,7 +23,6 @@ from tests.support.operations import (
     model_of,
     small_recipes,
 )
-from tests.unit.tasks.parsing.test_next_word import SOURCE, TARGET, model_with
 
 from heedful.config.model import ModelConfig
 from heedful.evaluation.cost import training_flops
@@ -143,8 +142,11 @@ def test_long_sequences_attend_in_blocks_and_chunks(name, plain):
     assert count(batch.forward, model) == model.forward_flops(*batch.lengths)
 
 
+@pytest.mark.task("parsing")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_next_word_of_a_parser_is_counted(family, plain):
+    from tests.unit.tasks.parsing.test_next_word import SOURCE, TARGET, model_with
+
     model = model_with(**FAMILIES[family]).train()
     source = RowLengths.padded((SOURCE != 0).sum(1).numpy())
     target = RowLengths.padded(np.full(len(TARGET), TARGET.size(1)))

@@ -29,7 +29,10 @@ def test_the_exported_names_are_these_and_no_others():
     assert sorted(heedful.__all__) == sorted([*PROMISED, "recipes"])
 
 
-@pytest.mark.parametrize("name", PROMISED)
+PARSER = pytest.param("Parser", marks=pytest.mark.task("parsing"))
+
+
+@pytest.mark.parametrize("name", [*(name for name in PROMISED if name != "Parser"), PARSER])
 def test_an_exported_name_is_the_one_its_module_defines(name):
     assert getattr(heedful, name) is getattr(importlib.import_module(PROMISED[name]), name)
 

@@ -5,7 +5,7 @@ The order is that of their tables in a printed recipe, and of their commands in 
 this loads none of them, because the command line needs only their names before it starts.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from heedful.tasks.task import Task
 
 # Each folder has a module `task` with a `TASK`; its last name is that of the task.
-FOLDERS = ("heedful.tasks.parsing",)
+FOLDERS: Sequence[str] = [
+    "heedful.tasks.parsing",
+]
 
 
 def task_names() -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from heedful.config.schema import RunConfig, setting_fields
 from heedful.config.sequence_recipes import SEQUENCE_RECIPES
 from heedful.errors import SettingError
 from heedful.runs.run import flat_settings
+from heedful.tasks.registry import task_recipes
 
 # Table 3 as printed: layers, d_model, d_ff, heads, d_k, d_v, dropout, smoothing, steps, and the
 # millions of parameters where the paper gives them.
@@ -66,8 +67,7 @@ def test_every_recipe_of_the_design_is_there():
         *("convolutional-small", "convs2s-en-de", "convs2s-en-fr", "fconv-iwslt"),
         *("sutskever", "bahdanau", "luong", "gnmt", "deep-att", "envi", "bytenet"),
         *("moe", "moe-2048", "moe-small"),
-        *("paper-parsing", "t2t-parsing", "vinyals-parsing"),
-        *("parsing-small", "parsing-small-lstm"),
+        *(name for name, _ in task_recipes()),
     }
     assert set(recipe_names()) == others | set(TABLE_3)
     assert len(recipe_names()) == len(RECIPES)

@@ -13,6 +13,8 @@ from heedful.tasks.parsing.trees.read import read_trees
 from heedful.tasks.parsing.trees.score import SentenceScore, TreeScore, score_trees
 from heedful.training.train import train
 
+pytestmark = pytest.mark.task("parsing")
+
 TREES = """(S (NP (DT the) (NN dog)) (VP (VBZ sleeps)))
 (S (NP (PRP she)) (VP (VBZ reads) (NP (DT a) (NN book))))
 (S (NP (DT a) (NN cat)) (VP (VBZ eats) (PP (IN in) (NP (DT the) (NN house)))))

@@ -4,10 +4,14 @@ import hashlib
 import json
 import re
 
+import pytest
+
 from heedful.data.toy_grammar.constituents import sample_brackets, split_brackets
 from heedful.data.toy_grammar.corpus import sample_pairs, split_pairs
 from heedful.tasks.parsing.trees.clean import clean_tree
 from heedful.tasks.parsing.trees.read import parse_line
+
+pytestmark = pytest.mark.task("parsing")
 
 # Of “sample_brackets(6000, 1)”, written by hand.
 SEEN = {

@@ -9,6 +9,9 @@ from heedful.errors import SettingError
 from heedful.families.build import build_model
 from heedful.families.recurrent.recipes import RECURRENT_RECIPES
 from heedful.model.build import parameter_count
+from heedful.settings.conditions import flat
+from heedful.tasks.registry import task_of
+from heedful.tasks.task import TRANSLATION
 
 
 def lstm(inputs, width, gates=4):
@@ -116,8 +119,9 @@ def built(config, source, target):
 
 def is_plain(config):
     """Whether it is recurrent and translates, without mixtures of experts."""
-    model, form = config.model, config.parsing.linearisation
-    return model.encoder == "recurrent" and model.experts.count is None and form is None
+    model, task = config.model, task_of(flat(config.to_dict()))
+    is_recurrent = model.encoder == "recurrent" and model.experts.count is None
+    return is_recurrent and task is TRANSLATION
 
 
 def test_every_recurrent_recipe_is_counted():

@@ -4,10 +4,13 @@ import math
 import random
 
 import numpy as np
+import pytest
 
 from heedful.paper.parsing.binarise import binarise
 from heedful.paper.parsing.grammar import TreebankRules
 from tests.support.plain_pcfg import random_tree, read
+
+pytestmark = pytest.mark.task("parsing")
 
 TREES = ("(A (x a) (y b) (z c))", "(A (x a) (y b) (x d))", "(A (B (x a)) (x b))", "(B (x a) (y b))")
 

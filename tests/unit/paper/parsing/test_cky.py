@@ -12,6 +12,8 @@ from heedful.paper.parsing.grammar import TreebankRules
 from heedful.paper.parsing.pcfg import Pcfg
 from tests.support.plain_pcfg import PlainGrammar, random_tree, read
 
+pytestmark = pytest.mark.task("parsing")
+
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_grammars_find_the_best_probability(seed):

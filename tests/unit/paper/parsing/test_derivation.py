@@ -5,12 +5,15 @@ import random
 import sys
 
 import numpy as np
+import pytest
 
 from heedful.paper.parsing.binarise import binarise
 from heedful.paper.parsing.cky import fill_chart
 from heedful.paper.parsing.derivation import best_tree
 from heedful.paper.parsing.grammar import TreebankRules, rules_of
 from tests.support.plain_pcfg import random_tree, read
+
+pytestmark = pytest.mark.task("parsing")
 
 
 def _parse(grammar, words, tags):

@@ -6,6 +6,8 @@ from heedful.errors import TextError
 from heedful.paper.parsing.floors import TreeFloors
 from tests.support.plain_pcfg import read
 
+pytestmark = pytest.mark.task("parsing")
+
 TREES = (
     "(S (NP (D the) (N dog)) (VP (V saw) (NP (D the) (N man))) (. .))",
     "(S (NP (D the) (N man)) (VP (V saw) (PP (P with) (NP (D the) (N dog)))) (. .))",

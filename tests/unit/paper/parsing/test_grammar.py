@@ -3,9 +3,12 @@
 from collections import Counter
 
 import nltk
+import pytest
 
 from heedful.paper.parsing.grammar import Symbol, TreebankRules, rules_of
 from tests.support.plain_pcfg import read
+
+pytestmark = pytest.mark.task("parsing")
 
 TREES = [
     "(S (NP (NNS dogs)) (VP (VBP chase) (NP (DT the) (NNS cats))))",

@@ -5,6 +5,8 @@ import pytest
 
 from heedful.paper.parsing.lexicon import TagLexicon, word_class
 
+pytestmark = pytest.mark.task("parsing")
+
 TAGGED = [
     [("The", "DT"), ("dogs", "NNS"), ("bark", "VBP")],
     [("the", "DT"), ("dogs", "NNS"), ("walk", "VBP"), ("the", "DT"), ("walk", "NN")],

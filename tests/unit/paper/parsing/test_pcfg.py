@@ -10,6 +10,8 @@ from heedful.errors import TextError
 from heedful.paper.parsing.pcfg import Pcfg
 from tests.support.plain_pcfg import PlainGrammar, random_tree, read
 
+pytestmark = pytest.mark.task("parsing")
+
 TREES = (
     "(S (NP (D the) (N man)) (VP (V saw) (NP (D the) (N dog))))",
     "(S (NP (D the) (N man)) (VP (V saw) (NP (NP (D the) (N dog)) (PP (P with) (NP (N man))))))",

@@ -4,8 +4,11 @@ import itertools
 import math
 
 import numpy as np
+import pytest
 
 from heedful.paper.parsing.unary import best_chains, symbols_on_chain
+
+pytestmark = pytest.mark.task("parsing")
 
 
 def _all_chains(rules, parent, child):
