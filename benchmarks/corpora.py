@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchmarks.report import data_folder
-from heedful.paper.systems.corpus import TableCorpus, find_corpus
+from heedful.experiments.corpus import TableCorpus, find_corpus
 
 VOCABULARY = 4000
 _PARTS = {"train": "train", "valid": "val", "test": "test_2016_flickr"}

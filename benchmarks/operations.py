@@ -15,11 +15,11 @@ import torch
 
 from heedful.data.mixing import JoinedPairs
 from heedful.evaluation.cost import training_flops
-from heedful.paper.systems.corpus import TableCorpus
-from heedful.paper.systems.measured import CurvePoint, MeasuredSystem
-from heedful.paper.systems.plan import Plan, PlannedSystem, encode_all
-from heedful.paper.systems.system import TableSystem
-from heedful.paper.systems.task import TableTask
+from heedful.experiments.corpus import TableCorpus
+from heedful.experiments.measured import CurvePoint, MeasuredSystem
+from heedful.experiments.plan import Plan, PlannedSystem, encode_all
+from heedful.experiments.system import TableSystem
+from heedful.experiments.task import TableTask
 from heedful.runs.folder import RunFolder
 from heedful.training.batches import TrainingPairs
 from heedful.training.distributed import RankGroup

@@ -30,20 +30,20 @@ from benchmarks.operations import count_again
 from benchmarks.report import RESULTS, ResultPage, arguments, read
 from heedful.config.load import load_config
 from heedful.errors import SettingError
+from heedful.experiments.corpus import TableCorpus, grammar_corpus
+from heedful.experiments.measured import MeasuredSystem
 from heedful.experiments.page import markdown
+from heedful.experiments.plan import Plan, describe, parse_budget
 from heedful.experiments.record import Record
+from heedful.experiments.report import equal_cost_rows, plain
+from heedful.experiments.system import TableSystem, count_parameters
 from heedful.paper.claims.check import RESERVATION, check_claims, draw, to_dict
 from heedful.paper.claims.statement import Checked
-from heedful.paper.claims.statements import CLAIMS
-from heedful.paper.systems.corpus import TableCorpus, grammar_corpus
-from heedful.paper.systems.measured import MeasuredSystem
-from heedful.paper.systems.plan import Plan, describe, parse_budget
-from heedful.paper.systems.report import equal_cost_rows, plain
-from heedful.paper.systems.system import TableSystem, count_parameters
-from heedful.paper.systems.table2 import COMMON, ENSEMBLES, RECIPE, SYSTEMS, Table2, make_table2
-from heedful.paper.systems.table3 import SYSTEMS as ROWS
-from heedful.paper.systems.table3 import Table3, train_rows
+from heedful.paper.claims.table import CLAIMS
 from heedful.paper.table1 import make_table1
+from heedful.paper.table2 import COMMON, ENSEMBLES, RECIPE, SYSTEMS, Table2, make_table2
+from heedful.paper.table3 import SYSTEMS as ROWS
+from heedful.paper.table3 import Table3, train_rows
 
 _THREADS = 1
 _OF_TABLE2 = (*SYSTEMS, *ENSEMBLES)

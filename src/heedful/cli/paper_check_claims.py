@@ -42,10 +42,10 @@ def claims(
     its place on a page. Small models are trained for the last eight, within the budget and on
     equally many positions, padding included; the others take a minute and no data.
     """
+    from heedful.experiments.corpus import choose_corpus
+    from heedful.experiments.plan import parse_budget
     from heedful.paper.claims.check import RESERVATION, check_claims, to_dict
-    from heedful.paper.claims.statements import CLAIMS
-    from heedful.paper.systems.corpus import choose_corpus
-    from heedful.paper.systems.plan import parse_budget
+    from heedful.paper.claims.table import CLAIMS
 
     found = check_claims(
         names or [],

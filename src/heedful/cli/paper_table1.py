@@ -23,7 +23,7 @@ def table1(
     gradients, and times measured against length and width in as many rounds as the budget holds.
     Interrupted, the same command goes on.
     """
-    from heedful.paper.systems.plan import parse_budget
+    from heedful.experiments.plan import parse_budget
     from heedful.paper.table1 import make_table1
 
     table = make_table1(out, parse_budget(budget), threads=threads, say=say)

@@ -63,11 +63,11 @@ def table2(
     system as long as the others; the rest encodes, validates and scores. Interrupted, the same
     command goes on.
     """
+    from heedful.experiments.corpus import choose_corpus
+    from heedful.experiments.plan import parse_budget
+    from heedful.experiments.report import equal_cost_rows
     from heedful.files import make_folder
-    from heedful.paper.systems.corpus import choose_corpus
-    from heedful.paper.systems.plan import parse_budget
-    from heedful.paper.systems.report import equal_cost_rows
-    from heedful.paper.systems.table2 import make_table2
+    from heedful.paper.table2 import make_table2
 
     seconds = parse_budget(budget)
     make_folder(out)  # what cannot be written is said before the work

@@ -36,10 +36,10 @@ def table3(
     row show the noise. 70 % of the budget trains, and is turned into steps before the start.
     Interrupted, the same command goes on.
     """
+    from heedful.experiments.corpus import choose_corpus
+    from heedful.experiments.plan import parse_budget
     from heedful.files import make_folder
-    from heedful.paper.systems.corpus import choose_corpus
-    from heedful.paper.systems.plan import parse_budget
-    from heedful.paper.systems.table3 import make_table3
+    from heedful.paper.table3 import make_table3
 
     seconds = parse_budget(budget)
     make_folder(out)  # what cannot be written is said before the work

@@ -1,11 +1,11 @@
 """Pages of results: tables in Markdown, their JSON, and sentences about differences."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heedful.experiments.record import write_json
 from heedful.files import make_folder, replacing_file
 
 Rows = list[tuple[str, ...]]
@@ -83,7 +83,6 @@ def code_block(lines: Iterable[str], language: str = "sh") -> str:
 def write_table(out: Path, name: str, page: str, plain: Mapping[str, Any]) -> None:
     """Write a table as Markdown and as JSON; makes the folder."""
     make_folder(out)
-    written = json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
-    for ending, text in (("md", page), ("json", written)):
-        with replacing_file(out / f"{name}.{ending}") as stream:
-            stream.write(text)
+    write_json(out / f"{name}.json", plain)
+    with replacing_file(out / f"{name}.md") as stream:
+        stream.write(page)

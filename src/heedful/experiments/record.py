@@ -6,15 +6,17 @@ A record names its commands, the machine and the commit, so that the measurement
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from heedful.errors import RunFolderError
 from heedful.files import make_folder, read_text_within, replacing_file
 from heedful.machine.devices import describe_machine
 
+Parsed = TypeVar("Parsed")
 _ORDER = ("commit", "date", "machine", "commands", "settings", "measurements", "outputs")
 
 
@@ -35,25 +37,33 @@ class Record:
     @classmethod
     def read(cls, path: Path) -> "Record":
         """Read a record; `RunFolderError` for a file that is none."""
-        try:
-            return cls(**json.loads(read_text_within(path)))
-        except (OSError, ValueError, TypeError) as error:
-            raise RunFolderError(
-                f"{path} must be a record of measurements, but cannot be read ({error}); delete "
-                "it, and measure again."
-            ) from error
+        return read_json(path, "be a record of measurements", lambda plain: cls(**plain))
 
     def write(self, path: Path) -> None:
         """Write the record; parts that are empty are left out."""
         make_folder(path.parent)
-        plain = {name: value for name in _ORDER if (value := asdict(self)[name])}
-        with replacing_file(path) as stream:
-            stream.write(json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
+        write_json(path, {name: value for name in _ORDER if (value := asdict(self)[name])})
 
     @property
     def origin(self) -> str:
         """Machine, commit and date, as a page ends with them."""
         return f"Machine: {self.machine}. Commit {self.commit}, {self.date}."
+
+
+def read_json(path: Path, content: str, parse: Callable[[Any], Parsed]) -> Parsed:
+    """Read a file; `RunFolderError` where it does not `content`, such as “hold measured times”."""
+    try:
+        return parse(json.loads(read_text_within(path)))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise RunFolderError(
+            f"{path} must {content}, but cannot be read ({error}); delete it, and it is made again."
+        ) from error
+
+
+def write_json(path: Path, plain: Any) -> None:
+    """Write plain values."""
+    with replacing_file(path) as stream:
+        stream.write(json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
 
 
 def describe_this_machine() -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.paper.estimate import Estimate
+from heedful.experiments.estimate import Estimate
 from heedful.paper.positions import (
     CRITERIA,
     SHORT,

@@ -5,7 +5,6 @@ Rounds of all points in turn, so that a slow minute of the machine falls on all 
 is kept as it ends, and a killed measurement goes on with the next one.
 """
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -18,9 +17,9 @@ import torch
 from jaxtyping import Float
 
 from heedful.errors import RunFolderError
+from heedful.experiments.estimate import Estimate, is_positive
+from heedful.experiments.record import read_json, write_json
 from heedful.families.table1 import LayerSizes
-from heedful.files import read_text_within, replacing_file
-from heedful.paper.estimate import Estimate, is_positive
 from heedful.paper.layer_build import build_layer
 from heedful.paper.layer_kinds import KINDS
 
@@ -115,8 +114,7 @@ def measure_layers(
                 fitting = _TIMING_SHARE * budget / (time.perf_counter() - began)
                 state["planned"] = min(max(int(fitting), FEWEST), _MOST)
             say(f"round {len(state['rounds'])} of {state['planned']}")
-            with replacing_file(kept) as stream:
-                stream.write(json.dumps(state, indent=1) + "\n")
+            write_json(kept, state)
     finally:
         torch.set_num_threads(before)
     return LayerTimes(tuple(state["rounds"]), threads)
@@ -148,32 +146,31 @@ def _round() -> dict[str, float]:
 
 def _read(kept: Path, budget: float, threads: int) -> dict[str, Any]:
     """Read the rounds that were kept."""
-    fresh: dict[str, Any] = {"budget": budget, "threads": threads, "planned": None, "rounds": []}
     if not kept.exists():
-        return fresh
-    try:
-        state: dict[str, Any] = json.loads(read_text_within(kept))
-        keys = {_key(name, axis, size) for name, axis, size, _ in points()}
-        planned, rounds = state["planned"], state["rounds"]
-        if type(planned) is not int or not FEWEST <= planned <= _MOST:
-            raise ValueError(f"{planned!r} rounds are planned")
-        if type(rounds) is not list or len(rounds) > planned:
-            raise ValueError(f"its rounds are no list of at most {planned}")
-        for each in rounds:
-            if wrong := [point for point, value in each.items() if not is_positive(value)]:
-                raise ValueError(f"the time of {wrong[0]} is {each[wrong[0]]!r}")
-        same = (state["budget"], state["threads"]) == (budget, threads)
-        whole = all(keys == {*each} for each in rounds)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise RunFolderError(
-            f"{kept} must hold the times of layers, but cannot be read ({error}); delete it."
-        ) from error
+        return {"budget": budget, "threads": threads, "planned": None, "rounds": []}
+    state = read_json(kept, "hold the times of layers", _check_state)
+    keys = {_key(name, axis, size) for name, axis, size, _ in points()}
+    same = (state["budget"], state["threads"]) == (budget, threads)
+    whole = all(keys == {*each} for each in state["rounds"])
     if not (whole and same):
         raise RunFolderError(
             f"--out must be a new folder or one that the same command began, but {kept} is of "
             "another budget, of other threads or of other layers; name another folder, or delete "
             "the file."
         )
+    return state
+
+
+def _check_state(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the rounds of a file; raises `ValueError` where they are none."""
+    planned, rounds = state["planned"], state["rounds"]
+    if type(planned) is not int or not FEWEST <= planned <= _MOST:
+        raise ValueError(f"{planned!r} rounds are planned")
+    if type(rounds) is not list or len(rounds) > planned:
+        raise ValueError(f"its rounds are no list of at most {planned}")
+    for each in rounds:
+        if wrong := [point for point, value in each.items() if not is_positive(value)]:
+            raise ValueError(f"the time of {wrong[0]} is {each[wrong[0]]!r}")
     return state
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from heedful.paper.estimate import Estimate
+from heedful.experiments.estimate import Estimate
 
 SCALES = {
     "none": lambda d_k: 1.0,

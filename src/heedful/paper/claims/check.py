@@ -1,6 +1,5 @@
 """All claims, and a folder of what was measured."""
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,15 +7,16 @@ from typing import Any, NamedTuple
 import torch
 
 from heedful.errors import RunFolderError, SettingError
+from heedful.experiments.corpus import TableCorpus
 from heedful.experiments.page import markdown, write_table
-from heedful.files import make_folder, read_text_within, replacing_file
-from heedful.paper.claims.statement import Checked, TrainedStatement
-from heedful.paper.claims.statements import CLAIMS, Claim
+from heedful.experiments.plan import Plan, describe
+from heedful.experiments.record import read_json, write_json
+from heedful.experiments.run import PLAN, check_plans
+from heedful.experiments.task import TableTask
+from heedful.files import make_folder
+from heedful.paper.claims.statement import Checked, PaperClaim
+from heedful.paper.claims.table import CLAIMS
 from heedful.paper.claims.training import check_text, claim_task, train_and_check
-from heedful.paper.systems.corpus import TableCorpus
-from heedful.paper.systems.plan import Plan, describe
-from heedful.paper.systems.task import TableTask
-from heedful.paper.systems.training import PLAN, check_plans
 from heedful.runs.lock import only_writer
 from heedful.visualise.report_page import ReportPage
 from heedful.visualise.size_curves import draw_size_curves
@@ -67,7 +67,7 @@ def check_claims(
                 continue
             say(claim.said)
             plain: dict[str, Any] = {}
-            if isinstance(claim, TrainedStatement):
+            if claim.systems:
                 assert text is not None
                 task, seconds, given, used = trainings[name]
                 found[name] = train_and_check(
@@ -77,8 +77,7 @@ def check_claims(
             else:
                 found[name] = _with_threads(threads, claim.check)
             draw(claim.said, found[name], out / f"{name}.png")
-            with replacing_file(out / f"{name}.json") as stream:
-                stream.write(json.dumps(found[name].to_dict() | plain, indent=1) + "\n")
+            write_json(out / f"{name}.json", found[name].to_dict() | plain)
         page = {
             name: checked
             for name in CLAIMS
@@ -110,7 +109,7 @@ class ClaimTrainings(NamedTuple):
 
 
 def _prepare(
-    chosen: dict[str, Claim],
+    chosen: dict[str, PaperClaim],
     out: Path,
     corpus: Callable[[], TableCorpus],
     budget: float,
@@ -118,7 +117,7 @@ def _prepare(
     threads: int,
 ) -> tuple[TableCorpus | None, dict[str, ClaimTrainings]]:
     """Find the text, share the budget, and refuse plans of something else."""
-    trained = {name: one for name, one in chosen.items() if isinstance(one, TrainedStatement)}
+    trained = {name: one for name, one in chosen.items() if one.systems}
     if not trained:
         return None, {}
     needed = [] if plan is None else [plan / name / PLAN for name in trained]
@@ -189,13 +188,8 @@ def _kept(out: Path, name: str, corpus: TableCorpus | None) -> Checked | None:
     kept = out / f"{name}.json"
     if not kept.exists():
         return None
-    try:
-        plain = json.loads(read_text_within(kept))
-        checked, text = Checked.of(plain), plain.get("text")
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise RunFolderError(
-            f"{kept} must hold a measured claim, but cannot be read ({error}); delete it."
-        ) from error
+    content = "hold a measured claim"
+    checked, text = read_json(kept, content, lambda plain: (Checked.of(plain), plain.get("text")))
     if corpus is not None and text not in (None, describe(corpus)):
         raise RunFolderError(
             f"--out must be a new folder or one of the same text, but {kept} was measured on other "

@@ -5,14 +5,14 @@ import torch
 
 from heedful.families.convolution import Convolution
 from heedful.model.embedding import SINUSOIDS
-from heedful.paper.claims.statement import Checked
+from heedful.paper.claims.statement import Measured
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
 _D_MODEL, _LENGTH = 64, 40
 _EXACT, _SINGLE = 1e-9, 1e-6
 
 
-def check_convolution() -> Checked:
+def measure_convolution() -> Measured:
     """Compare a convolution with one linear map for each relative position, summed."""
     widths, errors = (1, 3, 5, 9), []
     generator = torch.Generator().manual_seed(1)
@@ -28,14 +28,14 @@ def check_convolution() -> Checked:
             summed[:, rows] += x[:, read] @ weight[:, place].T
         errors.append(float((maps(x).detach() - summed).abs().max()))
     panel = SizePanel("kernel", widths, (SizeCurve("difference", tuple(errors)),), "difference")
-    return Checked(
-        max(errors) < _EXACT,
+    return Measured(
+        [max(errors) < _EXACT],
         f"Summing one map for each relative position gives the convolution to {max(errors):.0e}.",
         (panel,),
     )
 
 
-def check_shift() -> Checked:
+def measure_shift() -> Measured:
     """Turn each pair of sine and cosine by an angle that depends on the distance alone."""
     distances, errors = (1, 4, 16, 64), []
     positions = np.arange(512)
@@ -54,8 +54,8 @@ def check_shift() -> Checked:
     panel = SizePanel(
         "distance", distances, (SizeCurve("difference", tuple(errors)),), "difference"
     )
-    return Checked(
-        max(errors) < _EXACT and rounded < _SINGLE,
+    return Measured(
+        [max(errors) < _EXACT, rounded < _SINGLE],
         "One rotation for each distance, the same at all 512 positions, gives the encoding of the "
         f"later position to {max(errors):.0e} in double precision. A model's table is in single "
         f"precision, and equals it to {rounded:.0e}.",

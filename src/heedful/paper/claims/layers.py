@@ -12,15 +12,15 @@ from torch import Tensor
 
 from heedful.bench.work import build
 from heedful.config.load import load_config
+from heedful.experiments.estimate import Estimate
 from heedful.families.table1 import LayerSizes
 from heedful.model.additive import MOST_NUMBERS, additive_attention
 from heedful.model.attention import scaled_dot_product_attention
 from heedful.model.initialise import initialise
 from heedful.model.norm import BatchNorm
 from heedful.paper.claims.peak_memory import peak_bytes
-from heedful.paper.claims.statement import Checked, decide
+from heedful.paper.claims.statement import Measured, sign
 from heedful.paper.dependent_products import count_products
-from heedful.paper.estimate import Estimate
 from heedful.paper.layer_build import build_layer
 from heedful.paper.layer_kinds import KINDS
 from heedful.visualise.size_curves import SizeCurve, SizePanel
@@ -45,7 +45,7 @@ _WIDTHS = (16, 64, 256)
 _BY = {"recurrent": "recurrence"}
 
 
-def check_batch_norm() -> Checked:
+def measure_batch_norm() -> Measured:
     """Normalise one sentence alone and beside others."""
     others = (1, 2, 4, 8, 16, 32)
     norms = {
@@ -59,18 +59,17 @@ def check_batch_norm() -> Checked:
             with torch.no_grad():
                 apart = (norm(x[:1]) - norm(x)[:1]).abs().max()
             differences[name].append(float(apart))
-    holds = min(differences["batch norm"]) > 1e-2 and max(differences["layer norm"]) < 1e-5
     most = max(differences["layer norm"])
     apart = f"by at most {most:.0e}" if most else "not at all"
-    return Checked(
-        holds,
+    return Measured(
+        [min(differences["batch norm"]) > 1e-2, most < 1e-5],
         "Beside other sentences a sentence's states change in training by up to "
         f"{max(differences['batch norm']):.2f} with batch norm, and {apart} with layer norm.",
         (SizePanel("other sentences", others, _curves(differences), "largest difference"),),
     )
 
 
-def check_gradients() -> Checked:
+def measure_gradients() -> Measured:
     """Compare the gradient that reaches the input of deep stacks, with a model's first weights."""
     depths = (1, 2, 4, 8, 16, 32)
     norms = {
@@ -82,14 +81,13 @@ def check_gradients() -> Checked:
     alive = {name: bool(each.all()) for name, each in inside.items()}
     both, *alone, neither = alive
     enough = [name for name in alone if alive[name]]
-    holds = alive[both] and not inside[neither].any()
     curves = {name: np.median(each, axis=0).tolist() for name, each in norms.items()}
     doubt = "".join(
         f" With {name} it stays alive, too, so the other is not shown to be needed."
         for name in enough
     )
-    return Checked(
-        None if holds and enough else holds,
+    return Measured(
+        [alive[both], not inside[neither].any(), None if enough else True],
         f"From 1 to {depths[-1]} layers the gradient at the input changes by a factor of "
         + ", ".join(
             f"{each.min():.1e} to {each.max():.1e} with {name}" for name, each in factors.items()
@@ -116,7 +114,7 @@ def _gradient(depth: int, seed: int, changed: Mapping[str, str]) -> float:
     return float(gradient.norm())
 
 
-def check_additive_cost() -> Checked:
+def measure_additive_cost() -> Measured:
     """Time both scores on the same queries, keys and values, and follow their memory."""
     lengths = (64, 128, 256, 512)
     panels, slower, larger = [], [], []
@@ -140,11 +138,9 @@ def check_additive_cost() -> Checked:
         ]
     times = np.exp([one.value for one in slower])
     surely = np.exp(min(one.interval[0] for one in slower))
-    much = [
-        (one.interval[0] - math.log(_MUCH), one.interval[1] - math.log(_MUCH)) for one in slower
-    ]
-    return Checked(
-        decide(*much),
+    beyond = [np.subtract(estimate.interval, math.log(_MUCH)).tolist() for estimate in slower]
+    return Measured(
+        [sign((low, high)) for low, high in beyond],
         f"Additive scores take {min(times):.1f} to {max(times):.1f} times as long, by the lowest "
         f"end of the 95 % intervals {surely:.1f} times (the claim needs {_MUCH:g}), and here "
         f"{min(larger):.1f} to {max(larger):.1f} times the memory ({_HEADS} heads, forwards; "
@@ -165,7 +161,7 @@ def _scores(n: int, d_k: int) -> dict[str, Callable[[], object]]:
     }
 
 
-def check_parallel() -> Checked:
+def measure_parallel() -> Measured:
     """Follow the products that wait for each other, and time equally many positions."""
     lengths, positions, width = (16, 64, 256, 1024), 4096, 2 * _D_MODEL
     names = tuple(KINDS)
@@ -185,8 +181,8 @@ def check_parallel() -> Checked:
     growth = {name: found[-1] / found[0] for name, found in chains.items()}
     times = lengths[-1] // lengths[0]
     curves = tuple(_timed(name, timed[:, n]) for n, name in enumerate(names))
-    return Checked(
-        growth["recurrent"] > times / 2 and growth["self-attention"] == growth["convolution"] == 1,
+    return Measured(
+        [growth["recurrent"] > times / 2, growth["self-attention"] == growth["convolution"] == 1],
         f"In sequences {times} times as long, {_as_many(growth['recurrent'])} products of a "
         "recurrent layer wait for each other, as its equations say, "
         f"{_as_many(growth['self-attention'])} of self-attention and "

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from heedful.experiments.estimate import Estimate
 from heedful.experiments.page import capital
 from heedful.paper.claims.gradient import differentiable_model, gradient_norms
-from heedful.paper.claims.models import LONG, TUNED
+from heedful.paper.claims.models import LONG
 from heedful.paper.claims.repeated_name import DISTANCES, NAMES
-from heedful.paper.claims.statement import Checked
+from heedful.paper.claims.statement import Evidence, Measured
 from heedful.paper.claims.trainings import Trainings
-from heedful.paper.estimate import Estimate
 from heedful.runs.run import Run
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.translation.aligner import segment_text
@@ -26,13 +26,10 @@ _KEPT = 0.1
 _GRADIENTS = 20  # lines of each distance
 
 
-def check_long(trained: Trainings) -> Checked:
+def measure_long_distance(trained: Trainings) -> Measured:
     """Follow the probability of a repeated name, and the gradient at it, with distance."""
     found = {one.name: _probabilities(trained, one.name) for one in LONG}
     falls = {name: Estimate.of_many(each[:, 0] - each[:, -1]) for name, each in found.items()}
-    keeps = {name: fall.interval[1] < _KEPT for name, fall in falls.items()}
-    loses = {name: fall.interval[0] > _KEPT for name, fall in falls.items()}
-    first, *others = found
     sentences = [
         capital(
             f"{one.title}: {found[one.name][:, 0].mean():.3f} and "
@@ -40,11 +37,8 @@ def check_long(trained: Trainings) -> Checked:
         )
         for one in LONG
     ]
-    holds = None
-    if keeps[first] and all(loses[name] for name in others):
-        holds = True
-    elif loses[first] or any(keeps[name] for name in others):
-        holds = False
+    evidence = [_loses(falls[one.name]) for one in LONG]
+    evidence[0] = None if evidence[0] is None else not evidence[0]  # self-attention does not
     learnt = min(each[:, 0].mean() for each in found.values()) >= _KNOWN
     doubt = (
         f" A model is below {_KNOWN} at the nearest word: conclude nothing before a longer "
@@ -59,15 +53,15 @@ def check_long(trained: Trainings) -> Checked:
         for one in LONG
     ]
     shares = [SizeCurve(one.title, _gradient_shares(trained, one.name)) for one in LONG]
-    return Checked(
-        holds if learnt else None,
+    return Measured(
+        evidence if learnt else [None],
         "Probability, among all names, of the one that a translation must end with because it "
         f"stood {DISTANCES[0]} or {DISTANCES[-1]} words before, while the source does not have it "
         f"(chance is {1 / len(NAMES):.1f}). {' '.join(sentences)}{'' if learnt else doubt} A model "
         f"keeps the name if it surely falls by less than {_KEPT:g}, and loses it if by more. A "
         "convolution "
         "of 2 layers of 3 reads 5 tokens back, whatever it learns; one of 5 layers of 9 reads 41. "
-        f"{_practice(trained)} {TUNED} Weights: "
+        f"{_practice(trained)} Weights: "
         + ", ".join(f"{trained.systems[one.name].parameters:,} ({one.title})" for one in LONG)
         + ".",
         (
@@ -75,6 +69,12 @@ def check_long(trained: Trainings) -> Checked:
             SizePanel("words between", DISTANCES, tuple(shares), "gradient at the name", "x"),
         ),
     )
+
+
+def _loses(fall: Estimate) -> Evidence:
+    """Whether a model loses the name, keeps it, or neither is sure."""
+    low, high = fall.interval
+    return True if low > _KEPT else False if high < _KEPT else None
 
 
 def _probabilities(trained: Trainings, name: str) -> Float[np.ndarray, "lines distances"]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from heedful.data.text_parts import PARTS, Pair, side_files, write_lines
 from heedful.errors import TextError
-from heedful.paper.systems.corpus import TableCorpus
+from heedful.experiments.corpus import TableCorpus
 
 DISTANCES = (1, 2, 4, 8, 16, 32)
 """Words between a name and the next one."""

@@ -1,15 +1,15 @@
 """A statement, and what a measurement said of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
+from heedful.experiments.corpus import TableCorpus
+from heedful.experiments.estimate import with_margin
 from heedful.experiments.page import Rows
+from heedful.experiments.system import TableSystem
 from heedful.paper.claims.trainings import Trainings
-from heedful.paper.estimate import with_margin
-from heedful.paper.systems.corpus import TableCorpus
-from heedful.paper.systems.system import TableSystem
 from heedful.visualise.size_curves import SizeCurve, SizePanel, Steps
 
 _MOST_WRITTEN_OUT = 1e6
@@ -67,25 +67,50 @@ class Checked:
         return cls(holds, sentence, panels)
 
 
-class Statement(NamedTuple):
-    """A statement and how to decide it."""
+Evidence = bool | None
+"""For a statement, against it, or neither."""
+
+
+class Measured(NamedTuple):
+    """What a measurement found."""
+
+    evidence: Sequence[Evidence]
+    sentence: str
+    """Its numbers."""
+    panels: tuple[SizePanel, ...]
+
+
+def every(evidence: Sequence[Evidence]) -> bool | None:
+    """Hold if all evidence is for a statement; refute by any that is against it."""
+    return False if False in evidence else all(evidence) or None
+
+
+def between(evidence: Sequence[Evidence]) -> bool | None:
+    """Hold if the stricter, first evidence is for a statement; refute by the milder second."""
+    stricter, milder = evidence
+    return True if stricter else False if milder is False else None
+
+
+def sign(interval: tuple[float, float]) -> Evidence:
+    """Say whether a difference is surely above zero, surely below it, or neither."""
+    low, high = interval
+    return True if low > 0 else False if high < 0 else None
+
+
+class PaperClaim(NamedTuple):
+    """A statement, what is measured, and the rule by which the measurement decides."""
 
     name: str
     said: str
     source: str
     """Who says so."""
-    check: Callable[[], Checked]
-
-
-class TrainedStatement(NamedTuple):
-    """A statement that models are trained for."""
-
-    name: str
-    said: str
-    source: str
-    """Who says so."""
-    systems: tuple[TableSystem, ...]
-    check: Callable[[Trainings], Checked]
+    measure: Callable[..., Measured]
+    """Measures without training, or the trained `systems`."""
+    systems: tuple[TableSystem, ...] = ()
+    """Models that are trained."""
+    rule: Callable[[Sequence[Evidence]], bool | None] = every
+    note: str = ""
+    """What is to be known of the models."""
     must_learn: tuple[str, ...] = ()
     """Models without which it is left open if they have not learnt to translate; else the best."""
     may_learn_nothing: tuple[str, ...] = ()
@@ -104,12 +129,10 @@ class TrainedStatement(NamedTuple):
         """Its part of a budget, in models of weight 1."""
         return self.weight * len(self.systems)
 
-
-def decide(*intervals: tuple[float, float]) -> bool | None:
-    """Say whether all differences are above zero, or one below it, beyond their intervals."""
-    if min(low for low, _ in intervals) > 0:
-        return True
-    return False if min(high for _, high in intervals) < 0 else None
+    def check(self, *trained: Trainings) -> Checked:
+        """Measure and decide."""
+        evidence, sentence, panels = self.measure(*trained)
+        return Checked(self.rule(evidence), f"{sentence} {self.note}".strip(), panels)
 
 
 def _panel(plain: dict[str, Any]) -> SizePanel:

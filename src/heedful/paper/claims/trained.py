@@ -1,48 +1,34 @@
-"""Claims that small models are trained for."""
+"""What is measured of the small models that claims are decided by."""
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float
 
-from heedful.experiments.page import LEARNT
+from heedful.experiments.estimate import Estimate
+from heedful.experiments.measured import CurvePoint, MeasuredSystem
+from heedful.experiments.page import LEARNT, ScoreDifference, capital
+from heedful.experiments.system import TableSystem
 from heedful.model.initialise import initialise
 from heedful.model.layers import DecoderLayer, EncoderLayer
-from heedful.paper.claims.comparisons import (
-    compare_bleu,
-    say_growth,
-    say_interval,
-    still_rising,
-    useless,
-)
 from heedful.paper.claims.divergence import different_heads, entropy
-from heedful.paper.claims.models import (
-    ATTENTION,
-    BATCHES,
-    COST,
-    ENCODERS,
-    HEAD_COUNTS,
-    HEADS,
-    KINDS_OF_SCORE,
-    LONG,
-    MASK,
-    NORMS,
-    TUNED,
-    WIDTHS,
-)
-from heedful.paper.claims.statement import Checked, decide
+from heedful.paper.claims.models import COST, HEAD_COUNTS, HEADS, LONG, MASK
+from heedful.paper.claims.statement import Evidence, Measured, every, sign
 from heedful.paper.claims.trainings import Trainings
-from heedful.paper.estimate import Estimate
-from heedful.paper.systems.measured import CurvePoint
-from heedful.paper.systems.system import TableSystem
-from heedful.paper.systems.table2 import PUBLISHED
+from heedful.paper.table2 import PUBLISHED
 from heedful.translation.translator import Translator
-from heedful.visualise.size_curves import SizeCurve, SizePanel
+from heedful.visualise.size_curves import SizeCurve, SizePanel, Steps
 
+Pair = tuple[str, str]
+"""Names of two models."""
+
+_RISING = 1.0
+"""BLEU by which the last validation must differ from the one before to be still rising."""
 _SENTENCES, _FOR_ENTROPY = 50, 20
 _HEADS_OF = ("trained", "before training", "before training, as sharp")
 _MOST_SHARPENED, _HALVINGS = 1000.0, 16
@@ -52,8 +38,8 @@ _AS_LOW = 1.1
 """Two perplexities are alike within this factor."""
 
 
-def check_mask(trained: Trainings) -> Checked:
-    """Train a decoder that sees what it is to predict."""
+def measure_mask(trained: Trainings) -> Measured:
+    """Follow a decoder that sees what it is to predict."""
     masked, unmasked = (trained.systems[one.name] for one in MASK)
     steps = tuple(point.step for point in masked.curve)
     curves = [
@@ -62,8 +48,8 @@ def check_mask(trained: Trainings) -> Checked:
         for one in (masked, unmasked)
     ]
     falls = unmasked.curve[-1].perplexity < _AS_LOW * masked.curve[-1].perplexity
-    return Checked(
-        unmasked.bleu < LEARNT if falls else None,
+    return Measured(
+        [unmasked.bleu < LEARNT if falls else None],
         f"Without mask the perplexity of known translations falls to "
         f"{unmasked.curve[-1].perplexity:.2f} (with mask {masked.curve[-1].perplexity:.2f}), but "
         f"what it translates itself has {unmasked.bleu:.1f} BLEU. With mask it is "
@@ -75,124 +61,160 @@ def check_mask(trained: Trainings) -> Checked:
     )
 
 
-def check_attention(trained: Trainings) -> Checked:
-    """Take the attention of a recurrent translator away."""
-    names, panels = ("attending", "blind"), (_by_length(trained, ATTENTION),)
-    compared, rising = compare_bleu(trained, *names), still_rising(trained, names)
-    if useless(trained, names):
-        return Checked(None, compared, panels)
-    longest, growth = trained.difference(*names, longest=True), trained.growth(*names)
-    grown = "All lines are equally long." if growth is None else say_growth(growth)
-    return Checked(
-        None if growth is None or rising else decide(longest.interval, growth.interval),
-        f"{compared} In the quarter of the longest sentences the difference is "
-        f"{longest.difference:+.1f} ({say_interval(longest.interval)}). {grown}{rising}",
-        panels,
-    )
+class Grid(NamedTuple):
+    """Models of several kinds and sizes, drawn along the sizes; their names are KIND-SIZE."""
 
+    axis: str
+    sizes: tuple[int, ...]
+    kinds: Mapping[str, str]
+    """By title of a curve."""
+    values: Mapping[str, tuple[str, Steps]]
+    """By field of `MeasuredSystem`: a label, and which axes are logarithmic."""
 
-def check_encoders(trained: Trainings) -> Checked:
-    """Put five encoders before one decoder."""
-    best, *others = (one.name for one in ENCODERS)
-    names = (best, *others)
-    rising = still_rising(trained, names)
-    is_open = rising or useless(trained, names)
-    return Checked(
-        None if is_open else decide(*(trained.difference(best, name).interval for name in others)),
-        " ".join(compare_bleu(trained, best, name) for name in others)
-        + " Weights: "
-        + ", ".join(f"{one.parameters:,} ({one.title})" for one in trained.systems.values())
-        + f".{rising}",
-        (_by_length(trained, ENCODERS),),
-    )
-
-
-def check_batch_sizes(trained: Trainings) -> Checked:
-    """Train both norms with batches of growing size, on as many tokens."""
-    pairs = {tokens: (f"layer-{tokens}", f"batch-{tokens}") for tokens in BATCHES}
-    small, large = pairs[BATCHES[0]], pairs[BATCHES[-1]]
-    systems = {norm: [trained.systems[f"{norm}-{one}"] for one in BATCHES] for norm in NORMS}
-    curves = {
-        value: tuple(
-            SizeCurve(f"{norm} norm", tuple(getattr(one, value) for one in each))
-            for norm, each in systems.items()
-        )
-        for value in ("bleu", "perplexity")
-    }
-    holds, compared, rising = _decide_by_lead(
-        *(trained, pairs.values(), small, large),
-        f"From {BATCHES[-1]} to {BATCHES[0]} tokens a batch, layer norm's lead",
-    )
-    return Checked(
-        holds,
-        f"{compared} A translation of the test has {_words(trained):.1f} words, so that "
-        f"{BATCHES[0]} tokens are few sentences.{rising}",
-        (
-            SizePanel("target tokens of a batch", BATCHES, curves["bleu"], "BLEU", "x"),
+    def panels(self, trained: Trainings) -> tuple[SizePanel, ...]:
+        """Lay out each value of all models."""
+        return tuple(
             SizePanel(
-                "target tokens of a batch", BATCHES, curves["perplexity"], "perplexity, validation"
-            ),
-        ),
-    )
-
-
-def check_scores(trained: Trainings) -> Checked:
-    """Train one head with three scores at growing widths."""
-    pairs = {width: (f"additive-{width}", f"unscaled-{width}") for width in WIDTHS}
-    systems = [
-        [trained.systems[f"{score}-{width}"] for width in WIDTHS] for score in KINDS_OF_SCORE
-    ]
-    curves = [
-        [[getattr(one, value) for one in each] for each in systems]
-        for value in ("perplexity", "bleu")
-    ]
-    panels = [
-        SizePanel(
-            "d_k",
-            WIDTHS,
-            tuple(SizeCurve(*pair) for pair in zip(KINDS_OF_SCORE, map(tuple, found), strict=True)),
-            label,
-            "x",
+                self.axis,
+                self.sizes,
+                tuple(
+                    SizeCurve(
+                        title,
+                        tuple(
+                            getattr(trained.systems[f"{kind}-{size}"], field) for size in self.sizes
+                        ),
+                    )
+                    for title, kind in self.kinds.items()
+                ),
+                label,
+                steps,
+            )
+            for field, (label, steps) in self.values.items()
         )
-        for label, found in zip(("perplexity, validation", "BLEU"), curves, strict=True)
-    ]
-    weights = [trained.systems[f"additive-{width}"].parameters for width in WIDTHS]
-    holds, compared, rising = _decide_by_lead(
-        *(trained, pairs.values(), pairs[WIDTHS[-1]], pairs[WIDTHS[0]]),
-        f"From {WIDTHS[0]} to {WIDTHS[-1]} the lead",
-    )
-    return Checked(
-        holds,
-        f"{compared} Wider heads have more weights, here {weights[0]:,} to {weights[-1]:,}."
-        f"{rising}",
-        tuple(panels),
-    )
 
 
-def _decide_by_lead(
+def compare_pairs(
     trained: Trainings,
-    pairs: Iterable[tuple[str, str]],
-    deciding: tuple[str, str],
-    beside: tuple[str, str],
-    lead: str,
-) -> tuple[bool | None, str, str]:
+    *,
+    pairs: Sequence[Pair],
+    decide_by: Callable[[Trainings, Sequence[Pair]], tuple[list[Evidence], str]],
+    deciding: Sequence[Pair] = (),
+    grid: Grid | None = None,
+    more: Callable[[Trainings], str] = lambda _: "",
+) -> Measured:
     """
-    Decide by a pair's difference, and by how much larger it is than that of another pair.
+    Compare the BLEU of pairs of models.
 
-    Returns the decision, the sentences about all pairs, and one about what still learns.
+    `decide_by`: what the differences of the `deciding` pairs say, with a sentence; of all pairs if
+    none is named. Nothing is decided where a model of these has learnt nothing, or still learns.
+    `more`: a further sentence.
     """
     compared = " ".join(compare_bleu(trained, *pair) for pair in pairs)
-    names = (*deciding, *beside)
-    rising = still_rising(trained, names)
-    if useless(trained, names):
-        return None, compared, rising
-    grown, interval = trained.growth_between(deciding, beside)
-    compared += f" {lead} grows by {grown:.1f} BLEU ({say_interval(interval)})."
-    holds = None if rising else decide(trained.difference(*deciding).interval, interval)
-    return holds, compared, rising
+    names = [*dict.fromkeys(name for pair in deciding or pairs for name in pair)]
+    rising, weak = still_rising(trained, names), useless(trained, names)
+    evidence, decided = ([], "") if weak else decide_by(trained, deciding or pairs)
+    panels = (_by_length(trained),) if grid is None else grid.panels(trained)
+    weights = sorted({system.parameters for system in trained.systems.values()})
+    sizes = f" Weights: {weights[0]:,} to {weights[-1]:,}." if len(weights) > 1 else ""
+    sentence = f"{compared}{decided}{more(trained)}{sizes}{rising}"
+    return Measured([None] if rising or weak else evidence, sentence, panels)
 
 
-def check_heads(trained: Trainings) -> Checked:
+def by_pairs(trained: Trainings, pairs: Sequence[Pair]) -> tuple[list[Evidence], str]:
+    """Decide by the difference of every pair."""
+    return [sign(trained.difference(*pair).interval) for pair in pairs], ""
+
+
+def by_longest_sentences(trained: Trainings, pairs: Sequence[Pair]) -> tuple[list[Evidence], str]:
+    """Decide by the difference in the longest sentences, and how it grows towards them."""
+    (pair,) = pairs
+    longest, growth = trained.difference(*pair, longest=True), trained.growth(*pair)
+    grown = "All lines are equally long." if growth is None else say_growth(growth)
+    sentence = (
+        " In the quarter of the longest sentences the difference is "
+        f"{longest.difference:+.1f} ({say_interval(longest.interval)}). {grown}"
+    )
+    return [sign(longest.interval), None if growth is None else sign(growth.interval)], sentence
+
+
+def by_lead(trained: Trainings, pairs: Sequence[Pair], *, lead: str) -> tuple[list[Evidence], str]:
+    """Decide by the first pair's difference, and by how much larger it is than the second's."""
+    grown, interval = trained.growth_between(*pairs)
+    sentence = f" {lead} grows by {grown:.1f} BLEU ({say_interval(interval)})."
+    return [sign(trained.difference(*pairs[0]).interval), sign(interval)], sentence
+
+
+def words_of_a_translation(trained: Trainings) -> str:
+    """Say how long the translations of the test are."""
+    lines = trained.corpus.lines("test", trained.corpus.target)
+    words = np.mean([len(line.split()) for line in lines])
+    return f" A translation of the test has {words:.1f} words."
+
+
+def _by_length(trained: Trainings) -> SizePanel:
+    """Lay out BLEU by the length of the source."""
+    curves = tuple(
+        SizeCurve(system.title, trained.bleu_by_length(name))
+        for name, system in trained.systems.items()
+    )
+    return SizePanel("words", tuple(trained.parts), curves, "BLEU", "none")
+
+
+def compare_bleu(trained: Trainings, ours: str, theirs: str) -> str:
+    """Say how far one model is from another, or that one of them has learnt nothing."""
+    if weak := useless(trained, (ours, theirs)):
+        return capital(f"{_titles(trained, (ours, theirs))} are not compared: {_list(weak)}.")
+    apart = trained.difference(ours, theirs)
+    return capital(
+        f"{apart.better} minus {apart.worse}: {apart.difference:+.1f} BLEU "
+        f"({say_interval(apart.interval)})."
+    )
+
+
+def useless(trained: Trainings, names: Sequence[str]) -> list[MeasuredSystem]:
+    """Find the models that have learnt nothing of use."""
+    return [trained.systems[name] for name in names if trained.systems[name].bleu < LEARNT]
+
+
+def still_rising(trained: Trainings, names: Sequence[str]) -> str:
+    """Say where a longer training of those that decide would change a difference."""
+    rising = []
+    for system in (trained.systems[name] for name in names):
+        bleu = [point.bleu for point in system.curve]
+        if len(bleu) > 1 and bleu[-1] - bleu[-2] > _RISING:
+            rising.append(f"{system.title} ({bleu[-2]:.1f}, then {bleu[-1]:.1f})")
+    if not rising:
+        return ""
+    return (
+        f" Validation BLEU was still rising: {', '.join(rising)}; after more steps the differences "
+        "would be others."
+    )
+
+
+def say_growth(growth: ScoreDifference) -> str:
+    """Say how much further apart two models are in the longest sentences."""
+    return (
+        f"That is {growth.difference:+.1f} beside the other three quarters "
+        f"({say_interval(growth.interval)})."
+    )
+
+
+def say_interval(interval: tuple[float, float]) -> str:
+    """Say a 95 % interval of differences."""
+    return f"95 % interval {interval[0]:+.1f} to {interval[1]:+.1f}"
+
+
+def _titles(trained: Trainings, names: Sequence[str]) -> str:
+    return " and ".join(trained.systems[name].title for name in names)
+
+
+def _list(weak: Sequence[MeasuredSystem]) -> str:
+    """Say of models that they have learnt nothing."""
+    titles = ", ".join(f"{system.title} ({system.bleu:.1f} BLEU)" for system in weak)
+    return f"{titles} {'have' if len(weak) > 1 else 'has'} learnt nothing of use"
+
+
+def measure_heads(trained: Trainings) -> Measured:
     """Count the different heads of a layer, trained, before training, and sharpened as much."""
     found: dict[str, list[list[float]]] = {name: [] for name in _HEADS_OF}
     for system in HEADS:
@@ -202,21 +224,16 @@ def check_heads(trained: Trainings) -> Checked:
         for name, model in zip(_HEADS_OF, (translator, fresh, sharp), strict=True):
             found[name].append(_different_heads(trained, model))
     after, before, as_sharp = found.values()
-    learnt, more = (
-        decide(
-            *(
-                Estimate.of_many(np.subtract(*pair)).interval
-                for pair in zip(after, other, strict=True)
-            )
-        )
-        for other in (before, as_sharp)
+    milder, stricter = (
+        every([_sign_of(*pair) for pair in zip(*sides, strict=True)])
+        for sides in ((after, before), (after, as_sharp))
     )
     means = {name: tuple(float(np.mean(one)) for one in each) for name, each in found.items()}
     curves = tuple(SizeCurve(name, each) for name, each in means.items())
     bleu = SizeCurve("trained", tuple(trained.systems[one.name].bleu for one in HEADS))
     counted = {name: ", ".join(f"{mean:.2f}" for mean in each) for name, each in means.items()}
-    return Checked(
-        True if more else False if learnt is False else None,
+    return Measured(
+        [stricter, milder],
         f"Of {', '.join(map(str, HEAD_COUNTS))} heads of a layer {counted['trained']} are "
         f"different after training and {counted['before training']} before (two to the power of "
         f"their Jensen-Shannon divergence; {len(after[0])} sentences; of the encoder and of the "
@@ -233,7 +250,12 @@ def check_heads(trained: Trainings) -> Checked:
     )
 
 
-def check_cost(trained: Trainings) -> Checked:
+def _sign_of(ours: Sequence[float], theirs: Sequence[float]) -> Evidence:
+    """Whether numbers of the same sentences are surely larger, surely smaller, or neither."""
+    return sign(Estimate.of_many(np.subtract(ours, theirs)).interval)
+
+
+def measure_cost(trained: Trainings) -> Measured:
     """Read off what each model has spent where it first reaches a quality, seed by seed."""
     curves = {
         model: [trained.systems[one.name].curve for one in COST if one.name.startswith(model)]
@@ -252,7 +274,7 @@ def check_cost(trained: Trainings) -> Checked:
         ]
         panel = SizePanel("steps", steps, tuple(first), "BLEU, validation", "none")
         doubt = f"No quality above that of a first validation, {seen:.1f} BLEU, is reached by all."
-        return Checked(None, doubt, (panel,))
+        return Measured([None], doubt, (panel,))
     panels, times = [], {}
     for kind, label in (("flops", "operations"), ("seconds", "seconds")):
         costs = {  # (seeds, levels)
@@ -271,12 +293,12 @@ def check_cost(trained: Trainings) -> Checked:
         f"for {level} BLEU {_times(flops)} as many operations and {_times(seconds)} as long"
         for level, flops, seconds in zip(levels, *times.values(), strict=True)
     ]
-    return Checked(
-        decide(*(one.interval for each in times.values() for one in each)),
+    return Measured(
+        [sign(ratio.interval) for ratios in times.values() for ratio in ratios],
         f"The recurrent model takes {'; '.join(said)} as the Transformer, at the planned rates "
         f"({len(curves['transformer'])} seeds of each; "
         f"{' and '.join(f'{count:,}' for count in weights)} weights of the Transformer and the "
-        f"recurrent model). {TUNED} {_published_costs()}",
+        f"recurrent model). {_published_costs()}",
         tuple(panels),
     )
 
@@ -314,12 +336,6 @@ def _cost_of(curve: Sequence[CurvePoint], kind: str, level: int) -> float:
             return spent + (cost - spent) * (level - bleu) / (point.bleu - bleu)
         spent, bleu = cost, point.bleu
     raise AssertionError(f"{level} is never reached")
-
-
-def _by_length(trained: Trainings, systems: Sequence[TableSystem]) -> SizePanel:
-    """Lay out BLEU by the length of the source."""
-    curves = [trained.bleu_by_length(one.name) for one in systems]
-    return SizePanel("words", tuple(trained.parts), _named(systems, curves), "BLEU", "none")
 
 
 def _untrained(translator: Translator) -> Translator:
@@ -387,9 +403,3 @@ def _named(
     return tuple(
         SizeCurve(one.title, tuple(each)) for one, each in zip(systems, values, strict=True)
     )
-
-
-def _words(trained: Trainings) -> float:
-    """Count the words of a translation, the mean of the test."""
-    lines = trained.corpus.lines("test", trained.corpus.target)
-    return float(np.mean([len(line.split()) for line in lines]))

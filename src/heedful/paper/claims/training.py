@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from heedful.errors import TextError
+from heedful.experiments.corpus import TableCorpus
 from heedful.experiments.page import LEARNT
-from heedful.paper.claims.statement import Checked, TrainedStatement
+from heedful.experiments.plan import Plan
+from heedful.experiments.run import PLAN, train_all
+from heedful.experiments.task import TableTask
+from heedful.paper.claims.statement import Checked, PaperClaim
 from heedful.paper.claims.trainings import COMMON, RECIPE, Trainings
-from heedful.paper.systems.corpus import TableCorpus
-from heedful.paper.systems.plan import Plan
-from heedful.paper.systems.task import TableTask
-from heedful.paper.systems.training import PLAN, train_all
 
 _LEARNED = 20  # BLEU
 _TOO_EASY = 98  # where every model has this much, what is left cannot tell them apart
@@ -29,7 +29,7 @@ def check_text(corpus: TableCorpus) -> TableCorpus:
     return corpus
 
 
-def claim_task(claim: TrainedStatement, corpus: TableCorpus, out: Path, share: float) -> TableTask:
+def claim_task(claim: PaperClaim, corpus: TableCorpus, out: Path, share: float) -> TableTask:
     """
     List the trainings of a claim, and write the text that they need.
 
@@ -43,7 +43,7 @@ def claim_task(claim: TrainedStatement, corpus: TableCorpus, out: Path, share: f
 
 
 def train_and_check(
-    claim: TrainedStatement,
+    claim: PaperClaim,
     task: TableTask,
     budget: float,
     *,
@@ -66,7 +66,7 @@ def train_and_check(
     return leave_open(claim, checked, {one.name: one.bleu for one in measured})
 
 
-def leave_open(claim: TrainedStatement, checked: Checked, bleu: Mapping[str, float]) -> Checked:
+def leave_open(claim: PaperClaim, checked: Checked, bleu: Mapping[str, float]) -> Checked:
     """
     Decide nothing where models cannot be told apart. `bleu`: of each model.
 

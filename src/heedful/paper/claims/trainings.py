@@ -9,10 +9,10 @@ import numpy as np
 from heedful.evaluation.bleu import text_metrics
 from heedful.evaluation.significance import Resampling, compare
 from heedful.evaluation.sufficient_statistics import SufficientStatistics, measure
+from heedful.experiments.corpus import TableCorpus
+from heedful.experiments.measured import MeasuredSystem, output_file
 from heedful.experiments.page import ScoreDifference
 from heedful.files import read_text_within
-from heedful.paper.systems.corpus import TableCorpus
-from heedful.paper.systems.measured import MeasuredSystem, output_file
 from heedful.translation.translator import Translator
 
 RECIPE = "multi30k"

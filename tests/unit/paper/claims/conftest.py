@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from heedful.experiments.corpus import TableCorpus
 from heedful.paper.claims.trainings import Trainings
-from heedful.paper.systems.corpus import TableCorpus
 
 SOURCES = ["a", "b", "a b", "c d", "a b c", "d e f", "a b c d e", "f e d c b a"]
 TARGETS = [" ".join(f"{word}{word} is one of these" for word in line.split()) for line in SOURCES]

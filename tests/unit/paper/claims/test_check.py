@@ -5,7 +5,7 @@ import torch
 
 from heedful.errors import RunFolderError, SettingError, TextError
 from heedful.paper.claims.check import RESERVATION, check_claims, to_dict, to_markdown
-from heedful.paper.claims.statements import CLAIMS
+from heedful.paper.claims.table import CLAIMS
 from heedful.runs.lock import LOCK, only_writer
 
 
@@ -112,13 +112,13 @@ def test_a_damaged_decision_of_another_claim_is_named_before_anything_is_measure
 
 def test_what_is_timed_has_the_threads_that_are_asked_for(tmp_path, monkeypatch):
     before, seen = torch.get_num_threads(), []
-    measured = CLAIMS["shift"].check()
+    measured = CLAIMS["shift"].measure()
 
-    def check():
+    def measure():
         seen.append(torch.get_num_threads())
         return measured
 
-    monkeypatch.setitem(CLAIMS, "shift", CLAIMS["shift"]._replace(check=check))
+    monkeypatch.setitem(CLAIMS, "shift", CLAIMS["shift"]._replace(measure=measure))
     for number, threads in enumerate((before + 1, 0)):
         check_claims(["shift"], tmp_path / str(number), no_corpus, 1.0, threads=threads)
     assert seen == [before + 1, before]

@@ -4,12 +4,7 @@ import pytest
 import torch
 
 from heedful.paper.claims import layers
-from heedful.paper.claims.layers import (
-    check_additive_cost,
-    check_batch_norm,
-    check_gradients,
-    check_parallel,
-)
+from heedful.paper.claims.table import CLAIMS
 
 
 def curves(checked):
@@ -17,14 +12,14 @@ def curves(checked):
 
 
 def test_only_batch_norm_depends_on_other_sentences(monkeypatch):
-    checked = check_batch_norm()
+    checked = CLAIMS["batch-norm"].check()
     assert checked.holds
     most = max(curves(checked)["layer norm"])
     assert most < 1e-6
     said = f"by at most {most:.0e}" if most else "not at all"
     assert f"with batch norm, and {said} with layer norm." in checked.sentence
     monkeypatch.setattr(layers, "BatchNorm", torch.nn.LayerNorm)
-    assert not check_batch_norm().holds
+    assert not CLAIMS["batch-norm"].check().holds
 
 
 @pytest.mark.parametrize(
@@ -39,11 +34,11 @@ def test_how_much_layer_norm_depends_on_others_is_said(monkeypatch, apart, said)
             return torch.full_like(x, apart * (len(x) > 1), dtype=torch.float64)
 
     monkeypatch.setattr(torch.nn, "LayerNorm", Shifted)
-    assert f"and {said} with layer norm." in check_batch_norm().sentence
+    assert f"and {said} with layer norm." in CLAIMS["batch-norm"].check().sentence
 
 
 def test_gradients_vanish_without_residuals_and_norms():
-    checked = check_gradients()
+    checked = CLAIMS["gradients"].check()
     assert checked.holds is None  # norms alone are enough
     found = curves(checked)
     assert found["residuals and norms"][-1] > 0.01 * found["residuals and norms"][0]
@@ -57,7 +52,7 @@ def test_gradients_vanish_without_residuals_and_norms():
 
 def test_norms_and_residuals_that_are_both_needed_decide(monkeypatch):
     monkeypatch.setitem(layers.STACKS, "norms alone", layers.STACKS["neither"])
-    assert check_gradients().holds is True
+    assert CLAIMS["gradients"].check().holds is True
 
 
 @pytest.mark.parametrize(
@@ -65,11 +60,11 @@ def test_norms_and_residuals_that_are_both_needed_decide(monkeypatch):
 )
 def test_stacks_that_lack_a_part_that_is_needed_do_not_keep_gradients(monkeypatch, both):
     monkeypatch.setitem(layers.STACKS, "residuals and norms", both)
-    assert check_gradients().holds is False
+    assert CLAIMS["gradients"].check().holds is False
 
 
 def test_additive_scores_take_longer_and_hold_more():
-    checked = check_additive_cost()
+    checked = CLAIMS["dot-product"].check()
     for panel in checked.panels:
         found = {curve.name: curve.values for curve in panel.curves}
         assert found["additive"][-1] > found["dot product"][-1] > 0
@@ -78,7 +73,7 @@ def test_additive_scores_take_longer_and_hold_more():
 
 
 def test_only_the_products_of_recurrence_wait_longer_in_longer_sequences():
-    checked = check_parallel()
+    checked = CLAIMS["parallel"].check()
     assert checked.holds
     found = curves(checked)
     assert found["self-attention"] == (4.0, 4.0, 4.0, 4.0)

@@ -5,9 +5,9 @@ import torch
 from heedful.bench.random_run import make_random_run
 from heedful.config.load import load_config
 from heedful.paper.claims import long_distance
-from heedful.paper.claims.long_distance import check_long
 from heedful.paper.claims.models import LONG
 from heedful.paper.claims.repeated_name import DISTANCES, NAMES
+from heedful.paper.claims.table import CLAIMS
 from heedful.paper.claims.trainings import RECIPE
 
 NAMED = [one.name for one in LONG]
@@ -41,7 +41,7 @@ def test_what_is_far_must_be_lost_by_both_and_kept_by_the_transformer(
     }
     monkeypatch.setattr(long_distance, "_probabilities", lambda _, name: known[name])
     monkeypatch.setattr(long_distance, "_gradient_shares", lambda *_: (1.0,) * len(DISTANCES))
-    checked = check_long(trainings(dict.fromkeys(NAMED, 8)))
+    checked = CLAIMS["long"].check(trainings(dict.fromkeys(NAMED, 8)))
     assert checked.holds is holds
     assert checked.panels[0].sizes == DISTANCES
     assert ("conclude nothing" in checked.sentence) is (recurrent[0] < 0.5)
@@ -54,7 +54,7 @@ def test_a_transformer_that_loses_the_name_too_decides_against_it(trainings, mon
     }
     monkeypatch.setattr(long_distance, "_probabilities", lambda _, name: known[name])
     monkeypatch.setattr(long_distance, "_gradient_shares", lambda *_: (1.0,) * len(DISTANCES))
-    assert check_long(trainings(dict.fromkeys(NAMED, 8))).holds is False
+    assert CLAIMS["long"].check(trainings(dict.fromkeys(NAMED, 8))).holds is False
 
 
 def test_repetitions_of_the_training_text_are_counted_by_distance(trainings):
@@ -88,7 +88,7 @@ def random_models(trainings):
 
 def test_probabilities_are_those_of_the_last_word(random_models):
     found, lines = random_models
-    checked = check_long(found)
+    checked = CLAIMS["long"].check(found)
     assert checked.holds is None  # random weights know no name
     translator, begun = found.translator("transformer"), lines[0].rpartition(" ")[0]
     chances = {
@@ -100,7 +100,7 @@ def test_probabilities_are_those_of_the_last_word(random_models):
 
 
 def test_a_convolution_has_no_gradient_at_a_name_beyond_its_reach(random_models):
-    checked = check_long(random_models[0])
+    checked = CLAIMS["long"].check(random_models[0])
     shares = {curve.name: curve.values for curve in checked.panels[1].curves}
     near, *_, far = shares["convolutional, 2 layers of 3"]
     assert near > 0

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from heedful.paper.claims.statement import Checked, decide
+from heedful.paper.claims.statement import Checked, between, every, sign
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
 
@@ -68,4 +68,17 @@ def test_damaged_numbers_are_refused(damage):
     ],
 )
 def test_intervals_decide_where_none_has_zero_in_it(intervals, decided):
-    assert decide(*intervals) is decided
+    assert every([sign(interval) for interval in intervals]) is decided
+
+
+@pytest.mark.parametrize(
+    ("evidence", "decided"),
+    [
+        ((True, None), True),
+        ((None, False), False),
+        ((None, True), None),
+        ((False, None), None),
+    ],
+)
+def test_a_stricter_comparison_holds_and_a_milder_one_refutes(evidence, decided):
+    assert between(evidence) is decided

@@ -9,24 +9,21 @@ from heedful.bench.random_run import make_random_run
 from heedful.bench.work import build
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
+from heedful.experiments.measured import CurvePoint
+from heedful.experiments.page import ScoreDifference
+from heedful.experiments.system import count_parameters
 from heedful.model.initialise import initialise
 from heedful.paper.claims import trained as trained_module
 from heedful.paper.claims.models import BATCH_SIZES, COST, ENCODERS, HEADS, SCORES
-from heedful.paper.claims.statement import TrainedStatement
-from heedful.paper.claims.statements import CLAIMS
+from heedful.paper.claims.table import CLAIMS
 from heedful.paper.claims.trained import (
-    check_attention,
-    check_batch_sizes,
-    check_cost,
-    check_encoders,
-    check_heads,
-    check_mask,
-    check_scores,
+    compare_bleu,
+    say_growth,
     sharpen,
+    still_rising,
+    useless,
 )
 from heedful.paper.claims.trainings import COMMON, RECIPE, Trainings
-from heedful.paper.systems.measured import CurvePoint
-from heedful.paper.systems.system import count_parameters
 
 SMALL = {
     "model.d_model": 16,
@@ -56,7 +53,7 @@ def values(checked, panel=0):
 
 
 def test_every_claims_models_can_be_built():
-    trained_claims = [claim for claim in CLAIMS.values() if isinstance(claim, TrainedStatement)]
+    trained_claims = [claim for claim in CLAIMS.values() if claim.systems]
     assert len(trained_claims) == 8
     for claim in trained_claims:
         for system in claim.systems:
@@ -83,7 +80,7 @@ def test_a_mask_is_needed_where_loss_falls_and_translation_fails(
             "no-mask": {"curve": curve(seen, (0.0, 0.1)), "bleu": bleu},
         },
     )
-    checked = check_mask(found)
+    checked = CLAIMS["mask"].check(found)
     assert checked.holds is holds
     assert values(checked, 1)["without mask"] == (0.0, 0.1)
 
@@ -91,7 +88,7 @@ def test_a_mask_is_needed_where_loss_falls_and_translation_fails(
 @pytest.mark.parametrize(("blind", "holds"), [(4, True), (8, None)])
 def test_attention_is_needed_where_long_sentences_lose_most(trainings, blind, holds):
     good = {"attending": 8, "blind": blind}
-    checked = check_attention(trainings(good, **all_learnt(good)))
+    checked = CLAIMS["attention"].check(trainings(good, **all_learnt(good)))
     assert checked.holds is holds
     assert checked.panels[0].sizes == (1, 2, 3, 6)
     assert checked.sentence.startswith("Attending minus blind: +")
@@ -100,7 +97,7 @@ def test_attention_is_needed_where_long_sentences_lose_most(trainings, blind, ho
 @pytest.mark.parametrize(("last", "rising"), [(20.5, False), (24.0, True)])
 def test_a_model_that_still_learns_is_named(trainings, last, rising):
     blind = {"curve": curve(5.0, (10.0, 20.0, last))}
-    checked = check_attention(
+    checked = CLAIMS["attention"].check(
         trainings(
             {"attending": 8, "blind": 4},
             attending={"curve": curve(5.0, (30.0, 90.0, 90.1))},
@@ -113,25 +110,25 @@ def test_a_model_that_still_learns_is_named(trainings, last, rising):
 
 def test_self_attention_must_be_above_every_other_encoder(trainings):
     good = {"self-attention": 8, "recurrent": 2, "convolution": 2, "average": 1, "sum": 1}
-    assert check_encoders(trainings(good, "still rising")).holds is None
-    assert check_encoders(trainings(good, **all_learnt(good))).holds
+    assert CLAIMS["encoders"].check(trainings(good, "still rising")).holds is None
+    assert CLAIMS["encoders"].check(trainings(good, **all_learnt(good))).holds
 
 
 def test_an_encoder_that_is_as_good_decides_against_it(trainings):
     good = {"self-attention": 8, "recurrent": 8, "convolution": 2, "average": 1, "sum": 1}
-    checked = check_encoders(trainings(good, **all_learnt(good)))
+    checked = CLAIMS["encoders"].check(trainings(good, **all_learnt(good)))
     assert checked.holds is None  # as good as the best, as far as these sentences tell
     assert "+0.0 BLEU" in checked.sentence
     better = {"self-attention": 2, "recurrent": 8, "convolution": 2, "average": 1, "sum": 1}
-    assert check_encoders(trainings(better, "again", **all_learnt(better))).holds is False
+    assert CLAIMS["encoders"].check(trainings(better, "again", **all_learnt(better))).holds is False
 
 
 @pytest.mark.parametrize("better", ["additive", "unscaled"])
 def test_the_largest_width_decides_between_scores(trainings, better):
     good = {system.name: 8 if system.name.startswith(better) else 1 for system in SCORES}
     good |= {name: 2 for name in good if name.endswith("-16")}
-    assert check_scores(trainings(good, "still rising")).holds is None
-    checked = check_scores(trainings(good, **all_learnt(good)))
+    assert CLAIMS["scores"].check(trainings(good, "still rising")).holds is None
+    checked = CLAIMS["scores"].check(trainings(good, **all_learnt(good)))
     assert checked.holds is (better == "additive")
     assert checked.panels[0].sizes == (16, 64, 256, 512)
     assert [*values(checked)] == ["scaled", "unscaled", "additive"]
@@ -139,7 +136,7 @@ def test_the_largest_width_decides_between_scores(trainings, better):
 
 def test_a_lead_that_does_not_grow_with_the_width_decides_nothing(trainings):
     good = {system.name: 8 if system.name.startswith("additive") else 1 for system in SCORES}
-    assert check_scores(trainings(good, **all_learnt(good))).holds is None
+    assert CLAIMS["scores"].check(trainings(good, **all_learnt(good))).holds is None
 
 
 def costs(*seconds):
@@ -153,7 +150,7 @@ def costs(*seconds):
 
 def test_cost_is_read_where_a_quality_is_first_reached(trainings):
     found = trainings(dict.fromkeys(costs(1.0, 1.0, 1.0), 8), **costs(3.0, 3.1, 2.9))
-    checked = check_cost(found)
+    checked = CLAIMS["cost"].check(found)
     assert checked.holds
     assert checked.panels[0].sizes == (5, 10, 15, 18, 20)
     assert values(checked)["Transformer"][:2] == pytest.approx((1.15e9, 1.4e9))
@@ -167,10 +164,10 @@ def test_cost_is_read_where_a_quality_is_first_reached(trainings):
 def test_qualities_that_a_first_validation_has_are_not_compared(trainings):
     early = costs(3.0, 3.1, 2.9)
     early["transformer-2"] = {"curve": curve(5.0, (16.0, 22.0, 42.0))}
-    checked = check_cost(trainings(dict.fromkeys(early, 8), **early))
+    checked = CLAIMS["cost"].check(trainings(dict.fromkeys(early, 8), **early))
     assert checked.panels[0].sizes == (18, 20)
     early["recurrent-1"] = {"curve": curve(5.0, (21.0, 21.0))}
-    checked = check_cost(trainings(dict.fromkeys(early, 8), "again", **early))
+    checked = CLAIMS["cost"].check(trainings(dict.fromkeys(early, 8), "again", **early))
     assert checked.holds is None
     assert "a first validation, 21.0 BLEU" in checked.sentence
 
@@ -180,7 +177,7 @@ def test_seeds_that_disagree_decide_nothing_and_one_dearer_cost_against_it(
     trainings, seconds, holds
 ):
     found = trainings(dict.fromkeys(costs(1.0, 1.0, 1.0), 8), **costs(*seconds))
-    assert check_cost(found).holds is holds
+    assert CLAIMS["cost"].check(found).holds is holds
 
 
 def test_every_quality_must_cost_less(trainings):
@@ -189,12 +186,12 @@ def test_every_quality_must_cost_less(trainings):
     for seed in (1, 2, 3):
         changed[f"transformer-{seed}"] = {"curve": curve(5.0, (1.0, 15.0, 16.0, 17.0, 18.0, 22.0))}
         changed[f"recurrent-{seed}"] = {"curve": curve(5.0, (0.5, 6.0, 13.0, 21.0, 22.0, 22.0))}
-    assert check_cost(trainings(dict.fromkeys(changed, 8), **changed)).holds is False
+    assert CLAIMS["cost"].check(trainings(dict.fromkeys(changed, 8), **changed)).holds is False
 
 
 def test_models_that_learned_nothing_decide_nothing(trainings):
     poor = {name: {"curve": curve(5.0, (0.0, 0.4))} for name in costs(1.0, 1.0, 1.0)}
-    checked = check_cost(trainings(dict.fromkeys(poor, 0), **poor))
+    checked = CLAIMS["cost"].check(trainings(dict.fromkeys(poor, 0), **poor))
     assert checked.holds is None
     assert checked.panels[0].sizes == (10, 20)
 
@@ -210,8 +207,8 @@ def test_models_that_learned_nothing_decide_nothing(trainings):
 )
 def test_batch_norm_must_fall_behind_in_small_batches_alone(trainings, good, holds):
     lines = {f"layer-{size}": 8 for size in good} | {f"batch-{size}": n for size, n in good.items()}
-    assert check_batch_sizes(trainings(lines, "still rising")).holds is None
-    checked = check_batch_sizes(trainings(lines, **all_learnt(lines)))
+    assert CLAIMS["batch-size"].check(trainings(lines, "still rising")).holds is None
+    checked = CLAIMS["batch-size"].check(trainings(lines, **all_learnt(lines)))
     assert checked.holds is holds
     assert checked.panels[0].sizes == (32, 128, 512)
     assert [*values(checked)] == ["layer norm", "batch norm"]
@@ -273,7 +270,7 @@ def lines_of_words(trainings):
 
 
 def test_heads_that_learned_nothing_are_as_different_as_before(lines_of_words):
-    checked = check_heads(lines_of_words([system.name for system in HEADS]))
+    checked = CLAIMS["heads"].check(lines_of_words([system.name for system in HEADS]))
     assert not checked.holds
     assert "8 sentences;" in checked.sentence
     after, before, sharp = values(checked).values()
@@ -293,7 +290,7 @@ def test_sharper_heads_that_learned_nothing_do_not_decide(lines_of_words, monkey
         return fresh
 
     monkeypatch.setattr(Trainings, "translator", sharper)
-    checked = check_heads(found)
+    checked = CLAIMS["heads"].check(found)
     after, before, _ = values(checked).values()
     assert all(more > 1.05 * less for more, less in zip(after, before, strict=True))
     assert not checked.holds
@@ -314,7 +311,7 @@ def test_heads_are_compared_with_random_ones_as_sharp(
     near = np.linspace(-0.01, 0.01, 40)
     counted = itertools.cycle([list(mean + near) for mean in (after, before, sharp)])
     monkeypatch.setattr(trained_module, "_different_heads", lambda *_: next(counted))
-    checked = check_heads(found)
+    checked = CLAIMS["heads"].check(found)
     assert checked.holds is holds
     assert values(checked)["trained"] == pytest.approx([after] * len(HEADS))
 
@@ -346,15 +343,16 @@ WEAK = {"bleu": 0.3, "curve": curve(5.0, (0.2, 0.3))}
 
 
 @pytest.mark.parametrize(
-    ("check", "good", "weak"),
+    ("name", "good", "weak"),
     [
-        (check_attention, {"attending": 8, "blind": 1}, "blind"),
-        (check_encoders, {one.name: 1 for one in ENCODERS} | {"self-attention": 8}, "sum"),
-        (check_batch_sizes, {one.name: 1 for one in BATCH_SIZES} | {"layer-32": 8}, "batch-32"),
-        (check_scores, {one.name: 1 for one in SCORES} | {"additive-512": 8}, "unscaled-512"),
+        ("attention", {"attending": 8, "blind": 1}, "blind"),
+        ("encoders", {one.name: 1 for one in ENCODERS} | {"self-attention": 8}, "sum"),
+        ("batch-size", {one.name: 1 for one in BATCH_SIZES} | {"layer-32": 8}, "batch-32"),
+        ("scores", {one.name: 1 for one in SCORES} | {"additive-512": 8}, "unscaled-512"),
     ],
 )
-def test_nothing_is_decided_by_a_model_that_has_learnt_nothing(trainings, check, good, weak):
+def test_nothing_is_decided_by_a_model_that_has_learnt_nothing(trainings, name, good, weak):
+    check = CLAIMS[name].check
     learnt = all_learnt(good)
     decided = check(trainings(good, **learnt))
     assert " minus " in decided.sentence
@@ -364,3 +362,39 @@ def test_nothing_is_decided_by_a_model_that_has_learnt_nothing(trainings, check,
     assert f" minus {weak}" not in checked.sentence
     assert "grows by" not in checked.sentence
     assert len(checked.panels) == len(decided.panels)
+
+
+def test_a_model_that_has_learnt_nothing_is_compared_with_none(trainings):
+    found = trainings(
+        {"able": 8, "weak": 0, "weaker": 0}, weak={"bleu": 0.99}, weaker={"bleu": 0.0}
+    )
+    assert compare_bleu(found, "able", "weak") == (
+        "Able and weak are not compared: weak (1.0 BLEU) has learnt nothing of use."
+    )
+    assert compare_bleu(found, "weaker", "weak") == (
+        "Weaker and weak are not compared: weaker (0.0 BLEU), weak (1.0 BLEU) have learnt nothing "
+        "of use."
+    )
+    assert [system.name for system in useless(found, ("able", "weak"))] == ["weak"]
+
+
+def test_others_are_compared_by_their_lines(trainings):
+    found = trainings({"one": 8, "other": 4}, other={"bleu": 1.0})
+    assert compare_bleu(found, "one", "other").startswith("One minus other: +")
+    assert not useless(found, ("one", "other"))
+
+
+def test_growth_and_rise_are_said():
+    growth = ScoreDifference("a", "b", 2.0, (0.5, 3.5), "BLEU")
+    assert say_growth(growth) == (
+        "That is +2.0 beside the other three quarters (95 % interval +0.5 to +3.5)."
+    )
+
+
+def test_what_still_rises_is_named(trainings):
+    rises = {"curve": tuple(CurvePoint(n, 1.0 * n, 1e9 * n, 5.0, 4.0 * n) for n in (1, 2))}
+    found = trainings({"one": 8, "other": 4}, one=rises, other={"curve": ()})
+    assert still_rising(found, ("one", "other")) == (
+        " Validation BLEU was still rising: one (4.0, then 8.0); after more steps the differences "
+        "would be others."
+    )

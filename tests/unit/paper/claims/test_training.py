@@ -1,7 +1,7 @@
 import pytest
 
 from heedful.paper.claims.statement import Checked
-from heedful.paper.claims.statements import CLAIMS
+from heedful.paper.claims.table import CLAIMS
 from heedful.paper.claims.training import leave_open
 
 

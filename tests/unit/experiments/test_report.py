@@ -1,7 +1,7 @@
 import pytest
 
-from heedful.paper.systems.measured import CurvePoint
-from heedful.paper.systems.report import (
+from heedful.experiments.measured import CurvePoint
+from heedful.experiments.report import (
     cost_rows,
     equal_cost_rows,
     neighbours,

@@ -14,6 +14,9 @@ from typing import Any, NamedTuple
 
 from heedful.errors import SettingError
 from heedful.evaluation.cost import SUSTAINED_TFLOPS, paper_flops
+from heedful.experiments.budget import why_left_out
+from heedful.experiments.corpus import TableCorpus
+from heedful.experiments.measured import MeasuredSystem
 from heedful.experiments.page import (
     LEARNT,
     Rows,
@@ -22,11 +25,8 @@ from heedful.experiments.page import (
     markdown,
     write_table,
 )
-from heedful.paper.systems.budget import why_left_out
-from heedful.paper.systems.corpus import TableCorpus
-from heedful.paper.systems.measured import MeasuredSystem
-from heedful.paper.systems.plan import Plan, describe
-from heedful.paper.systems.report import (
+from heedful.experiments.plan import Plan, describe
+from heedful.experiments.report import (
     RISING,
     cost_rows,
     equal_cost_rows,
@@ -34,9 +34,9 @@ from heedful.paper.systems.report import (
     plain,
     still_learns,
 )
-from heedful.paper.systems.system import TableSystem
-from heedful.paper.systems.task import TableTask
-from heedful.paper.systems.training import PLAN, train_all
+from heedful.experiments.run import PLAN, train_all
+from heedful.experiments.system import TableSystem
+from heedful.experiments.task import TableTask
 from heedful.visualise.cost_curves import CostCurve, draw_cost_curves
 from heedful.visualise.report_page import ReportPage
 

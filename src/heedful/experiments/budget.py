@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from heedful.errors import SettingError
 from heedful.experiments.page import capital
-from heedful.paper.systems.system import TableSystem
-from heedful.paper.systems.task import TableTask
+from heedful.experiments.system import TableSystem
+from heedful.experiments.task import TableTask
 
 _TRAINING_SHARE = 0.7
 """Of the budget; the rest is for preparing, measuring, validating and scoring."""

@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from heedful.config.recipes import recipe
+from heedful.experiments.corpus import TableCorpus
+from heedful.experiments.estimate import Noise, chance_of, rank_correlation
+from heedful.experiments.measured import MeasuredSystem
 from heedful.experiments.page import LEARNT, Rows, learnt_nothing, markdown, write_table
-from heedful.paper.systems.corpus import TableCorpus
-from heedful.paper.systems.measured import MeasuredSystem
-from heedful.paper.systems.noise import Noise, chance_of, rank_correlation
-from heedful.paper.systems.plan import describe
-from heedful.paper.systems.report import plain
-from heedful.paper.systems.system import TableSystem
-from heedful.paper.systems.task import TableTask
-from heedful.paper.systems.training import train_all
+from heedful.experiments.plan import describe
+from heedful.experiments.report import plain
+from heedful.experiments.run import train_all
+from heedful.experiments.system import TableSystem
+from heedful.experiments.task import TableTask
 from heedful.visualise.published import PublishedPanel, PublishedPoint, draw_published
 from heedful.visualise.report_page import ReportPage
 

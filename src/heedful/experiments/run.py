@@ -4,11 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from heedful.errors import RunFolderError
+from heedful.experiments.budget import why_left_out
+from heedful.experiments.measured import MeasuredSystem, train_and_measure
+from heedful.experiments.plan import Plan, describe, encode_all, make_plan
+from heedful.experiments.task import TableTask
 from heedful.files import make_folder
-from heedful.paper.systems.budget import why_left_out
-from heedful.paper.systems.measured import MeasuredSystem, train_and_measure
-from heedful.paper.systems.plan import Plan, describe, encode_all, make_plan
-from heedful.paper.systems.task import TableTask
 from heedful.runs.lock import only_writer
 
 PLAN = "plan.json"

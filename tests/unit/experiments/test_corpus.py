@@ -1,7 +1,7 @@
 import pytest
 
 from heedful.errors import TextError
-from heedful.paper.systems.corpus import find_corpus, grammar_corpus
+from heedful.experiments.corpus import find_corpus, grammar_corpus
 
 
 def test_the_grammar_writes_a_corpus(tmp_path):

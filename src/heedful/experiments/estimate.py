@@ -1,4 +1,4 @@
-"""A measured number with its margin."""
+"""Measured numbers with their margins, and what lies beyond them."""
 
 import math
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ STUDENT = (
     *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045),
 )
 _MOST_WRITTEN_OUT = 1e6
+_ORDERS = 10_000  # of numbers, to tell how often they correlate by chance
 _MOST = 1e15  # of what is measured; JSON has integers that are too large for a float
 
 
@@ -57,6 +58,28 @@ class Estimate(NamedTuple):
         return abs(value - self.value) <= self.margin
 
 
+class Noise(NamedTuple):
+    """A number of several trainings of one model."""
+
+    mean: float
+    deviation: float
+    """Standard deviation of one training."""
+    margin: float
+    """One more training lies within so much of the mean, in 95 of 100 cases."""
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Noise":
+        """Estimate it from 2 to 30 trainings."""
+        deviation = float(np.std(values, ddof=1))
+        student = STUDENT[len(values) - 2]
+        margin = student * deviation * math.sqrt(1 + 1 / len(values))
+        return cls(float(np.mean(values)), deviation, margin)
+
+    def exceeds(self, value: float) -> bool:
+        """Whether a number lies further from the mean than another training would."""
+        return abs(value - self.mean) > self.margin
+
+
 def with_margin(value: float, margin: float) -> str:
     """
     Write a number and its margin, which has two digits, to the same place.
@@ -74,3 +97,43 @@ def with_margin(value: float, margin: float) -> str:
         return f"{value:.{digits}e} ± {margin:.1e}"
     decimals = max(0, -place)
     return f"{value:,.{decimals}f} ± {margin:,.{decimals}f}"
+
+
+def rank_correlation(first: ArrayLike, second: ArrayLike) -> float | None:
+    """
+    Compute Spearman's rank correlation; None if all numbers of a side are equal.
+
+    Equal numbers share their mean rank.
+
+    >>> rank_correlation([1, 2, 3], [10, 30, 20])
+    0.5
+    """
+    ours, theirs = (_ranks(np.asarray(values, dtype=float)) for values in (first, second))
+    if not ours.std() or not theirs.std():
+        return None
+    return round(float(np.corrcoef(ours, theirs)[0, 1]), 12)
+
+
+def chance_of(first: ArrayLike, second: ArrayLike, seed: int = 1) -> float | None:
+    """
+    Compute how often numbers in a random order correlate as much, or as much the other way round.
+
+    Of ten thousand orders; None where there is no rank correlation.
+
+    >>> chance_of([1, 2, 3], [1, 1, 1])
+    """
+    ours, theirs = (_ranks(np.asarray(values, dtype=float)) for values in (first, second))
+    if not ours.std() or not theirs.std():
+        return None
+    drawn = np.random.default_rng(seed)
+    orders = drawn.permuted(np.tile(ours, (_ORDERS, 1)), axis=1)  # (orders, numbers)
+    sums = (orders - ours.mean()) @ (theirs - theirs.mean())
+    seen = (ours - ours.mean()) @ (theirs - theirs.mean())
+    return float(np.mean(np.abs(sums) >= abs(seen) - 1e-9))
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Rank numbers from 0; ties get their mean."""
+    less = (values[:, None] > values).sum(axis=1)
+    equal = (values[:, None] == values).sum(axis=1)
+    return less + (equal - 1) / 2

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from heedful.config.load import load_config
-from heedful.paper.systems.table3 import COMMON, PUBLISHED, RECIPE, SYSTEMS, Table3, scaled
+from heedful.paper.table3 import COMMON, PUBLISHED, RECIPE, SYSTEMS, Table3, scaled
 
 
 def test_every_row_is_scaled_by_one_rule():

@@ -6,9 +6,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from heedful.experiments.corpus import TableCorpus
+from heedful.experiments.measured import MeasuredSystem, at_cost, difference
 from heedful.experiments.page import LEARNT, Rows, ScoreDifference
-from heedful.paper.systems.corpus import TableCorpus
-from heedful.paper.systems.measured import MeasuredSystem, at_cost, difference
 
 RISING = "↑"
 """Marks a system that still learns."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from heedful.paper.systems.corpus import TableCorpus
-from heedful.paper.systems.system import TableSystem, narrow
+from heedful.experiments.corpus import TableCorpus
+from heedful.experiments.system import TableSystem, narrow
 
 Equal = Literal["time", "steps"]
 

@@ -1,6 +1,5 @@
 """Train a planned system, and measure it; both are kept, so that a killed run goes on."""
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,11 +12,12 @@ from heedful.errors import RunFolderError, RunStopped
 from heedful.evaluation.bleu import text_metrics
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
 from heedful.evaluation.sufficient_statistics import SufficientStatistics, measure
+from heedful.experiments.corpus import TableCorpus
+from heedful.experiments.plan import Plan, PlannedSystem
+from heedful.experiments.record import read_json, write_json
+from heedful.experiments.system import TableSystem
 from heedful.files import read_text_within, replacing_file
 from heedful.model.build import parameter_count
-from heedful.paper.systems.corpus import TableCorpus
-from heedful.paper.systems.plan import Plan, PlannedSystem
-from heedful.paper.systems.system import TableSystem
 from heedful.runs.average import average_checkpoints
 from heedful.runs.run import Run
 from heedful.training.history import read_history
@@ -132,21 +132,14 @@ def train_and_measure(
         sum(len(one.tokens) + 1 for one in found) / elapsed,
     )
     kept.parent.mkdir(exist_ok=True)
-    with replacing_file(kept) as stream:
-        stream.write(json.dumps(asdict(measured), indent=1) + "\n")
+    write_json(kept, asdict(measured))
     return measured
 
 
 def _read(out: Path, name: str) -> MeasuredSystem:
     """Read what was measured before."""
-    kept = out / "measured" / f"{name}.json"
-    try:
-        return MeasuredSystem.of(json.loads(read_text_within(kept)))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise RunFolderError(
-            f"{kept} must hold the scores of a training, but it cannot be read ({error}); delete "
-            "it, and what its run gives is measured again."
-        ) from error
+    path = out / "measured" / f"{name}.json"
+    return read_json(path, "hold the scores of a training", MeasuredSystem.of)
 
 
 def _after(earlier: Sequence[CurvePoint], curve: Sequence[CurvePoint]) -> tuple[CurvePoint, ...]:

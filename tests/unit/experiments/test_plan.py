@@ -3,9 +3,9 @@ import json
 import pytest
 
 from heedful.errors import RunFolderError, SettingError
-from heedful.paper.systems.plan import Plan, make_plan, parse_budget
-from heedful.paper.systems.system import TableSystem
-from heedful.paper.systems.task import TableTask
+from heedful.experiments.plan import Plan, make_plan, parse_budget
+from heedful.experiments.system import TableSystem
+from heedful.experiments.task import TableTask
 
 COMMON = ("data.vocabulary_size=300", "model.d_model=16", "model.d_ff=16", "model.heads=2")
 SYSTEMS = (

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from heedful.errors import SettingError
-from heedful.paper.systems.budget import say_time, share_budget, why_left_out
-from heedful.paper.systems.corpus import TableCorpus
-from heedful.paper.systems.system import TableSystem
-from heedful.paper.systems.task import TableTask
+from heedful.experiments.budget import say_time, share_budget, why_left_out
+from heedful.experiments.corpus import TableCorpus
+from heedful.experiments.system import TableSystem
+from heedful.experiments.task import TableTask
 
 SYSTEMS = (
     TableSystem("slowest", "Slowest"),

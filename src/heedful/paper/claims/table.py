@@ -1,13 +1,15 @@
-"""All claims."""
+"""All claims: a statement, its source, what is measured, and the rule that decides."""
 
-from heedful.paper.claims.exact import check_convolution, check_shift
+from functools import partial
+
+from heedful.paper.claims.exact import measure_convolution, measure_shift
 from heedful.paper.claims.layers import (
-    check_additive_cost,
-    check_batch_norm,
-    check_gradients,
-    check_parallel,
+    measure_additive_cost,
+    measure_batch_norm,
+    measure_gradients,
+    measure_parallel,
 )
-from heedful.paper.claims.long_distance import check_long
+from heedful.paper.claims.long_distance import measure_long_distance
 from heedful.paper.claims.models import (
     ATTENTION,
     BATCH_SIZES,
@@ -15,130 +17,171 @@ from heedful.paper.claims.models import (
     COST,
     ENCODERS,
     HEADS,
+    KINDS_OF_SCORE,
     LONG,
     MASK,
+    NORMS,
     SCORES,
+    TUNED,
+    TUNED_ENCODER,
     WIDTHS,
 )
 from heedful.paper.claims.repeated_name import write_repeated_names
-from heedful.paper.claims.statement import Statement, TrainedStatement
+from heedful.paper.claims.statement import PaperClaim, between
 from heedful.paper.claims.trained import (
-    check_attention,
-    check_batch_sizes,
-    check_cost,
-    check_encoders,
-    check_heads,
-    check_mask,
-    check_scores,
+    Grid,
+    by_lead,
+    by_longest_sentences,
+    by_pairs,
+    compare_pairs,
+    measure_cost,
+    measure_heads,
+    measure_mask,
+    words_of_a_translation,
 )
 
 _NOTES = "often said of the paper"
-Claim = Statement | TrainedStatement
+_BATCH_PAIRS = tuple((f"layer-{tokens}", f"batch-{tokens}") for tokens in BATCHES)
+_SCORE_PAIRS = tuple((f"additive-{width}", f"unscaled-{width}") for width in WIDTHS)
 
-CLAIMS: dict[str, Claim] = {
+CLAIMS: dict[str, PaperClaim] = {
     claim.name: claim
     for claim in (
-        Statement(
+        PaperClaim(
             "convolution",
             "A convolution applies a different linear map at each relative position.",
             _NOTES,
-            check_convolution,
+            measure_convolution,
         ),
-        Statement(
+        PaperClaim(
             "shift",
             "The sinusoid of pos + k is a linear function of that of pos.",
             "section 3.5",
-            check_shift,
+            measure_shift,
         ),
-        Statement(
+        PaperClaim(
             "batch-norm",
             "Batch norm depends in training on the rest of a batch, and layer norm does not.",
             _NOTES,
-            check_batch_norm,
+            measure_batch_norm,
         ),
-        Statement(
+        PaperClaim(
             "gradients",
             "Layer norm and residual connections keep gradients alive in deep stacks.",
             _NOTES,
-            check_gradients,
+            measure_gradients,
         ),
-        Statement(
+        PaperClaim(
             "dot-product",
             "Dot-product attention is much faster than additive attention in practice.",
             "section 3.2.1",
-            check_additive_cost,
+            measure_additive_cost,
         ),
-        Statement(
+        PaperClaim(
             "parallel",
             "Recurrence precludes parallelization within a training example.",
             "section 1",
-            check_parallel,
+            measure_parallel,
         ),
-        TrainedStatement(
+        PaperClaim(
             "mask",
             "A decoder without its mask learns nothing that is of use in translation.",
             _NOTES,
+            measure_mask,
             MASK,
-            check_mask,
             may_learn_nothing=("no-mask",),
         ),
-        TrainedStatement(
+        PaperClaim(
             "attention",
             "A recurrent translator needs attention, above all for long sentences.",
             _NOTES,
+            partial(compare_pairs, pairs=(("attending", "blind"),), decide_by=by_longest_sentences),
             ATTENTION,
-            check_attention,
             decided_by_bleu=True,
         ),
-        TrainedStatement(
+        PaperClaim(
             "long",
             "Recurrence and convolution lose what is far away, and self-attention does not.",
             "section 4",
+            measure_long_distance,
             LONG,
-            check_long,
+            note=TUNED,
             weight=3,  # what lies far back is learnt last
             text=write_repeated_names,
         ),
-        TrainedStatement(
+        PaperClaim(
             "encoders",
             "Self-attention encodes better than recurrence, convolution, an average or a sum.",
             _NOTES,
+            partial(
+                compare_pairs,
+                pairs=tuple((ENCODERS[0].name, system.name) for system in ENCODERS[1:]),
+                decide_by=by_pairs,
+            ),
             ENCODERS,
-            check_encoders,
+            note=TUNED_ENCODER,
             decided_by_bleu=True,
         ),
-        TrainedStatement(
+        PaperClaim(
             "batch-size",
             "Layer norm learns with batches of any size, and batch norm needs large ones.",
             _NOTES,
+            partial(
+                compare_pairs,
+                pairs=_BATCH_PAIRS,
+                deciding=(_BATCH_PAIRS[0], _BATCH_PAIRS[-1]),
+                decide_by=partial(
+                    by_lead,
+                    lead=f"From {BATCHES[-1]} to {BATCHES[0]} tokens a batch, layer norm's lead",
+                ),
+                grid=Grid(
+                    "target tokens of a batch",
+                    BATCHES,
+                    {f"{norm} norm": norm for norm in NORMS},
+                    {"bleu": ("BLEU", "x"), "perplexity": ("perplexity, validation", "both")},
+                ),
+                more=words_of_a_translation,
+            ),
             BATCH_SIZES,
-            check_batch_sizes,
             must_learn=tuple(f"layer-{tokens}" for tokens in BATCHES),
             decided_by_bleu=True,
         ),
-        TrainedStatement(
+        PaperClaim(
             "scores",
             "For large d_k additive attention is ahead of dot products without the scale.",
             "section 3.2.1",
+            partial(
+                compare_pairs,
+                pairs=_SCORE_PAIRS,
+                deciding=(_SCORE_PAIRS[-1], _SCORE_PAIRS[0]),
+                decide_by=partial(by_lead, lead=f"From {WIDTHS[0]} to {WIDTHS[-1]} the lead"),
+                grid=Grid(
+                    "d_k",
+                    WIDTHS,
+                    {score: score for score in KINDS_OF_SCORE},
+                    {"perplexity": ("perplexity, validation", "x"), "bleu": ("BLEU", "x")},
+                ),
+            ),
             SCORES,
-            check_scores,
             must_learn=(f"additive-{WIDTHS[-1]}",),
             decided_by_bleu=True,
         ),
-        TrainedStatement(
+        PaperClaim(
             "heads",
             "Heads learn to attend to different things.",
             "section 4",
+            measure_heads,
             HEADS,
-            check_heads,
+            between,
         ),
-        TrainedStatement(
+        PaperClaim(
             "cost",
             "The Transformer is as good after a fraction of the training.",
             "abstract and section 6.1",
+            measure_cost,
             COST,
-            check_cost,
-            must_learn=tuple(one.name for one in COST),
+            note=TUNED,
+            must_learn=tuple(system.name for system in COST),
             validations=24,  # a quality that the first one has already tells nothing
         ),
     )

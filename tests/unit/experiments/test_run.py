@@ -5,10 +5,10 @@ import pytest
 from benchmarks.operations import count_again
 
 from heedful.errors import RunFolderError
-from heedful.paper.systems.plan import Plan
-from heedful.paper.systems.system import TableSystem
-from heedful.paper.systems.task import TableTask
-from heedful.paper.systems.training import train_all
+from heedful.experiments.plan import Plan
+from heedful.experiments.run import train_all
+from heedful.experiments.system import TableSystem
+from heedful.experiments.task import TableTask
 from heedful.runs.lock import only_writer
 
 COMMON = (

@@ -20,16 +20,16 @@ import numpy as np
 from heedful.bench.train import TimedSettings, rates_in_turns
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
-from heedful.errors import RunFolderError, SettingError
+from heedful.errors import SettingError
+from heedful.experiments.budget import SECONDS_OF_VALIDATION, say_time, share_budget
+from heedful.experiments.corpus import TableCorpus
+from heedful.experiments.estimate import is_positive
 from heedful.experiments.page import capital
-from heedful.files import read_text_within, replacing_file
+from heedful.experiments.record import read_json, write_json
+from heedful.experiments.system import TableSystem, count_parameters
+from heedful.experiments.task import Equal, TableTask
 from heedful.machine.benchmark import resolve_precision
 from heedful.machine.devices import resolve_device
-from heedful.paper.estimate import is_positive
-from heedful.paper.systems.budget import SECONDS_OF_VALIDATION, say_time, share_budget
-from heedful.paper.systems.corpus import TableCorpus
-from heedful.paper.systems.system import TableSystem, count_parameters
-from heedful.paper.systems.task import Equal, TableTask
 from heedful.preparation.prepare import prepare
 from heedful.preparation.prepared_text import PreparedText
 
@@ -89,25 +89,20 @@ class Plan:
 
     def write(self, path: Path) -> None:
         """Write it as JSON."""
-        with replacing_file(path) as stream:
-            stream.write(json.dumps(asdict(self), indent=1) + "\n")
+        write_json(path, asdict(self))
 
     @classmethod
     def read(cls, path: Path) -> "Plan":
         """Read it; `RunFolderError` where it is none."""
-        try:
-            found: dict[str, Any] = json.loads(read_text_within(path))
-            systems = [
-                PlannedSystem(**{**one, "settings": tuple(one["settings"])})
-                for one in found.pop("systems")
-            ]
-            left_out = tuple(found.pop("left_out"))
-            return cls(**found, systems=tuple(systems), left_out=left_out)
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise RunFolderError(
-                f"{path} must be the plan of a table, but it cannot be read ({error}); delete it, "
-                "or name another folder."
-            ) from error
+        return read_json(path, "be the plan of a table", cls._of)
+
+    @classmethod
+    def _of(cls, plain: dict[str, Any]) -> "Plan":
+        systems = tuple(
+            PlannedSystem(**system | {"settings": tuple(system["settings"])})
+            for system in plain["systems"]
+        )
+        return cls(**plain | {"systems": systems, "left_out": tuple(plain["left_out"])})
 
 
 def parse_budget(text: str) -> float:
@@ -142,8 +137,7 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
         )
     encoded = encode_all(task)
     rates = _all_rates(task, encoded, rates, threads)
-    with replacing_file(out / _RATES) as stream:
-        stream.write(json.dumps(rates, indent=1) + "\n")
+    write_json(out / _RATES, rates)
     for system in trained:
         rate = rates[system.name]
         say(capital(f"{system.title}: {rate:,.0f} target tokens a second in training"))
@@ -212,20 +206,16 @@ def encode_all(task: TableTask) -> dict[str, EncodedSystem]:
     return found
 
 
-def _known_rates(kept: Path) -> dict[str, float]:
+def _known_rates(path: Path) -> dict[str, float]:
     """Read the rates that were measured before; `RunFolderError` where the file has none."""
-    if not kept.exists():
-        return {}
-    try:
-        found: dict[str, float] = json.loads(read_text_within(kept))
-        if wrong := [name for name, rate in found.items() if not is_positive(rate)]:
-            raise ValueError(f"the rate of {wrong[0]} is {found[wrong[0]]!r}")
-    except (OSError, ValueError, AttributeError) as error:
-        raise RunFolderError(
-            f"{kept} must hold the rates of systems, in target tokens a second, but cannot be read "
-            f"({error}); delete it, and they are measured again."
-        ) from error
-    return found
+
+    def parse(rates: dict[str, float]) -> dict[str, float]:
+        if wrong := [name for name, rate in rates.items() if not is_positive(rate)]:
+            raise ValueError(f"the rate of {wrong[0]} is {rates[wrong[0]]!r}")
+        return rates
+
+    content = "hold the rates of systems, in target tokens a second"
+    return read_json(path, content, parse) if path.exists() else {}
 
 
 def describe(corpus: TableCorpus) -> str:

@@ -6,7 +6,7 @@ import pytest
 from heedful.bench.random_run import make_random_run
 from heedful.config.schema import RunConfig
 from heedful.errors import RunFolderError, SettingError
-from heedful.paper.systems.measured import (
+from heedful.experiments.measured import (
     MeasuredSystem,
     _after,
     _curve,
@@ -14,8 +14,8 @@ from heedful.paper.systems.measured import (
     _translate,
     at_cost,
 )
-from heedful.paper.systems.plan import PlannedSystem
-from heedful.paper.systems.system import TableSystem
+from heedful.experiments.plan import PlannedSystem
+from heedful.experiments.system import TableSystem
 from heedful.translation.translator import Translator
 
 

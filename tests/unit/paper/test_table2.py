@@ -2,8 +2,8 @@ import pytest
 
 from heedful.config.load import load_config
 from heedful.errors import SettingError
-from heedful.paper.systems.system import count_parameters
-from heedful.paper.systems.table2 import (
+from heedful.experiments.system import count_parameters
+from heedful.paper.table2 import (
     COMMON,
     ENSEMBLES,
     PUBLISHED,

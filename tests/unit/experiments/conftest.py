@@ -1,0 +1,3 @@
+from tests.support.systems import corpus, make
+
+__all__ = ["corpus", "make"]
