@@ -37,8 +37,8 @@ def find_training_data(
                 f"{task.alone}, but --source, --target, --corpora, --exclude or --data was given "
                 "too; leave that out."
             )
-        found: TrainingData = import_module(task.text).find_text(task_text, tokenizer)
-        return found
+        training_data: TrainingData = import_module(task.text).find_text(task_text, tokenizer)
+        return training_data
     if data is not None:
         if source or target or exclude or corpora or tokenizer:
             raise TextError(

@@ -7,6 +7,7 @@ Training creates it, everything else opens it.
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -82,7 +83,7 @@ class Run:
         """The ids that its searches may generate."""
         return AllowedTokens(self.tokenizer.target_size, (PAD, START, *self.check_forbidden_ids()))
 
-    @property
+    @cached_property
     def task(self) -> RunTask:
         """What its task does: translation, or one of `heedful.tasks`."""
         chosen = resolve_name(task_of(flat_settings(self.config)).run)

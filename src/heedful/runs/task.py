@@ -67,11 +67,8 @@ class RunTask:
     def text_scorer(self, references: Sequence[str], metric: str) -> Scorer:
         """Create scores of text: a metric, and `train.best_by` if it is of text, too."""
         names = dict.fromkeys((metric, self.config.train.best_by))
-        others = ("loss", *task_metrics())
-        language = self.config.data.target_language
-        return ValidationScorer(
-            references, language, [name for name in names if name not in others]
-        )
+        text_metrics = [name for name in names if name not in ("loss", *task_metrics())]
+        return ValidationScorer(references, self.config.data.target_language, text_metrics)
 
     def phrases(
         self, target: Sequence[int], pieces: Sequence[str], mark: str
