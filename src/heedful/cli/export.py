@@ -7,6 +7,7 @@ import typer
 
 from heedful.cli.options import AcceptDifferences, Weights, warn
 from heedful.cli.terminal_text import echo
+from heedful.exchange.registry import listed, writer_names
 
 
 def export(
@@ -14,9 +15,7 @@ def export(
     out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write.")],
     kind: Annotated[
         str,
-        typer.Option(
-            "--format", help="One of marian (which transformers reads), ctranslate2 and onnx."
-        ),
+        typer.Option("--format", help=f"Toolkit to write for: {listed(writer_names())}."),
     ],
     weights: Weights = "default",
     quantization: Annotated[

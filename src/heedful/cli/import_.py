@@ -7,6 +7,7 @@ import typer
 
 from heedful.cli.options import AcceptDifferences, warn
 from heedful.cli.terminal_text import echo
+from heedful.exchange.registry import listed, reader_names
 
 
 def import_(
@@ -17,8 +18,7 @@ def import_(
         str,
         typer.Option(
             "--from",
-            help="Toolkit of the model: marian (Hugging Face's OPUS-MT), ctranslate2, fairseq, "
-            "opennmt or joey.",
+            help=f"Toolkit of the model: {listed(reader_names())}.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="The run folder to make.")],
@@ -40,7 +40,7 @@ def import_(
     ] = None,
     accept_differences: AcceptDifferences = False,
 ) -> None:
-    """Convert another toolkit's model to a run, and compare the two."""
+    """Convert another toolkit's model to a run, and report what was checked."""
     from heedful.exchange.convert import import_model, read_sentences
     from heedful.exchange.formats import ReadOptions
 

@@ -4,7 +4,7 @@ import pytest
 
 from heedful.errors import ExchangeError
 from heedful.exchange.formats import ComparedReader, Reader, Writer
-from heedful.exchange.registry import TOOLKITS, load_reader, load_writer
+from heedful.exchange.registry import TOOLKITS, listed, load_reader, load_writer, writer_names
 
 
 def test_every_module_keeps_its_contract():
@@ -18,5 +18,10 @@ def test_every_module_keeps_its_contract():
 
 @pytest.mark.parametrize(("load", "named"), [(load_reader, "joey"), (load_writer, "onnx")])
 def test_an_unknown_toolkit_is_refused_with_the_known_ones(load, named):
-    with pytest.raises(ExchangeError, match=f"must be one of ctranslate2, .*{named}.* is 'other'"):
+    with pytest.raises(ExchangeError, match=f"must be one of marian, .*{named}.* is 'other'"):
         load("other")
+
+
+def test_toolkits_are_listed_for_the_help():
+    expected = "marian (what transformers reads), ctranslate2 or onnx"
+    assert listed(writer_names()) == expected
