@@ -4,33 +4,33 @@ Measurements of batching: their content, their balance between ranks, the cost o
     python -m benchmarks.batches layout               200,000 pairs of Europarl, no training
     python -m benchmarks.batches quickstart [--runs FOLDER]     the quickstart with three seeds
     python -m benchmarks.batches run RUN              the validations of a run
-    python -m benchmarks.batches cost                 steps of mixed and of equal lengths, timed
+    python -m benchmarks.batches cost                 steps of mixed and of equal lengths
 
 Batches of one length, which the page compares, were those of commit ad5f5b8. Results go to
 docs/results/batches.json and .md.
 """
 
-import io
-import itertools
 import json
-import lzma
-import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.report import ResultPage, arguments, data_folder, machine, measured
-from benchmarks.training import read_log
+from benchmarks.report import ResultPage, arguments, data_folder, heedful, machine, measured
+from benchmarks.speed.context import Context
+from benchmarks.speed.whole import europarl
+from benchmarks.training import chosen, last_line, read_log, text_files
+from heedful.data.batching import BatchOrder
 from heedful.experiments.page import table
 from heedful.experiments.record import Record
+from heedful.preparation.prepared_text import PreparedText
 
 PAIRS = 200_000
 RANKS = (1, 8, 16, 32)
 SEEDS = (1, 2, 3)
 STEPS = ("100", "200", "300")
-VOCABULARY = 8000
-TURNS = 22
+STEPS_OF_COST = 22
 KINDS = {"before": "one length", "after": "mixed"}
 """Kinds of batches, by their name in the record."""
 RUNS = {
@@ -45,13 +45,15 @@ def main() -> None:
     parser.add_argument("what", choices=("layout", "quickstart", "run", "cost"))
     parser.add_argument("run", nargs="?", type=Path)
     options = parser.parse_args()
-    what, result = options.what, {}
+    what, result, runs = options.what, {}, options.runs
+    runs.mkdir(parents=True, exist_ok=True)
     if what == "layout":
-        result["batches"] = [layout(tokens) for tokens in (4096, 25_000)]
+        lengths = europarl_lengths(runs)
+        result["batches"] = [layout(*lengths, tokens) for tokens in (4096, 25_000)]
     elif what == "quickstart":
-        result["seeds"] = [quickstart(options.runs / f"seed-{seed}", seed) for seed in SEEDS]
+        result["seeds"] = [quickstart(runs / f"seed-{seed}", seed) for seed in SEEDS]
     elif what == "cost":
-        result["recipes"] = [cost(name) for name in ("tiny", "multi30k", "small")]
+        result["recipes"] = [cost(name, runs) for name in ("tiny", "multi30k", "small")]
     else:
         result = curve(options.run)
         what = result["recipe"]
@@ -59,37 +61,24 @@ def main() -> None:
     PAGE.keep("batches", measured("batches") | {f"after-{what}": part}, options.commit)
 
 
-def europarl_lengths() -> tuple[np.ndarray, np.ndarray]:
-    """Return the tokens of 200,000 pairs, the end symbol included, at most 256 a side."""
-    import sentencepiece
-
-    folder = data_folder() / "europarl-fr-en"
-
-    def text(language: str) -> list[str]:
-        files = sorted(folder.glob(f"train.*.{language}.xz"))
-        texts = (lzma.decompress(file.read_bytes()).decode().split("\n")[:-1] for file in files)
-        return list(itertools.islice(itertools.chain.from_iterable(texts), PAIRS))
-
-    sides = text("en"), text("fr")
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(sides[0][:60_000] + sides[1][:60_000]),
-        model_writer=model,
-        vocab_size=32_000,
-        model_type="unigram",
-        minloglevel=2,
-    )
-    processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
-    source, target = (np.array(list(map(len, processor.encode(side)))) + 1 for side in sides)
-    short = (source <= 256) & (target <= 256)
-    return source[short].astype(np.int32), target[short].astype(np.int32)
+def prepare(recipe: str, folder: Path, settings: Sequence[str]) -> Path:
+    """Encode the first pairs of Europarl for a recipe."""
+    context = Context(data_folder(), folder, folder)
+    files = text_files([europarl(context, language, PAIRS) for language in ("en", "fr")])
+    out = folder / f"{recipe}-data"
+    heedful("data", "prepare", recipe, *files, "--out", out, *chosen(settings))
+    return out
 
 
-def layout(batch_tokens: int) -> dict[str, float]:
+def europarl_lengths(folder: Path) -> list[np.ndarray]:
+    """Return the tokens of each side of every pair, the end symbol included, at most 256."""
+    settings = ("data.vocabulary_size=32000", "data.max_length=256")
+    (pairs,) = PreparedText.open(prepare("paper-base", folder, settings)).open_pairs()
+    return [np.diff(offsets) + 1 for offsets in (pairs.source_offsets, pairs.target_offsets)]
+
+
+def layout(source: np.ndarray, target: np.ndarray, batch_tokens: int) -> dict[str, float]:
     """Measure the batches of an epoch: sizes, spread of lengths, and what ranks compute in vain."""
-    from heedful.data.batching import BatchOrder
-
-    source, target = europarl_lengths()
     row: dict[str, float] = {"batch_tokens": batch_tokens}
     for ranks in RANKS:
         # what a GPU computes at once where nothing else is chosen
@@ -117,74 +106,27 @@ def layout(batch_tokens: int) -> dict[str, float]:
     }
 
 
-def cost(recipe: str) -> dict[str, object]:
-    """Time steps of mixed lengths and of one length in turns; return seconds a real token."""
-    import torch
+def cost(recipe: str, folder: Path) -> dict[str, Any]:
+    """Train by batches of mixed lengths and of like lengths; return seconds a real token."""
+    data = prepare(recipe, folder, ("data.vocabulary_size=8000",))
+    result: dict[str, Any] = {"recipe": recipe}
+    steps = (f"train.steps={STEPS_OF_COST}", "train.checkpoint_minutes=none")
+    for kind, counting in (("mixed", "real"), ("equal", "padded")):
+        run = folder / f"{recipe}-{kind}"
+        settings = chosen((*steps, f"train.batch_counting={counting}"))
+        heedful("train", recipe, "--data", data, "--out", run, *settings)
+        log, choices = last_line(run), read_config(run)["choices"]
+        tokens = log["source_tokens"] + log["target_tokens"]
+        result[f"{kind}_microseconds_a_token"] = 1e6 * log["seconds"] / tokens
+        result |= {name: choices[name] for name in ("precision", "threads")}
+    ratio = result["mixed_microseconds_a_token"] / result["equal_microseconds_a_token"]
+    return result | {"ratio": ratio}
 
-    from heedful.config.recipes import recipe as settings_of
-    from heedful.data.batch import Collator
-    from heedful.data.batching import BatchOrder
-    from heedful.data.micro_batches import PADDING_COST_CPU
-    from heedful.families.build import build_model
-    from heedful.machine.benchmark import resolve_precision
-    from heedful.model.cpu.attention import SHORT
-    from heedful.model.initialise import initialise
-    from heedful.training.loss import chunked_loss
-    from heedful.training.optimizer import MixedPrecisionOptimizer
 
-    config = settings_of(recipe)
-    precision = resolve_precision("auto", torch.device("cpu"))
-    model = build_model(config.model, VOCABULARY, VOCABULARY, max_length=config.data.max_length)
-    initialise(model, 1)
-    weights = MixedPrecisionOptimizer(model, precision)
-    source, target = europarl_lengths()
-    short = (source < config.data.max_length) & (target < config.data.max_length)
-    source, target = source[short], target[short]
-    tokens = config.train.batch_tokens
-    # What `train` chooses on a processor.
-    order = BatchOrder(
-        *(source, target, tokens, 4608, "real", 1),
-        padding_cost=PADDING_COST_CPU,
-        left_out=SHORT,
-    )
-    mixed = order.epoch(0)[:TURNS]
-    by_length = np.lexsort((source, target))
-    pairs = tokens // int(target.mean())
-    starts = np.linspace(0, len(by_length) - pairs, TURNS, dtype=int)
-    equal = [by_length[start : start + pairs] for start in starts]
-    collator = Collator(model.padding, model.start_token, model.end_token)
-    ids = np.random.default_rng(1).integers(10, VOCABULARY, 300).tolist()
-
-    def step(rows: np.ndarray) -> float:
-        started = time.perf_counter()
-        for part in order.cut(rows, 1)[0]:
-            batch = collator.batch(
-                [ids[: source[row] - 1] for row in part], [ids[: target[row] - 1] for row in part]
-            )
-            states = model(batch.source, batch.target_in)
-            real = batch.target_out != model.padding
-            chunked_loss(
-                states[real],
-                batch.target_out[real],
-                model.output.weight,
-                model.output.bias,
-                0.1,
-                "uniform",
-            )[0].backward()
-            weights.accumulate_gradients()
-        weights.step(1e-4, 1.0 / tokens)
-        return (time.perf_counter() - started) / int(source[rows].sum() + target[rows].sum())
-
-    seconds = [(step(a), step(b)) for a, b in zip(mixed, equal, strict=True)][2:]
-    means = np.mean(seconds, axis=0)  # over all lengths, so not the median
-    return {
-        "recipe": recipe,
-        "precision": precision,
-        "threads": torch.get_num_threads(),
-        "mixed_microseconds_a_token": float(means[0] * 1e6),
-        "equal_microseconds_a_token": float(means[1] * 1e6),
-        "ratio": float(means[0] / means[1]),
-    }
+def read_config(run: Path) -> dict[str, Any]:
+    """Read the settings and choices of a run."""
+    config: dict[str, Any] = json.loads((run / "config.json").read_text("utf-8"))
+    return config
 
 
 def quickstart(folder: Path, seed: int) -> dict[str, Any]:
@@ -202,7 +144,7 @@ def curve(run: Path) -> dict[str, Any]:
     """Return the validations of a run, and its training perplexity at every fifty steps."""
     lines = read_log(run)
     training = [line for line in lines if "nll" in line]
-    config = json.loads((run / "config.json").read_text())
+    config = read_config(run)
     return {
         "recipe": config["settings"]["recipe"],
         "target_tokens": training[-1]["target_tokens"],
@@ -317,8 +259,7 @@ def _cost_table(parts: dict[str, Any]) -> str:
             "| {equal_microseconds_a_token:.1f} | {ratio:.2f}",
             parts["after-cost"]["recipes"],
         )
-        + "\n\nSteps in turns, forward, backward and update, on lengths of Europarl: batches mixed "
-        "in length, and batches of one length each, spread over all lengths."
+        + "\n\nSteps of training on Europarl: batches mixed in length, and of equal lengths."
     )
 
 

@@ -41,16 +41,14 @@ LSTM = (
 CRAFT = ("train.steps=10000", "train.validate_steps=2000", "model.dropout=0.1")
 
 _HEAD = f"""\
-Labelled F1 by EVALB's rules on development sentences, parsed from words alone; no sentence is
-left out. A sentence without a tree counts as unparsed (here each one has a tree), and punctuation
-does not count. Parsers: the average of the last ten checkpoints, beam {BEAM}, length penalty
-{PENALTY}, fp32. The grammar is a vanilla PCFG of the same trees, with unary chains and word
-classes for rare words, parsed by CKY. Intervals are 95 %, by bootstrap over sentences; a
-malformed output is one of a greedy search without the rules of trees. Beam and length penalty
-were chosen on the Wall Street Journal's development sentences, before these runs."""
+Labelled F1 by EVALB's rules on development sentences, parsed from words alone; punctuation does not
+count, and a sentence without a tree counts as unparsed. Parsers: the average of the last ten
+checkpoints, beam {BEAM}, length penalty {PENALTY}, fp32, chosen on the Wall Street Journal's
+sentences. The grammar is a vanilla PCFG of the same trees, parsed by CKY. Intervals are 95 %, by
+bootstrap over sentences; a malformed output is one of a greedy search without the rules of
+trees."""
 _TAIL = """\
-“And news”: 3,042 of the 19,783 English sentences of WMT's news tests with 2 to 40 words got equal
-brackets by greedy search from the first two parsers; these trees were added to the treebank's.
+“And news”: trees of WMT's news on which the first two parsers agree were added to the treebank's.
 
 From all trees of a treebank `parsing-small` is above their grammar; from 500 and 1,000 trees it is
 not shown to be above the grammar of as many. The paper's Table 4 is on other sentences after ten

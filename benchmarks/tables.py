@@ -28,7 +28,6 @@ from typing import Any, NamedTuple
 from benchmarks.corpora import VOCABULARY, multi30k, tatoeba
 from benchmarks.operations import count_again
 from benchmarks.report import RESULTS, ResultPage, arguments, read
-from heedful.config.load import load_config
 from heedful.errors import SettingError
 from heedful.experiments.corpus import TableCorpus, grammar_corpus
 from heedful.experiments.measured import MeasuredSystem
@@ -36,12 +35,12 @@ from heedful.experiments.page import markdown
 from heedful.experiments.plan import Plan, describe, parse_budget
 from heedful.experiments.record import Record
 from heedful.experiments.report import equal_cost_rows, plain
-from heedful.experiments.system import TableSystem, count_parameters
+from heedful.experiments.system import TableSystem
 from heedful.paper.claims.check import RESERVATION, check_claims, draw, to_dict
 from heedful.paper.claims.statement import Checked
 from heedful.paper.claims.table import CLAIMS
 from heedful.paper.table1 import make_table1
-from heedful.paper.table2 import COMMON, ENSEMBLES, RECIPE, SYSTEMS, Table2, make_table2
+from heedful.paper.table2 import ENSEMBLES, SYSTEMS, Table2, make_table2
 from heedful.paper.table3 import SYSTEMS as ROWS
 from heedful.paper.table3 import Table3, train_rows
 
@@ -117,27 +116,18 @@ def _time(text: str) -> float:
 
 def _check(parser: argparse.ArgumentParser, options: argparse.Namespace, has_record: bool) -> None:
     """End with a message if the options do not go together."""
-    what, chosen = options.what, options.system
-    known = {"table2": SYSTEMS, "table3": ROWS}.get(what, ())
-    names = [*CLAIMS] if what == "claims" else [system.name for system in known]
+    what, some = options.what, bool(options.system)
     refusals = {
-        "--system is for table2, table3 and claims": chosen and not names,
-        "--system needs the JSON of the other systems": chosen and not has_record,
-        "--replan is for all that is trained; leave out --system": options.replan
-        and (what == "table1" or (chosen and what != "claims")),
+        "--system is for table2, table3 and claims": some and what in ("table1", "french"),
+        "--system needs the JSON of the other systems": some and not has_record,
+        "--replan is for all that is trained": options.replan and (what == "table1" or some),
         "--budget is for --replan; a plan has its own": options.budget and not options.replan,
-        f"--count needs a record of {', '.join(_COUNTED)}": options.count
-        and not (what in _COUNTED and has_record),
-        "--count counts a whole record; leave out what chooses trainings": options.count
-        and (chosen or options.replan),
-        f"--system must be one of {', '.join(names)}": {*chosen} - {*names},
+        f"--count needs a record of {', '.join(_COUNTED)}, and counts all of it": options.count
+        and (what not in _COUNTED or not has_record or some or options.replan),
     }
     for message, is_refused in refusals.items():
         if is_refused:
             parser.error(message)
-    for system in SYSTEMS if what == "table2" else ():
-        if system.after in chosen and system.name not in chosen:
-            parser.error(f"--system {system.after} needs {system.name}, which goes on from it")
 
 
 def _table1(call: Call) -> Measurements:
@@ -158,10 +148,8 @@ def _table1(call: Call) -> Measurements:
 def _table2(call: Call) -> Measurements:
     """Train the siblings of Table 2's systems, and put them beside those of earlier calls."""
     of_them = [one.name for one in ENSEMBLES if one.name.rpartition("-")[0] in call.names]
-    again, plan = [*call.names, *of_them], call.plan
-    if plan is not None and call.names:
-        plan = _renew(plan, again)
-    made = _train_table2(call, multi30k, plan, call.names, again, ensembles=True)
+    again = [*call.names, *of_them]
+    made = _train_table2(call, multi30k, call.names, again, ensembles=True)
     if call.names and call.record is not None:  # perhaps only since the beginning
         titles = [one.title for one in _OF_TABLE2 if one.name in again]
         earlier = [
@@ -178,13 +166,12 @@ def _table2(call: Call) -> Measurements:
 
 def _french(call: Call) -> Measurements:
     """Train the systems of Table 2 that matter most on another pair of languages."""
-    return _train_table2(call, tatoeba, call.plan, _IN_FRENCH)
+    return _train_table2(call, tatoeba, _IN_FRENCH)
 
 
 def _train_table2(
     call: Call,
     unpack: Callable[[Path], TableCorpus],
-    plan: Measurements | None,
     names: Sequence[str],
     planned: Sequence[str] = (),
     ensembles: bool = False,
@@ -194,7 +181,7 @@ def _train_table2(
         *(unpack(call.out.parent), call.out, call.budget),
         names=names,
         ensembles=ensembles,
-        plan=_write_plan(call.out, plan, planned),
+        plan=_write_plan(call.out, call.plan, planned),
         threads=_THREADS,
         say=print,
     )
@@ -202,7 +189,7 @@ def _train_table2(
         "here": plain(table.systems),
         "text": table.text,
         "conclusions": [difference.sentence for difference in table.differences],
-        "plan": plan or _read_json(call.out / "plan.json"),
+        "plan": call.plan or _read_json(call.out / "plan.json"),
     }
 
 
@@ -321,28 +308,6 @@ _COUNTED: dict[str, tuple[Callable[[Path], TableCorpus], Sequence[TableSystem]]]
 """Text and systems of the records with curves of operations."""
 
 
-def _renew(plan: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """
-    Take the settings of Table 2's systems `names` from the code, and their steps as planned.
-
-    Their rates are those of the plan, so models must be as large as they were.
-    """
-    today = {system.name: system.settings for system in _OF_TABLE2}
-    renewed = []
-    for planned in plan["systems"]:
-        if planned["name"] in names:
-            settings = planned["settings"]
-            steps = next(n for n, line in enumerate(settings) if line.startswith("train.steps="))
-            text = [line for line in settings[:steps] if line.startswith("data.")]
-            settings = [*COMMON, text[0], *today[planned["name"]], *text[1:], *settings[steps:]]
-            weights = count_parameters(load_config(RECIPE, settings))
-            if weights != planned["parameters"]:
-                raise SystemExit(f"{planned['name']} has another size than in the plan; plan anew")
-            planned = planned | {"settings": settings}
-        renewed.append(planned)
-    return plan | {"systems": renewed}
-
-
 def _write_plan(out: Path, plan: Measurements | None, names: Sequence[str]) -> Path | None:
     """Write a plan, or the part of it for `names`, to make that run again."""
     if plan is None:
@@ -390,12 +355,10 @@ def table2(record: Record) -> str:
             "again after GNMT). An ensemble is three trainings that differ in their seed, and "
             "translate together (the mean of their probabilities); the published ones are of "
             f"eight. Not trained: {', '.join(missing) or 'none'}. "
-            "Trials of 300 steps chose a rate of 3e-3 for Deep-Att, GNMT and MoE, "
-            "larger first weights for the last two, and Glorot's for Deep-Att; all others share a "
-            "rate of 1.5e-3 that was not tuned (GNMT + RL goes on at 1e-4). "
-            "Deep-Att's perplexity is of words, so no other can be compared with it. "
-            "Trainings ran beside other work, at counted time; the speed of search "
-            "is what was left then. Differences are of systems that one call trained.",
+            "Deep-Att, GNMT and MoE have a rate of 3e-3 and first weights that trials of 300 steps "
+            "chose; all others share a rate of 1.5e-3 that was not tuned (GNMT + RL goes on at "
+            "1e-4). Deep-Att's perplexity is of words, so no other can be compared with it. "
+            "Differences are of systems that one call trained.",
             markdown(table.rows),
             "On the same validation curves, at equal cost:",
             markdown(equal_cost_rows(systems)),

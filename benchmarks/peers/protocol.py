@@ -16,6 +16,13 @@ Request = dict[str, Any]
 Answer = dict[str, Any]
 
 
+IN_FLOATS = [
+    {"name": "fp32", "precision": "fp32"},
+    {"name": "autocast bf16", "precision": "bf16"},
+]
+"""Ways to train in torch."""
+
+
 def serve(
     variants: dict[str, list[dict[str, str]]], tasks: dict[str, Callable[[Request], Answer]]
 ) -> None:

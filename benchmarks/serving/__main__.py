@@ -7,8 +7,6 @@ Needs the extra `serve`. Writes `docs/results/serving.json` and the page from it
 tiny model, seconds) what was measured is printed instead.
 """
 
-from dataclasses import asdict
-
 from benchmarks.report import arguments
 from benchmarks.serving.measure import (
     SCORE,
@@ -41,9 +39,9 @@ def main() -> None:
         "vocabulary": vocabulary,
         "words": WORDS,
         "score": SCORE,
-        "load": loaded.to_dict(),
-        "stop": asdict(stopped),
-        "memory": {**asdict(flat), "growth": flat.growth},
+        "load": loaded,
+        "stop": stopped,
+        "memory": flat,
     }
     if options.small:
         print(measurements)

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,71 +101,19 @@ def translate(run: Path, lines: Sequence[str], at_once: int) -> ServedTranslatio
     return ServedTranslation(texts, tuple(float(one["score"]) for one in found), seconds, spent)
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """What many clients got."""
-
-    clients: int
-    """How many asked at once."""
-    answers: int
-    """Requests that were answered."""
-    seconds: float
-    processor_seconds: float
-    """From the first question to the last answer; of the server."""
-    statuses: dict[str, int]
-    """How often each status, or each failure, came."""
-    equal: int
-    close: int
-    other: int
-    """Answers with the text of the command line; with another but its score; with neither."""
-    p50: float
-    p99: float
-    """Seconds that half, and all but one in a hundred, of the requests took at most."""
-    memory: int
-    peak: int
-    """Bytes of the server at the end, and at most."""
-    before: ServedTranslation
-    after: ServedTranslation
-    """What the command line said and took, before and after."""
-
-    @property
-    def rate(self) -> float:
-        """Answers a second."""
-        return self.answers / self.seconds
-
-    @property
-    def share(self) -> float:
-        """Throughput, as a share of the command line's with as many lines at a time as clients."""
-        return self.rate / ((self.before.rate + self.after.rate) / 2)
-
-    @property
-    def processor_share(self) -> float:
-        """The same by time of the processor, which others that use the machine hardly change."""
-        said = (self.before, self.after)
-        each = sum(one.processor_seconds / len(one.texts) for one in said) / len(said)
-        return each * self.answers / self.processor_seconds
-
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to plain values; the texts of the command line are replaced by rates."""
-        plain = {key: value for key, value in vars(self).items() if key not in ("before", "after")}
-        return plain | {
-            "rate": self.rate,
-            "rate_before": self.before.rate,
-            "rate_after": self.after.rate,
-            "share": self.share,
-            "processor_share": self.processor_share,
-        }
-
-    @property
-    def steady(self) -> bool:
-        """Whether the machine was as fast after as before."""
-        return abs(self.before.rate / self.after.rate - 1) < STEADY
-
-
 def measure_load(
     run: Path, vocabulary: int, *, clients: int = 64, seconds: float = 60, lines: int = 256
-) -> Loaded:
-    """Let clients ask for a time, and compare with the command line."""
+) -> dict[str, Any]:
+    """
+    Let clients ask for a time, and compare with the command line before and after.
+
+    Returns how often each status came, and answers that are `equal` to the command line's, `close`
+    (another text, whose score is within `SCORE`) or `other`; `p50` and `p99`, the seconds that half
+    and all but one in a hundred took at most; bytes of the server; rates in answers a second, and
+    shares of the command line's with as many lines at a time as clients, by the clock and by time
+    of the processor, which others that use the machine hardly change. `steady`: whether the machine
+    was as fast after as before.
+    """
     texts = random_lines(vocabulary, WORDS, lines)
     before = translate(run, texts, clients)
 
@@ -180,25 +128,35 @@ def measure_load(
         spent = processor_seconds(server.process) - spent
         memory, peak = server.memory, server.peak
     after = translate(run, texts, clients)
-    kinds: Counter[str] = Counter(_compared(one, before) for one in answers if one.status == 200)
-    took = sorted(one.seconds for one in answers)
-    percent = quantiles(took, n=100, method="inclusive")
-    return Loaded(
-        clients,
-        sum(one.status == 200 for one in answers),
-        max(one.ended for one in answers) - min(one.begun for one in answers),
-        spent,
-        dict(Counter(str(one.status or one.problem) for one in answers)),
-        kinds["equal"],
-        kinds["close"],
-        kinds["other"],
-        percent[49],
-        percent[98],
-        memory,
-        peak,
-        before,
-        after,
-    )
+    kinds = Counter(_compared(answer, before) for answer in answers if answer.status == 200)
+    percent = quantiles([answer.seconds for answer in answers], n=100, method="inclusive")
+    count = sum(answer.status == 200 for answer in answers)
+    took = max(answer.ended for answer in answers) - min(answer.begun for answer in answers)
+    sides = (before, after)
+    each = sum(side.processor_seconds / len(side.texts) for side in sides) / len(sides)
+    return {
+        "clients": clients,
+        "answers": count,
+        "seconds": took,
+        "processor_seconds": spent,
+        "statuses": _statuses(answers),
+        **{kind: kinds[kind] for kind in ("equal", "close", "other")},
+        "p50": percent[49],
+        "p99": percent[98],
+        "memory": memory,
+        "peak": peak,
+        "rate": count / took,
+        "rate_before": before.rate,
+        "rate_after": after.rate,
+        "share": count / took / ((before.rate + after.rate) / 2),
+        "processor_share": each * count / spent,
+        "steady": abs(before.rate / after.rate - 1) < STEADY,
+    }
+
+
+def _statuses(answers: Iterable[ClientReply]) -> dict[str, int]:
+    """Count how often each status, or each failure, came."""
+    return dict(Counter(str(answer.status or answer.problem) for answer in answers))
 
 
 def _compared(answer: ClientReply, said: ServedTranslation) -> str:
@@ -208,25 +166,6 @@ def _compared(answer: ClientReply, said: ServedTranslation) -> str:
     if found["text"] == said.texts[line]:
         return "equal"
     return "close" if abs(found["score"] - said.scores[line]) <= SCORE else "other"
-
-
-@dataclass(frozen=True)
-class Flat:
-    """What a server held while it answered many requests."""
-
-    requests: int
-    """Number of layers."""
-    seconds: float
-    statuses: dict[str, int]
-    """How often each status, or each failure, came."""
-    memory: tuple[int, ...]
-    """Bytes after each fortieth part of the requests."""
-
-    @property
-    def growth(self) -> float:
-        """Most of the second half, of the most of the second quarter."""
-        many = len(self.memory)
-        return max(self.memory[many // 2 :]) / max(self.memory[many // 4 : many // 2])
 
 
 def mixed(texts: Sequence[str], number: int) -> SentRequest:
@@ -248,8 +187,13 @@ def mixed(texts: Sequence[str], number: int) -> SentRequest:
 
 def measure_memory(
     run: Path, vocabulary: int, *, requests: int = 20_000, clients: int = 16
-) -> Flat:
-    """Ask many times and watch the server's memory."""
+) -> dict[str, Any]:
+    """
+    Ask many times and watch the server's memory.
+
+    Returns `memory`, its bytes after each fortieth part of the requests, and `growth`, the most of
+    the second half by the most of the second quarter.
+    """
     texts = random_lines(vocabulary, WORDS, 500)
     seen: list[int] = []
     with serving(f"{DIRECTION}{run}", *ALIKE, "--max-queue", 10_000) as server:
@@ -272,26 +216,25 @@ def measure_memory(
             )
         )
         seconds = time.monotonic() - begun
-    statuses = Counter(str(one.status or one.problem) for one in answers)
-    return Flat(len(answers), seconds, dict(statuses), tuple(seen))
+    many = len(seen)
+    return {
+        "requests": len(answers),
+        "seconds": seconds,
+        "statuses": _statuses(answers),
+        "memory": seen,
+        "growth": max(seen[many // 2 :]) / max(seen[many // 4 : many // 2]),
+    }
 
 
-@dataclass(frozen=True)
-class Stopped:
-    """The answers of clients while the server stops."""
+def measure_stop(
+    run: Path, vocabulary: int, *, clients: int = 64, seconds: float = 5
+) -> dict[str, Any]:
+    """
+    Tell a server to stop in the middle.
 
-    before: dict[str, int]
-    """Statuses of the requests that were begun before."""
-    after: dict[str, int]
-    """Of those that were begun after."""
-    seconds: float
-    """From the signal to the end of the process."""
-    code: int
-    """With which it ended."""
-
-
-def measure_stop(run: Path, vocabulary: int, *, clients: int = 64, seconds: float = 5) -> Stopped:
-    """Tell a server to stop in the middle."""
+    Returns the statuses of the requests that were begun before and after the signal, the seconds
+    from it to the end of the process, and its exit code.
+    """
     texts = random_lines(vocabulary, WORDS, 256)
     both = {"source": "xx", "target": "yy"}
 
@@ -301,18 +244,20 @@ def measure_stop(run: Path, vocabulary: int, *, clients: int = 64, seconds: floa
 
         asking = asyncio.create_task(load(server.port, make, clients=clients, seconds=seconds + 10))
         await asyncio.sleep(seconds)
-        told = time.monotonic()
+        signalled = time.monotonic()
         server.stop()
-        return await asking, told
+        return await asking, signalled
 
     with serving(f"{DIRECTION}{run}", *ALIKE) as server:
-        answers, told = asyncio.run(work(server))
+        answers, signalled = asyncio.run(work(server))
         code = server.process.wait(60)
         ended = time.monotonic()
-    kinds: tuple[Counter[str], Counter[str]] = Counter(), Counter()
-    for one in answers:
-        kinds[one.begun >= told][str(one.status or one.problem)] += 1
-    return Stopped(dict(kinds[0]), dict(kinds[1]), ended - told, code)
+    return {
+        "before": _statuses(answer for answer in answers if answer.begun < signalled),
+        "after": _statuses(answer for answer in answers if answer.begun >= signalled),
+        "seconds": ended - signalled,
+        "code": code,
+    }
 
 
 @contextmanager

@@ -1,77 +1,50 @@
-"""SVG curves for the page."""
+"""Pictures of curves for the page."""
 
 from pathlib import Path
-from typing import Any
-
-from matplotlib import pyplot as plt
 
 from benchmarks.speed.comparisons import Measured, toolkit
+from heedful.visualise.report_page import ReportPage
+from heedful.visualise.size_curves import SizeCurve, SizePanel, draw_size_curves
 
 AXES = {
-    "batch": ("tokens a side of a step", "trained tokens/s", "tokens"),
-    "length": ("mean tokens of a sentence", "trained tokens/s", "tokens"),
-    "vocabulary": ("symbols", "trained tokens/s", "tokens"),
-    "search": ("sentences of a batch", "translated tokens/s, beam 4", "tokens"),
+    "batch": ("tokens a side of a step", "trained tokens/s"),
+    "length": ("mean tokens of a sentence", "trained tokens/s"),
+    "vocabulary": ("symbols", "trained tokens/s"),
+    "search": ("sentences of a batch", "translated tokens/s, beam 4"),
+    "corpus": ("pairs", "microseconds"),
 }
-HUES = {"heedful": "#0b6e4f", "marian": "#c1666b", "ctranslate2": "#4c6085"}
 
 
 def pictures(name: str, section: Measured) -> list[str]:
     """List what the page shows of a section's curves."""
-    if name == "corpus":
-        return ["![microseconds by pairs](speed-corpus.svg)"]
-    return [f"![{AXES[curve][1]} by {AXES[curve][0]}](speed-{curve}.svg)" for curve in section]
+    curves = [name] if name == "corpus" else section
+    return [f"![{AXES[curve][1]} by {AXES[curve][0]}](speed-{curve}.svg)" for curve in curves]
 
 
 def draw(name: str, section: Measured, folder: Path) -> None:
     """Draw the curves of a section."""
-    if name == "corpus":
-        _corpus(section, folder)
-    else:
-        for curve, points in section.items():
-            _curve(curve, points, folder)
+    curves = {name: section["sizes"]} if name == "corpus" else section
+    for curve, points in curves.items():
+        across, up = AXES[curve]
+        lines = (_costs if curve == "corpus" else _rates)(points)
+        panel = SizePanel(across, tuple(map(int, points)), lines, up, "x")
+        sheet = ReportPage(f"{up} by {across}", "", (), ())
+        draw_size_curves([panel], folder.parent / f"speed-{curve}.svg", sheet)
 
 
-def _curve(name: str, points: dict[str, Measured], folder: Path) -> None:
-    """Draw tokens a second of everybody, each with its fastest way."""
-    across, up, unit = AXES[name]
-    series: dict[str, dict[float, float]] = {}
+def _rates(points: Measured) -> tuple[SizeCurve, ...]:
+    """Read tokens a second of everybody, each with its fastest way."""
+    series: dict[str, dict[str, float]] = {}
     for x, point in points.items():
         for measurement in point["measurements"]:
-            fastest = series.setdefault(toolkit(measurement), {})
-            rate = measurement["per_second"][unit]
-            fastest[float(x)] = max(fastest.get(float(x), 0.0), rate)
-    figure, axes = plt.subplots(figsize=(5.5, 3.4))
-    for who, values in series.items():
-        line = "o-" if who == "heedful" else "o--"
-        label = who if who == "heedful" else f"{who}, the fastest of its ways"
-        axes.plot([*values], [*values.values()], line, color=HUES.get(who), label=label, ms=3)
-    axes.set_xscale("log", base=2)
-    ticks = [float(x) for x in points]
-    axes.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks])
-    _save(figure, axes, f"speed-{name}", folder, across, up)
+            fastest = series.setdefault(toolkit(measurement), dict.fromkeys(points, 0.0))
+            fastest[x] = max(fastest[x], measurement["per_second"]["tokens"])
+    return tuple(SizeCurve(who, tuple(values.values())) for who, values in series.items())
 
 
-def _corpus(section: Measured, folder: Path) -> None:
-    """Draw the cost of a pair and of a token."""
-    figure, axes = plt.subplots(figsize=(5.5, 3.4))
-    rows = {int(size): row for size, row in section["sizes"].items()}
-    sizes = sorted(rows)
-    prepare = [1e6 * rows[size]["prepare_seconds"] / size for size in sizes]
-    train = [1e6 * rows[size]["train_seconds"] / rows[size]["target_tokens"] for size in sizes]
-    axes.plot(sizes, prepare, "o--", color="#4c6085", label="a pair to prepare", markersize=3)
-    axes.plot(sizes, train, "o-", color="#0b6e4f", label="a target token to train", markersize=3)
-    axes.set_xscale("log")
-    _save(figure, axes, "speed-corpus", folder, "pairs", "microseconds")
-
-
-def _save(figure: Any, axes: Any, name: str, folder: Path, across: str, up: str) -> None:
-    """Label, write and close."""
-    axes.set_xlabel(across)
-    axes.set_ylabel(up)
-    axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.3)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8)
-    figure.savefig(folder.parent / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
-    plt.close(figure)
+def _costs(sizes: Measured) -> tuple[SizeCurve, ...]:
+    """Compute the cost of a pair and of a token."""
+    rows = sizes.items()
+    prepare = tuple(1e6 * row["prepare_seconds"] / int(size) for size, row in rows)
+    train = tuple(1e6 * row["train_seconds"] / row["target_tokens"] for _, row in rows)
+    return SizeCurve("a pair to prepare", prepare), SizeCurve("a target token to train", train)

@@ -146,7 +146,7 @@ def corpus(context: Context) -> dict[str, Any]:
     until = chosen((f"train.steps={steps}", "train.checkpoint_minutes=none"))
     rows = {}
     for size in context.size((200, 2000), (10_000, 100_000, 1_000_000)):
-        files = text_files([_europarl(context, language, size) for language in ("fr", "en")])
+        files = text_files([europarl(context, language, size) for language in ("fr", "en")])
         prepared, out = _new_folders(context, f"prepared-{size}", f"grown-{size}")
         made = context.heedful("data", "prepare", "small", *files, "--out", prepared, *small)
         done = context.heedful("train", "small", "--data", prepared, "--out", out, *small, *until)
@@ -217,7 +217,7 @@ def _first_pairs(context: Context, language: str, pairs: int) -> Path:
     return path
 
 
-def _europarl(context: Context, language: str, pairs: int) -> Path:
+def europarl(context: Context, language: str, pairs: int) -> Path:
     """Write the first pairs of Europarl's training text."""
     path = context.work / f"europarl-{pairs}.{language}"
     if path.exists():

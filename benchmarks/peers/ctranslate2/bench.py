@@ -16,15 +16,11 @@ import protocol
 # What it offers on this machine; on AMD its own choice of instructions is not the fastest.
 VARIANTS = {
     "translate": [
-        {"name": "int8", "precision": "int8"},
-        {"name": "float32", "precision": "fp32"},
+        {"name": f"{compute}{instructions}{workers}", "precision": precision}
+        for instructions in ("", " AVX512")
+        for compute, precision in (("int8", "int8"), ("float32", "fp32"))
         # as many batches at once as there are threads, instead of threads that share one
-        {"name": "int8 workers", "precision": "int8"},
-        {"name": "float32 workers", "precision": "fp32"},
-        {"name": "int8 AVX512", "precision": "int8"},
-        {"name": "int8 AVX512 workers", "precision": "int8"},
-        {"name": "float32 AVX512", "precision": "fp32"},
-        {"name": "float32 AVX512 workers", "precision": "fp32"},
+        for workers in ("", " workers")
     ]
 }
 

@@ -9,10 +9,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import protocol
 
 VARIANTS = {
-    "train": [
-        {"name": "fp32", "precision": "fp32"},
-        {"name": "autocast bf16", "precision": "bf16"},
-    ],
+    "train": protocol.IN_FLOATS,
     "translate": [
         {"name": "fp32", "precision": "fp32"},
         {"name": "bf16", "precision": "bf16"},

@@ -8,12 +8,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import protocol
 
-VARIANTS = {
-    "train": [
-        {"name": "fp32", "precision": "fp32"},
-        {"name": "autocast bf16", "precision": "bf16"},
-    ]
-}
+VARIANTS = {"train": protocol.IN_FLOATS}
 
 
 def train(request: protocol.Request) -> protocol.Answer:

@@ -1,6 +1,7 @@
 """A fresh process for each measurement, alike for all systems."""
 
 import json
+import math
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,29 @@ def time_repeats(work: Callable[[], object], repeats: int) -> list[float]:
         work()
         seconds.append(time.perf_counter() - started)
     return seconds
+
+
+def time_in_turns(
+    functions: Sequence[Callable[[], object]], rounds: int, least: float = 0.0
+) -> list[list[float]]:
+    """
+    Time functions in rounds, so that a slow moment of the machine falls on all of them.
+
+    `least`: seconds that are timed at once; what takes less is repeated. Returns the seconds of a
+    call of each function, by round; the first call, which warms up, is none of them.
+    """
+    for function in functions:
+        function()
+    calls = [1] * len(functions)
+    if least:
+        calls = [max(1, math.ceil(least / time_repeats(function, 1)[0])) for function in functions]
+    return [
+        [
+            sum(time_repeats(function, count)) / count
+            for function, count in zip(functions, calls, strict=True)
+        ]
+        for _ in range(rounds)
+    ]
 
 
 def run_process(

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from heedful.bench.own_products import products_alone
-from heedful.bench.process import time_repeats
+from heedful.bench.process import time_in_turns, time_repeats
 from heedful.bench.profile import shares
 from heedful.bench.work import build
 from heedful.config.schema import RunConfig
@@ -149,13 +149,8 @@ def measure_in_turns(request: dict[str, Any]) -> dict[str, Any]:
 
     Returns: `seconds` of each training, of each step after the first.
     """
-    trainings = [TimedTraining(one) for one in request["trainings"]]
-    for training in trainings:
-        training.step()
-    rounds = [
-        [time_repeats(training.step, 1)[0] for training in trainings]
-        for _ in range(request["steps"])
-    ]
+    steps = [TimedTraining(one).step for one in request["trainings"]]
+    rounds = time_in_turns(steps, request["steps"])
     return {"seconds": [list(seconds) for seconds in zip(*rounds, strict=True)]}
 
 

@@ -6,6 +6,7 @@ too slow for the fewest steps; they are left out, and the others share what they
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from heedful.errors import SettingError
 from heedful.experiments.page import capital
@@ -33,9 +34,9 @@ def share_budget(
     Of systems that train equally long those are left out that get too few steps, if others get
     enough.
     """
-    systems = task.trained
+    systems, shared = task.trained, _SharedBudget(task, seconds, budget, spent)
     while True:
-        steps = _steps_of(task, systems, seconds, budget, spent)
+        steps = shared.steps_of(systems)
         short = [one for one in systems if not one.after and steps[one.name] < _FEWEST]
         dropped = {one.name for one in systems if not steps[one.name]}
         if short:  # the slowest first, for what they leave may be enough for the others
@@ -45,55 +46,45 @@ def share_budget(
             return steps
         others = [one for one in systems if not {one.name, one.after} & dropped]
         if short and (task.equal == "steps" or not others):
-            raise _too_little(task, systems, seconds, budget, spent)
+            raise shared.too_little(systems)
         systems = others
 
 
-def _steps_of(
-    task: TableTask,
-    systems: Sequence[TableSystem],
-    seconds: Mapping[str, float],
-    budget: float,
-    spent: float,
-) -> dict[str, int]:
-    """Count the steps of systems that share what is left of a budget."""
-    left = budget - spent
-    more = SECONDS_OF_VALIDATION * max(0, (task.validations or 0) - 2)
-    besides = (_SCORING + more) * len(systems)
-    share = max(_TRAINING_SHARE * left - besides, _LEAST_SHARE * left, budget / 4)
-    return {one.name: int(share / _own_cost(task, systems, seconds, one)) for one in systems}
+class _SharedBudget(NamedTuple):
+    """A budget in seconds, and what of it systems need."""
 
+    task: TableTask
+    seconds: Mapping[str, float]
+    """Of a step."""
+    budget: float
+    spent: float
 
-def _own_cost(
-    task: TableTask,
-    systems: Sequence[TableSystem],
-    seconds: Mapping[str, float],
-    system: TableSystem,
-) -> float:
-    """Compute what all systems together take while one takes a step."""
-    if task.equal == "time":
-        return len(systems) * seconds[system.name]
-    return sum(seconds[one.name] * one.times for one in systems) / system.times
+    def steps_of(self, systems: Sequence[TableSystem]) -> dict[str, int]:
+        """Count the steps of systems that share what is left."""
+        left = self.budget - self.spent
+        more = SECONDS_OF_VALIDATION * max(0, (self.task.validations or 0) - 2)
+        besides = (_SCORING + more) * len(systems)
+        share = max(_TRAINING_SHARE * left - besides, _LEAST_SHARE * left, self.budget / 4)
+        return {one.name: int(share / self._cost(systems, one)) for one in systems}
 
+    def _cost(self, systems: Sequence[TableSystem], system: TableSystem) -> float:
+        """Compute what all systems together take while one takes a step."""
+        if self.task.equal == "time":
+            return len(systems) * self.seconds[system.name]
+        return sum(self.seconds[one.name] * one.times for one in systems) / system.times
 
-def _too_little(
-    task: TableTask,
-    systems: Sequence[TableSystem],
-    seconds: Mapping[str, float],
-    budget: float,
-    spent: float,
-) -> SettingError:
-    """Say that a budget has too few steps, of the system that needs least where one is enough."""
-    costs = {one.title: _own_cost(task, systems, seconds, one) for one in systems if not one.after}
-    choose, whose = (max, "every") if task.equal == "steps" else (min, "at least one")
-    title = choose(costs, key=lambda name: costs[name])
-    needed = _minutes(costs[title] * _FEWEST / _TRAINING_SHARE + spent) / task.share
-    steps = _steps_of(task, systems, seconds, budget, spent)
-    (count,) = (steps[one.name] for one in systems if one.title == title)
-    return SettingError(
-        f"--budget must leave {whose} system {_FEWEST} steps, but {say_time(budget / task.share)} "
-        f"leave {title} {count}; give at least {needed:.0f}m."
-    )
+    def too_little(self, systems: Sequence[TableSystem]) -> SettingError:
+        """Say that there are too few steps, of the system that needs least where one is enough."""
+        costs = {one: self._cost(systems, one) for one in systems if not one.after}
+        in_steps = self.task.equal == "steps"
+        system = (max if in_steps else min)(costs, key=lambda one: costs[one])
+        minutes = (costs[system] * _FEWEST / _TRAINING_SHARE + self.spent) / 60 + 1
+        return SettingError(
+            f"--budget must leave {'every' if in_steps else 'at least one'} system {_FEWEST} "
+            f"steps, but {say_time(self.budget / self.task.share)} leave {system.title} "
+            f"{self.steps_of(systems)[system.name]}; give at least "
+            f"{minutes / self.task.share:.0f}m."
+        )
 
 
 def why_left_out(
@@ -119,8 +110,3 @@ def why_left_out(
 def say_time(seconds: float) -> str:
     """Write a time: under two minutes in seconds."""
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} minutes"
-
-
-def _minutes(seconds: float) -> float:
-    """Round up, with a minute to spare."""
-    return seconds / 60 + 1

@@ -1,7 +1,6 @@
 """Claims about layers as they are before training."""
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -10,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from heedful.bench.process import time_in_turns
 from heedful.bench.work import build
 from heedful.config.load import load_config
 from heedful.experiments.estimate import Estimate
@@ -232,27 +232,9 @@ def _states(batch: int, time: int) -> Tensor:
 
 
 def _in_turn(functions: Sequence[Callable[[], object]]) -> Float[np.ndarray, "rounds functions"]:
-    """Time functions in rounds, so that a slow moment of the machine falls on all of them."""
-    found = np.empty((_ROUNDS, len(functions)))
+    """Time functions in rounds, in seconds."""
     with torch.inference_mode():
-        _seconds(functions, [1] * len(functions))  # the first call is slower
-        calls = [
-            max(1, math.ceil(_LEAST / one)) for one in _seconds(functions, [1] * len(functions))
-        ]
-        for times in found:
-            times[:] = _seconds(functions, calls)
-    return found
-
-
-def _seconds(functions: Sequence[Callable[[], object]], calls: Sequence[int]) -> list[float]:
-    """Time the calls of each function, one after the other; seconds of one call."""
-    found = []
-    for function, count in zip(functions, calls, strict=True):
-        began = time.perf_counter()
-        for _ in range(count):
-            function()
-        found.append((time.perf_counter() - began) / count)
-    return found
+        return np.array(time_in_turns(functions, _ROUNDS, _LEAST))
 
 
 def _timed(name: str, seconds: Float[np.ndarray, "rounds sizes"]) -> SizeCurve:
