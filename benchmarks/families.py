@@ -162,8 +162,8 @@ def _times(
     turns: list[dict[str, Any]], first: list[dict[str, Any]], unit: str
 ) -> tuple[float, ...]:
     """Compute rate, ratio to the first system's, and share of the product rate: medians."""
-    rates, others = ([turn["per_second"][unit] for turn in each] for each in (turns, first))
-    ratios = [rate / other for rate, other in zip(rates, others, strict=True)]
+    rates, others = ([turn["per_second"][unit] for turn in side] for side in (turns, first))
+    ratios = [rate / rival for rate, rival in zip(rates, others, strict=True)]
     share = median_high(turn["share"] for turn in turns)
     return median_high(rates), median_high(ratios), share
 

@@ -148,7 +148,7 @@ def compare(folder: Path, encoder: dict[str, Any], decoder: dict[str, Any]) -> d
     return {
         "difference": parity.difference,
         "precise": parity.precise,
-        "equal": sum(mine == other for mine, other in zip(ours, theirs, strict=True)),
+        "equal": sum(mine == rival for mine, rival in zip(ours, theirs, strict=True)),
         "sentences": len(ours),
     }
 

@@ -40,7 +40,7 @@ def count_again(
     `out`: where the text is encoded. Ends the program where a training saw other batches.
     """
     # 1. the text of each training, by the settings in its plan
-    every = [TableSystem(one.name, one.name, one.settings) for one in plan.systems]
+    every = [TableSystem(part.name, part.name, part.settings) for part in plan.systems]
     task = TableTask(plan.recipe, (), every, corpus, out, plan.equal)
     folders = {name: out / encoded.folder for name, encoded in encode_all(task).items()}
     planned = {system.name: system for system in plan.systems}
@@ -74,7 +74,7 @@ def _count(
     plan: Plan, planned: PlannedSystem, data: Path, steps: Sequence[int]
 ) -> tuple[list[float], int]:
     """Count the operations until each of some steps, and the target tokens until the last."""
-    model_settings = [one for one in planned.settings if not one.startswith("train.objective=")]
+    model_settings = [line for line in planned.settings if not line.startswith("train.objective=")]
     with TemporaryDirectory() as scratch:
         place = RunFolder(Path(scratch))
         settings = [*model_settings, f"train.threads={plan.threads}"]

@@ -31,13 +31,13 @@ def read_sentences(data: Path) -> list[str]:
 def agreed_trees(runs: list[Path], data: Path, least: float) -> list[Tree]:
     """Parse sentences greedily with two RUNS; keep the first's trees of at least this mutual F1."""
     first, second = (_parsed(run, data) for run in runs)
-    found = []
-    for one, other in zip(first, second, strict=True):
-        score = score_trees([one], [other])
+    agreed = []
+    for tree, rival in zip(first, second, strict=True):
+        score = score_trees([tree], [rival])
         if score.exact_match == 100 or score.f1 >= least:
-            found.append(one)
-    print(f"{len(found)} of {len(first)} sentences have trees of F1 {least:g} or more")
-    return found
+            agreed.append(tree)
+    print(f"{len(agreed)} of {len(first)} sentences have trees of F1 {least:g} or more")
+    return agreed
 
 
 def _parsed(run: Path, data: Path) -> list[Tree]:
@@ -45,6 +45,6 @@ def _parsed(run: Path, data: Path) -> list[Tree]:
     file = run.with_name(f"{run.name}.news.trees")
     if not file.exists():
         parser = Parser.load(run, threads=1, precision="fp32", device="cpu")
-        found = parser.parse(read_sentences(data), SearchOptions(beam=1))
-        file.write_text("".join(f"{one.tree}\n" for one in found), encoding="utf-8")
+        parses = parser.parse(read_sentences(data), SearchOptions(beam=1))
+        file.write_text("".join(f"{parse.tree}\n" for parse in parses), encoding="utf-8")
     return clean_trees(read_trees(file))

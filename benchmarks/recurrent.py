@@ -123,11 +123,11 @@ def quality(record: Record) -> str:
     )
     validations = validation_table(
         [
-            line | {"other": other}
-            for line, other in zip(ours["validations"], theirs["validations"], strict=True)
+            line | {"without": rival}
+            for line, rival in zip(ours["validations"], theirs["validations"], strict=True)
         ],
         "step | perplexity, with | BLEU, with | perplexity, without | BLEU, without",
-        " | {other[valid_perplexity]:.2f} | {other[bleu]:.1f}",
+        " | {without[valid_perplexity]:.2f} | {without[bleu]:.1f}",
     )
     return (
         "## Multi30k English-German\n\n"

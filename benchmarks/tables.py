@@ -116,14 +116,14 @@ def _time(text: str) -> float:
 
 def _check(parser: argparse.ArgumentParser, options: argparse.Namespace, has_record: bool) -> None:
     """End with a message if the options do not go together."""
-    what, some = options.what, bool(options.system)
+    what, chosen = options.what, bool(options.system)
     refusals = {
-        "--system is for table2, table3 and claims": some and what in ("table1", "french"),
-        "--system needs the JSON of the other systems": some and not has_record,
-        "--replan is for all that is trained": options.replan and (what == "table1" or some),
+        "--system is for table2, table3 and claims": chosen and what in ("table1", "french"),
+        "--system needs the JSON of the other systems": chosen and not has_record,
+        "--replan is for all that is trained": options.replan and (what == "table1" or chosen),
         "--budget is for --replan; a plan has its own": options.budget and not options.replan,
         f"--count needs a record of {', '.join(_COUNTED)}, and counts all of it": options.count
-        and (what not in _COUNTED or not has_record or some or options.replan),
+        and (what not in _COUNTED or not has_record or chosen or options.replan),
     }
     for message, is_refused in refusals.items():
         if is_refused:
@@ -147,17 +147,17 @@ def _table1(call: Call) -> Measurements:
 
 def _table2(call: Call) -> Measurements:
     """Train the siblings of Table 2's systems, and put them beside those of earlier calls."""
-    of_them = [one.name for one in ENSEMBLES if one.name.rpartition("-")[0] in call.names]
+    of_them = [system.name for system in ENSEMBLES if system.name.rpartition("-")[0] in call.names]
     again = [*call.names, *of_them]
     made = _train_table2(call, multi30k, call.names, again, ensembles=True)
     if call.names and call.record is not None:  # perhaps only since the beginning
-        titles = [one.title for one in _OF_TABLE2 if one.name in again]
+        titles = [system.title for system in _OF_TABLE2 if system.name in again]
         earlier = [
             sentence
             for sentence in call.earlier["conclusions"]
             if not any(title in sentence for title in titles)
         ]
-        made = _beside(made, call.record, again, [one.name for one in _OF_TABLE2])
+        made = _beside(made, call.record, again, [system.name for system in _OF_TABLE2])
         made["conclusions"] = list(dict.fromkeys([*earlier, *made["conclusions"]]))
     systems = tuple(map(MeasuredSystem.of, made["here"]))
     Table2(systems, (), made["text"]).draw(RESULTS / "table2.svg")

@@ -166,8 +166,8 @@ def only_paper_shape(model: dict[str, Any]) -> None:
         "output_bias": False,
         "scale_embeddings": True,
     }
-    other = {name: model[name] for name, value in wanted.items() if model[name] != value}
+    different = {name: model[name] for name, value in wanted.items() if model[name] != value}
     sizes = ("d_k", "d_v", "encoder_heads", "decoder_heads", "encoder_d_ff", "decoder_d_ff")
-    other |= {name: model[name] for name in sizes if model[name] is not None}
-    if other:
-        raise SystemExit(f"the peer is given the paper's shape only, but {other} came")
+    different |= {name: model[name] for name in sizes if model[name] is not None}
+    if different:
+        raise SystemExit(f"the peer is given the paper's shape only, but {different} came")

@@ -80,15 +80,15 @@ class ClientConnection:
             self._streams[1].close()
             self._streams = None
 
-    async def post(self, asked: SentRequest) -> tuple[int, bytes]:
+    async def post(self, request: SentRequest) -> tuple[int, bytes]:
         """Ask and wait for the answer: status and body."""
         if self._streams is None:
             self._streams = await asyncio.open_connection("127.0.0.1", self.port)
         reader, writer = self._streams
         writer.write(
-            f"POST {asked.path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
-            f"content-length: {len(asked.body)}\r\n\r\n".encode()
-            + asked.body
+            f"POST {request.path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+            f"content-length: {len(request.body)}\r\n\r\n".encode()
+            + request.body
         )
         await writer.drain()
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()

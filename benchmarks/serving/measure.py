@@ -83,22 +83,23 @@ def translate(run: Path, lines: Sequence[str], at_once: int) -> ServedTranslatio
         command.stdin.flush()
         command.stdout.readline()
         begun, spent = time.monotonic(), processor_seconds(process)
-        found = []
+        answers = []
         for first in range(0, len(lines), at_once):
-            some = lines[first : first + at_once]
-            command.stdin.writelines(f"{line}\n" for line in some)
+            part = lines[first : first + at_once]
+            command.stdin.writelines(f"{line}\n" for line in part)
             command.stdin.flush()
-            answers = [command.stdout.readline() for _ in some]
-            if not all(answers):  # it has ended
+            printed = [command.stdout.readline() for _ in part]
+            if not all(printed):  # it has ended
                 break
-            found += map(json.loads, answers)
+            answers += map(json.loads, printed)
         command.stdin.close()
-        found += map(json.loads, command.stdout)
+        answers += map(json.loads, command.stdout)
         seconds, spent = time.monotonic() - begun, processor_seconds(process) - spent
-    if process.returncode or len(found) != len(lines):
-        raise RuntimeError(f"{len(lines)} lines gave {len(found)}, exit {process.returncode}")
-    texts = tuple(str(one["text"]) for one in found)
-    return ServedTranslation(texts, tuple(float(one["score"]) for one in found), seconds, spent)
+    if process.returncode or len(answers) != len(lines):
+        raise RuntimeError(f"{len(lines)} lines gave {len(answers)}, exit {process.returncode}")
+    texts = tuple(str(answer["text"]) for answer in answers)
+    scores = tuple(float(answer["score"]) for answer in answers)
+    return ServedTranslation(texts, scores, seconds, spent)
 
 
 def measure_load(
@@ -133,7 +134,7 @@ def measure_load(
     count = sum(answer.status == 200 for answer in answers)
     took = max(answer.ended for answer in answers) - min(answer.begun for answer in answers)
     sides = (before, after)
-    each = sum(side.processor_seconds / len(side.texts) for side in sides) / len(sides)
+    a_line = sum(side.processor_seconds / len(side.texts) for side in sides) / len(sides)
     return {
         "clients": clients,
         "answers": count,
@@ -149,7 +150,7 @@ def measure_load(
         "rate_before": before.rate,
         "rate_after": after.rate,
         "share": count / took / ((before.rate + after.rate) / 2),
-        "processor_share": each * count / spent,
+        "processor_share": a_line * count / spent,
         "steady": abs(before.rate / after.rate - 1) < STEADY,
     }
 
@@ -161,11 +162,11 @@ def _statuses(answers: Iterable[ClientReply]) -> dict[str, int]:
 
 def _compared(answer: ClientReply, said: ServedTranslation) -> str:
     """Compare an answer with the command line's."""
-    found = json.loads(answer.body)["translations"][0]
+    translation = json.loads(answer.body)["translations"][0]
     line = answer.number % len(said.texts)
-    if found["text"] == said.texts[line]:
+    if translation["text"] == said.texts[line]:
         return "equal"
-    return "close" if abs(found["score"] - said.scores[line]) <= SCORE else "other"
+    return "close" if abs(translation["score"] - said.scores[line]) <= SCORE else "other"
 
 
 def mixed(texts: Sequence[str], number: int) -> SentRequest:

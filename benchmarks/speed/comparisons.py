@@ -140,9 +140,9 @@ def _translations(section: Measured, what: str) -> list[Row]:
         # a sentence that waits for the one before occupies one worker
         note = " (one of them at work)" if section["what"]["batch"] == 1 else ""
         rows += [
-            _rates(f"{work}, beside {way}", ours, other, "sentences", "sentences", ",.1f")
-            for way, other in ((f"{WORKERS}{note}", workers), ("one for all cores", peer))
-            if other is not None
+            _rates(f"{work}, beside {way}", ours, rival, "sentences", "sentences", ",.1f")
+            for way, rival in ((f"{WORKERS}{note}", workers), ("one for all cores", peer))
+            if rival is not None
         ]
         if "bleu" in ours and not peer_precision and section["what"]["lines"] >= _ENOUGH:
             apart = abs(ours["bleu"] - peer["bleu"])

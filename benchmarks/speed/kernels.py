@@ -74,7 +74,7 @@ def _functions(precision: torch.dtype, context: Context) -> list[dict[str, Any]]
             "precision": str(precision).removeprefix("torch."),
             "tokens": tokens,
             **in_turn(
-                {way: and_back(one) for way, one in zip(_WAYS, pair, strict=True)},
+                {way: and_back(work) for way, work in zip(_WAYS, pair, strict=True)},
                 turns=context.size(2, 10 * context.rounds),
             ),
         }
@@ -92,5 +92,5 @@ def _steps(recipe: str, context: Context) -> dict[str, Any]:
             (ours,) = context.bench(*words, environment=environment)["measurements"]
             seconds[name].append(ours["seconds"]["median"])
     ratios = [more / less for more, less in zip(*reversed(seconds.values()), strict=True)]
-    medians = {name: statistics.median(each) for name, each in seconds.items()}
+    medians = {name: statistics.median(turns) for name, turns in seconds.items()}
     return medians | {"ratio": statistics.median(ratios), "precision": ours["precision"]}

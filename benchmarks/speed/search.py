@@ -107,10 +107,10 @@ def _whole(context: Context) -> dict[str, Any]:
                 run.folder.path, precision=precision, threads=context.threads
             )
             translate = partial(translator.translate, options=options, batch_tokens=_ANY_TOKENS)
-            some = partial(translate, batch_lines=batch)
+            batched = partial(translate, batch_lines=batch)
             ways = {
-                "several": partial(some, texts),
-                "one": partial(_one_by_one, some, texts, batch),
+                "several": partial(batched, texts),
+                "one": partial(_one_by_one, batched, texts, batch),
             }
             batches[precision] = in_turn(ways, turns)
             more = partial(translate, texts, batch_lines=2 * batch)

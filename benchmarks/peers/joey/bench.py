@@ -72,14 +72,14 @@ def translate(request: protocol.Request) -> protocol.Answer:
             shape, protocol.padded([sources[row] for row in rows], shape["pad"]), device
         )
         longest = limit["tokens"] + limit["relative"] * max(len(sources[row]) for row in rows)
-        found, _, _ = search(
+        ids_of_rows, _, _ = search(
             model,
             batch,
             max_output_length=longest,
             beam_size=request["beam"],
             beam_alpha=request["alpha"],
         )
-        for row, ids in zip(rows, found.tolist(), strict=True):
+        for row, ids in zip(rows, ids_of_rows.tolist(), strict=True):
             ended = ids.index(shape["end_token"]) if shape["end_token"] in ids else len(ids)
             outputs[row] = ids[:ended]
 
@@ -113,12 +113,12 @@ def recurrent(shape: dict[str, Any]) -> dict[str, Any]:
     """Convert heedful's settings of a recurrent model to Joey NMT's."""
     ours = shape["recurrent"]
     wanted = {"direction": "bidirectional", "query": "current", "readout": "attentional"}
-    other = {name: ours[name] for name, value in wanted.items() if ours[name] != value}
+    different = {name: ours[name] for name, value in wanted.items() if ours[name] != value}
     scores = {"additive": "bahdanau", "general": "luong"}
     if (
         (shape["encoder"], shape["decoder"], shape["tie_embeddings"])
         != ("recurrent", "recurrent", "none")
-        or other
+        or different
         or ours["score"] not in scores
         or ours["cell"] == "rnn"
         or ours["start"] not in ("zero", "bridge")
@@ -196,18 +196,18 @@ def weights_of(path: str, shape: dict[str, Any]) -> dict[str, Any]:
     for place, side in (("encoder.columns.0", "encoder"), ("decoder.layers", "decoder")):
         for layer in range(shape[f"{side}_layers"]):
             names[f"{place}.{layer}.rnn."] = f"{side}.rnn.{layer}."
-    found = {}
+    weights = {}
     for name, tensor in load_file(path).items():
         if name == "decoder.attention.energy":
-            found["decoder.attention.energy_layer.weight"] = tensor.unsqueeze(0)
+            weights["decoder.attention.energy_layer.weight"] = tensor.unsqueeze(0)
             continue
         ours = next(ours for ours in names if name.startswith(ours))
         theirs = names[ours] + name[len(ours) :]
         layer = re.fullmatch(r"(.*rnn\.)(\d+)\.(.*_l)0(.*)", theirs)
         if layer:
             theirs = f"{layer[1]}{layer[3]}{layer[2]}{layer[4]}"
-        found[theirs] = tensor
-    return found
+        weights[theirs] = tensor
+    return weights
 
 
 def end_to_end(request: protocol.Request) -> protocol.Answer:

@@ -87,7 +87,7 @@ def translate(request: protocol.Request) -> protocol.Answer:
         limit = request["max_length"]
         extra = max(len(sources[row]) for row in rows) if limit["relative"] else 0
         with torch.inference_mode():
-            found = model.generate(
+            generated = model.generate(
                 input_ids=ids,
                 attention_mask=(ids != request["model"]["pad"]).long(),
                 num_beams=request["beam"],
@@ -96,7 +96,7 @@ def translate(request: protocol.Request) -> protocol.Answer:
                 max_length=None,
                 do_sample=False,
             )
-        for row, tokens in zip(rows, found.tolist(), strict=True):
+        for row, tokens in zip(rows, generated.tolist(), strict=True):
             outputs[row] = [token for token in tokens if token not in special]
 
     every = batches(sources, filled, request["batch"])
@@ -109,14 +109,14 @@ def batches(sources: list[list[int]], filled: list[int], size: int | None) -> li
     if size == 1:
         return [[row] for row in filled]
     order = sorted(filled, key=lambda row: -len(sources[row]))
-    found: list[list[int]] = []
+    parts: list[list[int]] = []
     for row in order:
-        if found:
-            most = size or max(1, 2048 // len(sources[found[-1][0]]))
-        if not found or len(found[-1]) >= most:
-            found.append([])
-        found[-1].append(row)
-    return found
+        if parts:
+            most = size or max(1, 2048 // len(sources[parts[-1][0]]))
+        if not parts or len(parts[-1]) >= most:
+            parts.append([])
+        parts[-1].append(row)
+    return parts
 
 
 def load(model: Any, request: protocol.Request) -> None:
