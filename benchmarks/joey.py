@@ -21,6 +21,7 @@ from benchmarks.peers.joey.toolkit import (
     build_settings,
     learn_subwords,
     special_symbols,
+    transformer,
 )
 from benchmarks.report import ROOT, ResultPage, arguments, heedful
 from heedful.data.toy_grammar.corpus import split_pairs
@@ -29,6 +30,14 @@ from heedful.experiments.record import Record
 
 JOEY = ROOT / "benchmarks" / "peers" / "joey" / ".venv" / "bin" / "python"
 LANGUAGES = ("en", "fr")
+SIZES = (2, 4, 64, 128, 0.1)
+"""Layers, heads, widths and dropout of a Transformer."""
+RECURRENT_SIDE = {
+    "type": "recurrent",
+    "embeddings": {"embedding_dim": 64},
+    "hidden_size": 64,
+    "dropout": 0.1,
+}
 TRANSFORMERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "post, as in the paper": ({"layer_norm": "post"},) * 2,
     "not set: pre in the encoder, post in the decoder": ({}, {}),
@@ -70,11 +79,11 @@ def main() -> None:
         write_sides(folder, {"train": trained, "valid": held_out[:40], "test": held_out[40:]})
         learn_subwords(folder, LANGUAGES, 300)
         rows = [
-            {"norms": name, **compare(folder, *map(transformer, sides))}
+            {"norms": name, **compare(folder, *(transformer(*SIZES, **side) for side in sides))}
             for name, sides in TRANSFORMERS.items()
         ]
         wirings = [
-            {"wiring": name, **compare(folder, *map(recurrent, sides))}
+            {"wiring": name, **compare(folder, *(RECURRENT_SIDE | side for side in sides))}
             for name, sides in RECURRENT.items()
         ]
     measurements = {"version": VERSION, "rows": rows, "recurrent": wirings}
@@ -157,31 +166,6 @@ def joey(folder: Path, *words: object, **options: Any) -> str:
     """Run a command of Joey NMT and return what it printed."""
     command = [str(JOEY), "-m", "joeynmt", *map(str, words)]
     return str(subprocess.check_output(command, encoding="utf-8", cwd=folder, **options))
-
-
-def transformer(changes: dict[str, Any]) -> dict[str, Any]:
-    """Build the settings of one side of a Transformer."""
-    return {
-        "type": "transformer",
-        "num_layers": 2,
-        "num_heads": 4,
-        "embeddings": {"embedding_dim": 64, "scale": True},
-        "hidden_size": 64,
-        "ff_size": 128,
-        "dropout": 0.1,
-        **changes,
-    }
-
-
-def recurrent(changes: dict[str, Any]) -> dict[str, Any]:
-    """Build the settings of one side of a recurrent model."""
-    return {
-        "type": "recurrent",
-        "embeddings": {"embedding_dim": 64},
-        "hidden_size": 64,
-        "dropout": 0.1,
-        **changes,
-    }
 
 
 PAGE = ResultPage("joey", "Models of Joey NMT", {"joey": body})

@@ -285,32 +285,23 @@ def settings(request: protocol.Request, folder: Path) -> dict[str, Any]:
 def transformer(shape: dict[str, Any]) -> dict[str, Any]:
     """Convert heedful's settings of a Transformer to Joey NMT's."""
     protocol.only_paper_shape(shape)
-
-    def stack(layers: int) -> dict[str, Any]:
-        return {
-            "type": "transformer",
-            "num_layers": layers,
-            "num_heads": shape["heads"],
-            "embeddings": {
-                "embedding_dim": shape["d_model"],
-                "scale": True,
-                "dropout": 0.0,
-            },
-            "hidden_size": shape["d_model"],
-            "ff_size": shape["d_ff"],
-            "dropout": shape["dropout"],
-            "layer_norm": "post",
-            "activation": shape["activation"],
-        }
-
+    sides = {
+        side: toolkit.transformer(
+            shape[f"{side}_layers"],
+            *(shape["heads"], shape["d_model"], shape["d_ff"], shape["dropout"]),
+            embeddings={"dropout": 0.0},
+            layer_norm="post",
+            activation=shape["activation"],
+        )
+        for side in ("encoder", "decoder")
+    }
     return {
         "initializer": "xavier_uniform",
         "embed_initializer": "normal",
         "embed_init_weight": shape["d_model"] ** -0.5,
         "tied_embeddings": True,
         "tied_softmax": True,
-        "encoder": stack(shape["encoder_layers"]),
-        "decoder": stack(shape["decoder_layers"]),
+        **sides,
     }
 
 

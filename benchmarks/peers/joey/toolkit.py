@@ -33,6 +33,23 @@ def special_symbols() -> dict[str, Any]:
     return symbols | {f"{name}_id": number for number, name in enumerate(SPECIAL)}
 
 
+def transformer(
+    layers: int, heads: int, width: int, inner: int, dropout: float, **more: Any
+) -> dict[str, Any]:
+    """Build the settings of one side of a Transformer; dropout of embeddings is the model's."""
+    embeddings = {"embedding_dim": width, "scale": True} | more.pop("embeddings", {})
+    return {
+        "type": "transformer",
+        "num_layers": layers,
+        "num_heads": heads,
+        "embeddings": embeddings,
+        "hidden_size": width,
+        "ff_size": inner,
+        "dropout": dropout,
+        **more,
+    }
+
+
 def build_settings(
     folder: Path,
     languages: Sequence[str],
