@@ -89,7 +89,7 @@ def command() -> str:
     """Write the command that runs, as anybody could type it."""
     spec = sys.modules["__main__"].__spec__
     module = "" if spec is None else spec.name.removesuffix(".__main__")
-    return shlex.join(["python", "-m", module, *sys.argv[1:]])
+    return shlex.join(["python", "-m", module, *sys.argv[1:]]).replace(f"{ROOT}/", "")
 
 
 def commit() -> str:

@@ -341,27 +341,22 @@ def table1(record: Record) -> str:
 def table2(record: Record) -> str:
     """Lay the siblings of Table 2's systems out."""
     measured = record.measurements
-    systems = tuple(map(MeasuredSystem.of, measured["here"]))
-    trained = {system.name for system in systems}
+    trained = {system["name"] for system in measured["here"]}
     missing = [system.title for system in _OF_TABLE2 if system.name not in trained]
-    table = Table2(systems, (), measured["text"])
+    table = Table2(tuple(map(MeasuredSystem.of, measured["here"])), (), measured["text"])
     return "\n\n".join(
         [
             "## Table 2: the systems that the paper is compared with",
             f"Multi30k English-German, raw (29,000 pairs), {VOCABULARY:,} subwords; BLEU, cased, "
-            "on test_2016_flickr, beam 4, the average of the last checkpoints. The steps are those "
-            f"of a plan of {_planned(measured, 60)} minutes (`--threads 1`), from rates measured "
-            f"one at a time: each has {systems[0].seconds / 60:.1f} minutes (GNMT + RL as many "
-            "again after GNMT). An ensemble is three trainings that differ in their seed, and "
-            "translate together (the mean of their probabilities); the published ones are of "
-            f"eight. Not trained: {', '.join(missing) or 'none'}. "
+            f"on test_2016_flickr, beam 4, the average of the last checkpoints. {_steps(measured)} "
+            "(GNMT + RL as many again after GNMT). An ensemble is three trainings that differ in "
+            "their seed, and translate together (the mean of their probabilities); the published "
+            f"ones are of eight. Not trained: {', '.join(missing) or 'none'}. "
             "Deep-Att, GNMT and MoE have a rate of 3e-3 and first weights that trials of 300 steps "
             "chose; all others share a rate of 1.5e-3 that was not tuned (GNMT + RL goes on at "
             "1e-4). Deep-Att's perplexity is of words, so no other can be compared with it. "
             "Differences are of systems that one call trained.",
-            markdown(table.rows),
-            "On the same validation curves, at equal cost:",
-            markdown(equal_cost_rows(systems)),
+            *_cost_tables(table),
             "![Validation BLEU against operations](table2.svg)",
             *measured["conclusions"],
             *table.reservations,
@@ -376,25 +371,39 @@ def table2(record: Record) -> str:
 def french(record: Record) -> str:
     """Lay Table 2's systems on another pair of languages out."""
     measured = record.measurements
-    systems = tuple(map(MeasuredSystem.of, measured["here"]))
-    table = Table2(systems, (), measured["text"])
+    table = Table2(tuple(map(MeasuredSystem.of, measured["here"])), (), measured["text"])
     return "\n\n".join(
         [
             "## Table 2: English-French",
             "Four of the systems again, with the same settings, on another pair of languages: "
             f"Tatoeba English-French (161,126 pairs of short sentences), {VOCABULARY:,} subwords; "
-            "BLEU, cased, on its test part of 2,001. The steps are of a plan of "
-            f"{_planned(measured, 60)} minutes (`--threads 1`): each has "
-            f"{systems[0].seconds / 60:.1f} minutes.",
-            markdown(table.rows),
+            f"BLEU, cased, on its test part of 2,001. {_steps(measured)}.",
+            *_cost_tables(table),
             *table.marks,
-            "On the same validation curves, at equal cost:",
-            markdown(equal_cost_rows(systems)),
             *measured["conclusions"],
             "One training each: what another seed would change is not in these intervals either.",
             *_origin(record),
         ]
     )
+
+
+def _steps(measured: Measurements) -> str:
+    """Say how the steps of trainings that take equally long were planned."""
+    plan, minutes = measured["plan"], measured["here"][0]["seconds"] / 60
+    return (
+        f"The steps are those of a plan of {len(plan['systems'])} trainings in "
+        f"{plan['budget'] / 60:.0f} minutes (`--threads 1`), from rates measured one at a time: "
+        f"each has {minutes:.1f} minutes"
+    )
+
+
+def _cost_tables(table: Table2) -> list[str]:
+    """Lay out what systems cost and reach, and what they reach at equal cost."""
+    return [
+        markdown(table.rows),
+        "On the same validation curves, at equal cost:",
+        markdown(equal_cost_rows(table.systems)),
+    ]
 
 
 def table3(record: Record) -> str:
@@ -415,12 +424,6 @@ def table3(record: Record) -> str:
             *_origin(record),
         ]
     )
-
-
-def _planned(measured: Measurements, unit: int) -> str:
-    """Say how many trainings a plan has, in how many units of time."""
-    plan = measured["plan"]
-    return f"{len(plan['systems'])} trainings in {plan['budget'] / unit:.0f}"
 
 
 def claims(record: Record) -> str:
