@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,24 +52,30 @@ TASK_OF_FILE = re.compile(r'^pytestmark = pytest\.mark\.task\("(\w+)"\)$', re.MU
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out files of a task that is not registered."""
+    """Do not import the tests of a family or task that was removed."""
     from heedful.tasks.registry import task_names
+    from tests.support.families import missing_of_file
 
     if collection_path.suffix != ".py":
         return None
     tasks = TASK_OF_FILE.findall(collection_path.read_text(encoding="utf-8"))
-    return not {*tasks} <= {*task_names()} or None
+    is_left_out = {*tasks} - {*task_names()} or missing_of_file(collection_path)
+    return True if is_left_out else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests of a task that is not registered."""
+    """Deselect the tests of a family or task that was removed; pytest prints how many."""
     from heedful.tasks.registry import task_names
+    from tests.support.families import missing
 
-    marks = [{mark.args[0] for mark in item.iter_markers("task")} for item in items]
-    missing = [item for item, names in zip(items, marks, strict=True) if names - {*task_names()}]
-    if missing:
-        config.hook.pytest_deselected(items=missing)
-        items[:] = [item for item in items if item not in missing]
+    here, gone = [], []
+    for item in items:
+        families = chain.from_iterable(mark.args for mark in item.iter_markers("family"))
+        tasks = chain.from_iterable(mark.args for mark in item.iter_markers("task"))
+        (gone if missing(families) or {*tasks} - {*task_names()} else here).append(item)
+    if gone:
+        config.hook.pytest_deselected(items=gone)
+        items[:] = here
 
 
 @pytest.fixture(autouse=True)

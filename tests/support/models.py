@@ -2,36 +2,43 @@
 
 import torch
 
-from heedful.config.model import AttentionConfig, ModelConfig
+from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
 from heedful.model.initialise import initialise
 from heedful.model.network import Network
+from tests.support.families import are_here, cases
 
 ATTENTIONS = [
-    {"attention": AttentionConfig(score="unscaled")},
-    {"attention": AttentionConfig(score="additive")},
-    {"attention": AttentionConfig(window=3), "norm": "pre"},
-    {"attention": AttentionConfig(window=2, score="additive")},
-    {"attention": AttentionConfig(encoder="fastformer", decoder="fastformer-linear")},
-    {"attention": AttentionConfig(encoder="convolution", window=3)},
+    settings
+    for settings in (
+        {"attention": {"score": "unscaled"}},
+        {"attention": {"score": "additive"}},
+        {"attention": {"window": 3}, "norm": "pre"},
+        {"attention": {"window": 2, "score": "additive"}},
+        {"attention": {"encoder": "fastformer", "decoder": "fastformer-linear"}},
+        {"attention": {"encoder": "convolution", "window": 3}},
+    )
+    if are_here(settings)
 ]
-FAMILIES = {
-    "transformer": {},
-    "recurrent": {
-        "encoder": "recurrent",
-        "decoder": "recurrent",
-        "recurrent": {"hidden_size": 16, "readout_size": 16},
-    },
-    "convs2s": {
-        "encoder": "convs2s",
-        "decoder": "convs2s",
-        "positions": "learned",
-        "convs2s": {"encoder_layers": "2x(16,3)", "decoder_layers": "2x(16,3)"},
-    },
-    "bytenet": {"encoder": "bytenet", "decoder": "bytenet"},
-    "experts": {"experts": {"count": 4}},
-    "batch norm": {"norm_kind": "batch"},
-}
+FAMILIES = cases(
+    {
+        "transformer": {},
+        "recurrent": {
+            "encoder": "recurrent",
+            "decoder": "recurrent",
+            "recurrent": {"hidden_size": 16, "readout_size": 16},
+        },
+        "convs2s": {
+            "encoder": "convs2s",
+            "decoder": "convs2s",
+            "positions": "learned",
+            "convs2s": {"encoder_layers": "2x(16,3)", "decoder_layers": "2x(16,3)"},
+        },
+        "bytenet": {"encoder": "bytenet", "decoder": "bytenet"},
+        "experts": {"experts": {"count": 4}},
+        "batch norm": {"norm_kind": "batch"},
+    }
+)
 SETTINGS = [
     *ATTENTIONS,
     {},

@@ -13,11 +13,10 @@ from heedful.config.load import load_config
 from heedful.config.model import ModelConfig
 from heedful.config.recipes import recipe_names
 from heedful.families.build import build_model
-from heedful.families.recurrent.cells import RecurrentLayer
-from heedful.families.recurrent.decoder import RecurrentDecoder
 from heedful.model.initialise import initialise
 from heedful.model.lengths import RowLengths
 from heedful.training.loss import plain_loss
+from tests.support.families import HERE
 from tests.support.models import draw_gates
 
 _WIDTHS = {
@@ -144,6 +143,11 @@ class EverythingIsRead:
 
     def __init__(self, monkeypatch) -> None:
         self.results: list[torch.Tensor] = []
+        if "recurrent" not in HERE:
+            return
+        from heedful.families.recurrent.cells import RecurrentLayer
+        from heedful.families.recurrent.decoder import RecurrentDecoder
+
         zero_state, start = RecurrentLayer.zero_state, RecurrentDecoder.start
         advance = RecurrentDecoder._advance
 

@@ -22,7 +22,7 @@ from heedful.config.search import SearchConfig
 from heedful.config.sequence_recipes import SEQUENCE_RECIPES
 from heedful.config.train import TrainConfig
 from heedful.errors import SettingError
-from heedful.families.registry import family_recipes
+from heedful.families.registry import are_offered, family_recipes
 from heedful.settings.explain import did_you_mean
 from heedful.tasks.registry import task_recipes
 
@@ -309,13 +309,14 @@ def _table3_big() -> RunConfig:
 
 
 def _published(name: str, summary: str, settings: dict[str, object]) -> None:
-    """Register a published model of another family."""
+    """Register a published model of another family, if all its families are here."""
 
     def build() -> RunConfig:
         return RunConfig().with_settings(settings)
 
     build.__doc__ = summary
-    _register(name)(build)
+    if are_offered(settings):
+        _register(name)(build)
 
 
 for _name, _recipe in family_recipes():

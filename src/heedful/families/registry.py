@@ -4,7 +4,7 @@ The families that there are: a line for each.
 The order is that of their tables in a printed recipe, and of their names in messages.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -81,6 +81,12 @@ def readers_of(toolkit: str) -> list[Any]:
 def values_of(setting: str) -> tuple[str, ...]:
     """List the values of a setting, by its dotted name, that mean a family."""
     return tuple(name for family in families() for name in family.choices.get(setting, ()))
+
+
+def are_offered(settings: Mapping[str, object]) -> bool:
+    """Whether all families that some settings, by their dotted names, mean are here."""
+    named = {name: value for name, value in settings.items() if values_of(name)}
+    return all(value in values_of(name) for name, value in named.items())
 
 
 def help_of(setting: str) -> str:

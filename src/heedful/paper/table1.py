@@ -113,11 +113,24 @@ class Table1:
     @property
     def conclusions(self) -> list[str]:
         """What may be concluded, and what not."""
-        n, d = LENGTHS[len(LENGTHS) // 2], WIDTHS[len(WIDTHS) // 2]
         attention = self.products["self-attention"]
         restricted = self.products["restricted self-attention"]
+        return [
+            *(self._beside_recurrence() if _COMPARED[1] in KINDS else []),
+            "Counted steps are products of which each needs the result of the one before: "
+            f"{attention.chain} of self-attention (projections, scores, mixing, output) stand "
+            f"beside a published {KINDS['self-attention'].sequential}. Restricted self-attention "
+            f"is computed in blocks, which multiply more ({restricted.multiply_adds:.3g}) than the "
+            f"band of the formula ({KINDS['restricted self-attention'].exact(COUNTED):.3g}).",
+            f"Paths were found in stacks with n = {PATHS.n}, k = {PATHS.k} and r = {PATHS.r}, "
+            "where both sides are read / where only earlier positions are.",
+        ]
+
+    def _beside_recurrence(self) -> list[str]:
+        """Compare self-attention with a recurrent layer."""
+        n, d = LENGTHS[len(LENGTHS) // 2], WIDTHS[len(WIDTHS) // 2]
         more = 2  # 8 d² of an LSTM are 4 d² of attention's projections and 2 n d of its pairs
-        recurrent = [
+        return [
             "By the published costs a self-attention layer is cheaper than a recurrent one while n "
             "is below d. With the projections, and an LSTM's four gates, it multiplies less while "
             f"n is below 2 d. Measured against n at d = {d}, where those are n = {d} and "
@@ -127,16 +140,6 @@ class Table1:
             "multiply-adds. The powers are fitted to the three largest sizes; they are those of "
             "this machine's kernels, one sequence at a time, and differ from the published orders: "
             "the projections, and the time of reading the weights, have powers of their own.",
-        ]
-        return [
-            *(recurrent if _COMPARED[1] in KINDS else []),
-            "Counted steps are products of which each needs the result of the one before: "
-            f"{attention.chain} of self-attention (projections, scores, mixing, output) stand "
-            f"beside a published {KINDS['self-attention'].sequential}. Restricted self-attention "
-            f"is computed in blocks, which multiply more ({restricted.multiply_adds:.3g}) than the "
-            f"band of the formula ({KINDS['restricted self-attention'].exact(COUNTED):.3g}).",
-            f"Paths were found in stacks with n = {PATHS.n}, k = {PATHS.k} and r = {PATHS.r}, "
-            "where both sides are read / where only earlier positions are.",
         ]
 
     def _faster(self, axis: Axis) -> str:

@@ -25,7 +25,8 @@ def number_as_text(value: object) -> object:
 # Bounds that nothing reaches, so that products of a few stay below torch's 2^63 bytes.
 Count = Annotated[int, Field(ge=1, le=10**12)]
 Width = Annotated[int, Field(ge=1, le=1_000_000)]
-Depth = Annotated[int, Field(ge=1, le=1000)]
+MOST_LAYERS = 1000
+Depth = Annotated[int, Field(ge=1, le=MOST_LAYERS)]
 CountOrZero = Annotated[int, Field(ge=0)]
 Norm = Literal["post", "pre", "pre-no-final"]
 Positive = Annotated[float, Field(gt=0)]

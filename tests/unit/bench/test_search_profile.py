@@ -68,7 +68,12 @@ def test_a_prepared_product_is_that_of_the_layer(folder):
 
 
 @pytest.mark.parametrize(
-    "setting", ["model.encoder=average", "model.attention.score=additive", "model.experts.count=4"]
+    "setting",
+    [
+        pytest.param("model.encoder=average", marks=pytest.mark.family("pooled")),
+        "model.attention.score=additive",
+        pytest.param("model.experts.count=4", marks=pytest.mark.family("experts")),
+    ],
 )
 def test_products_of_a_model_that_is_compiled_in_part_are_left_out(tmp_path, setting):
     run = make_random_run(tmp_path, load_config("tiny", [setting]), 100)

@@ -82,7 +82,7 @@ def test_a_setting_cannot_be_assigned():
         ("model.d_model", 10**12, "must be at most 1,000,000, but 1000000000000 came"),
         ("model.d_ff", 10**6 + 1, "must be at most 1,000,000"),
         ("model.encoder_layers", 10**9, "must be at most 1,000"),
-        ("model.encoder", "mean", "must be 'transformer', 'recurrent', 'convs2s', 'bytenet',"),
+        ("model.encoder", "mean", "must be 'transformer'"),
         ("model.norm", "middle", "must be 'post', 'pre' or 'pre-no-final', but 'middle' came"),
         ("model.projection_bias", "yes", "must be true or false"),
         ("model.norm_epsilon", 0.0, "must be above 0"),
@@ -218,11 +218,17 @@ def test_what_no_longer_acts_because_of_a_change_is_reset():
         nesterov.with_settings({"train.optimizer": "adam", "train.momentum": 0.5})
 
 
+# Stands for the names of families with a trait, where none is here.
+NOT_HERE = ("a family that is not here",)
+
+
 def test_every_condition_names_a_setting_and_values_that_it_can_have():
     fields = setting_fields()
     for conditions in setting_conditions().values():
         for condition in conditions:
             values = condition.values + condition.unless
+            if values == NOT_HERE:
+                continue
             fits = {
                 (other, value): can_be(fields[other].annotation, value)
                 for other, value in product(condition.names, values)

@@ -71,6 +71,7 @@ def test_a_curve_begins_with_that_of_the_training_it_went_on_from(make):
         assert at_cost(whole, kind, spent) == at_cost(first, kind, spent)
 
 
+@pytest.mark.family("recurrent")
 def test_an_ensemble_translates_without_the_penalty_of_one_models_attention(corpus, tmp_path):
     changed = {
         "model.encoder": "recurrent",

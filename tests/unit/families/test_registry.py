@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from heedful.config.model import ModelConfig
-from heedful.config.recipes import describe, recipe
+from heedful.config.recipes import describe, recipe, recipe_names
 from heedful.config.schema import setting_fields
 from heedful.families import registry
 from heedful.families.family import Family, Recipe
@@ -38,6 +38,13 @@ def test_every_value_that_names_a_family_is_one_of_its_setting():
         assert name in registry.decoder_family(name).decoders
 
 
+def test_a_recipe_of_a_family_that_is_not_here_is_not_offered():
+    assert registry.are_offered({"model.encoder": "transformer", "model.d_model": 7})
+    assert not registry.are_offered({"model.encoder": "transformer", "model.decoder": "oracle"})
+    names = [name for name, entry in registry.family_recipes() if entry.settings]
+    assert set(names) >= set(recipe_names()).intersection(names)
+
+
 def test_the_help_of_a_setting_has_what_families_say():
     for family in registry.families():
         for setting, words in family.help.items():
@@ -62,7 +69,8 @@ def test_a_table_and_recipes_are_there_under_the_names_that_a_family_gives():
         if family.settings is not None:
             assert any(name.startswith(f"{family.settings.table}.") for name in setting_fields())
             assert type(ModelConfig().part(family.settings)) is family.settings
-        for name, entry in family.recipes.items():
+        offered = {n: r for n, r in family.recipes.items() if registry.are_offered(r.settings)}
+        for name, entry in offered.items():
             assert recipe(name).recipe == name
             assert describe(name) == entry.summary
 

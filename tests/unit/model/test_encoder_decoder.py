@@ -6,22 +6,23 @@ import torch
 from heedful.config.model import ModelConfig
 from heedful.errors import ArgumentError
 from heedful.families.build import build_model
-from heedful.families.recurrent.config import RecurrentConfig
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.memory import Memory
 from heedful.model.transformer import Transformer
 from tests.support.models import batch, small
 
 START = {"recurrent": "bridge", "transformer": "mean"}
+FAMILIES = [pytest.param("recurrent", marks=pytest.mark.family("recurrent")), "transformer"]
 
 
 def mixed(encoder, decoder):
-    recurrent = RecurrentConfig(encoder_hidden_size=8, start=START[encoder])
-    return small(encoder=encoder, decoder=decoder, recurrent=recurrent)
+    table = {"encoder_hidden_size": 8, "start": START[encoder]}
+    own = {"recurrent": table} if "recurrent" in (encoder, decoder) else {}
+    return small(encoder=encoder, decoder=decoder, **own)
 
 
-@pytest.mark.parametrize("encoder", START)
-@pytest.mark.parametrize("decoder", START)
+@pytest.mark.parametrize("encoder", FAMILIES)
+@pytest.mark.parametrize("decoder", FAMILIES)
 def test_every_family_meets_every_other(encoder, decoder):
     model = mixed(encoder, decoder)
     source, target = batch()
@@ -74,6 +75,7 @@ PUBLISHED = {
 }
 
 
+@pytest.mark.family("recurrent")
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_sizes(name):
     expected, (source, target, width, encoder, decoder), choices = PUBLISHED[name]
@@ -84,17 +86,17 @@ def test_published_sizes(name):
         encoder_layers=encoder,
         decoder_layers=decoder,
         tie_embeddings="none",
-        recurrent=RecurrentConfig(**choices),
+        recurrent=choices,
     )
     with torch.device("meta"):
         model = build_model(config, source, target, max_length=9)
     assert sum(weight.numel() for weight in model.parameters()) == expected
 
 
+@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("shape", [(0, 5), (2, 0)])
-def test_a_batch_without_ids_is_refused(shape):
-    none = torch.zeros(shape, dtype=torch.long)
-    for model in (small(), mixed("recurrent", "recurrent")):
-        for call in (lambda m=model: m(none, none), lambda m=model: m.encode(none)):
-            with pytest.raises(ArgumentError, match="with at least one of both"):
-                call()
+def test_a_batch_without_ids_is_refused(shape, family):
+    none, model = torch.zeros(shape, dtype=torch.long), mixed(family, family)
+    for call in (lambda: model(none, none), lambda: model.encode(none)):
+        with pytest.raises(ArgumentError, match="with at least one of both"):
+            call()

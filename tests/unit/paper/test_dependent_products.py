@@ -12,7 +12,7 @@ SIZES = LayerSizes(n=64, d=128, k=3, r=16)
     [
         ("self-attention", 4),  # projections, scores, mixing, output
         ("restricted self-attention", 4),
-        ("recurrent", 64),
+        pytest.param("recurrent", 64, marks=pytest.mark.family("recurrent")),
         ("convolution", 1),
         ("dilated convolution", 1),
         ("separable convolution", 2),

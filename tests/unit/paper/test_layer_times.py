@@ -25,6 +25,7 @@ def unlike(*powers):
     return LayerTimes(tuple(times(power).rounds[0] for power in powers), 2)
 
 
+@pytest.mark.family("recurrent")
 def test_powers_and_crossovers_are_those_of_the_times():
     found = times()
     assert found.exponent("self-attention", "n").value == pytest.approx(2)
@@ -38,6 +39,7 @@ def test_powers_and_crossovers_are_those_of_the_times():
     assert found.estimate("recurrent", "n", LENGTHS[0]).margin == pytest.approx(0)
 
 
+@pytest.mark.family("recurrent")
 def test_crossings_have_an_interval_over_the_rounds():
     found = unlike(1.9, 2.0, 2.1)
     each = [700 ** (1 / (power - 1)) for power in (1.9, 2.0, 2.1)]  # where n ** power = 700 n
@@ -46,6 +48,7 @@ def test_crossings_have_an_interval_over_the_rounds():
     assert crossing.margin == pytest.approx(4.303 * np.std(each, ddof=1) / 3**0.5)
 
 
+@pytest.mark.family("recurrent")
 def test_crossings_are_those_of_the_rounds_that_agree():
     found = unlike(2.0, 1.0, 2.0).crossings("self-attention", "recurrent", "n")
     assert (found.first_is_faster, found.rounds) == (True, 2)

@@ -17,6 +17,7 @@ def table(**changed):
     return Table1(products, dict.fromkeys(KINDS, (8, 5)), times(**changed), {})
 
 
+@pytest.mark.family("recurrent")
 def test_the_page_has_formulas_counts_and_times(tmp_path):
     page = table().to_markdown()
     assert "| self-attention | n² · d | 1.34e+08 | 8.05e+08 | 1e+03 | 1 | 4 |" in page
@@ -37,6 +38,7 @@ def test_the_page_has_formulas_counts_and_times(tmp_path):
     assert "restricted self-attention" in (tmp_path / "table1.svg").read_text("utf-8")
 
 
+@pytest.mark.family("recurrent")
 def test_where_times_do_not_cross_that_is_said():
     found = table(power_n=1.0).conclusions[0]
     assert "n = 128: self-attention is faster at every n from 128 to 2,048" in found.replace(
@@ -45,6 +47,7 @@ def test_where_times_do_not_cross_that_is_said():
     assert "recurrence is faster at every n" in table(power_n=3.0).conclusions[0]
 
 
+@pytest.mark.family("recurrent")
 def test_rounds_that_do_not_agree_on_crossings_are_counted():
     found = replace(table(), times=unlike(2.0, 1.0, 2.0)).conclusions[0]
     assert "n = 700 ± 0 in 2 of 3 rounds, and self-attention" in found

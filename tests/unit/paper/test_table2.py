@@ -26,6 +26,7 @@ def test_published_costs_follow_from_the_papers_formula():
     assert filled == 16
 
 
+@pytest.mark.family("bytenet", "convs2s", "experts", "recurrent")
 def test_siblings_have_equally_many_weights():
     found = {}
     for system in SYSTEMS:

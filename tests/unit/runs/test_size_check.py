@@ -28,6 +28,7 @@ def test_settings_that_fit_pass():
     check(MODEL.model_copy(update={"d_ff": 24}))
 
 
+@pytest.mark.family("recurrent")
 def test_the_width_of_blocks_that_are_not_there_passes():
     recurrent = ModelConfig(
         d_model=16, encoder="recurrent", decoder="recurrent", encoder_layers=1, decoder_layers=1

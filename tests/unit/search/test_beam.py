@@ -7,11 +7,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.config.model import AttentionConfig
-from heedful.families.bytenet.config import ByteNetConfig
-from heedful.families.convs2s.config import ConvS2SConfig
-from heedful.families.experts.config import ExpertsConfig
-from heedful.families.recurrent.config import RecurrentConfig
 from heedful.search.beam import beam_search, prune, search
 from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
@@ -30,37 +25,40 @@ from tests.support.exhaustive_search import (
     is_close,
     tiny,
 )
+from tests.support.families import cases
 
 RECURRENT = {
     "encoder": "recurrent",
     "decoder": "recurrent",
-    "recurrent": RecurrentConfig(initial_range=1.0),
+    "recurrent": {"initial_range": 1.0},
 }
 BYTENET = {
     "encoder": "bytenet",
     "decoder": "bytenet",
     "decoder_layers": 2,
-    "bytenet": ByteNetConfig(unfolding_factor=1.0),  # hypotheses outgrow it
+    "bytenet": {"unfolding_factor": 1.0},  # hypotheses outgrow it
 }
 CONVS2S = {
     "encoder": "convs2s",
     "decoder": "convs2s",
-    "convs2s": ConvS2SConfig(encoder_layers="(8,3)", decoder_layers="2x(8,3)"),
+    "convs2s": {"encoder_layers": "(8,3)", "decoder_layers": "2x(8,3)"},
 }
 
-ADDITIVE = {"attention": AttentionConfig(score="additive")}
-FAMILIES = {
-    "transformer": {},
-    "recurrent": RECURRENT,
-    "convs2s": CONVS2S,
-    "additive": ADDITIVE,
-    "bytenet": BYTENET,
-    "window": {"attention": AttentionConfig(window=2)},
-    "fastformer": {"attention": AttentionConfig(decoder="fastformer-linear")},
-    "average": {"encoder": "average"},
-    "noisy experts": {"experts": ExpertsConfig(count=3)},
-    "balanced experts": {"experts": ExpertsConfig(count=3, gating="balanced")},
-}
+ADDITIVE = {"attention": {"score": "additive"}}
+FAMILIES = cases(
+    {
+        "transformer": {},
+        "recurrent": RECURRENT,
+        "convs2s": CONVS2S,
+        "additive": ADDITIVE,
+        "bytenet": BYTENET,
+        "window": {"attention": {"window": 2}},
+        "fastformer": {"attention": {"decoder": "fastformer-linear"}},
+        "average": {"encoder": "average"},
+        "noisy experts": {"experts": {"count": 3}},
+        "balanced experts": {"experts": {"count": 3, "gating": "balanced"}},
+    }
+)
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)

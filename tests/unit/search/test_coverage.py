@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.errors import SettingError
-from heedful.families.recurrent.config import RecurrentConfig
 from heedful.search.beam import beam_search
 from heedful.search.constrained import constrained_beam_search
 from heedful.search.coverage import check_coverage, coverage_logs
@@ -29,14 +28,14 @@ from tests.support.exhaustive_search import (
     tiny,
 )
 
+pytestmark = pytest.mark.family("recurrent")
 BETAS = [0.2, 2.0]
 TEXT = torch.tensor([[4, 5, 4, END]])
 
 
 def recurrent(seed, vocabulary=6, **changes):
-    settings_of_it = RecurrentConfig(initial_range=1.0, **changes)
     families = {"encoder": "recurrent", "decoder": "recurrent"}
-    return tiny(seed, vocabulary, **families, recurrent=settings_of_it)
+    return tiny(seed, vocabulary, **families, recurrent={"initial_range": 1.0, **changes})
 
 
 def penalty_of(model, source, tokens, beta):

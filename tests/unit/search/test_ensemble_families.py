@@ -45,7 +45,14 @@ def mean_of(models):
 
 @pytest.mark.parametrize(
     "names",
-    [("transformer", "recurrent", "convs2s"), ("bytenet", "transformer"), tuple(FAMILIES)],
+    [
+        pytest.param(
+            ("transformer", "recurrent", "convs2s"),
+            marks=pytest.mark.family("recurrent", "convs2s"),
+        ),
+        pytest.param(("bytenet", "transformer"), marks=pytest.mark.family("bytenet")),
+        tuple(FAMILIES),
+    ],
 )
 def test_a_wide_beam_finds_the_best_sequence_of_the_mean(names):
     models = members(names)

@@ -78,6 +78,7 @@ def test_the_rule_of_ctranslate2_depends_on_the_length_penalty() -> None:
         assert SearchSettings.of(recipe, options).stopping.stop == stop
 
 
+@pytest.mark.family("recurrent")
 def test_a_coverage_penalty_acts_where_hypotheses_are_compared() -> None:
     families = {"model.encoder": "recurrent", "model.decoder": "recurrent"}
     recipe = load_config("tiny", {**families, "search.coverage_penalty": 0.2}).search
@@ -91,6 +92,7 @@ def test_a_coverage_penalty_acts_where_hypotheses_are_compared() -> None:
         SearchSettings.of(greedy, asked)
 
 
+@pytest.mark.family("recurrent")
 @pytest.mark.parametrize(
     ("changes", "told"),
     [

@@ -14,6 +14,7 @@ def test_what_differs_from_the_paper_is_listed():
     assert AttentionSettings(score="additive").changed() == [("model.attention.score", "additive")]
 
 
+@pytest.mark.family("recurrent")
 @pytest.mark.parametrize("setting", ["score=additive", "window=3"])
 def test_it_acts_in_transformers_alone(setting):
     load_config("tiny", [f"model.attention.{setting}"])

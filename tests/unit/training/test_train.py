@@ -5,12 +5,9 @@ import math
 
 import pytest
 
-from heedful.families.bytenet.recipes import BYTENET_RECIPES
-from heedful.families.convs2s.recipes import CONVS2S_RECIPES
-from heedful.families.experts.recipes import EXPERTS_RECIPES
-from heedful.families.recurrent.recipes import RECURRENT_RECIPES
 from heedful.training.train import train
 from tests.support.commands import write_text
+from tests.support.families import recipes_of
 
 SMALL = {
     "model.d_model": 16,
@@ -40,17 +37,20 @@ def text(grammar, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", RECURRENT_RECIPES)
+@pytest.mark.family("recurrent")
+@pytest.mark.parametrize("name", recipes_of("recurrent"))
 def test_ten_steps_of_a_recurrent_recipe(name, text, tmp_path):
     ten_steps(name, {**SMALL, **NARROW, **SIZES.get(name, {})}, text, tmp_path)
 
 
-@pytest.mark.parametrize("name", BYTENET_RECIPES)
+@pytest.mark.family("bytenet")
+@pytest.mark.parametrize("name", recipes_of("bytenet"))
 def test_ten_steps_of_bytenet_with_all_its_blocks(name, text, tmp_path):
     ten_steps(name, {**SMALL, "data.subwords": "character"}, text, tmp_path)
 
 
-@pytest.mark.parametrize("name", EXPERTS_RECIPES)
+@pytest.mark.family("experts")
+@pytest.mark.parametrize("name", recipes_of("experts"))
 def test_ten_steps_of_a_mixture_of_experts(name, text, tmp_path):
     shape = {"model.experts.d_ff": 8, "data.subwords": "bpe"}
     if name != "moe-small":
@@ -79,7 +79,8 @@ def ten_steps(name, settings, text, tmp_path):
 LAYERS = {"convs2s-en-de": "2x(8,3) (16,3) (24,1)", "convs2s-en-fr": "(8,3) (12,3) (16,3) (24,1)"}
 
 
-@pytest.mark.parametrize("name", CONVS2S_RECIPES)
+@pytest.mark.family("convs2s")
+@pytest.mark.parametrize("name", recipes_of("convs2s"))
 def test_ten_steps_of_a_convolutional_recipe(name, text, tmp_path):
     layers = LAYERS.get(name, "2x(8,3)")
     shape = {f"model.convs2s.{side}_layers": layers for side in ("encoder", "decoder")}

@@ -11,6 +11,7 @@ from heedful.serve.routes_v1 import _check_alignments
 from heedful.translation.aligner import Aligner
 from heedful.translation.translator import Translator
 
+pytestmark = pytest.mark.family("pooled", "recurrent")
 POOLED = ["model.encoder=average", "model.decoder=recurrent", "model.recurrent.start=mean"]
 
 

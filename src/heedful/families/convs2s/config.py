@@ -6,13 +6,12 @@ from typing import Annotated, ClassVar, NamedTuple
 from pydantic import AfterValidator, BeforeValidator
 
 from heedful.settings.conditions import ActsIf
-from heedful.settings.field_types import Width, number_as_text, written_as
+from heedful.settings.field_types import MOST_LAYERS, Width, number_as_text, written_as
 from heedful.settings.table import SettingsTable
 
 ENCODER = ActsIf("model.encoder", ("convs2s",))
 DECODER = ActsIf("model.decoder", ("convs2s",))
 
-MOST_LAYERS = 1000
 _COUNT = r"[1-9][0-9]{0,5}"
 _PART = rf"(?:([1-9][0-9]{{0,99}})x)?\(({_COUNT}),({_COUNT})(?:,([0-9]{{1,3}}))?\)"
 

@@ -17,7 +17,6 @@ import numpy as np
 from torch import Tensor
 
 from heedful.errors import ExchangeError
-from heedful.families.convs2s.config import MOST_LAYERS
 from heedful.families.foreign import Array, ForeignModel, number_in
 from heedful.families.keymap import (
     IMPOSSIBLE,
@@ -27,6 +26,7 @@ from heedful.families.keymap import (
     Shape,
     tied_copies,
 )
+from heedful.settings.field_types import MOST_LAYERS
 
 KIND = "fconv"
 """How the names of these architectures begin in fairseq."""

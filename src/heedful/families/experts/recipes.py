@@ -8,9 +8,8 @@ has 2,048 experts, of which each token takes two in each of two groups.
 from typing import Any
 
 from heedful.families.family import Recipe
-from heedful.families.recurrent.recipes import Settings
 
-_MOE: Settings = {
+_MOE: dict[str, Any] = {
     "model.encoder": "recurrent",
     "model.decoder": "recurrent",
     "model.d_model": 512,  # appendix E: so wide are all inputs and outputs of layers

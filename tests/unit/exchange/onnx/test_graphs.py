@@ -14,6 +14,7 @@ from heedful.exchange.onnx import nodes
 from heedful.exchange.onnx.model import OnnxModel
 from heedful.exchange.onnx.write import write_graphs
 from heedful.families.build import build_model
+from heedful.families.registry import part_layers
 from heedful.model.initialise import initialise
 
 SMALL = {"d_model": 16, "d_ff": 20, "heads": 4, "encoder_layers": 2, "decoder_layers": 2}
@@ -63,7 +64,8 @@ MODELS = {name: recipes.recipe(name).model for name in recipes.recipe_names()}
 TRANSFORMERS = [
     name
     for name, model in MODELS.items()
-    if model.encoder == "transformer" and not model.experts.changed()
+    if model.encoder == "transformer"
+    and not any(part_layers(model, side) for side in ("encoder", "decoder"))
 ]
 UNLIKE = {repr(shrunk(name)): name for name in TRANSFORMERS}
 

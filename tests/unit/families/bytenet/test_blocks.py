@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from heedful.errors import SettingError
 from heedful.families.bytenet.blocks import (
     ByteNetBlock,
     ByteNetSizes,
@@ -103,3 +104,8 @@ def test_a_dropped_out_block_keeps_its_input():
     changed = (block.train()(x) != x).float().mean()
     assert 0.3 < changed < 0.7
     assert (block.eval()(x) != x).float().mean() > 0.95
+
+
+def test_a_kernel_of_no_position_is_refused():
+    with pytest.raises(SettingError, match="`kernel` must be at least 1"):
+        ByteNetSizes(8, 4, 0, (1,), 0.1)

@@ -11,6 +11,7 @@ from heedful.runs.run import Run
 from tests.oracles.originals import compare_import
 from tests.support.old_fairseq_fconv import log_probabilities, options, write
 
+pytestmark = pytest.mark.family("convs2s")
 EOS = 2
 SENTENCES = ["w1 w12 w5 w1", "w7 nothing"]
 VARIANTS = {

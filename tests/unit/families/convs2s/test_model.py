@@ -1,10 +1,12 @@
 """ConvS2S: equal to an independent pass in NumPy, step by step, and without any padding."""
 
+import jaxtyping
 import numpy as np
 import pytest
 import torch
 
 from heedful.config.model import ModelConfig
+from heedful.errors import HeedfulError
 from heedful.families.build import build_model
 from heedful.families.convs2s import model as convs2s
 from heedful.families.convs2s.config import layers_of
@@ -205,3 +207,19 @@ def test_dropout_acts_in_training_alone():
     assert not torch.equal(model(source, target), model(source, target))
     model.eval()
     torch.testing.assert_close(model(source, target), model(source, target))
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: convs2s.ConvS2SWiring(8, ()), "`layers` must be at least 1"),
+        (
+            lambda: convs2s.ConvS2SWiring("8", ()),
+            "`d_model` of ConvS2SWiring must be a whole number",
+        ),
+    ],
+)
+def test_wrong_choices_are_named(build, words):
+    jaxtyping.config.update("jaxtyping_disable", True)  # a user has no such checks
+    with pytest.raises(HeedfulError, match=words):
+        build()

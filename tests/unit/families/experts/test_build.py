@@ -28,6 +28,8 @@ WIRINGS = [
     {"score": "none", "feed": "none", "readout": "state", "cell": "gru"},
 ]
 
+MARKED = [pytest.param(wiring, marks=pytest.mark.family("recurrent")) for wiring in WIRINGS]
+
 
 def recurrent(wiring, seed=1, **experts):
     """A recurrent model of three layers with a mixture on top of the first two."""
@@ -85,6 +87,7 @@ def test_steps_equal_the_forward_pass(experts):
     check_steps(built(experts))
 
 
+@pytest.mark.family("recurrent")
 @pytest.mark.parametrize("gating", ["noisy", "balanced"])
 @pytest.mark.parametrize("wiring", WIRINGS, ids=str)
 def test_steps_equal_the_forward_pass_of_recurrent_layers(wiring, gating):
@@ -115,7 +118,7 @@ def test_a_sentence_gets_the_same_alone(experts):
     torch.testing.assert_close(alone, whole[1:, :3], atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("experts", [*GATINGS, *WIRINGS], ids=str)
+@pytest.mark.parametrize("experts", [*GATINGS, *MARKED], ids=str)
 def test_padding_changes_nothing_in_training(experts):
     (source, target), found = batch(), []
     for more in (0, 5):
@@ -158,6 +161,7 @@ def test_a_checkpoint_stores_the_load():
     assert extra == {"decoder.layers.1.feed_forward.running_load"}
 
 
+@pytest.mark.family("recurrent")
 def test_a_mixture_between_recurrent_layers_is_its_equation():
     model = recurrent(WIRINGS[0], sigmoid=True)
     stack, x = model.decoder, torch.randn(5, 16, generator=torch.Generator().manual_seed(0))

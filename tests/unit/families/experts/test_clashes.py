@@ -40,6 +40,7 @@ def test_what_fits_has_no_clash(settings):
     assert [*experts_clashes(config.model)] == []
 
 
+@pytest.mark.family("recurrent")
 def test_recurrent_decoders_have_mixtures_outside_of_what_is_fed_back():
     count = "model.experts.count=4"
     load_config("tiny", [*DECODER, count])
@@ -53,6 +54,7 @@ def test_recurrent_decoders_have_mixtures_outside_of_what_is_fed_back():
         load_config("tiny", [*DECODER, *fast, count])
 
 
+@pytest.mark.family("recurrent")
 def test_without_attention_nothing_is_fed_back():
     chosen = ["model.encoder=recurrent", "model.decoder=recurrent", "model.tie_embeddings=none"]
     chosen += [f"model.recurrent.{text}" for text in ("score=none", "feed=none", "readout=state")]

@@ -35,8 +35,9 @@ def test_other_names_of_layers_are_refused(text):
         ExpertsConfig(count=2, encoder_layers=text)
 
 
+@pytest.mark.family("pooled")
 def test_a_side_of_another_family_has_no_mixtures():
     chosen = ["model.encoder=average", "model.experts.count=4"]
     load_config("tiny", chosen)
-    with pytest.raises(SettingError, match=r"acts only if `model.encoder` is transformer or rec"):
+    with pytest.raises(SettingError, match=r"acts only if `model.encoder` is transformer"):
         load_config("tiny", [*chosen, "model.experts.encoder_layers=1"])

@@ -7,6 +7,7 @@ from heedful.config.recipes import describe, recipe, recipe_names
 from heedful.families.build import build_model
 from heedful.families.experts.recipes import EXPERTS_RECIPES
 from heedful.model.build import parameter_count
+from tests.support.families import recipes_of
 from tests.support.models import networks
 
 LSTM = 4 * 2048 * (512 + 512) + 2 * 4 * 2048 + 512 * 2048  # inputs, states, biases, projection
@@ -20,6 +21,7 @@ def built(name):
         return build_model(config.model, 32_000, 32_000, max_length=config.data.max_length)
 
 
+@pytest.mark.family("recurrent")
 @pytest.mark.parametrize(
     ("name", "experts", "gates", "count"),
     [
@@ -36,7 +38,7 @@ def test_sizes_are_those_of_the_closed_form(name, experts, gates, count):
 
 
 def test_every_recipe_of_the_family_is_counted():
-    assert {name for name in recipe_names() if "moe" in name} == set(EXPERTS_RECIPES)
+    assert {name for name in recipe_names() if "moe" in name} == set(recipes_of("experts"))
     config = recipe("moe-small")
     with torch.device("meta"):
         model = build_model(config.model, 4000, 4000, max_length=config.data.max_length)

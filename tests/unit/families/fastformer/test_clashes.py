@@ -40,6 +40,7 @@ def test_what_does_not_fit_is_named(settings, words):
     assert words in str(caught.value)
 
 
+@pytest.mark.family("recurrent")
 def test_scores_need_attention():
     chosen = ["model.decoder=recurrent", "model.recurrent.start=mean"]
     chosen += ["model.attention.encoder=fastformer"]
@@ -48,6 +49,7 @@ def test_scores_need_attention():
         load_config("tiny", [*chosen, "model.attention.score=additive"])
 
 
+@pytest.mark.family("bytenet")
 def test_fastformer_s_values_are_its_queries():
     chosen = ["model.decoder=bytenet", "model.attention.encoder=fastformer"]
     load_config("tiny", [*chosen, "model.heads=2"])
@@ -55,6 +57,7 @@ def test_fastformer_s_values_are_its_queries():
         load_config("tiny", [*chosen, "model.d_v=4"])
 
 
+@pytest.mark.family("pooled")
 def test_a_decoder_with_one_vector_of_the_source_has_no_scores():
     pooled = ["model.encoder=sum"]
     with pytest.raises(SettingError, match=r"`model.attention.score` acts only if"):

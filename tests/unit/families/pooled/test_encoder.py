@@ -6,18 +6,20 @@ import torch
 from heedful.config.load import load_config
 from heedful.errors import SettingError
 from heedful.families.pooled.encoder import PooledEncoder
-from heedful.families.recurrent.config import RecurrentConfig
 from heedful.model.build import parameter_count
 from heedful.model.lengths import RowLengths
 from heedful.model.memory import SourceEncoder
+from tests.support.families import cases
 from tests.support.models import batch, small
 
 POOLINGS = ("average", "sum")
-DECODERS = {
-    "transformer": {},
-    "recurrent": {"decoder": "recurrent", "recurrent": RecurrentConfig(start="mean")},
-    "convs2s": {"decoder": "convs2s"},
-}
+DECODERS = cases(
+    {
+        "transformer": {},
+        "recurrent": {"decoder": "recurrent", "recurrent": {"start": "mean"}},
+        "convs2s": {"decoder": "convs2s"},
+    }
+)
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -66,6 +68,10 @@ def test_it_has_no_weights_and_its_table_is_learned():
 def test_layers_of_the_encoder_are_refused():
     with pytest.raises(SettingError, match="encoder_layers` acts only if"):
         load_config("paper-base", ["model.encoder=average", "model.encoder_layers=2"])
+
+
+@pytest.mark.family("recurrent")
+def test_a_recurrent_decoder_begins_with_zeros_or_a_mean():
     with pytest.raises(SettingError, match="must be zero or mean after an encoder"):
         load_config("paper-base", ["model.encoder=sum", "model.decoder=recurrent"])
     chosen = ["model.encoder=sum", "model.decoder=recurrent", "model.recurrent.start=mean"]

@@ -14,6 +14,7 @@ from tests.oracles.originals import compare_import
 from tests.support.old_joey import SOURCE, SPECIAL, TARGET
 from tests.support.old_joey_recurrent import settings, write
 
+pytestmark = pytest.mark.family("recurrent")
 JOINED = ([*SPECIAL, *SOURCE[4:], *TARGET[4:]],) * 2
 LSTM, THREE = {"rnn_type": "lstm"}, {"num_layers": 3}
 SENTENCES = ["w1 w2 w3", "w4 nothing", "w14 w9 w0 w9 w2"]

@@ -4,8 +4,6 @@ import jaxtyping
 import pytest
 
 from heedful.errors import HeedfulError
-from heedful.families.bytenet.blocks import ByteNetSizes
-from heedful.families.convs2s.model import ConvS2SWiring
 from heedful.families.recurrent.decoder import RecurrentDecoder
 from heedful.families.recurrent.encoder import RecurrentEncoder
 from heedful.families.recurrent.wiring import RecurrentWiring
@@ -25,9 +23,6 @@ SIZES = {"d_model": 8, "hidden_size": 8, "layers": 1}
         (lambda: RecurrentEncoder(RecurrentWiring(**SIZES, layer_dropout=2.0)), "`dropout` must"),
         (lambda: RecurrentEncoder(8), "`wiring` of RecurrentEncoder must be a RecurrentWiring"),
         (lambda: RecurrentDecoder(None), "`wiring` of RecurrentDecoder must be a RecurrentWiring"),
-        (lambda: ConvS2SWiring(8, ()), "`layers` must be at least 1"),
-        (lambda: ConvS2SWiring("8", ()), "`d_model` of ConvS2SWiring must be a whole number"),
-        (lambda: ByteNetSizes(8, 4, 0, (1,), 0.1), "`kernel` must be at least 1"),
     ],
 )
 def test_wrong_choices_are_named(build, words):

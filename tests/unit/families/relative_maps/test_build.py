@@ -36,6 +36,7 @@ def test_it_has_no_heads():
         load_config("tiny", [*chosen, "model.encoder_heads=4"])
 
 
+@pytest.mark.family("bytenet")
 @pytest.mark.parametrize("setting", ["heads=4", "d_k=4", "d_v=4", "projection_bias=false"])
 def test_a_convolution_before_another_decoder_has_no_heads(setting):
     chosen = ["model.decoder=bytenet", "model.attention.encoder=convolution"]
