@@ -56,11 +56,12 @@ for module in pkgutil.walk_packages(heedful.__path__, "heedful."):
 for name in recipe_names():
     recipe(name)
 app(["info"], standalone_mode=False)
-Path("train.en").write_text("a red dog\\na big cat\\nthe cat\\n" * 9, "utf-8")
+for language in ("en", "fr"):
+    Path(f"train.{language}").write_text("a red dog\\na big cat\\nthe cat\\n" * 9, "utf-8")
 heedful.train(
     "tiny",
     source="train.en",
-    target="train.en",
+    target="train.fr",
     out="run",
     settings={"train.steps": 2, "train.device": "cpu", "data.vocabulary_size": 40},
     quiet=True,

@@ -26,13 +26,14 @@ BOTH = ["model.encoder=bytenet", "model.decoder=bytenet"]
             "acts only with a kernel of more than one position",
         ),
         ([*BOTH, "model.d_model=33"], "`model.d_model` must be even, because a block"),
-        (
+        pytest.param(
             [
                 "model.encoder=recurrent",
                 "model.decoder=bytenet",
                 "model.bytenet.join=summed",
             ],
             "as wide as `model.d_model` (256), but they are 512 wide; concatenated fits any",
+            marks=pytest.mark.family("recurrent"),
         ),
     ],
 )

@@ -17,6 +17,10 @@ def printed(*settings):
 
 def test_others_print_no_table_of_it():
     assert "bytenet" not in printed()
+
+
+@pytest.mark.family("recurrent")
+def test_a_recurrent_model_prints_no_table_of_it():
     assert "bytenet" not in printed(
         "model.encoder=recurrent", "model.decoder=recurrent", "model.recurrent.score=none"
     )

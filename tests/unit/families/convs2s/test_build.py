@@ -34,8 +34,8 @@ def test_settings_become_layers():
     [
         ("convs2s", "transformer"),
         ("transformer", "convs2s"),
-        ("convs2s", "recurrent"),
-        ("recurrent", "convs2s"),
+        pytest.param("convs2s", "recurrent", marks=pytest.mark.family("recurrent")),
+        pytest.param("recurrent", "convs2s", marks=pytest.mark.family("recurrent")),
     ],
 )
 def test_it_stands_beside_other_families(encoder, decoder):

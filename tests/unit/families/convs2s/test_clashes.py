@@ -31,6 +31,7 @@ def test_several_faults_are_named_at_once():
     assert "21 came" in str(caught.value) and "but it is 1;" in str(caught.value)
 
 
+@pytest.mark.family("recurrent")
 def test_an_encoder_of_another_width_is_refused():
     wide = ["model.encoder=recurrent", "model.decoder=convs2s"]
     with pytest.raises(SettingError, match=r"but they are 1024 wide; a bidirectional encoder"):

@@ -55,6 +55,7 @@ def test_each_layer_that_attends_is_a_layer_of_attention():
     assert ModelConfig(decoder="convs2s", convs2s=three).cross_attention == (2, 1)
 
 
+@pytest.mark.family("recurrent")
 def test_positions_act_for_it_and_may_be_none():
     assert load_config("tiny", [*BOTH, "model.positions=none"]).model.positions == "none"
     assert load_config("tiny", ["model.positions=none"]).model.positions == "none"

@@ -69,6 +69,7 @@ def test_several_faults_are_named_at_once():
         load_config("paper-base", given)
 
 
+@pytest.mark.family("pooled")
 def test_one_state_of_the_encoder_leaves_no_choice_of_the_query():
     settings = ["model.encoder=average", "model.decoder=recurrent", "model.recurrent.start=mean"]
     load_config("small", settings)

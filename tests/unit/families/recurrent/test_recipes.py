@@ -8,6 +8,7 @@ from heedful.config.recipes import describe, recipe, recipe_names
 from heedful.errors import SettingError
 from heedful.families.build import build_model
 from heedful.families.recurrent.recipes import RECURRENT_RECIPES
+from heedful.families.registry import part_layers
 from heedful.model.build import parameter_count
 from heedful.settings.conditions import flat
 from heedful.tasks.registry import task_of
@@ -120,7 +121,7 @@ def built(config, source, target):
 def is_plain(config):
     """Whether it is recurrent and translates, without mixtures of experts."""
     model, task = config.model, task_of(flat(config.to_dict()))
-    is_recurrent = model.encoder == "recurrent" and model.experts.count is None
+    is_recurrent = model.encoder == "recurrent" and not part_layers(model, "encoder")
     return is_recurrent and task is TRANSLATION
 
 
