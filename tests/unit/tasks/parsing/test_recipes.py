@@ -45,7 +45,7 @@ COUNTS = {
 }
 
 
-PARSERS = [name for name, (_, settings) in PARSING_RECIPES.items() if are_offered(settings)]
+PARSERS = [name for name, recipe in PARSING_RECIPES.items() if are_offered(recipe.settings)]
 
 
 @pytest.mark.parametrize("name", PARSERS)
