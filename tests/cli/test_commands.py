@@ -9,7 +9,7 @@ from importlib.metadata import version
 import pytest
 import torch
 
-from heedful.config.recipes import recipe_names
+from heedful.config.recipes import describe, recipe_names
 from heedful.model.native.loss import softmax_kind
 from heedful.model.native.product import kernels_kind
 from heedful.search.beam import beam_search
@@ -246,10 +246,14 @@ def test_the_version_is_the_installed_one(heedful_cli):
     assert heedful_cli("--version").stdout == f"heedful {version('heedful')}\n"
 
 
-def test_every_recipe_is_named_in_the_help(heedful_cli):
-    shown = heedful_cli("train", "--help").stdout
-    for name in recipe_names():
-        assert name in shown
+def test_recipes_are_listed_with_what_they_are(heedful_cli):
+    lines = heedful_cli("train", "--recipes").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == recipe_names()
+    assert all(
+        line.endswith(f"  {describe(name)}")
+        for name, line in zip(recipe_names(), lines, strict=True)
+    )
+    assert "--recipes" in heedful_cli("train", "--help").stdout
 
 
 @pytest.mark.parametrize("group", [(), ("data",), ("bench",), ("paper",)])

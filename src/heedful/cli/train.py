@@ -14,6 +14,18 @@ _TEXT = (
 )
 
 
+def _show_recipes(wanted: bool) -> None:
+    """Print the built-in recipes, a line each, and exit."""
+    if not wanted:
+        return
+    from heedful.config.recipes import describe, recipe_names
+
+    width = max(map(len, recipe_names()))
+    for name in recipe_names():
+        typer.echo(f"{name:<{width}}  {describe(name)}")
+    raise typer.Exit
+
+
 def train(
     recipe: Annotated[
         str, typer.Argument(metavar="RECIPE", help="A built-in recipe or a TOML file.")
@@ -100,6 +112,15 @@ def train(
             "or decoder; repeatable.",
         ),
     ] = None,
+    recipes: Annotated[
+        bool,
+        typer.Option(
+            "--recipes",
+            callback=_show_recipes,
+            is_eager=True,
+            help="List the built-in recipes and exit.",
+        ),
+    ] = False,
     print_config: Annotated[
         bool, typer.Option("--print-config", help="Print all settings as TOML and exit.")
     ] = False,
@@ -122,20 +143,12 @@ def train(
     """
     Train a model on two line-aligned texts.
 
-    Recipes: multi30k, paper-base, paper-base-en-fr, paper-big, paper-big-en-fr, small, t2t-base,
-    t2t-big, tiny; recurrent models: bahdanau, deep-att, envi, gnmt, luong, recurrent-small,
-    sutskever; convolutional models: bytenet, convolutional-small, convs2s-en-de, convs2s-en-fr,
-    fconv-iwslt; mixtures of experts: moe, moe-2048, moe-small; parsers: paper-parsing,
-    parsing-small, parsing-small-lstm, t2t-parsing, vinyals-parsing (of heedful parse train); short
-    tasks: dates, kana, phonemes, questions; and the rows of the paper's Table 3: table3-a-1,
-    table3-a-16, table3-a-32, table3-a-4, table3-b-16, table3-b-32, table3-base, table3-big,
-    table3-c-ff-1024, table3-c-ff-4096, table3-c-layers-2, table3-c-layers-4, table3-c-layers-8,
-    table3-c-width-1024, table3-c-width-256, table3-d-dropout-0.0, table3-d-dropout-0.2,
-    table3-d-smoothing-0.0, table3-d-smoothing-0.2, table3-e-learned.
+    RECIPE is a built-in name (`--recipes` lists them) or a TOML file with settings of your own.
 
     The same command under torchrun trains with several processes: torchrun --nproc-per-node 2 -m
     heedful train ...
     """
+    del recipes  # its callback has ended the command
     settings = list(set_ or [])
     settings += [f"train.device={device}"] * bool(device)
     settings += [f"train.precision={precision}"] * bool(precision)

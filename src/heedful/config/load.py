@@ -142,7 +142,7 @@ def _parse(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise SettingError(
             f"a recipe must be a built-in name or a TOML file that can be read, but {path} cannot: "
-            f"{error.strerror}; `heedful train --help` lists the built-in ones."
+            f"{error.strerror}; `heedful train --recipes` lists the built-in ones."
         ) from None
 
 

@@ -58,7 +58,7 @@ def recipe(name: str) -> RunConfig:
         raise SettingError(
             f"a recipe must be a built-in name or a TOML file, but `{name}` is neither; "
             + (f"{did_you_mean(near)} " if near else "")
-            + "`heedful train --help` lists the built-in ones."
+            + "`heedful train --recipes` lists the built-in ones."
         )
     return RECIPES[name]()
 

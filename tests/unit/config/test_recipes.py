@@ -188,11 +188,11 @@ def test_an_unknown_recipe_gets_a_suggestion_and_the_way_to_list_them():
         message = str(caught.value)
         assert "`paper-bas`" in message
         assert "did you mean `paper-base`" in message
-        assert "heedful train --help" in message
+        assert "heedful train --recipes" in message
 
 
 def test_a_recipe_like_no_other_gets_no_suggestion():
     with pytest.raises(SettingError) as caught:
         recipe("zzzz")
     assert "did you mean" not in str(caught.value)
-    assert "heedful train --help" in str(caught.value)
+    assert "heedful train --recipes" in str(caught.value)
