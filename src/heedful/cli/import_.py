@@ -40,7 +40,7 @@ def import_(
     ] = None,
     accept_differences: AcceptDifferences = False,
 ) -> None:
-    """Convert another toolkit's model to a run, and check what it wrote."""
+    """Convert another toolkit's model to a run, and check it."""
     from heedful.exchange.convert import import_model, read_sentences
     from heedful.exchange.formats import ReadOptions
 
