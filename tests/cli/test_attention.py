@@ -23,12 +23,18 @@ def additive(heedful_cli, text, tmp_path_factory):
 
 
 @pytest.mark.soak
+@pytest.mark.family("batch_norm")
 @pytest.mark.parametrize(
     "mixers",
     [
         ("score=additive", "window=4"),
-        ("encoder=fastformer", "decoder=fastformer-linear"),
-        ("encoder=convolution", "window=3"),
+        pytest.param(
+            ("encoder=fastformer", "decoder=fastformer-linear"),
+            marks=pytest.mark.family("fastformer"),
+        ),
+        pytest.param(
+            ("encoder=convolution", "window=3"), marks=pytest.mark.family("relative_maps")
+        ),
     ],
 )
 def test_a_resumed_run_has_the_same_bytes(heedful_cli, text, tmp_path, mixers):
@@ -63,6 +69,7 @@ def pooled(heedful_cli, text, tmp_path_factory):
     return train_run(heedful_cli, text, tmp_path_factory.mktemp("pooled") / "run", *settings)
 
 
+@pytest.mark.family("fastformer")
 def test_without_self_attention_it_translates_and_shows_the_rest(heedful_cli, pooled, tmp_path):
     for precision in ("bf16", "int8"):
         options = ("--precision", precision, "--max-length", "5")

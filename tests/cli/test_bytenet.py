@@ -6,6 +6,8 @@ from heedful.translation.translator import Translator
 from tests.support.commands import not_exported, refused, resumes_alike, train_arguments, train_run
 from tests.support.serving import serving
 
+pytestmark = pytest.mark.family("bytenet")
+
 SETTINGS = (
     "model.encoder=bytenet",
     "model.decoder=bytenet",

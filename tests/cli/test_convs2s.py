@@ -6,6 +6,8 @@ import pytest
 from heedful.translation.translator import Translator
 from tests.support.commands import not_exported, refused, resumes_alike, train_run
 
+pytestmark = pytest.mark.family("convs2s")
+
 SETTINGS = (
     "model.encoder=convs2s",
     "model.decoder=convs2s",

@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.commands import not_exported, resumes_alike, train_arguments
 
+pytestmark = pytest.mark.family("experts")
+
 SETTINGS = (
     "model.experts.count=4",
     "train.steps=12",

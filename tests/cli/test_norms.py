@@ -5,6 +5,8 @@ import safetensors.torch
 
 from tests.support.commands import not_exported, refused, resumes_alike, train_arguments
 
+pytestmark = pytest.mark.family("batch_norm")
+
 SETTINGS = (
     "model.norm_kind=batch",
     "train.precision=fp32",

@@ -27,7 +27,7 @@ ELSEWHERE = {
         config.data config.search
     """,
     "found through the registry: tests/unit/families": """
-        families.bytenet families.experts families.fastformer families.pooled
+        families.batch_norm families.bytenet families.experts families.fastformer families.pooled
         families.pooled.build families.recurrent.clashes families.relative_maps
         families.transformer
     """,

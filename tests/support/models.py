@@ -40,18 +40,22 @@ FAMILIES = cases(
     }
 )
 SETTINGS = [
-    *ATTENTIONS,
-    {},
-    {"norm": "pre"},
-    {"encoder_norm": "pre-no-final", "decoder_norm": "post"},
-    {"positions": "halves", "decoder_start": "zero"},
-    {"positions": "learned"},
-    {"tie_embeddings": "output", "output_bias": True, "projection_bias": False},
-    {"tie_embeddings": "none", "d_k": 3, "d_v": 5, "activation": "gelu"},
-    {"norm_kind": "batch", "norm": "pre"},
-    {"norm_kind": "none"},
-    {"residuals": False},
-    {"encoder_layers": 1, "decoder_heads": 4, "decoder_d_ff": 24, "position_offset": 1},
+    settings
+    for settings in (
+        *ATTENTIONS,
+        {},
+        {"norm": "pre"},
+        {"encoder_norm": "pre-no-final", "decoder_norm": "post"},
+        {"positions": "halves", "decoder_start": "zero"},
+        {"positions": "learned"},
+        {"tie_embeddings": "output", "output_bias": True, "projection_bias": False},
+        {"tie_embeddings": "none", "d_k": 3, "d_v": 5, "activation": "gelu"},
+        {"norm_kind": "batch", "norm": "pre"},
+        {"norm_kind": "none"},
+        {"residuals": False},
+        {"encoder_layers": 1, "decoder_heads": 4, "decoder_d_ff": 24, "position_offset": 1},
+    )
+    if are_here(settings)
 ]
 
 

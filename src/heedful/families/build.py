@@ -102,12 +102,21 @@ def _parts(family: Family, settings: ModelSettings, side: str) -> dict[str, Any]
     """Collect what other families put into the layers of this one, if it takes anything."""
     if "networks" not in family.traits:
         return {}
-    setting = f"model.attention.{side}"
-    mixers = family_of(setting, chosen_value(settings, setting))
-    mixer = None  # attention, which needs no other family
-    if not mixers.names:
-        mixer = partial(_builder(mixers).build_mixer, side)
-    return {"parts": LayerParts(_networks(settings, side), mixer)}
+    mixers = _chosen(settings, f"model.attention.{side}")
+    norms = _chosen(settings, "model.norm_kind")
+    return {
+        "parts": LayerParts(
+            _networks(settings, side),
+            None if mixers is None else partial(mixers.build_mixer, side),
+            None if norms is None else norms.build_norm,
+        )
+    }
+
+
+def _chosen(settings: ModelSettings, setting: str) -> Any:
+    """Import the builder of the family that a setting names; None for the Transformer's own."""
+    family = family_of(setting, chosen_value(settings, setting))
+    return None if family.names else _builder(family)
 
 
 def _networks(settings: ModelSettings, side: str) -> Networks:

@@ -35,6 +35,8 @@ class Family:
     """Values of `model.attention.encoder` that mean this family."""
     decoder_mixers: ClassVar[tuple[str, ...]] = ()
     """Values of `model.attention.decoder` that mean this family."""
+    norms: ClassVar[tuple[str, ...]] = ()
+    """Values of `model.norm_kind` that mean this family."""
     help: ClassVar[Mapping[str, str]] = {}
     """What the help of settings, by their dotted names, says of such values."""
     traits: ClassVar[frozenset[str]] = frozenset()
@@ -62,7 +64,8 @@ class Family:
     The module that builds it, with `build_encoder(settings)`, `build_decoder(settings, encoder)`.
 
     With the trait `networks` both also take `parts`, a `LayerParts`. A family of networks has
-    `build_networks(settings, side)`, one of mixers `build_mixer(side, layer_config)`.
+    `build_networks(settings, side)`, one of mixers `build_mixer(side,
+    layer_config)`, one of norms `build_norm(d_model, epsilon)`.
     """
 
     readers: ClassVar[Mapping[str, str]] = {}
@@ -84,6 +87,7 @@ class Family:
             "model.decoder": self.decoders,
             "model.attention.encoder": self.encoder_mixers,
             "model.attention.decoder": self.decoder_mixers,
+            "model.norm_kind": self.norms,
         }
         return {name: names for name, names in values.items() if names}
 

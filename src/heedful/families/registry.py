@@ -22,6 +22,7 @@ MODULES = (
     "heedful.families.pooled",
     "heedful.families.fastformer",
     "heedful.families.relative_maps",
+    "heedful.families.batch_norm",
 )
 
 

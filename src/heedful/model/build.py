@@ -12,6 +12,7 @@ from heedful.model.layers import Decoder, Encoder
 from heedful.model.memory import SourceEncoder
 from heedful.model.mixer import Mixer
 from heedful.model.network import NO_NETWORKS, Networks
+from heedful.model.norm import NormFactory
 from heedful.settings.model import ModelSettings
 
 
@@ -22,6 +23,8 @@ class LayerParts(NamedTuple):
     """Networks of some layers."""
     mixer: Callable[[LayerConfig], Mixer] | None = None
     """Builds what takes the place of self-attention in all layers."""
+    norm: NormFactory | None = None
+    """Builds what takes the place of layer norm."""
 
 
 NO_PARTS = LayerParts()
@@ -70,7 +73,7 @@ def _layer_config(settings: ModelSettings, side: str, parts: LayerParts) -> Laye
         dropout=settings.dropout,
         norm=getattr(settings, f"{side}_norm") or settings.norm,
         norm_epsilon=settings.norm_epsilon,
-        norm_kind=settings.norm_kind,
+        norm_kind=parts.norm or ("none" if settings.norm_kind == "none" else "layer"),
         residuals=settings.residuals,
         causal_mask=settings.causal_mask,
         projection_bias=settings.projection_bias,

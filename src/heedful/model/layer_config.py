@@ -12,7 +12,7 @@ from heedful.model.attention import MultiHeadAttention
 from heedful.model.feed_forward import FeedForward
 from heedful.model.mixer import Mixer
 from heedful.model.network import NO_NETWORKS, Network, Networks
-from heedful.model.norm import NormKind, make_norm
+from heedful.model.norm import NormFactory, NormKind, make_norm
 from heedful.model.residual import RESIDUALS
 
 
@@ -43,8 +43,8 @@ class LayerConfig:
     """``post``, ``pre``, or ``pre-no-final``: pre without the stack's final norm."""
     norm_epsilon: float = 1e-6
     """Added to the variance."""
-    norm_kind: NormKind = "layer"
-    """Layer norm, batch norm, or none."""
+    norm_kind: NormKind | NormFactory = "layer"
+    """Layer norm, none, or what builds another one from `d_model` and `norm_epsilon`."""
     residuals: bool = True
     """Whether the input of a sub-layer is added to its output."""
     causal_mask: bool = True
@@ -162,7 +162,7 @@ class LayerConfig:
 
         Returns
         -------
-        LayerNorm, BatchNorm or Identity
+        Module
             A norm after pre-norm layers, else the identity.
 
         Notes

@@ -47,7 +47,7 @@ class Layout:
     weights: list[Tensor] | None = None
     """Each attention appends its weights (batch, heads, queries, keys) here, unless None."""
     real: Bool[Tensor, "batch queries"] | None = None
-    """True at real queries, for batch norm; None if all are, as where padding was removed."""
+    """True at real queries, for norms and networks; None if all are, or padding was removed."""
     window: Window | None = None
     """The neighbours that a query may attend to, if they are not in the mask, which is of keys."""
 

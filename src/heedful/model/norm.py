@@ -1,82 +1,57 @@
-"""
-Normalisation of states: layer norm, as in the paper, batch norm, or none.
+"""Normalisation of states: layer norm, as in the paper, none, or what takes its place."""
 
-Layer norm takes mean and variance of the features of one position, batch norm those of one feature
-over all real positions of a batch (Ioffe and Szegedy 2015). So with batch norm the result of a
-sentence depends on the others in its batch, and that of a position on later ones; in evaluation
-mode it depends on neither, because averages of the training take their place
-(`docs/explain/normalisation.md`).
-"""
-
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Literal
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-from torch.nn.functional import batch_norm
 
-NormKind = Literal["layer", "batch", "none"]
+NormKind = Literal["layer", "none"]
+NormFactory = Callable[[int, float], nn.Module]
+"""Builds a norm from the width of the states and what is added to the variance."""
 
 
-class BatchNorm(nn.BatchNorm1d):
-    """torch's batch norm over real positions, with mean and variance in fp32 at least."""
+class PaddedNorm(ABC):
+    """
+    A norm that has to know which positions are real.
 
-    def __init__(self, d_model: int, eps: float = 1e-6) -> None:
-        super().__init__(d_model, eps=eps)
-        self.num_batches_tracked = None  # of an average that weighs all batches alike
+    Notes
+    -----
+    Buffers whose names begin with ``running_`` are averages of the training; a checkpoint has them.
+    """
 
-    def reset_running_stats(self) -> None:
-        """Begin anew; torch's own needs the number of batches."""
-        if self.running_mean is not None and self.running_var is not None:
-            self.running_mean.zero_()
-            self.running_var.fill_(1.0)
-
+    @abstractmethod
     def forward(
         self,
         x: Float[Tensor, "batch time d_model"],
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
         """
-        Normalise each feature. `real`: true at real positions; everywhere if None.
+        Normalise states.
 
-        In training padding becomes zero. A single position has no variance and is normalised as in
-        evaluation.
+        Parameters
+        ----------
+        x : Tensor of float, shape (batch, time, d_model)
+            States.
+        real : Tensor of bool, shape (batch, time), optional
+            True at real positions; everywhere if None.
+
+        Returns
+        -------
+        Tensor of float, shape (batch, time, d_model)
+            Normalised states; those of padding do not matter.
+
+        Notes
+        -----
+        Padding must not change the states of other positions.
         """
-        if not self.training:
-            return self._normalise(x.flatten(0, 1), False).view_as(x)
-        if real is None:
-            tokens = x.flatten(0, 1)
-            return self._normalise(tokens, len(tokens) > 1).view_as(x)
-        tokens = x[real]  # (tokens, d_model)
-        normalised = self._normalise(tokens, len(tokens) > 1)
-        return x.new_zeros(x.shape).masked_scatter(real.unsqueeze(2), normalised)
-
-    def _normalise(
-        self, tokens: Float[Tensor, "tokens d_model"], by_batch: bool
-    ) -> Float[Tensor, "tokens d_model"]:
-        """Normalise by the tokens themselves, which also change the averages, or by these."""
-        mean, variance = self.running_mean, self.running_var
-        assert mean is not None and variance is not None
-        exact = torch.promote_types(tokens.dtype, torch.float32)
-        if not by_batch:  # a model may be loaded in bf16
-            mean, variance = mean.to(exact), variance.to(exact)
-        out = batch_norm(
-            tokens.to(exact),
-            mean,
-            variance,
-            self.weight.to(exact),
-            self.bias.to(exact),
-            training=by_batch,
-            momentum=self.momentum or 0.0,
-            eps=self.eps,
-        )
-        return out.to(tokens.dtype)
 
 
-def make_norm(kind: str, d_model: int, epsilon: float) -> nn.Module:
+def make_norm(kind: NormKind | NormFactory, d_model: int, epsilon: float) -> nn.Module:
     """Build a norm; `kind` none is the identity."""
-    if kind == "batch":
-        return BatchNorm(d_model, eps=epsilon)
+    if callable(kind):
+        return kind(d_model, epsilon)
     return nn.LayerNorm(d_model, eps=epsilon) if kind == "layer" else nn.Identity()
 
 
@@ -85,8 +60,8 @@ def normalise(
     x: Float[Tensor, "batch time d_model"],
     real: Bool[Tensor, "batch time"] | None,
 ) -> Float[Tensor, "batch time d_model"]:
-    """Apply a norm of any kind; only batch norm has to know which positions are real."""
-    out: Tensor = norm(x, real) if isinstance(norm, BatchNorm) else norm(x)
+    """Apply a norm of any kind; only a `PaddedNorm` has to know which positions are real."""
+    out: Tensor = norm(x, real) if isinstance(norm, PaddedNorm) else norm(x)
     return out
 
 

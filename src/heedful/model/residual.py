@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.model.cpu.dropout import Dropout
-from heedful.model.norm import NormKind, make_norm, normalise
+from heedful.model.norm import NormFactory, NormKind, make_norm, normalise
 
 Sublayer = Callable[[Tensor], Tensor]
 
@@ -29,8 +29,8 @@ class PostNorm(nn.Module):
         Dropout probability of the sub-layer's output.
     epsilon : float, default 1e-6
         Added to the variance; 1e-6 is from the authors' code, the paper gives none.
-    norm_kind : {'layer', 'batch', 'none'}, default 'layer'
-        What normalises.
+    norm_kind : {'layer', 'none'} or callable, default 'layer'
+        What normalises, or what builds it from `d_model` and `epsilon`.
     residual : bool, default True
         Whether the input is added; without it, for teaching, only the sub-layer's output goes on.
 
@@ -44,7 +44,7 @@ class PostNorm(nn.Module):
         d_model: int,
         dropout: float,
         epsilon: float = 1e-6,
-        norm_kind: NormKind = "layer",
+        norm_kind: NormKind | NormFactory = "layer",
         residual: bool = True,
     ) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class PostNorm(nn.Module):
         sublayer : callable
             Maps states to states of the same shape.
         real : Tensor of bool, shape (batch, time), optional
-            True at real positions, for batch norm; everywhere if None.
+            True at real positions, for a `PaddedNorm`; everywhere if None.
 
         Returns
         -------
@@ -96,8 +96,8 @@ class PreNorm(nn.Module):
         Dropout probability of the sub-layer's output.
     epsilon : float, default 1e-6
         Added to the variance.
-    norm_kind : {'layer', 'batch', 'none'}, default 'layer'
-        What normalises.
+    norm_kind : {'layer', 'none'} or callable, default 'layer'
+        What normalises, or what builds it from `d_model` and `epsilon`.
     residual : bool, default True
         Whether the input is added; without it, for teaching, only the sub-layer's output goes on.
 
@@ -111,7 +111,7 @@ class PreNorm(nn.Module):
         d_model: int,
         dropout: float,
         epsilon: float = 1e-6,
-        norm_kind: NormKind = "layer",
+        norm_kind: NormKind | NormFactory = "layer",
         residual: bool = True,
     ) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ class PreNorm(nn.Module):
         sublayer : callable
             Maps states to states of the same shape.
         real : Tensor of bool, shape (batch, time), optional
-            True at real positions, for batch norm; everywhere if None.
+            True at real positions, for a `PaddedNorm`; everywhere if None.
 
         Returns
         -------

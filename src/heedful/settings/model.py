@@ -60,8 +60,8 @@ class ModelSettings(SettingsTable):
     """Non-linearity of the feed-forward networks; gelu_tanh is the approximation by tanh."""
     dropout: Share = 0.1
     """Dropout probability of each sub-layer's output and of the sum of embedding and position."""
-    norm_kind: Annotated[Literal["layer", "batch", "none"], TRANSFORMER] = "layer"
-    """Layer norm (paper); batch norm, by which the sentences of a batch mix; or none."""
+    norm_kind: Annotated[str, TRANSFORMER] = "layer"
+    """Layer norm (paper), or none."""
     norm: Annotated[Norm, TRANSFORMER, _WITH_NORM] = "post"
     """Norm post each sum (paper), pre each sub-layer, or pre and no final one."""
     encoder_norm: Annotated[Norm | None, ENCODER, _WITH_NORM] = None

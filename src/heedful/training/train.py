@@ -351,12 +351,6 @@ class _Session:
             + ("thread" if machine.threads == 1 else "threads")
             + (f", {self.ranks.world} ranks" if self.ranks.world > 1 else "")
         )
-        if config.model.norm_kind == "batch":
-            ranks = "" if self.ranks.world == 1 else "; rank 0 saves its running averages"
-            log.say(
-                "batch norm: mean and variance are those of each micro-batch, so another "
-                f"train.micro_batch_tokens is another training{ranks}"
-            )
         for family in families():
             for note in family.training_notes(config.model, self.ranks.world):
                 log.say(note)

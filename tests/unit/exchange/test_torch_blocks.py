@@ -366,12 +366,12 @@ def test_our_stacks_that_torch_cannot_express():
         assert reason in text
     text = message_of(
         to_torch_transformer,
-        Encoder(LayerConfig(12, 16, 2, norm="pre", norm_kind="batch"), 1),
+        Encoder(LayerConfig(12, 16, 2, norm="pre", norm_kind=nn.BatchNorm1d), 1),
         Decoder(LayerConfig(12, 16, 2, norm_kind="none", residuals=False), 1),
     )
     for reason in (
-        "encoder.layers.0.self_residual.norm is a BatchNorm, not a torch.nn.LayerNorm",
-        "encoder.norm is a BatchNorm",
+        "encoder.layers.0.self_residual.norm is a BatchNorm1d, not a torch.nn.LayerNorm",
+        "encoder.norm is a BatchNorm1d",
         "decoder.layers.0.cross_residual.norm is a Identity",
         "decoder.layers.0.cross_residual adds no residual",
     ):

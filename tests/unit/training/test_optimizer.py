@@ -226,6 +226,7 @@ def test_the_moving_average_is_the_one_in_the_books_and_is_what_is_used(precisio
     assert torch.equal(averaged.weights()["weight"], used)
 
 
+@pytest.mark.family("batch_norm")
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_running_averages_are_saved_and_loaded_in_full_precision(precision):
     model, again = (small(norm_kind="batch").train() for _ in range(2))

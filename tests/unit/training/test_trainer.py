@@ -31,6 +31,7 @@ from heedful.training.trainer_config import TrainerConfig
 
 GENERATOR = np.random.default_rng(0)
 PAIRS = [GENERATOR.integers(4, 20, GENERATOR.integers(2, 9)).tolist() for _ in range(60)]
+NORMS = ["layer", pytest.param("batch", marks=pytest.mark.family("batch_norm"))]
 
 
 class Notes(list):
@@ -102,7 +103,7 @@ def test_the_same_seed_gives_the_same_weights_and_another_does_not():
     )
 
 
-@pytest.mark.parametrize("norm_kind", ["layer", "batch"])
+@pytest.mark.parametrize("norm_kind", NORMS)
 def test_trying_the_largest_batch_touches_neither_weights_nor_randomness(norm_kind):
     for precision in ("fp32", "bf16"):
         tried, plain = (
@@ -129,7 +130,7 @@ def test_a_lack_of_memory_names_the_setting_to_change(monkeypatch):
         made.check_memory()
 
 
-@pytest.mark.parametrize("norm_kind", ["layer", "batch"])
+@pytest.mark.parametrize("norm_kind", NORMS)
 def test_no_step_is_taken_on_a_loss_that_is_no_number(tmp_path, norm_kind):
     made = trainer(steps=5, micro=40, log=tmp_path / "log.jsonl", norm_kind=norm_kind)
     made.run()

@@ -11,6 +11,7 @@ class TransformerFamily(Family):
 
     encoders = decoders = ("transformer",)
     encoder_mixers = decoder_mixers = ("attention",)
+    norms = ("layer", "none")
     traits = frozenset({"layers", "positions", "networks"})
     builder = "heedful.model.build"
 

@@ -18,7 +18,7 @@ def test_only_batch_norm_depends_on_other_sentences(monkeypatch):
     assert most < 1e-6
     said = f"by at most {most:.0e}" if most else "not at all"
     assert f"with batch norm, and {said} with layer norm." in checked.sentence
-    monkeypatch.setattr(layers, "BatchNorm", torch.nn.LayerNorm)
+    monkeypatch.setattr(layers, "PlainBatchNorm", torch.nn.LayerNorm)
     assert not CLAIMS["batch-norm"].check().holds
 
 

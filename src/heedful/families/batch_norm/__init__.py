@@ -1,0 +1,27 @@
+"""Batch norm in the place of a Transformer's layer norm (Ioffe and Szegedy 2015)."""
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from heedful.families.family import Family
+from heedful.settings.model import ModelSettings
+
+
+class BatchNormFamily(Family):
+    """Norms over the positions of a batch."""
+
+    norms = ("batch",)
+    help: ClassVar = {"model.norm_kind": "batch norm, by which the sentences of a batch mix"}
+    builder = "heedful.families.batch_norm.norm"
+
+    def training_notes(self, model: ModelSettings, ranks: int) -> Iterable[str]:
+        """Say what mean and variance depend on."""
+        if model.norm_kind == "batch":
+            saved = "" if ranks == 1 else "; rank 0 saves its running averages"
+            yield (
+                "batch norm: mean and variance are those of each micro-batch, so another "
+                f"train.micro_batch_tokens is another training{saved}"
+            )
+
+
+FAMILY = BatchNormFamily()

@@ -1,0 +1,73 @@
+"""
+Batch norm over the real positions of a batch (Ioffe and Szegedy 2015).
+
+Layer norm takes mean and variance of the features of one position, batch norm those of one feature
+over all real positions of a batch. So with batch norm the result of a sentence depends on the
+others in its batch, and that of a position on later ones; in evaluation mode it depends on neither,
+because averages of the training take their place (`docs/explain/normalisation.md`).
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn.functional import batch_norm
+
+from heedful.model.norm import PaddedNorm
+
+
+class BatchNorm(nn.BatchNorm1d, PaddedNorm):
+    """torch's batch norm over real positions, with mean and variance in fp32 at least."""
+
+    def __init__(self, d_model: int, eps: float = 1e-6) -> None:
+        super().__init__(d_model, eps=eps)
+        self.num_batches_tracked = None  # of an average that weighs all batches alike
+
+    def reset_running_stats(self) -> None:
+        """Begin anew; torch's own needs the number of batches."""
+        if self.running_mean is not None and self.running_var is not None:
+            self.running_mean.zero_()
+            self.running_var.fill_(1.0)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        real: Bool[Tensor, "batch time"] | None = None,
+    ) -> Float[Tensor, "batch time d_model"]:
+        """
+        Normalise each feature. `real`: true at real positions; everywhere if None.
+
+        In training padding becomes zero. A single position has no variance and is normalised as in
+        evaluation.
+        """
+        if not self.training:
+            return self._normalise(x.flatten(0, 1), False).view_as(x)
+        if real is None:
+            tokens = x.flatten(0, 1)
+            return self._normalise(tokens, len(tokens) > 1).view_as(x)
+        tokens = x[real]  # (tokens, d_model)
+        normalised = self._normalise(tokens, len(tokens) > 1)
+        return x.new_zeros(x.shape).masked_scatter(real.unsqueeze(2), normalised)
+
+    def _normalise(
+        self, tokens: Float[Tensor, "tokens d_model"], by_batch: bool
+    ) -> Float[Tensor, "tokens d_model"]:
+        """Normalise by the tokens themselves, which also change the averages, or by these."""
+        mean, variance = self.running_mean, self.running_var
+        assert mean is not None and variance is not None
+        exact = torch.promote_types(tokens.dtype, torch.float32)
+        if not by_batch:  # a model may be loaded in bf16
+            mean, variance = mean.to(exact), variance.to(exact)
+        out = batch_norm(
+            tokens.to(exact),
+            mean,
+            variance,
+            self.weight.to(exact),
+            self.bias.to(exact),
+            training=by_batch,
+            momentum=self.momentum or 0.0,
+            eps=self.eps,
+        )
+        return out.to(tokens.dtype)
+
+
+build_norm = BatchNorm
