@@ -138,5 +138,5 @@ class NumpyConvS2S:
 def _log_softmax(scores: Array) -> Array:
     """Logarithm of the softmax of each row."""
     shifted = scores - scores.max(axis=1, keepdims=True)
-    found: Array = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    return found
+    logarithms: Array = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return logarithms

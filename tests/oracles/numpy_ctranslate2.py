@@ -70,9 +70,9 @@ class NumpyCTranslate2:
 
     def _layers(self, side: str) -> list[str]:
         """List the layers in order."""
-        found = {name.split("/")[1] for name in self._there if name.startswith(f"{side}/layer_")}
-        found.discard("layer_norm")
-        return [f"{side}/layer_{number}" for number in range(len(found))]
+        names = {name.split("/")[1] for name in self._there if name.startswith(f"{side}/layer_")}
+        names.discard("layer_norm")
+        return [f"{side}/layer_{number}" for number in range(len(names))]
 
     def _embedded(self, side: str, ids: Sequence[int]) -> Array:
         """Look up tokens, scale them and add positions."""
@@ -86,8 +86,8 @@ class NumpyCTranslate2:
         )
         factor = usual
         if scale is not None:
-            whole = scale.dtype.kind == "i"
-            factor = (usual if scale.flat[0] else 1.0) if whole else float(scale.flat[0])
+            is_flag = scale.dtype.kind == "i"
+            factor = (usual if scale.flat[0] else 1.0) if is_flag else float(scale.flat[0])
         return weight[list(ids)] * np.float32(factor) + self._positions(side, len(ids))
 
     def _positions(self, side: str, length: int) -> Array:
@@ -120,11 +120,11 @@ class NumpyCTranslate2:
     ) -> Array:
         """Compute an attention sub-layer."""
         pre = bool(self._number(f"{side}/pre_norm", 1))
-        asked = self._norm(f"{prefix}/layer_norm", x) if pre else x
+        queried = self._norm(f"{prefix}/layer_norm", x) if pre else x
         if prefix.endswith("/self_attention"):
-            query, key, value = np.split(self._linear(f"{prefix}/linear_0", asked), 3, axis=1)
+            query, key, value = np.split(self._linear(f"{prefix}/linear_0", queried), 3, axis=1)
         else:
-            query = self._linear(f"{prefix}/linear_0", asked)
+            query = self._linear(f"{prefix}/linear_0", queried)
             key, value = np.split(self._linear(f"{prefix}/linear_1", memory), 2, axis=1)
         heads = int(self._number(f"{side}/num_heads", self._heads))
         width = query.shape[1] // heads
@@ -194,18 +194,18 @@ class NumpyCTranslate2Reference:
 
     def log_probabilities(self, source: Ids, target: Ids) -> Float[np.ndarray, "places rows"]:
         """Compute log-probabilities, minus infinity for symbols that CTranslate2 does not have."""
-        found = self._plain.log_probabilities(
+        logs = self._plain.log_probabilities(
             [self._source[number] for number in source], [self._target[n] for n in target]
         )
-        ours = np.full((len(found), 1 + max(self._target)), -np.inf, np.float32)
+        ours = np.full((len(logs), 1 + max(self._target)), -np.inf, np.float32)
         for mine, theirs in self._target.items():
-            ours[:, mine] = found[:, theirs]
+            ours[:, mine] = logs[:, theirs]
         return ours
 
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
         """Translate greedily, step by step, without a cache."""
         limit = SearchSettings.of(self._search).limit
-        found = []
+        translations = []
         for row in self.encode(sentences):
             target: list[int] = []
             while len(target) < min(limit.tokens(len(row)), 3 * len(row) + 10):
@@ -217,8 +217,8 @@ class NumpyCTranslate2Reference:
                 if best == END:
                     break
                 target.append(best)
-            found.append(target)
-        return found
+            translations.append(target)
+        return translations
 
 
 def open_plain(path: Path, model: ModelBundle) -> NumpyCTranslate2Reference:

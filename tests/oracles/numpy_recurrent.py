@@ -74,8 +74,8 @@ class NumpyRecurrent:
         vector = np.tanh(self._product("decoder.att_vector_layer", seen))
         logits = vector @ self.tensors["decoder.output_layer.weight"].T
         logits = logits - logits.max(axis=1, keepdims=True)
-        found: Array = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-        return found, [*newer, (vector, vector)]
+        scores: Array = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        return scores, [*newer, (vector, vector)]
 
     @property
     def _width(self) -> int:
@@ -86,24 +86,24 @@ class NumpyRecurrent:
         """Compute the weights of each source token, shape (hypotheses, source)."""
         scores = query @ keys.T if self.attention == "luong" else self._energies(query, keys)
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-        found: Array = weights / weights.sum(axis=1, keepdims=True)
-        return found
+        normalized: Array = weights / weights.sum(axis=1, keepdims=True)
+        return normalized
 
     def _energies(self, query: Array, keys: Array) -> Array:
         """Compute Bahdanau's scores."""
-        asked = self._product("decoder.attention.query_layer", query)
-        inner = np.tanh(asked[:, None] + keys[None])
+        queries = self._product("decoder.attention.query_layer", query)
+        inner = np.tanh(queries[:, None] + keys[None])
         return self._product("decoder.attention.energy_layer", inner)[..., 0]
 
     def _read(self, x: Array, end: str) -> Array:
         """Read a source in one direction, from a zero state."""
         width = self.tensors[f"encoder.rnn.weight_hh_{end}"].shape[1]
         state = (np.zeros((1, width), x.dtype),) * 2
-        found = []
+        states = []
         for row in x:
             state = self._cell("encoder.rnn", end, row[None], state)
-            found.append(state[0])
-        return np.concatenate(found)
+            states.append(state[0])
+        return np.concatenate(states)
 
     def _cell(
         self, rnn: str, end: str, x: Array, state: tuple[Array, Array]

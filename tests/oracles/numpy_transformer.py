@@ -76,13 +76,13 @@ class NumpyTransformer:
                     keys = np.concatenate((past[number][0], keys), axis=1)
                     values = np.concatenate((past[number][1], values), axis=1)
                 newer.append((keys, values))
-                asked = self._part(place, names.query, y)
-                return self._mix(place, self.heads[1], asked, keys, values)
+                queries = self._part(place, names.query, y)
+                return self._mix(place, self.heads[1], queries, keys, values)
 
             def look_across(y: Array, layer: str = layer, number: int = number) -> Array:
                 place = f"{layer}.{names.cross}"
-                asked = self._part(place, names.query, y)
-                return self._mix(place, self.heads[1], asked, *memory[number])
+                queries = self._part(place, names.query, y)
+                return self._mix(place, self.heads[1], queries, *memory[number])
 
             x = self._residual(x, norms[0], kind, self_attend)
             x = self._residual(x, norms[1], kind, look_across)
@@ -118,13 +118,13 @@ class NumpyTransformer:
     def _mix(self, attention: str, heads: int, query: Array, keys: Array, values: Array) -> Array:
         """Compute multi-head attention (section 3.2.2)."""
         width = query.shape[-1] // heads
-        found = np.empty_like(query)
+        context = np.empty_like(query)
         for head in range(heads):
             part = slice(head * width, (head + 1) * width)
             scores = query[..., part] @ np.swapaxes(keys[..., part], -1, -2) / math.sqrt(width)
             weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-            found[..., part] = (weights / weights.sum(axis=-1, keepdims=True)) @ values[..., part]
-        return self._part(attention, self.tensor_names.mixed, found)
+            context[..., part] = (weights / weights.sum(axis=-1, keepdims=True)) @ values[..., part]
+        return self._part(attention, self.tensor_names.mixed, context)
 
     def _feed(self, layer: str, x: Array) -> Array:
         """Compute the feed-forward network (section 3.3)."""

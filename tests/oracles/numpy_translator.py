@@ -106,13 +106,13 @@ class NumpyTranslator:
         tokens = [self._rule.start, *words.id_mapping.to_theirs(target)]
         past: Past = []
         origins = words.id_mapping.origins
-        found = np.full((len(tokens), len(origins)), -np.inf, dtype=np.float64)
+        scores = np.full((len(tokens), len(origins)), -np.inf, dtype=np.float64)
         known = [ours for ours, theirs in enumerate(origins) if theirs is not None]
         theirs = [number for number in origins if number is not None]
         for at, token in enumerate(tokens):
             row, past = self._model.step(memory, past, [token], at)
-            found[at, known] = row[0, theirs]
-        return found
+            scores[at, known] = row[0, theirs]
+        return scores
 
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
         """Translate with the toolkit's search."""
@@ -145,23 +145,25 @@ class NumpyTranslator:
             scores = still.scores[:, None] + rows
             best = np.argsort(-scores, axis=None, kind="stable")[: 2 * rule.beam]
             parents, tokens = np.unravel_index(best, scores.shape)
-            kept = []
+            open_ends = []
             for place, (parent, token) in enumerate(zip(parents, tokens, strict=True)):
                 score = float(scores[parent, token])
                 if token != end:
-                    kept.append((int(parent), int(token), score))
+                    open_ends.append((int(parent), int(token), score))
                 elif place < rule.beam and np.isfinite(score):
                     done.append((score / rule.divisor(at + 1), still.tokens[parent][1:]))
-            kept = [one for one in kept if np.isfinite(one[2])][: rule.beam]
-            if len(done) >= rule.beam or not kept:
+            open_ends = [candidate for candidate in open_ends if np.isfinite(candidate[2])][
+                : rule.beam
+            ]
+            if len(done) >= rule.beam or not open_ends:
                 break
-            chosen = [parent for parent, _, _ in kept]
+            chosen = [parent for parent, _, _ in open_ends]
             still = _OpenBeam(
-                [[*still.tokens[parent], token] for parent, token, _ in kept],
-                np.array([score for _, _, score in kept]),
+                [[*still.tokens[parent], token] for parent, token, _ in open_ends],
+                np.array([score for _, _, score in open_ends]),
                 [(keys[chosen], values[chosen]) for keys, values in past],
             )
-        return max(done, key=lambda one: one[0])[1] if done else []
+        return max(done, key=lambda candidate: candidate[0])[1] if done else []
 
     def _search_places(self, source: Ids) -> list[int]:
         """Search the best translation by a rule where ended hypotheses keep their place."""
@@ -195,6 +197,6 @@ class NumpyTranslator:
             have_ended[: len(best)] |= (chosen == end) | ~np.isfinite(totals)
             if rule.stop == "as-joey" and have_ended.all():
                 break
-            kept = [(keys[parents], values[parents]) for keys, values in past]
-            still = _OpenBeam(texts, totals, kept)
-        return max(done, key=lambda one: one[0])[1] if done else []
+            ordered = [(keys[parents], values[parents]) for keys, values in past]
+            still = _OpenBeam(texts, totals, ordered)
+        return max(done, key=lambda candidate: candidate[0])[1] if done else []

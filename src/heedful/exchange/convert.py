@@ -206,14 +206,14 @@ def _fitting(run: Run, sentences: Sequence[str]) -> list[str]:
         sentences = sample_sentences(run.tokenizer)
     sentences = run.read_sources(sentences)  # so that the other side reads the same
     rows = run.tokenizer.encode_source(sentences)
-    found = [text for text, row in zip(sentences, rows, strict=True) if len(row) <= most]
-    if not found:
+    fitting = [text for text, row in zip(sentences, rows, strict=True) if len(row) <= most]
+    if not fitting:
         hint = "this model is for shorter text than any" if made else "give shorter ones"
         raise ExchangeError(
             f"the sentences of the comparison must have at most {most:,} subwords "
             f"(search.max_source_length), but all are longer; {hint}."
         )
-    return found
+    return fitting
 
 
 def _refuse_endless(run: Run, origin: Path, sentences: Sequence[str]) -> None:

@@ -79,13 +79,13 @@ def _is_cutter(file: Path) -> bool:
 def _choose(files: list[Path], language: str, folder: Path) -> TextSplitter:
     """Choose the file of one side."""
     own = [file for file in files if language and language in file.name.split(".")]
-    found = own or files
-    if len(found) > 1:
+    fitting = own or files
+    if len(fitting) > 1:
         raise ExchangeError(
-            f"There must be one tokenizer file, but {folder} has {len(found)}: "
-            f"{', '.join(file.name for file in found[:6])}; name the right one with --tokenizer."
+            f"There must be one tokenizer file, but {folder} has {len(fitting)}: "
+            f"{', '.join(file.name for file in fitting[:6])}; name the right one with --tokenizer."
         )
-    return read_splitter(found[0]) if found else TextSplitter("spaces")
+    return read_splitter(fitting[0]) if fitting else TextSplitter("spaces")
 
 
 def _as_codes(content: bytes) -> bytes:

@@ -10,6 +10,7 @@ Where the toolkit itself can be run, both models compute and translate the same 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import eq
 from pathlib import Path
 
 from heedful.exchange.parity import Parity
@@ -49,6 +50,4 @@ def count_round_trips(tokenizer: Tokenizer, sentences: Sequence[str]) -> int:
     """Count the sentences that are cut alike after they were cut and joined."""
     rows = tokenizer.encode_source(sentences)
     joined = [tokenizer.decode_source(row) for row in rows]
-    return sum(
-        row == again for row, again in zip(rows, tokenizer.encode_source(joined), strict=True)
-    )
+    return sum(map(eq, rows, tokenizer.encode_source(joined)))

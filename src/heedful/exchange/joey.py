@@ -1,10 +1,10 @@
 """
-Import of Joey NMT models: the run folder of version 2, Transformers and recurrent models.
+Import of Joey NMT models: the run folder of version 2.
 
 In it are ``config.yaml``, ``best.ckpt`` (a pickle), two lists of words and the copied codes or
-sentencepiece model. A layer of a Transformer's encoder normalises before its sub-layers unless the
-settings say otherwise, but then nothing normalises at the end; the decoder's default is the
-paper's.
+sentencepiece model. Transformers are read here, other models by their families (`Family.readers`).
+A layer of a Transformer's encoder normalizes before its sub-layers unless the settings say
+otherwise, but then nothing normalizes at the end; the decoder's default is the paper's.
 """
 
 from collections.abc import Mapping
@@ -184,8 +184,8 @@ def _find_splitter(path: Path, text: Mapping[str, Any], options: ReadOptions) ->
         return read_splitter(options.tokenizer)
     if text.get("level", "word") != "bpe":
         return TextSplitter("spaces")
-    given = _table(text, "tokenizer_cfg")
-    name = given.get("model_file") or given.get("codes")
+    config = _table(text, "tokenizer_cfg")
+    name = config.get("model_file") or config.get("codes")
     places = [options.tokenizer] if options.tokenizer else [path]
     for place in places:
         file = place / Path(str(name or "")).name

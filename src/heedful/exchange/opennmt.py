@@ -134,13 +134,13 @@ def read_vocabularies(vocab: Any) -> tuple[list[str], list[str]]:
         if pairs is not None
         else vocab
     )
-    found = [_pieces(named.get(side)) if isinstance(named, dict) else None for side in _SIDES]
-    if found[0] is None or found[1] is None:
+    pieces = [_pieces(named.get(side)) if isinstance(named, dict) else None for side in _SIDES]
+    if pieces[0] is None or pieces[1] is None:
         raise ExchangeError(
             "A checkpoint of OpenNMT-py must have the words of both sides, but this one has them "
             "in a form that no version wrote; only models without word features can be read."
         )
-    return found[0], found[1]
+    return pieces[0], pieces[1]
 
 
 _SIDES = ("src", "tgt")
@@ -149,7 +149,7 @@ _SIDES = ("src", "tgt")
 def _pieces(value: Any) -> list[str] | None:
     """Find the word list of one side."""
     for _ in range(6):
-        if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
             return value
         if isinstance(value, list | tuple) and len(value) == 2 and isinstance(value[0], str):
             value = value[1]  # a name and its field
@@ -168,8 +168,8 @@ def _tensors(model: Any, generator: Any, path: Path) -> dict[str, Array]:
     named: dict[Any, Any] = dict(model) if isinstance(model, dict) else {}
     for name, tensor in (generator if isinstance(generator, dict) else {}).items():
         named[f"generator.{name}"] = tensor
-    found = read_arrays(named, path)
-    return {name.replace("generator.0.", "generator."): array for name, array in found.items()}
+    arrays = read_arrays(named, path)
+    return {name.replace("generator.0.", "generator."): array for name, array in arrays.items()}
 
 
 def _refuse(settings: Mapping[str, Any], tensors: Mapping[str, Array], path: Path) -> None:

@@ -13,6 +13,7 @@ import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import eq
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -76,7 +77,7 @@ class Parity:
     reference: str
     """Name of the other side."""
     sentences: int
-    """Number of layers."""
+    """Number of sentences that were compared."""
     bound: float
     difference: float
     """Largest difference between two log-probabilities."""
@@ -145,7 +146,7 @@ def compare(
     # along those of the next sentence, which are not.
     taken, left_out = [0.0, 0.0], 0
     parts = [sentences] if patience is None else [sentences[-1:], sentences[:-1]]
-    found: list[list[int]] = []
+    written_here: list[list[int]] = []
     wanted: list[list[int]] = []
     compared: list[str] = []
     for part in parts:
@@ -153,13 +154,11 @@ def compare(
             left_out = len(part)
             break
         compared += part
-        for number, (side, written) in enumerate(((ours, found), (theirs, wanted))):
+        for number, (side, written) in enumerate(((ours, written_here), (theirs, wanted))):
             began = time.perf_counter()
             written += side.outputs(part)
             taken[number] += time.perf_counter() - began
-    sources = theirs.encode(compared)
-    own_sources = ours.encode(compared)
-    same = [mine == other for mine, other in zip(own_sources, sources, strict=True)]
+    sources, own_sources = theirs.encode(compared), ours.encode(compared)
     rotated = [*wanted[1:], *wanted[:1]]  # improbable: translations of other sentences
     pairs = [*zip(sources, wanted, strict=True), *zip(sources, rotated, strict=True)]
     difference, precise = _largest(ours, theirs, pairs), None
@@ -174,8 +173,8 @@ def compare(
         len(compared),
         bound,
         difference,
-        sum(same),
-        sum(list(mine) == list(other) for mine, other in zip(found, wanted, strict=True)),
+        sum(map(eq, own_sources, sources)),
+        sum(map(eq, written_here, wanted)),
         taken[0],
         taken[1],
         precise,

@@ -65,9 +65,9 @@ class _Values:
         own: dict[str, Any] = {}
         for key, inner in node.value:
             if key.tag == f"{_TAG}merge":
-                others = inner.value if inner.id == "sequence" else [inner]
-                for other in reversed(others):
-                    part = self.value(other, depth + 1)
+                sources = inner.value if inner.id == "sequence" else [inner]
+                for source in reversed(sources):
+                    part = self.value(source, depth + 1)
                     merged |= part if isinstance(part, dict) else {}
             elif key.id == "scalar":
                 own[str(key.value)] = self.value(inner, depth + 1)

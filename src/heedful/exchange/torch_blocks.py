@@ -185,15 +185,15 @@ def _stack_from_torch_reasons(
     path: str,
 ) -> Iterator[str]:
     """List reasons that prevent a conversion of torch's stack to ours."""
-    found = [
+    reasons = [
         reason
         for number, layer in enumerate(stack.layers)
         for reason in layer_from_torch_reasons(layer, kind, parts, f"{path}.layers.{number}")
     ]
-    yield from found
+    yield from reasons
     if not stack.layers:
         yield f"{path} has no layers"
-    elif not found and len({shape_of_torch(layer) for layer in stack.layers}) > 1:
+    elif not reasons and len({shape_of_torch(layer) for layer in stack.layers}) > 1:
         yield f"the layers of {path} differ in shape, dropout, activation or norm"
     if stack.norm is not None:
         yield from norm_reasons(stack.norm, f"{path}.norm")

@@ -15,7 +15,6 @@ import fnmatch
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -219,12 +218,17 @@ class KeyMap:
 
 def tied_copies(tables: Mapping[str, str], shapes: Mapping[str, Shape]) -> dict[str, str]:
     """
-    Name their tables that ours lacks because they are tied, each with the table before it.
+    Name their tables that ours lacks because they are tied, each with the table it is tied to.
 
     `tables`: their names of source, target and output, in this order, by ours.
     """
-    pairs = pairwise(tables.items())
-    return {theirs: before for (_, before), (ours, theirs) in pairs if ours not in shapes}
+    copies, original = {}, ""
+    for ours, theirs in tables.items():
+        if ours in shapes:
+            original = theirs
+        else:
+            copies[theirs] = original
+    return copies
 
 
 def check_tensors(

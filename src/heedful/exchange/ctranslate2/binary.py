@@ -61,7 +61,7 @@ class ModelFile:
         """Return all weights in float32, the stored numbers divided by their scales."""
         # A weight in 8 bits has one scale per row, one in 16 bits a single scale; before version 4
         # it may have none, and is then divided by 1000.
-        found: dict[str, Array] = {}
+        floats: dict[str, Array] = {}
         made: dict[tuple[int, int, bool], Array] = {}  # once for all names of an array
         for name, stored in self.variables.items():
             if name.endswith(("_scale", "_zero")) and name.rpartition("_")[0] in self.variables:
@@ -70,8 +70,8 @@ class ModelFile:
             key = id(stored), id(scale), name.endswith("weight")
             if key not in made:
                 made[key] = self._in_floats(name, stored)
-            found[name] = made[key]
-        return found
+            floats[name] = made[key]
+        return floats
 
     def _in_floats(self, name: str, stored: Array) -> Array:
         """Divide by the scale if there is one."""
@@ -88,8 +88,8 @@ class ModelFile:
                 f"numbers, but {'none came' if scale is None else f'{scale.size} came'} for "
                 f"{len(stored)} rows; the file is damaged or of an unknown kind of quantization."
             )
-        each = np.asarray(scale, np.float32).reshape(-1, *[1] * (stored.ndim - 1))
-        return stored.astype(np.float32) / each
+        divisor = np.asarray(scale, np.float32).reshape(-1, *[1] * (stored.ndim - 1))
+        return stored.astype(np.float32) / divisor
 
 
 def read_model_file(path: Path) -> ModelFile:
@@ -183,10 +183,10 @@ class _Reader:
                 f"must give {name!r} as many bytes as its sizes {sizes} need in {kind}, "
                 f"{prod(sizes) * stored.itemsize:,}, but gives it {count:,}"
             )
-        found = np.frombuffer(self._take(count, f"values of {name!r}"), stored).reshape(sizes)
+        array = np.frombuffer(self._take(count, f"values of {name!r}"), stored).reshape(sizes)
         if kind == "bfloat16":
-            found = (found.astype("<u4") << 16).view("<f4")
-        return found.astype(found.dtype.newbyteorder("="))
+            array = (array.astype("<u4") << 16).view("<f4")
+        return array.astype(array.dtype.newbyteorder("="))
 
     def _text(self) -> str:
         """Read a name."""
@@ -200,8 +200,8 @@ class _Reader:
 
     def _number(self, kind: str, label: str) -> int:
         """Read an integer."""
-        found: int = struct.unpack(f"<{kind}", self._take(struct.calcsize(kind), label))[0]
-        return found
+        number: int = struct.unpack(f"<{kind}", self._take(struct.calcsize(kind), label))[0]
+        return number
 
     def _take(self, count: int, label: str) -> bytes:
         """Read bytes; refuse to read past the end."""

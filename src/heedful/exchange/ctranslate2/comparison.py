@@ -38,17 +38,17 @@ class CTranslate2Reference:
 
     def log_probabilities(self, source: Ids, target: Ids) -> Float[np.ndarray, "places 1"]:
         """Compute the log-probability of each given token; CTranslate2 gives no others."""
-        found = self._engine.score([self._tokens(source)], [[self._target[n] for n in target]])
-        return np.array(found[0], np.float32)[:, None]
+        scores = self._engine.score([self._tokens(source)], [[self._target[n] for n in target]])
+        return np.array(scores[0], np.float32)[:, None]
 
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
         """Translate by the settings of the run, up to the length of the position table."""
         sources = self.encode(sentences)
         settings = SearchSettings.of(self._search)
         limits = [min(settings.limit.tokens(len(row)), self._most) for row in sources]
-        found = self._engine.search([self._tokens(row) for row in sources], limits, settings)
+        lines = self._engine.search([self._tokens(row) for row in sources], limits, settings)
         number = self._numbers.get
-        return [[number(token, UNKNOWN) for token in one[0].tokens] for one in found]
+        return [[number(token, UNKNOWN) for token in hypotheses[0].tokens] for hypotheses in lines]
 
     def _tokens(self, ids: Ids) -> list[str]:
         """Convert source ids to tokens."""

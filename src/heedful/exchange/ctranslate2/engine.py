@@ -134,38 +134,40 @@ class Engine:
             "return_scores": True,
             "return_end_token": True,
         }
-        given = list(prefixes) if prefixes is not None else [()] * len(sources)
+        begins = list(prefixes) if prefixes is not None else [()] * len(sources)
         results: list[list[EngineHypothesis]] = [[] for _ in sources]
 
         def run(rows: Sequence[int], limit: int, suppressed: Sequence[Tokens]) -> None:
             """Search some lines with one limit."""
-            begun = [list(given[row]) for row in rows]
-            found = self._translator.translate_batch(
+            begun = [list(begins[row]) for row in rows]
+            outcomes = self._translator.translate_batch(
                 [list(sources[row]) for row in rows],
                 target_prefix=begun if any(begun) else None,
                 min_decoding_length=min(settings.min_length, limit),
                 max_decoding_length=limit + 1,
-                suppress_sequences=[list(one) for one in suppressed] or None,
+                suppress_sequences=list(map(list, suppressed)) or None,
                 **options,
             )
-            for row, one in zip(rows, found, strict=True):
-                ended = [tokens[-1:] == [self.end] for tokens in one.hypotheses]
-                kept = [
+            for row, outcome in zip(rows, outcomes, strict=True):
+                ended = [tokens[-1:] == [self.end] for tokens in outcome.hypotheses]
+                texts = [
                     tuple(tokens[:-1] if end else tokens[:limit])
-                    for tokens, end in zip(one.hypotheses, ended, strict=True)
+                    for tokens, end in zip(outcome.hypotheses, ended, strict=True)
                 ]
                 power = options["length_penalty"]
-                lengths = [len(tokens) + end for tokens, end in zip(kept, ended, strict=True)]
-                totals = [s * n**power for s, n in zip(one.scores, lengths, strict=True)]
-                if given[row] or suppressed or not all(ended):
-                    each = self.score([sources[row]] * len(kept), kept)
-                    totals = [sum(s if end else s[:-1]) for s, end in zip(each, ended, strict=True)]
+                lengths = [len(tokens) + end for tokens, end in zip(texts, ended, strict=True)]
+                totals = [s * n**power for s, n in zip(outcome.scores, lengths, strict=True)]
+                if begins[row] or suppressed or not all(ended):
+                    scored = zip(self.score([sources[row]] * len(texts), texts), ended, strict=True)
+                    totals = [sum(s if end else s[:-1]) for s, end in scored]
                 hypotheses = [
                     EngineHypothesis(tokens, total, total / penalty.divisor(max(1, length)), end)
-                    for tokens, total, length, end in zip(kept, totals, lengths, ended, strict=True)
+                    for tokens, total, length, end in zip(
+                        texts, totals, lengths, ended, strict=True
+                    )
                 ]
-                best_first = sorted(hypotheses, key=lambda each: (not each.ended, -each.score))
-                once = {each.tokens: each for each in reversed(best_first)}
+                best_first = sorted(hypotheses, key=lambda text: (not text.ended, -text.score))
+                once = {text.tokens: text for text in reversed(best_first)}
                 results[row] = list(reversed(once.values()))
 
         if sources:
@@ -179,15 +181,16 @@ class Engine:
     def score(self, sources: Sequence[Tokens], targets: Sequence[Tokens]) -> list[list[float]]:
         """Compute log-probabilities of translations, with forbidden symbols in the softmax."""
         _check_process()
-        found = self._translator.score_batch(
-            [list(one) for one in sources], [list(one) for one in targets], max_input_length=0
+        results = self._translator.score_batch(
+            list(map(list, sources)), list(map(list, targets)), max_input_length=0
         )
-        return [list(one.log_probs) for one in found]
+        return [list(result.log_probs) for result in results]
 
     def _holds(self, hypotheses: Sequence[EngineHypothesis], limit: int) -> bool:
         """Whether a search with this line's own limit would have had the same result."""
         return all(
-            len(one.tokens) <= limit and self.forbidden.isdisjoint(one.tokens) for one in hypotheses
+            len(hypothesis.tokens) <= limit and self.forbidden.isdisjoint(hypothesis.tokens)
+            for hypothesis in hypotheses
         )
 
 

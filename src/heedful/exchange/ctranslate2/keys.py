@@ -109,7 +109,7 @@ def head_widths(model: ModelConfig, side: str) -> tuple[int, int, int]:
 
 def with_equal_heads(model: ModelConfig, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Pad the heads to equal widths; equal heads are returned unchanged."""
-    found = dict(weights)
+    padded = dict(weights)
     for name, weight in weights.items():
         side, _, rest = name.partition(".")
         if "attention.qkv_proj" not in rest and "attention.out_proj" not in rest:
@@ -120,14 +120,14 @@ def with_equal_heads(model: ModelConfig, weights: Mapping[str, Tensor]) -> dict[
             continue
         if "qkv_proj" in rest:
             sizes = (heads * d_k, heads * d_k, heads * d_v)
-            found[name] = torch.cat([_filled(part, heads, width) for part in weight.split(sizes)])
+            padded[name] = torch.cat([_filled(part, heads, width) for part in weight.split(sizes)])
         elif rest.endswith("weight"):
-            found[name] = _filled(weight.t(), heads, width).t().contiguous()
-    return found
+            padded[name] = _filled(weight.t(), heads, width).t().contiguous()
+    return padded
 
 
 def _filled(rows: Tensor, heads: int, width: int) -> Tensor:
     """Append rows of zeros to each head."""
-    each = rows.unflatten(0, (heads, -1))
-    missing = each.new_zeros(heads, width - each.size(1), *each.shape[2:])
-    return torch.cat([each, missing], dim=1).flatten(0, 1)
+    by_head = rows.unflatten(0, (heads, -1))
+    missing = by_head.new_zeros(heads, width - by_head.size(1), *by_head.shape[2:])
+    return torch.cat([by_head, missing], dim=1).flatten(0, 1)

@@ -220,8 +220,8 @@ def original_ids(
     """Map our ids to theirs on both sides, and list those that no translation may contain."""
     beside = _lies_beside(path, model.tokenizer)
     source, target = (
-        {n: n for n in range(len(tokens))} if beside else _origins(one, len(tokens))
-        for one, tokens in zip(model.tokenizer.models, vocabularies, strict=True)
+        {n: n for n in range(len(tokens))} if beside else _origins(subwords, len(tokens))
+        for subwords, tokens in zip(model.tokenizer.models, vocabularies, strict=True)
     )
     forbidden = model.config.search.forbidden_ids
     never = never_written(1 + max(target), model.tokenizer.target_size, forbidden)
@@ -244,10 +244,10 @@ def _lies_beside(path: Path, tokenizer: Tokenizer) -> bool:
 
 def _numbers(tokens: list[str]) -> dict[str, int]:
     """Map tokens to ids; of equal tokens the first counts, as in CTranslate2."""
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for number, token in enumerate(tokens):
-        found.setdefault(token, number)
-    return found
+        numbers.setdefault(token, number)
+    return numbers
 
 
 def _special(

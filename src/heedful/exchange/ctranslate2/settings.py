@@ -99,11 +99,11 @@ class Variables:
 
     def _shape(self, d_model: int) -> dict[str, Any]:
         """Read layers, heads and widths."""
-        found: dict[str, Any] = {}
+        shape: dict[str, Any] = {}
         widths = {}
         for side in _SIDES:
             numbers = {m[1] for name in self.weights if (m := _LAYER.match(name)) and m[0] == side}
-            found[f"{side}_layers"] = len(numbers)
+            shape[f"{side}_layers"] = len(numbers)
             heads = int(self._attribute(f"{side}/num_heads", self._default_heads))
             rows = self._size(f"{side}/layer_0/self_attention/linear_0/weight", 0)
             fits = heads > 0 and rows > 0 and rows % (3 * heads) == 0
@@ -111,10 +111,10 @@ class Variables:
                 not fits,
                 f"{rows} rows of queries, keys and values are none for {heads} heads ({side})",
             )
-            found[f"{side}_heads"] = heads
-            found[f"{side}_d_ff"] = self._size(f"{side}/layer_0/ffn/linear_0/weight", 0)
+            shape[f"{side}_heads"] = heads
+            shape[f"{side}_d_ff"] = self._size(f"{side}/layer_0/ffn/linear_0/weight", 0)
             widths[side] = rows // (3 * heads) if fits else 1
-        plain = all(widths[side] * found[f"{side}_heads"] == d_model for side in _SIDES)
+        plain = all(widths[side] * shape[f"{side}_heads"] == d_model for side in _SIDES)
         self.reasons.add_if(
             not plain and len(set(widths.values())) > 1,
             f"heads have width {widths['encoder']} in the encoder, "
@@ -124,10 +124,10 @@ class Variables:
         code = int(self._alike("activation", 0))
         self.reasons.add_if(code not in _ACTIVATIONS, f"its activation has the number {code}")
         for side in _SIDES:
-            found[f"{side}_norm"] = "pre" if self._attribute(f"{side}/pre_norm", 1) else "post"
+            shape[f"{side}_norm"] = "pre" if self._attribute(f"{side}/pre_norm", 1) else "post"
         epsilon = self._config.get("layer_norm_epsilon") or _EPSILON
-        found |= {"d_k": width, "d_v": width}
-        return found | {"activation": _ACTIVATIONS.get(code), "norm_epsilon": epsilon}
+        shape |= {"d_k": width, "d_v": width}
+        return shape | {"activation": _ACTIVATIONS.get(code), "norm_epsilon": epsilon}
 
     def _scale_queries(self, prefix: str, heads: int) -> None:
         """Scale the query weights if the model does not use 1 / sqrt(d_k)."""
@@ -155,11 +155,11 @@ class Variables:
         factors = {}
         for side, table in (("encoder", SOURCE_TABLE), ("decoder", TARGET_TABLE)):
             old = self.weights.pop(table.replace("weight", "multiply_by_sqrt_depth"), None)
-            given = self.weights.pop(f"{side}/scale_embeddings", old)
-            if given is None or given.dtype.kind == "i":
-                factors[table] = usual if given is None or np.any(given) else 1.0
+            scale = self.weights.pop(f"{side}/scale_embeddings", old)
+            if scale is None or scale.dtype.kind == "i":
+                factors[table] = usual if scale is None or np.any(scale) else 1.0
             else:
-                factors[table] = float(given.flat[0]) if given.size else 1.0
+                factors[table] = float(scale.flat[0]) if scale.size else 1.0
         for common in (usual, 1.0):
             if all(math.isclose(factor, common, rel_tol=1e-6) for factor in factors.values()):
                 return {"scale_embeddings": common == usual}
@@ -207,24 +207,24 @@ class Variables:
         """Fill in zero biases where others of their kind have them."""
         projections = [name for name in self.weights if _PROJECTION.search(name)]
         networks = [name for name in self.weights if _NETWORK.search(name)]
-        some = any(name.replace("/weight", "/bias") in self.weights for name in projections)
-        for name in [*networks, *(projections if some else [])]:
+        has_bias = any(name.replace("/weight", "/bias") in self.weights for name in projections)
+        for name in [*networks, *(projections if has_bias else [])]:
             nought = np.zeros(self.weights[name].shape[:1], np.float32)
             self.weights.setdefault(name.replace("/weight", "/bias"), nought)
-        return {"projection_bias": some, "output_bias": OUTPUT_BIAS in self.weights}
+        return {"projection_bias": has_bias, "output_bias": OUTPUT_BIAS in self.weights}
 
     def _size(self, name: str, axis: int) -> int:
         """Read a size from a matrix; the key map reports missing ones."""
-        found = self.weights.get(name)
-        return int(found.shape[axis]) if found is not None and found.ndim == 2 else 0
+        matrix = self.weights.get(name)
+        return int(matrix.shape[axis]) if matrix is not None and matrix.ndim == 2 else 0
 
     def _attribute(self, name: str, default: float | int) -> float | int:
         """Remove and return a single number."""
-        found = self.weights.pop(name, None)
-        if found is None:
+        value = self.weights.pop(name, None)
+        if value is None:
             return default
-        self.reasons.add_if(found.size != 1, f"{name} has {found.size} numbers instead of one")
-        return float(found.flat[0]) if found.size == 1 else default
+        self.reasons.add_if(value.size != 1, f"{name} has {value.size} numbers instead of one")
+        return float(value.flat[0]) if value.size == 1 else default
 
     def _alike(self, name: str, default: float | int) -> float | int:
         """Remove and return a number that must be the same on both sides."""
@@ -241,6 +241,6 @@ _PROJECTION = re.compile(r"attention/linear_\d+/weight$")
 _NETWORK = re.compile(r"ffn/linear_\d+/weight$")
 
 
-def _same(first: Array, other: Array) -> bool:
+def _same(first: Array, second: Array) -> bool:
     """Whether two tables are equal."""
-    return first is other or (first.shape == other.shape and bool(np.array_equal(first, other)))
+    return first is second or (first.shape == second.shape and bool(np.array_equal(first, second)))

@@ -135,22 +135,24 @@ class ExportedTranslator:
         check_prefixes(begun, limits, [first_line + row for row in rows])
         sources = [[self._source[number] for number in ids[row]] for row in rows]
         prefixes = [[self._target[number] for number in constraint.prefix] for constraint in begun]
-        found = self.engine.search(sources, limits, settings, prefixes)
+        searched = self.engine.search(sources, limits, settings, prefixes)
         results = [Translation("", 0.0, (), 0.0)] * len(texts)
-        for row, source, hypotheses in zip(rows, sources, found, strict=True):
-            kept = hypotheses[: settings.n_best]
-            each = self._each(source, kept) if probabilities else [()] * len(kept)
-            results[row] = self._translation(kept, each)
+        for row, source, hypotheses in zip(rows, sources, searched, strict=True):
+            best = hypotheses[: settings.n_best]
+            token_scores = self._each(source, best) if probabilities else [()] * len(best)
+            results[row] = self._translation(best, token_scores)
         return list(map(between_blanks, results, texts))
 
     def _each(
         self, source: Sequence[str], hypotheses: Sequence[EngineHypothesis]
     ) -> list[tuple[float, ...]]:
         """Compute the log-probability of each token of a line's translations."""
-        scored = self.engine.score([source] * len(hypotheses), [one.tokens for one in hypotheses])
+        scored = self.engine.score(
+            [source] * len(hypotheses), [hypothesis.tokens for hypothesis in hypotheses]
+        )
         return [
-            tuple(each if one.ended else each[:-1])
-            for one, each in zip(hypotheses, scored, strict=True)
+            tuple(scores if hypothesis.ended else scores[:-1])
+            for hypothesis, scores in zip(hypotheses, scored, strict=True)
         ]
 
     def _limits(self, limit: LengthLimit, lengths: Sequence[int]) -> list[int]:

@@ -25,7 +25,7 @@ def read_vocabularies(folder: Path, config: Mapping[str, Any]) -> tuple[list[str
     if shared is not None:
         tokens = _complete(_read(shared), unknown)
         return tokens, tokens
-    found = []
+    vocabularies = []
     for side in SIDES:
         path = _file(folder, side)
         if path is None:
@@ -33,8 +33,8 @@ def read_vocabularies(folder: Path, config: Mapping[str, Any]) -> tuple[list[str
                 f"a folder of CTranslate2 must contain shared_vocabulary or {side}_vocabulary, as "
                 f".json or .txt, but {folder} has neither; copy the whole folder."
             )
-        found.append(_complete(_read(path), unknown))
-    return found[0], found[1]
+        vocabularies.append(_complete(_read(path), unknown))
+    return vocabularies[0], vocabularies[1]
 
 
 def special_token(config: Mapping[str, Any], name: str, usual: str) -> str:
@@ -86,13 +86,13 @@ def _read(path: Path) -> list[str]:
         if path.suffix == ".txt":
             lines = text.split("\n")
             return lines[:-1] if lines[-1] == "" else lines
-        found = json.loads(text)
+        tokens = json.loads(text)
     except OSError as error:
         raise ExchangeError(f"{path} cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
         raise ExchangeError(
             f"{path} must contain tokens in UTF-8, but does not ({error})."
         ) from error
-    if not isinstance(found, list) or not all(isinstance(token, str) for token in found):
+    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
         raise ExchangeError(f"{path} must be a JSON list of tokens, but is something else.")
-    return found
+    return tokens

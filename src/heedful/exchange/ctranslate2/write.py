@@ -136,12 +136,12 @@ def _variables(model: ModelBundle, positions: int) -> dict[str, Array]:
     widths = {side: max(head_widths(settings, side)[1:]) for side in POSITIONS}
     same = Stacked()
     names = key_map(settings.model_copy(update={"d_k": None}), same, same, same, widths["decoder"])
-    found = {name: tensor.numpy() for name, tensor in names.to_theirs(weights).items()}
-    found.setdefault(TARGET_TABLE, found[SOURCE_TABLE])
-    found.setdefault(OUTPUT_TABLE, found[TARGET_TABLE])
+    variables = {name: tensor.numpy() for name, tensor in names.to_theirs(weights).items()}
+    variables.setdefault(TARGET_TABLE, variables[SOURCE_TABLE])
+    variables.setdefault(OUTPUT_TABLE, variables[TARGET_TABLE])
     for name in POSITIONS.values():
-        found[name] = _positions(settings, found.get(name), positions)
-    return found
+        variables[name] = _positions(settings, variables.get(name), positions)
+    return variables
 
 
 def _positions(model: ModelConfig, learned: Array | None, rows: int) -> Array:

@@ -61,11 +61,11 @@ def read_dictionary(file: Path) -> dict[str, int]:
     for place, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        found = re.fullmatch(r"(.+) (-?[0-9]+)( #fairseq:overwrite)?", line.rstrip())
-        symbol, _, flag = found.groups() if found else ("", "", None)
-        if found is None:  # in some files the flag is before the count
-            found = re.fullmatch(r"(.+) (-?[0-9]+)", line.rstrip())
-        if found is None or (symbol in numbers and not flag):
+        match = re.fullmatch(r"(.+) (-?[0-9]+)( #fairseq:overwrite)?", line.rstrip())
+        symbol, _, flag = match.groups() if match else ("", "", None)
+        if match is None:  # in some files the flag is before the count
+            match = re.fullmatch(r"(.+) (-?[0-9]+)", line.rstrip())
+        if match is None or (symbol in numbers and not flag):
             raise ExchangeError(
                 f"{file} must have a symbol, a space and a number on each line, each symbol once, "
                 f"but line {place} is {line[:60]!r}; copy it from the folder of the binarised data."

@@ -1,9 +1,10 @@
 """
-Import of fairseq's `transformer` and `fconv` models, from checkpoints of any age.
+Import of fairseq models, from checkpoints of any age.
 
 A checkpoint is a pickle with the weights and the options of the training; the vocabularies are the
-``dict.LANGUAGE.txt`` of the binarised data, which belong beside it, as do codes or the
-sentencepiece model. fairseq begins to decode with the end symbol, counts positions from 2 on (its
+``dict.LANGUAGE.txt`` of the binarized data, which belong beside it, as do codes or the
+sentencepiece model. Transformers are read here, other architectures by their families
+(`Family.readers`). fairseq begins to decode with the end symbol, counts positions from 2 on (its
 padding symbol has the number 1), lays sinusoids out in halves and divides scores by length^lenpen.
 """
 
@@ -126,10 +127,10 @@ def _add_transformer_problems(settings: Mapping[str, Any], reasons: Problems) ->
     reasons.add_if(activation not in _ACTIVATIONS, f"`activation_fn` is {activation[:40]!r}")
     width = settings.get("encoder_embed_dim", 512)
     for name in ("decoder_embed_dim", "decoder_input_dim", "decoder_output_dim"):
-        other = settings.get(name, width)
-        unset = isinstance(other, str)  # an interpolation of omegaconf: the same
+        size = settings.get(name, width)
+        unset = isinstance(size, str)  # an interpolation of omegaconf: the same
         reasons.add_if(
-            not unset and other != width, f"`{name}` is {other} beside an encoder of {width}"
+            not unset and size != width, f"`{name}` is {size} beside an encoder of {width}"
         )
     learned = [bool(settings.get(f"{side}_learned_pos")) for side in ("encoder", "decoder")]
     reasons.add_if(learned[0] != learned[1], "only one side has learned positions")
@@ -140,11 +141,11 @@ def _languages(settings: Mapping[str, Any], options: ReadOptions, folder: Path) 
     source = options.source_language or settings.get("source_lang")
     target = options.target_language or settings.get("target_lang")
     if not source or not target:
-        found = [file.name.split(".")[1] for file in sorted(folder.glob("dict.*.txt"))]
+        known = [file.name.split(".")[1] for file in sorted(folder.glob("dict.*.txt"))]
         raise ExchangeError(
             "The languages of a model must be known, but its checkpoint does not name them; give "
             "--source-language and --target-language (dictionaries in the folder: "
-            f"{', '.join(found) or 'none'})."
+            f"{', '.join(known) or 'none'})."
         )
     return str(source), str(target)
 
@@ -206,11 +207,11 @@ def _norms(settings: Mapping[str, Any], tensors: Mapping[str, Array]) -> tuple[s
 def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Build the search settings of ``fairseq-generate``: from the checkpoint, else its defaults."""
     part = settings.get("generation")
-    given: dict[str, Any] = part if isinstance(part, dict) else {}
-    beam = int(number_in(given, "beam", 5, WIDEST_BEAM))
-    power = 0.0 if given.get("unnormalized") else float(number_in(given, "lenpen", 1.0))
-    factor = float(number_in(given, "max_len_a", 0.0, 100))
-    constant = int(number_in(given, "max_len_b", 200, MOST_TOKENS))
+    generation: dict[str, Any] = part if isinstance(part, dict) else {}
+    beam = int(number_in(generation, "beam", 5, WIDEST_BEAM))
+    power = 0.0 if generation.get("unnormalized") else float(number_in(generation, "lenpen", 1.0))
+    factor = float(number_in(generation, "max_len_a", 0.0, 100))
+    constant = int(number_in(generation, "max_len_b", 200, MOST_TOKENS))
     longest = int(number_in(settings, "max_target_positions", 1024)) - 1
     notes = []
     if factor not in (0.0, 1.0):
@@ -227,7 +228,7 @@ def _search(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         "stop": "when-beam-finished",
         "length_limit_policy": "force",
         "length_penalty": f"power:{power:.4f}".rstrip("0").rstrip(".") if power > 0 else "none",
-        "min_length": max(int(number_in(given, "min_len", 1)), 0),
+        "min_length": max(int(number_in(generation, "min_len", 1)), 0),
         # its length counts the source's end symbol
         "max_length": f"input+{constant + 1}" if factor else str(max(min(constant, longest), 1)),
         "max_source_length": max(int(number_in(settings, "max_source_positions", 1024)) - 1, 1),

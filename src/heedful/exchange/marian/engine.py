@@ -74,18 +74,18 @@ class TransformersReference:
     @torch.inference_mode()
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
         """Translate by `generate`, one by one, so that padding cannot matter."""
-        given = self._model.generation_config.bad_words_ids or []
+        bad_words = self._model.generation_config.bad_words_ids or []
         ours = [self._target.origins[number] for number in (PAD, START)]
-        never = [[number] for number in ours if number is not None and [number] not in given]
+        never = [[number] for number in ours if number is not None and [number] not in bad_words]
         end = self._target.origins[END]
-        found = []
+        translations = []
         for sentence in sentences:
             with _quietly(), _as_paragraph(self._path):
                 rows = self._tokenizer([sentence], return_tensors="pt")
-                written = self._model.generate(**rows, bad_words_ids=[*given, *never] or None)
+                written = self._model.generate(**rows, bad_words_ids=[*bad_words, *never] or None)
             ids = written[0].tolist()[1:]
-            found.append(self._target.to_ours(ids[: ids.index(end)] if end in ids else ids))
-        return found
+            translations.append(self._target.to_ours(ids[: ids.index(end)] if end in ids else ids))
+        return translations
 
 
 def numbering_of(tokenizer: Tokenizer, side: int) -> IdMapping:

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from heedful.config.schema import RunConfig
 from heedful.config.search import SearchConfig
 from heedful.errors import ExchangeError, TokenizerError
+from heedful.exchange.bundle import weight_shapes
 from heedful.exchange.formats import (
     ModelBundle,
     Problems,
@@ -34,7 +34,6 @@ from heedful.exchange.marian.names import (
 )
 from heedful.exchange.marian.search import read_rule
 from heedful.exchange.parity import ReferenceModel
-from heedful.families.build import build_model
 from heedful.families.keymap import RowMap, TensorUse
 from heedful.files import read_within
 from heedful.tokenization.id_mapping import IdMapping
@@ -88,7 +87,7 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     reasons.refuse(f"the model in {path} cannot be imported", _ADVICE)
     tokenizer = _tokenizer(path, id_mappings, spelled, options)
     config = _config(settings, start, tokenizer, rule.search)
-    weights, use = _weights(tensors, path / _WEIGHTS, config, id_mappings)
+    weights, use = _weights(tensors, path / _WEIGHTS, config, tokenizer, id_mappings)
     return ModelBundle(config, weights, tokenizer, rule.notes, use)
 
 
@@ -129,8 +128,8 @@ def _check_shape(settings: Mapping[str, Any], path: Path) -> None:
     reasons.add_if(kind != "marian", f"model_type must be marian, but is {kind!r}")
     for name in _NUMBERS:
         value = settings.get(name)
-        whole = isinstance(value, int) and not isinstance(value, bool) and value > 0
-        reasons.add_if(not whole, f"{name} must be a number above 0, but is {value!r}")
+        is_count = isinstance(value, int) and not isinstance(value, bool) and value > 0
+        reasons.add_if(not is_count, f"{name} must be a number above 0, but is {value!r}")
     activation = settings.get("activation_function")
     reasons.add_if(
         activation not in [*ACTIVATIONS],
@@ -228,14 +227,14 @@ def _start(
 ) -> str:
     """Return the decoder start setting, and check the special ids."""
     end, pad = (target.origins[number] for number in (END, PAD))
-    given = settings.get("eos_token_id")
-    ends = given if isinstance(given, list) else [given]
+    eos = settings.get("eos_token_id")
+    ends = eos if isinstance(eos, list) else [eos]
     # An end that may not be written ends nothing; among bad_words_ids `generate` ignores every end.
     never = _listed(generation, "suppress_tokens")
     others = [number for number in ends if number != end and number not in never]
     reasons.add_if(
         bool(others) or end not in ends,
-        f"eos_token_id is {given!r}, but translations end here at the end symbol alone, which is "
+        f"eos_token_id is {eos!r}, but translations end here at the end symbol alone, which is "
         f"number {end}",
     )
     wanted = settings.get("decoder_start_token_id")
@@ -252,8 +251,8 @@ def _start(
 
 def _listed(generation: Mapping[str, Any], name: str) -> list[Any]:
     """Read a setting that is a list; empty if it is none."""
-    found = generation.get(name)
-    return found if isinstance(found, list) else []
+    value = generation.get(name)
+    return value if isinstance(value, list) else []
 
 
 def _tokenizer(
@@ -316,6 +315,7 @@ def _weights(
     tensors: Mapping[str, Tensor],
     origin: Path,
     config: RunConfig,
+    tokenizer: Tokenizer,
     id_mappings: tuple[IdMapping, IdMapping],
 ) -> tuple[dict[str, Tensor], TensorUse]:
     """Convert the tensors to ours."""
@@ -324,9 +324,6 @@ def _weights(
     check_positions(tensors)
     filling = unused_bias(tensors.get(BIAS))
     rows = [RowMap(id_mapping.origins, id_mapping.rows, filling) for id_mapping in id_mappings]
-    sizes = [len(id_mapping.origins) for id_mapping in id_mappings]
-    with torch.device("meta"):
-        built = build_model(model, *sizes, max_length=1)
-    shapes = {name: tuple(p.shape) for name, p in built.named_parameters()}
     key_map = marian_map(model, tables, (rows[0], rows[1]))
-    return key_map.to_ours(tensors, shapes, origin), key_map.use_of(tensors)
+    weights = key_map.to_ours(tensors, weight_shapes(config, tokenizer), origin)
+    return weights, key_map.use_of(tensors)

@@ -166,16 +166,16 @@ def _penalty(alpha: float) -> str:
 
 def _shortest(settings: Mapping[str, Any]) -> int:
     """Compute the minimum number of tokens before the end."""
-    new, whole = settings.get("min_new_tokens"), settings.get("min_length")
-    return max(0, new if isinstance(new, int) else whole - 1 if isinstance(whole, int) else 0)
+    new, total = settings.get("min_new_tokens"), settings.get("min_length")
+    return max(0, new if isinstance(new, int) else total - 1 if isinstance(total, int) else 0)
 
 
 def _longest(settings: Mapping[str, Any], positions: int) -> int:
     """Compute the maximum output length, the start symbol included."""
-    new, whole = settings.get("max_new_tokens"), settings.get("max_length")
+    new, total = settings.get("max_new_tokens"), settings.get("max_length")
     if isinstance(new, int):
         return min(new + 1, positions)
-    return min(whole if isinstance(whole, int) else _NEW_TOKENS + 1, positions)
+    return min(total if isinstance(total, int) else _NEW_TOKENS + 1, positions)
 
 
 def _forbidden(

@@ -89,8 +89,8 @@ def _encoder_layer(nodes: Nodes, layer: EncoderLayer, x: str, mask: str) -> str:
 
     def self_attend(states: str) -> str:
         query, keys, values = _project(nodes, layer.self_attention, states, 0, 3)
-        found = _attend(nodes, layer.self_attention, query, keys, values, mask)
-        return _mix(nodes, layer.self_attention, found)
+        context = _attend(nodes, layer.self_attention, query, keys, values, mask)
+        return _mix(nodes, layer.self_attention, context)
 
     x = _residual(nodes, layer.self_residual, x, self_attend)
     return _residual(
@@ -188,18 +188,18 @@ def _project(
     nodes: Nodes, attention: MultiHeadAttention, x: str, first: int, last: int
 ) -> list[str]:
     """Multiply by some of W^Q, W^K and W^V and split into heads: (rows, heads, time, d) each."""
-    found = []
+    parts = []
     shape = nodes.constant([0, 0, attention.heads, -1])
     for number in range(first, last):
         start = sum(attention.widths[:number])
         part = slice(start, start + attention.widths[number])
         bias = attention.qkv_proj.bias
-        each = _linear(
+        product = _linear(
             nodes, x, attention.qkv_proj.weight[part], None if bias is None else bias[part]
         )
-        each = nodes.add("Reshape", each, shape)
-        found.append(nodes.add("Transpose", each, perm=[0, 2, 1, 3]))
-    return found
+        product = nodes.add("Reshape", product, shape)
+        parts.append(nodes.add("Transpose", product, perm=[0, 2, 1, 3]))
+    return parts
 
 
 def _attend(

@@ -62,8 +62,8 @@ class OnnxModel(Seq2Seq):
 
     def encode(self, source: Int[Tensor, "batch source"]) -> Arrays:
         names = [output.name for output in self._encoder.get_outputs()]
-        found = self._encoder.run(names, {"source": source.numpy()})
-        return dict(zip(names, found, strict=True))
+        outputs = self._encoder.run(names, {"source": source.numpy()})
+        return dict(zip(names, outputs, strict=True))
 
     def start(self, memory: Arrays) -> OnnxState:
         """Prepare decoding, one hypothesis per sentence; empty caches are memories of length 0."""
@@ -74,20 +74,20 @@ class OnnxModel(Seq2Seq):
         self, state: OnnxState, tokens: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows vocabulary"], OnnxState]:
         """Process one more target token of each hypothesis."""
-        asked = {"tokens": tokens.numpy(), **state.arrays}
-        found, *known = self._step.run(["log_probabilities", *_KNOWN], asked)
+        inputs = {"tokens": tokens.numpy(), **state.arrays}
+        scores, *known = self._step.run(["log_probabilities", *_KNOWN], inputs)
         newer = {f"past_{name}": array for name, array in zip(_KNOWN, known, strict=True)}
-        return torch.from_numpy(found), OnnxState({**state.arrays, **newer})
+        return torch.from_numpy(scores), OnnxState({**state.arrays, **newer})
 
     def forward(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target vocabulary"]:
         """Compute log-probabilities of a known target in steps, as no graph takes it whole."""
-        state, found = self.start(self.encode(source)), []
+        state, steps = self.start(self.encode(source)), []
         for tokens in target_in.unbind(1):
             states, state = self.step(state, tokens)
-            found.append(states)
-        return torch.stack(found, dim=1)
+            steps.append(states)
+        return torch.stack(steps, dim=1)
 
     def project(self, states: Float[Tensor, "*batch vocabulary"]) -> Tensor:
         return states
@@ -144,8 +144,8 @@ class OnnxReference:
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
         """Compute the log-probabilities of a translation step by step, as in a search."""
         batch = self._collator.batch([list(source)], [list(target)])
-        found: np.ndarray = self._model(batch.source, batch.target_in)[0].numpy()
-        return found
+        scores: np.ndarray = self._model(batch.source, batch.target_in)[0].numpy()
+        return scores
 
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
         """Translate all as one padded batch, with the run's beam, penalty and limit."""
@@ -154,12 +154,12 @@ class OnnxReference:
         if not filled:
             return [[] for _ in ids]
         settings = SearchSettings.of(self._search)
-        found = run_search(
+        hypotheses = run_search(
             self._model,
             self._collator.source(filled),
             [settings.limit.tokens(len(row)) for row in filled],
             settings,
             rules=[AllowedTokens(self._tokenizer.target_size, never_written(self._search))],
         )
-        best = iter(found)
+        best = iter(hypotheses)
         return [list(next(best)[0].tokens) if row else [] for row in ids]

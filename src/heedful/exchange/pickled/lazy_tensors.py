@@ -163,11 +163,11 @@ def storage_kind(storage_type: Any) -> str:
 
 def _tensor(storage: Any, offset: Any, shape: Any, strides: Any) -> StoredTensor:
     """Check the types of a tensor's description; its numbers are checked when it is read."""
-    whole = all(
+    are_integers = all(
         isinstance(part, tuple) and all(type(number) is int for number in part)
         for part in (shape, strides)
     )
-    if not isinstance(storage, Storage) or type(offset) is not int or not whole:
+    if not isinstance(storage, Storage) or type(offset) is not int or not are_integers:
         raise TypeError("a tensor must have a storage, an offset, a shape and strides")
     return StoredTensor(storage, offset, shape, strides)
 

@@ -63,12 +63,12 @@ def paired(values: Sequence[Any]) -> dict[Any, Any]:
 
 def _as_dict(arguments: tuple[Any, ...]) -> dict[Any, Any]:
     """Stand in for the dictionaries of `collections`."""
-    given = arguments[-1] if arguments else {}
-    if isinstance(given, GlobalName):  # the factory of a defaultdict
+    content = arguments[-1] if arguments else {}
+    if isinstance(content, GlobalName):  # the factory of a defaultdict
         return {}
-    if isinstance(given, list):
-        return paired([part for pair in given for part in _of_length(2, pair)])
-    return dict(of_type(dict, given))
+    if isinstance(content, list):
+        return paired([part for pair in content for part in _of_length(2, pair)])
+    return dict(of_type(dict, content))
 
 
 def _of_length(count: int, value: Any) -> Any:

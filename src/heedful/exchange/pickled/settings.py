@@ -67,4 +67,4 @@ def _contents(value: OpaqueObject) -> Any:
 
 def _are_pairs(entries: list[Any]) -> bool:
     """Whether a list consists of key-value pairs."""
-    return all(isinstance(one, tuple) and len(one) == 2 for one in entries)
+    return all(isinstance(entry, tuple) and len(entry) == 2 for entry in entries)

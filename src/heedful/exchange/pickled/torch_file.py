@@ -162,7 +162,7 @@ def _persistent_legacy(
 
 def _identified(identifier: Any) -> tuple[str, str, int]:
     """Check the persistent id of a storage: the word storage, type, key, device, numbers."""
-    whole = (
+    is_storage = (
         isinstance(identifier, tuple)
         and len(identifier) in (5, 6)
         and identifier[0] == "storage"
@@ -171,7 +171,7 @@ def _identified(identifier: Any) -> tuple[str, str, int]:
         and type(identifier[4]) is int
         and identifier[4] >= 0
     )
-    if not whole:
+    if not is_storage:
         raise _no_checkpoint("it names something outside of it that is no block of numbers")
     return storage_kind(identifier[1]), identifier[2], identifier[4]
 
