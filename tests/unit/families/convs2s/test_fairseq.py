@@ -114,3 +114,18 @@ def test_missing_and_misshapen_tensors_are_named_together(tmp_path):
         imported(tmp_path)
     for name in ("encoder.fc1.bias", "decoder.convolutions.1.weight_v"):
         assert name in str(caught.value)
+
+
+def test_damaged_lengths_and_names_are_refused(tmp_path):
+    def damage(tensors):
+        return {
+            **tensors,
+            "plain": np.zeros(3, np.float32),
+            "decoder.fc3.weight_g": np.zeros((2, 1), np.float32),
+        }
+
+    write(tmp_path, options(), change=damage)
+    with pytest.raises(ExchangeError) as caught:
+        imported(tmp_path)
+    for name in ("missing: decoder.fc3.weight;", "decoder.fc3.weight_g", "plain"):
+        assert name in str(caught.value)
