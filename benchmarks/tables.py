@@ -36,7 +36,13 @@ from heedful.experiments.plan import Plan, describe, parse_budget
 from heedful.experiments.record import Record
 from heedful.experiments.report import equal_cost_rows, plain
 from heedful.experiments.system import TableSystem
-from heedful.paper.claims.check import RESERVATION, check_claims, draw, to_dict
+from heedful.paper.claims.check import (
+    RESERVATION,
+    check_claims,
+    claim_sections,
+    draw,
+    to_dict,
+)
 from heedful.paper.claims.statement import Checked
 from heedful.paper.claims.table import CLAIMS
 from heedful.paper.table1 import make_table1
@@ -428,20 +434,13 @@ def table3(record: Record) -> str:
 
 def claims(record: Record) -> str:
     """Lay the claims out."""
-    parts = ["## Claims"]
-    for name, claim in record.measurements["claims"].items():
-        checked = Checked.of(claim)
-        parts += [
-            f"### {claim['said']}",
-            f"({claim['source']}) {checked.verdict} {checked.sentence}",
-            *map(markdown, checked.tables),
-            f"![{claim['said']}](claims/{name}.svg)",
-        ]
+    checked = {name: Checked.of(claim) for name, claim in record.measurements["claims"].items()}
     plans = record.measurements.get("plans", {})
     minutes = ", ".join(f"{name} {plan['budget'] / 60:.1f}" for name, plan in plans.items())
     return "\n\n".join(
         [
-            *parts,
+            "## Claims",
+            *claim_sections(checked, "###", "claims/{}.svg"),
             RESERVATION,
             "Minutes of each claim's trainings, with what belongs to them (`--threads 1`): "
             f"{minutes}. The models of a claim see equally many positions, padding included. "

@@ -37,14 +37,14 @@ def share_budget(
     systems, shared = task.trained, _SharedBudget(task, seconds, budget, spent)
     while True:
         steps = shared.steps_of(systems)
-        short = [one for one in systems if not one.after and steps[one.name] < _FEWEST]
-        dropped = {one.name for one in systems if not steps[one.name]}
+        short = [system for system in systems if not system.after and steps[system.name] < _FEWEST]
+        dropped = {system.name for system in systems if not steps[system.name]}
         if short:  # the slowest first, for what they leave may be enough for the others
-            slowest = max(seconds[one.name] for one in short)
-            dropped = {one.name for one in short if seconds[one.name] == slowest}
+            slowest = max(seconds[system.name] for system in short)
+            dropped = {system.name for system in short if seconds[system.name] == slowest}
         if not dropped:
             return steps
-        others = [one for one in systems if not {one.name, one.after} & dropped]
+        others = [system for system in systems if not {system.name, system.after} & dropped]
         if short and (task.equal == "steps" or not others):
             raise shared.too_little(systems)
         systems = others
@@ -65,19 +65,19 @@ class _SharedBudget(NamedTuple):
         more = SECONDS_OF_VALIDATION * max(0, (self.task.validations or 0) - 2)
         besides = (_SCORING + more) * len(systems)
         share = max(_TRAINING_SHARE * left - besides, _LEAST_SHARE * left, self.budget / 4)
-        return {one.name: int(share / self._cost(systems, one)) for one in systems}
+        return {system.name: int(share / self._cost(systems, system)) for system in systems}
 
     def _cost(self, systems: Sequence[TableSystem], system: TableSystem) -> float:
         """Compute what all systems together take while one takes a step."""
         if self.task.equal == "time":
             return len(systems) * self.seconds[system.name]
-        return sum(self.seconds[one.name] * one.times for one in systems) / system.times
+        return sum(self.seconds[system.name] * system.times for system in systems) / system.times
 
     def too_little(self, systems: Sequence[TableSystem]) -> SettingError:
         """Say that there are too few steps, of the system that needs least where one is enough."""
-        costs = {one: self._cost(systems, one) for one in systems if not one.after}
+        costs = {system: self._cost(systems, system) for system in systems if not system.after}
         in_steps = self.task.equal == "steps"
-        system = (max if in_steps else min)(costs, key=lambda one: costs[one])
+        system = (max if in_steps else min)(costs, key=lambda system: costs[system])
         minutes = (costs[system] * _FEWEST / _TRAINING_SHARE + self.spent) / 60 + 1
         return SettingError(
             f"--budget must leave {'every' if in_steps else 'at least one'} system {_FEWEST} "

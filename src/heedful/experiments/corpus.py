@@ -40,7 +40,7 @@ class TableCorpus(NamedTuple):
             {word for line in self.lines("train", language) for word in line.split()}
             for language in languages
         ]
-        return min(self.vocabulary, *(9 * len(found) // 10 for found in words))
+        return min(self.vocabulary, *(9 * len(known) // 10 for known in words))
 
 
 def grammar_corpus(folder: Path) -> TableCorpus:
@@ -58,10 +58,10 @@ def find_corpus(folder: Path, source: str = "en", vocabulary: int = 4000) -> Tab
         )
     targets = sorted({path.suffix[1:] for path in folder.glob("train.*")} - {source})
     if len(targets) != 1:
-        found = ", ".join(path.name for path in sorted(folder.glob("train.*"))) or "none"
+        names = ", ".join(path.name for path in sorted(folder.glob("train.*"))) or "none"
         raise TextError(
             f"{folder} must have the training text as train.{source} and train.XX, XX being the "
-            f"target language, but its files train.* are: {found}; --source-language names another "
+            f"target language, but its files train.* are: {names}; --source-language names another "
             "source."
         )
     corpus = TableCorpus(folder, source, targets[0], vocabulary)

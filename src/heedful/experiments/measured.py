@@ -93,20 +93,20 @@ def train_and_measure(
 
     What is in `out` already is not made again.
     """
-    kept = out / "measured" / f"{system.name}.json"
-    if kept.exists():
+    path = out / "measured" / f"{system.name}.json"
+    if path.exists():
         return _read(out, system.name)
-    runs = [out / "runs" / one.name for one in planned]
+    runs = [out / "runs" / member.name for member in planned]
     if not system.members:
         _train(system, planned[0], plan, corpus, out)
-    curves = [_curve(run, one) for run, one in zip(runs, planned, strict=True)]
+    curves = [_curve(run, member) for run, member in zip(runs, planned, strict=True)]
     if system.after:
         curves = [_after(_read(out, system.after).curve, curve) for curve in curves]
     translator = Translator.load(runs, threads=plan.threads)
     began = time.perf_counter()
-    found = _translate(translator, system, "test", corpus, out)
+    translations = _translate(translator, system, "test", corpus, out)
     elapsed = time.perf_counter() - began
-    test = _score(found, "test", corpus)
+    test = _score(translations, "test", corpus)
     valid = _score(_translate(translator, system, "valid", corpus, out), "valid", corpus)
     (interval, _), (valid_interval, _) = (
         confidence_intervals(scores, Resampling()) for scores in (test, valid)
@@ -115,7 +115,7 @@ def train_and_measure(
         system.name,
         system.title,
         sum(parameter_count(Run.open(run).build()) for run in runs),
-        sum(one.steps for one in planned),
+        sum(member.steps for member in planned),
         sum(round(read_history(_log(run)).last("target_tokens") or 0) for run in runs),
         sum(curve[-1].seconds for curve in curves),
         planned[0].tokens_per_second,
@@ -129,10 +129,10 @@ def train_and_measure(
         test[0].signature,
         len(test[0].counts) / elapsed,
         curves[0] if len(curves) == 1 else (),
-        sum(len(one.tokens) + 1 for one in found) / elapsed,
+        sum(len(line.tokens) + 1 for line in translations) / elapsed,
     )
-    kept.parent.mkdir(exist_ok=True)
-    write_json(kept, asdict(measured))
+    path.parent.mkdir(exist_ok=True)
+    write_json(path, asdict(measured))
     return measured
 
 
@@ -222,7 +222,7 @@ def _train(
 def _curve(run: Path, planned: PlannedSystem) -> tuple[CurvePoint, ...]:
     """Read the validations with their costs."""
     history = read_history(_log(run))
-    each = planned.batch_tokens / planned.tokens_per_second
+    step_seconds = planned.batch_tokens / planned.tokens_per_second
     columns = ("step", "flops", "valid_loss", "bleu")
     validations = [history.validation[name] for name in columns]
     if np.isnan(validations[1]).any():
@@ -231,7 +231,9 @@ def _curve(run: Path, planned: PlannedSystem) -> tuple[CurvePoint, ...]:
             "it, and it is trained again."
         )
     return tuple(
-        CurvePoint(int(step), float(step) * each, float(counted), float(np.exp(loss)), float(bleu))
+        CurvePoint(
+            int(step), float(step) * step_seconds, float(counted), float(np.exp(loss)), float(bleu)
+        )
         for step, counted, loss, bleu in zip(*validations, strict=True)
     )
 
@@ -240,7 +242,7 @@ def _translate(
     translator: Translator, system: TableSystem, part: str, corpus: TableCorpus, out: Path
 ) -> list[Translation]:
     """Translate a part, and keep the text."""
-    found = translator.translate(
+    translations = translator.translate(
         corpus.lines(part, corpus.source),
         beam=_BEAM,
         replace_unknown=system.replace_unknown,
@@ -250,15 +252,15 @@ def _translate(
     file = output_file(system.name, part, out)
     file.parent.mkdir(exist_ok=True)
     with replacing_file(file) as stream:
-        stream.write("".join(f"{one.text}\n" for one in found))
-    return found
+        stream.write("".join(f"{line.text}\n" for line in translations))
+    return translations
 
 
 def _score(
-    found: Sequence[Translation], part: str, corpus: TableCorpus
+    translations: Sequence[Translation], part: str, corpus: TableCorpus
 ) -> tuple[SufficientStatistics, SufficientStatistics]:
     """Count BLEU and chrF of every line."""
-    texts = [one.text for one in found]
+    texts = [line.text for line in translations]
     metrics = text_metrics([corpus.lines(part, corpus.target)], language=corpus.target)
     return measure(metrics["bleu"], texts), measure(metrics["chrf"], texts)
 

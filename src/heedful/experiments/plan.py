@@ -84,7 +84,9 @@ class Plan:
 
     def in_folders(self, folders: Mapping[str, str]) -> "Plan":
         """Read the texts of some systems from other folders."""
-        systems = tuple(replace(one, data=folders.get(one.name, one.data)) for one in self.systems)
+        systems = tuple(
+            replace(system, data=folders.get(system.name, system.data)) for system in self.systems
+        )
         return replace(self, systems=systems)
 
     def write(self, path: Path) -> None:
@@ -141,7 +143,7 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
     for system in trained:
         rate = rates[system.name]
         say(capital(f"{system.title}: {rate:,.0f} target tokens a second in training"))
-    batches = {name: one.config.train.batch_tokens for name, one in encoded.items()}
+    batches = {name: system.config.train.batch_tokens for name, system in encoded.items()}
     seconds = {name: tokens / rates[name] for name, tokens in batches.items()}
     steps = share_budget(task, seconds, budget, time.monotonic() - began)
     counted = {name: count * seconds[name] for name, count in steps.items()}
@@ -171,7 +173,7 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
 
 def _but_for_seed(system: TableSystem) -> tuple[str, ...]:
     """Return the settings that decide how fast a system trains."""
-    return tuple(one for one in system.settings if not one.startswith("train.seed="))
+    return tuple(line for line in system.settings if not line.startswith("train.seed="))
 
 
 class EncodedSystem(NamedTuple):
@@ -188,7 +190,7 @@ def encode_all(task: TableTask) -> dict[str, EncodedSystem]:
     """Learn subwords and encode the training text, once for all systems that read it alike."""
     corpus = task.corpus
     folders: dict[str, str] = {}
-    found = {}
+    encoded = {}
     for system in task.trained:
         settings = (*task.common, *system.settings)
         config = load_config(task.recipe, settings)
@@ -202,8 +204,8 @@ def encode_all(task: TableTask) -> dict[str, EncodedSystem]:
                 target=corpus.file("train", corpus.target),
                 settings=settings,
             )
-        found[system.name] = EncodedSystem(settings, config, folders[key])
-    return found
+        encoded[system.name] = EncodedSystem(settings, config, folders[key])
+    return encoded
 
 
 def _known_rates(path: Path) -> dict[str, float]:

@@ -27,7 +27,9 @@ def neighbours(
     systems: Sequence[MeasuredSystem], corpus: TableCorpus, out: Path
 ) -> list[ScoreDifference]:
     """Compare each system that has learnt something with the next worse one."""
-    ranked = sorted((one for one in systems if one.bleu >= LEARNT), key=lambda one: -one.bleu)
+    ranked = sorted(
+        (system for system in systems if system.bleu >= LEARNT), key=lambda system: -system.bleu
+    )
     return [
         ScoreDifference(
             better.title, worse.title, *difference(better.name, worse.name, corpus, out), "BLEU"
@@ -52,22 +54,22 @@ def cost_rows(
             *("tokens/s, training", "tokens/s, search"),
         )
     ]
-    for one in systems:
-        low, high = one.interval
+    for system in systems:
+        low, high = system.interval
         rows.append(
             (
-                one.title,
-                f"{one.parameters:,}",
-                f"{one.steps:,}",
-                f"{one.seconds / 60:.1f}",
-                f"{one.flops:.2e}",
-                "" if one.perplexity is None else f"{one.perplexity:.2f}",
-                *(() if published is None else (published[1].get(one.title, ""),)),
-                f"{one.bleu:.1f}{RISING if still_learns(one) else ''}",
+                system.title,
+                f"{system.parameters:,}",
+                f"{system.steps:,}",
+                f"{system.seconds / 60:.1f}",
+                f"{system.flops:.2e}",
+                "" if system.perplexity is None else f"{system.perplexity:.2f}",
+                *(() if published is None else (published[1].get(system.title, ""),)),
+                f"{system.bleu:.1f}{RISING if still_learns(system) else ''}",
                 f"{low:.1f} to {high:.1f}",
-                f"{one.chrf:.1f}",
-                f"{one.tokens_per_second:,.0f}",
-                _whole(one.search_tokens_per_second),
+                f"{system.chrf:.1f}",
+                f"{system.tokens_per_second:,.0f}",
+                _whole(system.search_tokens_per_second),
             )
         )
     return rows
@@ -75,15 +77,15 @@ def cost_rows(
 
 def equal_cost_rows(systems: Sequence[MeasuredSystem]) -> Rows:
     """Read validation BLEU at the least time and at the fewest operations that all have spent."""
-    alone = [one for one in systems if one.curve]
-    seconds = min(one.curve[-1].seconds for one in alone)
-    flops = min(one.curve[-1].flops for one in alone)
+    alone = [system for system in systems if system.curve]
+    seconds = min(system.curve[-1].seconds for system in alone)
+    flops = min(system.curve[-1].flops for system in alone)
     rows: Rows = [
         ("system", f"BLEU after {seconds / 60:.1f} minutes", f"after {flops:.1e} operations")
     ]
-    for one in alone:
-        bleu = (at_cost(one.curve, "seconds", seconds), at_cost(one.curve, "flops", flops))
-        rows.append((one.title, *(f"{value:.1f}" for value in bleu)))
+    for system in alone:
+        bleu = (at_cost(system.curve, "seconds", seconds), at_cost(system.curve, "flops", flops))
+        rows.append((system.title, *(f"{value:.1f}" for value in bleu)))
     return rows
 
 
@@ -93,4 +95,4 @@ def _whole(number: float | None) -> str:
 
 def plain(systems: Sequence[MeasuredSystem]) -> list[dict[str, Any]]:
     """Convert to plain values."""
-    return [asdict(one) for one in systems]
+    return [asdict(system) for system in systems]

@@ -43,23 +43,23 @@ def check_plans(task: TableTask, budget: float, plan: Path | None, threads: int)
 
     Raises `RunFolderError` if it, or the one that is given, is of something else.
     """
-    given = None if plan is None else Plan.read(plan)
-    if given is not None:
-        budget, threads = given.budget, given.threads
-        if differs := _differences(given, task):
+    earlier = None if plan is None else Plan.read(plan)
+    if earlier is not None:
+        budget, threads = earlier.budget, earlier.threads
+        if differs := _differences(earlier, task):
             raise RunFolderError(
                 f"--plan must be a plan of this table and text, but {plan} is of something else "
                 f"({', '.join(differs)}); leave it out, or name another."
             )
-    kept = task.out / PLAN
-    if kept.exists():
-        planned = Plan.read(kept)
+    own = task.out / PLAN
+    if own.exists():
+        planned = Plan.read(own)
         differs = _differences(planned, task)
         shared = ", which the named claims share" if task.share < 1 else ""
         differs += [f"--budget{shared}"] * (planned.budget != budget)
         differs += ["--threads"] * (planned.threads != threads)
-        folders = {one.name: one.data for one in planned.systems}
-        differs += ["--plan"] * (given is not None and given.in_folders(folders) != planned)
+        folders = {system.name: system.data for system in planned.systems}
+        differs += ["--plan"] * (earlier is not None and earlier.in_folders(folders) != planned)
         if differs:
             raise RunFolderError(
                 f"--out must be a new folder or one that the same command began, but {task.out} "
@@ -74,40 +74,40 @@ def _choose_plan(
     task: TableTask, budget: float, plan: Path | None, threads: int, say: Callable[[str], None]
 ) -> Plan:
     """Take the plan that the folder has, one that is given, or make one, in this order."""
-    if (kept := check_plans(task, budget, plan, threads)) is not None:
-        return kept
+    if (own := check_plans(task, budget, plan, threads)) is not None:
+        return own
     if plan is None:
         planned = make_plan(task, budget, threads, say)
     else:
-        given = Plan.read(plan)
+        earlier = Plan.read(plan)
         # fewer systems than there, and perhaps fewer texts
-        folders = {name: one.folder for name, one in encode_all(task).items()}
-        planned = given.in_folders(folders)
+        folders = {name: encoded.folder for name, encoded in encode_all(task).items()}
+        planned = earlier.in_folders(folders)
     planned.write(task.out / PLAN)
     return planned
 
 
 def _train_planned(plan: Plan, task: TableTask, say: Callable[[str], None]) -> list[MeasuredSystem]:
     """Train and measure what a plan has steps for."""
-    by_name = {one.name: one for one in plan.systems}
+    by_name = {system.name: system for system in plan.systems}
     left_out = why_left_out(task.systems, plan.left_out, plan.budget)
     for reason in left_out.values():
         say(reason)
     systems = [system for system in task.systems if system.name not in left_out]
-    found = []
+    measured: list[MeasuredSystem] = []
     for number, system in enumerate(systems, start=1):
         members = [by_name[name] for name in system.members or (system.name,)]
         steps = f", {members[0].steps:,} steps in about {members[0].seconds / 60:.1f} minutes"
         say(f"{number} of {len(systems)}: {system.title}{'' if system.members else steps}")
-        found.append(train_and_measure(system, members, plan, task.corpus, task.out))
-        say(f"   BLEU {found[-1].bleu:.1f}")
-    return found
+        measured.append(train_and_measure(system, members, plan, task.corpus, task.out))
+        say(f"   BLEU {measured[-1].bleu:.1f}")
+    return measured
 
 
 def _differences(plan: Plan, task: TableTask) -> list[str]:
     """Name what a plan was made for and this task is not."""
-    wanted = {one.name: (*task.common, *one.settings) for one in task.trained}
-    planned = {one.name: one.settings for one in plan.systems}
+    wanted = {system.name: (*task.common, *system.settings) for system in task.trained}
+    planned = {system.name: system.settings for system in plan.systems}
     same_models = plan.recipe == task.recipe and all(
         planned[name][: len(settings)] == settings
         for name, settings in wanted.items()

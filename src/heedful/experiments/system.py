@@ -41,13 +41,13 @@ def narrow(settings: Sequence[str], factor: int) -> tuple[str, ...]:
     >>> narrow(["model.d_model=512", "model.convs2s.encoder_layers=4x(256,3)"], 2)
     ('model.d_model=256', 'model.convs2s.encoder_layers=4x(128,3)')
     """
-    found = []
+    narrowed = []
     for setting in settings:
         width = _WIDTHS.sub(lambda match: f"{match[1]}{int(match[2]) // factor}", setting)
         if setting.startswith("model.convs2s."):
             width = _LAYERS.sub(lambda match: f"({int(match[1]) // factor},", setting)
-        found.append(width)
-    return tuple(found)
+        narrowed.append(width)
+    return tuple(narrowed)
 
 
 def count_parameters(config: RunConfig) -> int:

@@ -35,5 +35,7 @@ class TableTask(NamedTuple):
     def narrowed(self) -> "TableTask":
         """Divide the widths of the models by what the corpus asks for."""
         factor = self.corpus.narrow
-        systems = [one._replace(settings=narrow(one.settings, factor)) for one in self.systems]
+        systems = [
+            system._replace(settings=narrow(system.settings, factor)) for system in self.systems
+        ]
         return self._replace(systems=systems)

@@ -1,6 +1,6 @@
 """All claims, and a folder of what was measured."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -147,16 +147,26 @@ def _prepare(
 
 def to_markdown(found: dict[str, Checked]) -> str:
     """Lay the page out."""
-    parts = ["# Claims"]
-    for name, checked in found.items():
-        claim = CLAIMS[name]
-        parts += [
-            f"## {claim.said}",
-            f"({claim.source}) {checked.verdict} {checked.sentence}",
-            *map(markdown, checked.tables),
-            f"![{claim.said}]({name}.png)",
-        ]
-    return "\n\n".join([*parts, RESERVATION]) + "\n"
+    return "\n\n".join(["# Claims", *claim_sections(found, "##", "{}.png"), RESERVATION]) + "\n"
+
+
+def claim_sections(checked: Mapping[str, Checked], level: str, picture: str) -> list[str]:
+    """
+    Lay claims out.
+
+    `level`: the marks of their headings. `picture`: where that of a claim is, with ``{}`` for its
+    name.
+    """
+    return [
+        part
+        for name, claim in checked.items()
+        for part in (
+            f"{level} {CLAIMS[name].said}",
+            f"({CLAIMS[name].source}) {claim.verdict} {claim.sentence}",
+            *map(markdown, claim.tables),
+            f"![{CLAIMS[name].said}]({picture.format(name)})",
+        )
+    ]
 
 
 def to_dict(found: dict[str, Checked]) -> dict[str, Any]:
