@@ -97,7 +97,9 @@ def test_unknown_input_is_warned_of_once_and_long_lines_as_before(translator, tm
     assert warnings[2].startswith("line 2049 has 1,025 subwords and was cut")
 
 
-def test_untagged_lines_are_warned_of_once_and_an_empty_language_is_refused(heedful_cli, tagged):
+def test_untagged_lines_are_warned_of_once_and_an_empty_language_is_refused(
+    heedful_cli, tagged, tmp_path
+):
     told = "Some lines begin with no language tag, but this model needs one (>>fr<<, >>xx<<)"
     few = ("--max-length", 3, "--beam", 1)
     for lines, options, times in (
@@ -110,6 +112,12 @@ def test_untagged_lines_are_warned_of_once_and_an_empty_language_is_refused(heed
         assert done.stderr.count(told) == times
     done = heedful_cli("attend", tagged, "the dog", *few)
     assert done.returncode == 0 and done.stderr.count(told) == 1
+    for line, times in (("the dog", 1), (">>fr<< the dog", 0)):
+        (tmp_path / "source").write_text(f"{line}\n{line}\n", "utf-8")
+        (tmp_path / "target").write_text("le chien\nle chien\n", "utf-8")
+        sides = ("--source", tmp_path / "source", "--target", tmp_path / "target")
+        done = heedful_cli("score", tagged, *sides)
+        assert done.returncode == 0 and done.stderr.count(told) == times
     for command in (("translate", tagged), ("attend", tagged, "the dog")):
         done = heedful_cli(*command, "--target-language", "", stdin="the dog\n")
         refused(done, "--target-language", ">>fr<<, >>xx<<", "but is empty")

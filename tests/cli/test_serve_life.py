@@ -293,6 +293,15 @@ def test_of_two_servers_started_at_once_one_is_refused_before_it_loads(zygote, t
             started.communicate(timeout=PATIENCE)
 
 
+def test_a_signal_at_the_moment_the_address_is_printed_ends_a_server_in_order(zygote, trained):
+    started = zygote.start("serve", trained, "--port", 0, "--device", "cpu")
+    server = Serving(started)  # has read the address, and nothing more
+    server.signal(signal.SIGTERM)
+    _, errors = started.communicate(timeout=PATIENCE)
+    assert started.returncode == 0, errors
+    assert "stopping; requests being answered: 0" in errors
+
+
 def test_the_address_is_printed_for_a_program_to_read(zygote, trained):
     with serving(zygote, trained, "--host", "localhost", "--quiet") as server:
         assert isinstance(server, Serving)

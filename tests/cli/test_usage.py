@@ -95,6 +95,8 @@ def test_a_sentence_in_place_of_a_run_is_told_how_to_be_translated(heedful_cli, 
             "RUN must be a run folder, but 'the red dog' is not there",
             f"(echo 'the red dog' | heedful translate {first}) or from a file (--input FILE)",
         )
+    done = heedful_cli("translate", trained, "two", "red", "dogs")
+    refused(done, f"(echo 'two red dogs' | heedful translate {trained})")
     refused(heedful_cli("parse", "predict", trained, "dogs sleep"), "heedful parse predict")
     refused(heedful_cli("translate", trained, file), f"{file} is a file; text is named by --input")
     refused(heedful_cli("translate", tmp_path / "no"), "is not there; check the path.")

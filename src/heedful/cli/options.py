@@ -80,10 +80,11 @@ def check_runs(runs: Sequence[Path], command: str) -> None:
             )
         if not run.exists() and (" " in text or run != runs[0]):
             first = runs[0] if run != runs[0] else "RUN"
+            sentence = " ".join(str(other) for other in runs if not other.exists())
             raise typer.BadParameter(
                 f"must be a run folder, but {text!r} is not there; a sentence is read from stdin "
-                f"(echo {shlex.quote(text)} | heedful {command} {shlex.quote(str(first))}) or from "
-                "a file (--input FILE).",
+                f"(echo {shlex.quote(sentence)} | heedful {command} {shlex.quote(str(first))}) or "
+                "from a file (--input FILE).",
                 param_hint="RUN",
             )
 

@@ -14,6 +14,7 @@ from heedful.cli.options import (
     Threads,
     Weights,
     check_choice,
+    warn,
 )
 from heedful.cli.terminal_text import write_utf8
 
@@ -72,7 +73,7 @@ def score(
         translator.aligner.extraction(align_by)
     score_format = ScoreFormat(format, normalise, ranks, alignments, align_by)
     lines = (
-        score_lines(translator, corpus, score_format)
+        score_lines(translator, corpus, score_format, warn)
         if gold is None
         else gold_lines(translator, corpus, one_file(gold), format)
     )

@@ -79,9 +79,9 @@ class _Stored(Tensors):
             raise RunFolderError(_damaged(self._path, f"{name} cannot be read: {error}")) from error
         if self._finite and not all_finite(tensor):
             raise RunFolderError(
-                f"{self._path} must hold finite numbers, but {name} holds NaN or infinity: these "
-                f"weights have diverged. Delete the folder {self._path.parent} to go on without "
-                "it, or name other weights with --weights."
+                f"{self._path} must hold finite numbers, but {name} holds NaN or infinity: this "
+                f"training has diverged. Delete the folder {self._path.parent} to go on without "
+                "it, or use other weights."
             )
         return tensor
 
@@ -135,7 +135,7 @@ def load_checkpoint(
         return Checkpoint(model, {}, state)
     if _size(folder / TRAINING) > _MOST_TIMES * _size(folder / MODEL) + _ALWAYS:
         raise RunFolderError(_damaged(folder / TRAINING, "it is much larger than the weights"))
-    training = _open_tensors(folder / TRAINING, checksums.get(TRAINING))
+    training = _open_tensors(folder / TRAINING, checksums.get(TRAINING), finite=True)
     _check_training(folder / TRAINING, model, training, state)
     return Checkpoint(model, training, state)
 

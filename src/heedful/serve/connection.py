@@ -107,7 +107,7 @@ class Connection(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         """Answer invalid HTTP; in the middle of an answer nothing more can be sent."""
         del msg
-        self._end(400, "a request must be HTTP/1.1, but this one is not.")
+        self._end(400, "a request must be valid HTTP/1.1, but this one is not.")
 
     def _too_slow(self) -> None:
         """Close a connection whose headers do not arrive in time."""

@@ -46,8 +46,13 @@ class Server(uvicorn.Server):
     uvicorn closes its sockets as soon as it stops; here new clients still get an answer.
     """
 
-    def __init__(self, service: Service, proxies: tuple[str, ...] = ()) -> None:
-        self.service = service
+    def __init__(
+        self,
+        service: Service,
+        proxies: tuple[str, ...] = (),
+        on_ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.service, self._on_ready = service, on_ready
         limits = service.limits
         config = uvicorn.Config(
             make_app(service),
@@ -74,6 +79,7 @@ class Server(uvicorn.Server):
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._begin, self._stop)
         loop.add_signal_handler(signal.SIGHUP, self._begin, self._reload)
+        self._on_ready()  # who reads that may send a signal at once
         yield
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.remove_signal_handler(number)
@@ -202,8 +208,9 @@ def serve(
     )
     metrics = Metrics(lambda: worker.waiting)
     service = Service(models, worker, auth, limits, ServerState(), metrics, cors, hosts)
-    server = Server(service, proxies)
     host, port = listener.getsockname()[:2]
-    on_ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    server = Server(service, proxies, lambda: on_ready(address))
     server.run(sockets=[listener])
+    worker.stop()  # a signal that comes while the server starts leaves it running
     worker.join()

@@ -11,6 +11,8 @@ widths, tabs, line ends.
 import re
 
 _RUN = re.compile(r"\s{2,}")
+# White space at which some program ends a line.
+_LINE_END = re.compile("[\n-\r\x1c-\x1f\x85\u2028\u2029]")
 
 
 def read_source(text: str) -> str:
@@ -36,11 +38,14 @@ def read_target(text: str) -> str:
 
 
 def outer_blanks(text: str) -> tuple[str, str]:
-    """
+    r"""
     Return the white space before and after a sentence; all of a blank line stands before it.
 
-    >>> outer_blanks("  a dog ")
+    Line ends are left out, because a translation is one line.
+
+    >>> outer_blanks("  a dog \r")
     ('  ', ' ')
     """
     start = len(text) - len(text.lstrip())
-    return text[:start], text[max(start, len(text.rstrip())) :]
+    before, after = text[:start], text[max(start, len(text.rstrip())) :]
+    return _LINE_END.sub("", before), _LINE_END.sub("", after)

@@ -168,7 +168,10 @@ def _expand_one(pattern: str) -> list[Path]:
             "as “corpus/*.en.gz”."
         )
     if not glob.has_magic(pattern):
-        raise TextError(f"The text file {path} must exist, but there is none; correct the name.")
+        hint = "" if _FILE_NAME.search(str(path)) else f", or {WRITE_SENTENCES}"
+        raise TextError(
+            f"The text file {path} must exist, but there is none; correct the name{hint}."
+        )
     found = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
     found = [path for path in found if path.is_file()]
     if not found:

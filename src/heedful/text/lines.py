@@ -110,7 +110,7 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
 
 def without_compression(path: Path) -> Path:
     """Remove the compression suffix from a name; the suffix before it tells the format."""
-    return path.with_suffix("") if path.suffix in _COMPRESSED else path
+    return path.with_suffix("") if path.suffix.lower() in _COMPRESSED else path
 
 
 def on_one_line(text: str) -> str:
@@ -145,8 +145,8 @@ def _raw_lines(stream: Iterable[bytes]) -> Iterable[bytes]:
 
 def _open(path: Path) -> BufferedReader:
     """Open a file for reading bytes; lines are split in C, compressed or not."""
-    if path.suffix == ".gz":
+    if path.suffix.lower() == ".gz":
         return BufferedReader(cast(RawIOBase, gzip.open(path, "rb")), _BUFFER)
-    if path.suffix == ".xz":
+    if path.suffix.lower() == ".xz":
         return BufferedReader(cast(RawIOBase, lzma.open(path, "rb")), _BUFFER)
     return path.open("rb")

@@ -13,11 +13,12 @@ from heedful.text.lines import without_compression
 
 # What takes one column of the standard input apart; its name is the argument.
 _SCRIPTS = {
-    ".csv": "import csv, sys; "
-    "[print(*row[sys.argv[1]].split()) for row in csv.DictReader(sys.stdin)]",
-    ".json": "import json, sys; [print(*row[sys.argv[1]].split()) for row in json.load(sys.stdin)]",
-    ".jsonl": "import json, sys; "
-    "[print(*json.loads(line)[sys.argv[1]].split()) for line in sys.stdin]",
+    ".csv": 'import csv, sys; text = open(0, encoding="utf-8-sig", newline=""); '
+    "[print(*row[sys.argv[1]].split()) for row in csv.DictReader(text)]",
+    ".json": 'import json, sys; text = open(0, encoding="utf-8-sig"); '
+    "[print(*row[sys.argv[1]].split()) for row in json.load(text)]",
+    ".jsonl": 'import json, sys; text = open(0, encoding="utf-8-sig"); '
+    "[print(*json.loads(line)[sys.argv[1]].split()) for line in text]",
 }
 # What pandas reads a table with.
 _READERS = {
@@ -57,7 +58,7 @@ def refuse_other_files(path: Path, part: str = "") -> None:
 
 def _command(path: Path, plain: Path, ending: str, column: str) -> str:
     """Write a command that makes text of one column."""
-    unpack = {".gz": "gzip", ".xz": "xz"}.get(path.suffix)
+    unpack = {".gz": "gzip", ".xz": "xz"}.get(path.suffix.lower())
     file, name = shlex.quote(str(path)), shlex.quote(column)
     output = shlex.quote(f"{plain.with_suffix('')}.{column}")
     if ending in _SCRIPTS:

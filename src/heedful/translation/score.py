@@ -1,12 +1,13 @@
 """Scores of given pairs by forced decoding, in constant memory; and alignment error by layer."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from heedful.alignment.links import read_gold
+from heedful.data.coverage import untagged_warning
 from heedful.data.length_batches import by_length
 from heedful.errors import TextError
 from heedful.search.scoring import target_ranks
@@ -85,12 +86,16 @@ class ScoreFormat:
 
 
 def score_lines(
-    translator: Translator, corpus: Corpus, score_format: ScoreFormat | None = None
+    translator: Translator,
+    corpus: Corpus,
+    score_format: ScoreFormat | None = None,
+    warn: Callable[[str], None] | None = None,
 ) -> Iterator[str]:
     """
     Score every pair of a corpus.
 
-    `score_format`: what is written of each pair; the log-probability alone if None.
+    `score_format`: what is written of each pair; the log-probability alone if None. `warn`: told
+    once of lines without a language tag, if the model has several.
 
     Natural logarithms, the end symbol included, no length penalty.
     """
@@ -99,6 +104,11 @@ def score_lines(
     number = 0
     while window := list(islice(pairs, _WINDOW)):
         sources, targets = [s for s, _ in window], [t for _, t in window]
+        if warn is not None and translator.tokenizer.tags:
+            ids, _ = translator.aligner.pair_ids(sources, targets)
+            if text := untagged_warning(ids, translator.tokenizer):
+                warn(text)
+                warn = None
         for pair in score_pairs(translator, sources, targets, score_format):
             yield score_format.line(number, pair)
             number += 1

@@ -185,6 +185,18 @@ def test_weights_that_are_not_finite_are_refused_by_loading_and_averaging(number
     load_weights(nn.Linear(4, 3), load_checkpoint(folder.checkpoint(3)).model, tmp_path)
 
 
+@pytest.mark.parametrize("kind", ["first", "second", "master"])
+def test_moments_that_are_not_finite_are_refused_where_they_are_read(kind, tmp_path):
+    weights = tensors(1, bias=(3,), weight=(3, 4))
+    kinds = ("first", "second", "master")
+    moments = {f"{k}.{name}": torch.ones_like(weights[name]) for k in kinds for name in weights}
+    moments[f"{kind}.weight"][1, 2] = float("nan")
+    save_checkpoint(tmp_path / "c", weights, moments, {})
+    message = rf"training\.safetensors must hold finite numbers, but {kind}\.weight holds NaN"
+    with pytest.raises(RunFolderError, match=message):
+        dict(load_checkpoint(tmp_path / "c", with_training=True).training)
+
+
 def test_weights_that_do_not_fit_are_all_named_together(tmp_path):
     model = nn.ModuleDict({"a": nn.Linear(2, 3), "b": nn.Linear(3, 1)})
     given = tensors(1, **{"a.weight": (3, 3), "a.bias": (3,), "c.weight": (1,)})
