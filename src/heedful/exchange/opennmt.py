@@ -254,7 +254,7 @@ def _read_transformer(
     parts = (TENSOR_NAMES.query, TENSOR_NAMES.key, TENSOR_NAMES.value, TENSOR_NAMES.mixed)
     biases = tuple(f".{part}.bias" for part in parts)
     model = {
-        "d_model": 512 if source is None else source.shape[1],
+        "d_model": 512 if source is None else (*source.shape, 0, 0)[1],
         "d_ff": int(number_in(settings, "transformer_ff", 2048)),
         "heads": int(number_in(settings, "heads", 8)),
         "encoder_layers": int(_positive(settings, "enc_layers", layers)),

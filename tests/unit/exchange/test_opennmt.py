@@ -7,7 +7,7 @@ import torch
 from heedful.errors import ExchangeError
 from heedful.exchange.convert import import_model
 from heedful.exchange.formats import ReadOptions
-from heedful.exchange.opennmt import read, read_vocabularies
+from heedful.exchange.opennmt import TENSOR_NAMES, read, read_vocabularies
 from heedful.runs.run import Run
 from tests.oracles.originals import compare_import
 from tests.support.old_opennmt import SOURCE, TARGET, OpenNmt, options, write
@@ -98,3 +98,12 @@ def test_other_files_and_forms_are_refused(tmp_path):
     assert "generator" in refusal(read, tmp_path / "model.pt", ReadOptions())
     for vocab in (3, {}, {"src": 1, "tgt": 2}, {"src": [["a"], ["b"]], "tgt": ["a"]}):
         assert "words" in refusal(read_vocabularies, vocab)
+
+
+def test_a_table_of_another_form_is_refused(tmp_path):
+    path = tmp_path / "model.pt"
+    write(path, options())
+    saved = torch.load(path, weights_only=False)
+    saved["model"][TENSOR_NAMES.source_table] = torch.ones(17)
+    torch.save(saved, path)
+    assert "d_model is 0" in refusal(read, path, ReadOptions())
