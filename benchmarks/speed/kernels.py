@@ -10,6 +10,7 @@ from torch import Tensor
 
 from benchmarks.speed.context import Context
 from benchmarks.speed.turns import in_turn
+from heedful.bench.process import torch_threads
 from heedful.model.attention import causal_mask
 from heedful.model.cpu import compiled_dropout
 from heedful.model.cpu.attention import plain_short_attention
@@ -24,14 +25,9 @@ _WAYS = ("compiled", "plain")
 
 def kernels(context: Context) -> dict[str, Any]:
     """Time attention and dropout of training in turns with their twins, then whole steps."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(context.threads or before)
-    try:
-        precisions = (torch.bfloat16, torch.float32)
+    precisions = (torch.bfloat16, torch.float32)
+    with torch_threads(context.threads) as threads:
         functions = [row for precision in precisions for row in _functions(precision, context)]
-        threads = torch.get_num_threads()
-    finally:
-        torch.set_num_threads(before)
     steps = {name: _steps(name, context) for name in ("small", "multi30k")}
     return {"functions": functions, "threads": threads, "steps": steps}
 

@@ -13,6 +13,7 @@ import torch
 
 from benchmarks.speed.context import Context
 from benchmarks.speed.turns import in_turn
+from heedful.bench.process import torch_threads
 from heedful.bench.random_run import make_random_run, random_lines
 from heedful.config.load import load_config
 from heedful.model.inference import native_layers
@@ -32,16 +33,9 @@ def search(context: Context) -> dict[str, Any]:
     searches = {
         f"{batch} at a time": _searches(batch, lines, context) for batch, lines in sizes.items()
     }
-    before = torch.get_num_threads()
-    torch.set_num_threads(context.threads or before)
-    try:
-        return {
-            "searches": searches,
-            "best continuations": _continuations(context),
-            **_whole(context),
-        }
-    finally:
-        torch.set_num_threads(before)
+    with torch_threads(context.threads):
+        parts = {"best continuations": _continuations(context), **_whole(context)}
+    return {"searches": searches, **parts}
 
 
 def _searches(batch: int, lines: int, context: Context) -> dict[str, Any]:

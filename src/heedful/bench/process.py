@@ -4,9 +4,12 @@ import json
 import math
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from heedful.errors import MeasurementFailed, UserError
 from heedful.machine.environment import user_environment
@@ -20,6 +23,17 @@ def time_repeats(work: Callable[[], object], repeats: int) -> list[float]:
         work()
         seconds.append(time.perf_counter() - started)
     return seconds
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[int]:
+    """Let torch compute with so many threads meanwhile; with as many as it has if 0."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield torch.get_num_threads()
+    finally:
+        torch.set_num_threads(before)
 
 
 def time_in_turns(

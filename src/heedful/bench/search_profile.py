@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.bench.own_products import products_alone
-from heedful.bench.process import time_repeats
+from heedful.bench.process import time_repeats, torch_threads
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.inference.compiled import (
     CompiledDecoder,
@@ -45,9 +45,8 @@ def profile_search(model: EncoderDecoder, work: Callable[[], object]) -> dict[st
     them, with their share `of a pass`. They are left out where only a part of the model is
     compiled.
     """
-    threads, device = torch.get_num_threads(), model.device
-    torch.set_num_threads(1)
-    try:
+    device = model.device
+    with torch_threads(1):
         with _timed(model, device) as (spent, rows):
             (whole,) = time_repeats(work, 1)
         parts = {name: spent[part] / whole for part, name in _PARTS.items()}
@@ -63,8 +62,6 @@ def profile_search(model: EncoderDecoder, work: Callable[[], object]) -> dict[st
             return found  # a part of the products would be missing
         seconds = statistics.median(time_repeats(work, _REPEATS))
         return found | {"products alone": {"seconds": alone, "of a pass": alone / seconds}}
-    finally:
-        torch.set_num_threads(threads)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from heedful.bench.process import torch_threads
 from heedful.errors import RunFolderError
 from heedful.experiments.estimate import Estimate, is_positive
 from heedful.experiments.record import read_json, write_json
@@ -102,11 +103,8 @@ def measure_layers(
 
     Raises `RunFolderError` where the file has something else, or another budget's rounds.
     """
-    before = torch.get_num_threads()
-    threads = threads or before
-    state = _read(kept, budget, threads)
-    torch.set_num_threads(threads)
-    try:
+    with torch_threads(threads) as used:
+        state = _read(kept, budget, used)
         while state["planned"] is None or len(state["rounds"]) < state["planned"]:
             began = time.perf_counter()
             state["rounds"].append(_round())
@@ -115,9 +113,7 @@ def measure_layers(
                 state["planned"] = min(max(int(fitting), FEWEST), _MOST)
             say(f"round {len(state['rounds'])} of {state['planned']}")
             write_json(kept, state)
-    finally:
-        torch.set_num_threads(before)
-    return LayerTimes(tuple(state["rounds"]), threads)
+    return LayerTimes(tuple(state["rounds"]), used)
 
 
 def points() -> list[tuple[str, Axis, int, LayerSizes]]:

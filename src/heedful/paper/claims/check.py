@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
-
+from heedful.bench.process import torch_threads
 from heedful.errors import RunFolderError, SettingError
 from heedful.experiments.corpus import TableCorpus
 from heedful.experiments.page import markdown, write_table
@@ -75,7 +74,8 @@ def check_claims(
                 )
                 plain["text"] = describe(text)
             else:
-                found[name] = _with_threads(threads, claim.check)
+                with torch_threads(threads):
+                    found[name] = claim.check()
             draw(claim.said, found[name], out / f"{name}.png")
             write_json(out / f"{name}.json", found[name].to_dict() | plain)
         page = {
@@ -85,16 +85,6 @@ def check_claims(
         }
         write_table(out, "claims", to_markdown(page), to_dict(page))
         return {name: found[name] for name in chosen}
-
-
-def _with_threads(threads: int, check: Callable[[], Checked]) -> Checked:
-    """Measure with so many threads; with as many as there are if 0."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads or before)
-    try:
-        return check()
-    finally:
-        torch.set_num_threads(before)
 
 
 class ClaimTrainings(NamedTuple):

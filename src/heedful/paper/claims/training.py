@@ -76,21 +76,18 @@ def leave_open(claim: PaperClaim, checked: Checked, bleu: Mapping[str, float]) -
     needed = claim.must_learn or (max(bleu, key=lambda name: bleu[name]),)
     titles = {one.name: one.title for one in claim.systems}
     weakest = min(needed, key=lambda name: bleu[name])
-    if bleu[weakest] < _LEARNED:
-        doubt = (
-            f"Conclude nothing before a longer training: {titles[weakest]} has only "
-            f"{bleu[weakest]:.1f} BLEU."
-        )
-        return replace(checked, holds=None, sentence=f"{checked.sentence} {doubt}")
     weak = [name for name in bleu if bleu[name] < LEARNT and name not in claim.may_learn_nothing]
-    if weak:
+    longer = "Conclude nothing before a longer training:"
+    if bleu[weakest] < _LEARNED:
+        doubt = f"{longer} {titles[weakest]} has only {bleu[weakest]:.1f} BLEU."
+    elif weak:
         which = ", ".join(f"{titles[name]} ({bleu[name]:.1f} BLEU)" for name in weak)
-        doubt = f"Conclude nothing before a longer training: {which} learnt nothing of use."
-        return replace(checked, holds=None, sentence=f"{checked.sentence} {doubt}")
-    if claim.decided_by_bleu and min(bleu.values()) >= _TOO_EASY:
+        doubt = f"{longer} {which} learnt nothing of use."
+    elif claim.decided_by_bleu and min(bleu.values()) >= _TOO_EASY:
         doubt = (
             f"Every model has {min(bleu.values()):.1f} BLEU or more: conclude nothing on so easy a "
             "text."
         )
-        return replace(checked, holds=None, sentence=f"{checked.sentence} {doubt}")
-    return checked
+    else:
+        return checked
+    return replace(checked, holds=None, sentence=f"{checked.sentence} {doubt}")

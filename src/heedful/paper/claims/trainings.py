@@ -82,10 +82,8 @@ class Trainings(NamedTuple):
             return None
         scored = [self._scored(name) for name in (ours, theirs)]
         drawn = [_drawn(scored, lines) for lines in (longest, np.concatenate(others))]
-        point, *samples = drawn[0] - drawn[1]
-        low, high = np.quantile(samples, (0.025, 0.975)).tolist()
         first, second = (self.systems[name].title for name in (ours, theirs))
-        return ScoreDifference(first, second, float(point), (low, high), "BLEU")
+        return ScoreDifference(first, second, *_with_interval(drawn[0] - drawn[1]), "BLEU")
 
     def growth_between(
         self, here: tuple[str, str], there: tuple[str, str]
@@ -100,9 +98,7 @@ class Trainings(NamedTuple):
             _drawn([self._scored(name) for name in pair], every)  # the same samples for both
             for pair in (here, there)
         ]
-        point, *samples = drawn[0] - drawn[1]
-        low, high = np.quantile(samples, (0.025, 0.975)).tolist()
-        return float(point), (low, high)
+        return _with_interval(drawn[0] - drawn[1])
 
     def _scored(self, name: str) -> SufficientStatistics:
         """Count the test's n-grams, line by line."""
@@ -111,6 +107,13 @@ class Trainings(NamedTuple):
         )["bleu"]
         text = read_text_within(output_file(name, "test", self.folder))
         return measure(metric, text.split("\n")[:-1])
+
+
+def _with_interval(drawn: np.ndarray) -> tuple[float, tuple[float, float]]:
+    """Split what was drawn into its value and the 95 % interval of the samples after it."""
+    value, *samples = drawn
+    low, high = np.quantile(samples, (0.025, 0.975)).tolist()
+    return float(value), (low, high)
 
 
 def _drawn(scored: Sequence[SufficientStatistics], lines: np.ndarray) -> np.ndarray:
