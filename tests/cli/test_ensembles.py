@@ -10,6 +10,7 @@ from heedful.translation.translator import Translator
 from tests.support.commands import refused, train_arguments
 from tests.support.serving import serving
 
+pytestmark = pytest.mark.family("bytenet", "convs2s", "recurrent")
 FEW = (
     "train.precision=fp32",
     "train.steps=6",

@@ -251,6 +251,7 @@ def test_claims_are_decided_by_name(heedful_cli, tmp_path):
     assert done.stderr.startswith("heedful: NAME must be one of convolution")
 
 
+@pytest.mark.family("recurrent")
 def test_table_1_is_counted_timed_and_kept(heedful_cli, tmp_path):
     command = ("paper", "table1", "--budget", "0.01s", "--out", tmp_path)
     done = heedful_cli(*command, "--json")

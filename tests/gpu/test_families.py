@@ -6,7 +6,13 @@ from tests.gpu.runs import ended_well, on_gpu, perplexities, translated
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("family", ["recurrent", "convs2s", "bytenet"])
+@pytest.mark.parametrize(
+    "family",
+    [
+        pytest.param(name, marks=pytest.mark.family(name))
+        for name in ("recurrent", "convs2s", "bytenet")
+    ],
+)
 def test_other_families_train_stop_and_translate(heedful_cli, text, tmp_path, family, precision):
     few = ("model.convs2s.encoder_layers=2x(64,3)", "model.convs2s.decoder_layers=2x(64,3)")
     more = (

@@ -38,6 +38,7 @@ def test_reversing_letters_is_learned_as_the_paper_says(heedful_cli, task, tmp_p
     learn_to_reverse(heedful_cli, task, tmp_path / "run")
 
 
+@pytest.mark.family("recurrent")
 def test_reversing_letters_is_learned_by_a_recurrent_model(heedful_cli, task, tmp_path):
     reading = (
         "model.encoder=recurrent",
@@ -51,6 +52,7 @@ def test_reversing_letters_is_learned_by_a_recurrent_model(heedful_cli, task, tm
     learn_to_reverse(heedful_cli, task, tmp_path / "run", *reading)
 
 
+@pytest.mark.family("convs2s")
 def test_reversing_letters_is_learned_by_convolutions(heedful_cli, task, tmp_path):
     reading = (
         "model.encoder=convs2s",

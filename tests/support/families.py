@@ -38,9 +38,18 @@ def missing_of_file(path: Path) -> set[str]:
 
 def are_here(settings: Mapping[str, Any]) -> bool:
     """Whether all families that settings of ``[model]`` name are here."""
+    return _are_here(flat({"model": settings}))
+
+
+def texts_are_here(texts: Iterable[str]) -> bool:
+    """The same of settings as on the command line."""
+    pairs = (text.partition("=") for text in texts)
+    return _are_here({name: value for name, _, value in pairs if name.startswith("model.")})
+
+
+def _are_here(values: Mapping[str, Any]) -> bool:
     from heedful.config.model import ModelConfig
 
-    values = flat({"model": settings})
     tables = {name.split(".")[1] for name in values if name.count(".") == 2}
     return are_offered(values) and tables <= ModelConfig.model_fields.keys()
 
