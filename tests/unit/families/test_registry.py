@@ -26,7 +26,7 @@ def test_every_folder_has_its_line():
 
 def test_every_value_that_names_a_family_is_one_of_its_setting():
     choices = [family.choices for family in registry.families()]
-    for setting in {name for each in choices for name in each}:
+    for setting in set().union(*choices):
         values = registry.values_of(setting)
         assert len(values) == len(set(values))
         assert setting_fields()[setting].annotation.__args__ == values

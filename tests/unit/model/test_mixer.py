@@ -75,11 +75,11 @@ def test_an_encoder_has_one_that_reads_everything():
 def test_a_decoder_has_one_that_reads_what_precedes():
     decoder = Decoder(LayerConfig(**SIZES, mixer=Sum), 2).eval()
     with torch.no_grad():
-        whole = decoder(X, MEMORY)
+        known = decoder(X, MEMORY)
         state = decoder.start(Memory(MEMORY, torch.ones(2, 1, 1, 4, dtype=torch.bool)))
         for place in range(X.size(1)):
             out, state = decoder.step(X[:, place : place + 1], state)
-            torch.testing.assert_close(out[:, 0], whole[:, place])
+            torch.testing.assert_close(out[:, 0], known[:, place])
     with pytest.raises(SettingError, match="of EncoderLayer must read all positions, but Sum"):
         Encoder(LayerConfig(**SIZES, mixer=Sum), 1)
 

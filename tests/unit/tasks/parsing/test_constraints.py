@@ -156,9 +156,9 @@ def models():
         name: tiny(seed, len(PIECES), **settings, tie_embeddings="none")
         for seed, (name, settings) in enumerate(FAMILIES.items())
     }
-    for one in READERS:
-        name = f"{one} with the next word"
-        found[name] = tiny(1, len(PIECES), **FAMILIES[one], tie_embeddings="none")
+    for family in READERS:
+        name = f"{family} with the next word"
+        found[name] = tiny(1, len(PIECES), **FAMILIES[family], tie_embeddings="none")
         kinds = torch.tensor(SYMBOLS.kinds)
         begins = torch.tensor([False] * 4 + [True] * 5)
         next_word = NextWord(found[name].encoder.width, 8, begins, kinds == WORD)
