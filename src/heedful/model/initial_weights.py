@@ -17,9 +17,3 @@ def glorot(weight: Tensor, generator: torch.Generator) -> None:
 def table(weight: Tensor, generator: torch.Generator) -> None:
     """Draw with standard deviation d_model^-0.5; scaling by sqrt(d_model) makes it one."""
     weight.normal_(0.0, weight.size(1) ** -0.5, generator=generator)
-
-
-@torch.no_grad()
-def uniform(weight: Tensor, bound: float, generator: torch.Generator) -> None:
-    """Draw uniformly from -bound to bound."""
-    weight.uniform_(-bound, bound, generator=generator)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from heedful.families.recurrent.cells import RecurrentLayer
 from heedful.families.recurrent.wiring import RecurrentWiring
 from heedful.model.cpu.dropout import Dropout
-from heedful.model.initial_weights import glorot, table, uniform
+from heedful.model.initial_weights import glorot, table
 from heedful.model.lengths import RowLengths
 from heedful.model.memory import Initialised
 from heedful.model.network import networks_in
@@ -35,7 +35,7 @@ class RecurrentStack(nn.Module, Initialised):
             if weight.dim() == 0 or name.startswith("mixtures."):  # which draw their own
                 continue
             if wiring.initialisation == "uniform":
-                uniform(weight, wiring.initial_range, generator)
+                _draw_uniformly(weight, wiring.initial_range, generator)
             elif weight.dim() == 1 and not name.endswith("energy"):
                 nn.init.zeros_(weight)
             else:
@@ -51,7 +51,7 @@ class RecurrentStack(nn.Module, Initialised):
     def initialise_table(self, weight: Tensor, generator: torch.Generator) -> None:
         """Draw a table as the other weights, or as a Transformer's."""
         if self.wiring.initialisation == "uniform":
-            uniform(weight, self.wiring.initial_range, generator)
+            _draw_uniformly(weight, self.wiring.initial_range, generator)
         else:
             table(weight, generator)
 
@@ -80,3 +80,9 @@ class RecurrentStack(nn.Module, Initialised):
             return x
         out = self.mixtures[str(number)](self.layer_dropout(x), real)
         return self.add_residual(number, out, x)
+
+
+@torch.no_grad()
+def _draw_uniformly(weight: Tensor, bound: float, generator: torch.Generator) -> None:
+    """Draw from -bound to bound."""
+    weight.uniform_(-bound, bound, generator=generator)
