@@ -6,6 +6,8 @@ import pytest
 
 import heedful
 from heedful.errors import StorageError, TrainingFailed
+from heedful.training.callbacks import Callback
+from heedful.training.result import TrainingResult
 from tests.support.commands import write_text
 
 SETTINGS = {
@@ -22,7 +24,7 @@ SETTINGS = {
 }
 
 
-class Recorder(heedful.Callback):
+class Recorder(Callback):
     """Records each call, and acts where it is told to."""
 
     def __init__(self, act=None, at=None):
@@ -88,6 +90,7 @@ def train(text, tmp_path):
 def test_a_callback_is_told_of_everything_that_the_log_has(train):
     recorder = Recorder()
     result = train(recorder)
+    assert isinstance(result, TrainingResult)
     assert [figures["step"] for figures in recorder.named("step")] == [1, 2, 3, 4, 5, 6]
     assert all(figures["gradient_norm"] > 0 for figures in recorder.named("step"))
     assert recorder.named("checkpoint") == ["step-00000003", "step-00000006"]
