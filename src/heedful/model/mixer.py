@@ -7,7 +7,7 @@ reads two sequences as well, and is no `Mixer`.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from heedful.model.lengths import RowLengths
 from heedful.model.projections import KeyValue
 
 
+@runtime_checkable
 class TargetCache(Protocol):
     """
     What a search keeps of the target tokens so far, in all layers.
