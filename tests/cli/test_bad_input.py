@@ -434,7 +434,8 @@ def pair(tmp_path):
 
 def test_weights_that_are_no_numbers_are_refused_by_every_command(heedful_cli, text, copy, pair):
     name = spoil(last_model(copy).parent)
-    parts = ("step-00000024/model.safetensors", f"{name} holds NaN", "diverged", "use other weights")
+    damaged = ("step-00000024/model.safetensors", f"{name} holds NaN", "diverged")
+    parts = (*damaged, "use other weights")
     last = ("--weights", "last")
     for command in (
         ("translate", copy, *last, "--precision", "int8"),

@@ -103,7 +103,7 @@ def test_weights_that_have_diverged_are_loaded_in_no_precision(
     folder: Path, weights: str, precision: str
 ) -> None:
     name = spoil(Run.open(folder).checkpoint_folder(weights))
-    with pytest.raises(RunFolderError, match=f"{name} holds NaN or infinity: these weights have"):
+    with pytest.raises(RunFolderError, match=f"{name} holds NaN or infinity: this training has"):
         Translator.load(folder, weights=weights, precision=precision, device="cpu")
 
 
