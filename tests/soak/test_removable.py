@@ -72,7 +72,7 @@ assert heedful.Translator.load("run", device="cpu").translate("a dog", max_lengt
 
 def without(family, folder):
     """A copy of the tree that the family was removed from."""
-    leave_out = shutil.ignore_patterns("__pycache__", "*.egg-info", "peers")
+    leave_out = shutil.ignore_patterns("__pycache__", "*.egg-info", ".venv", "build")
     for name in ("src", "tests", "tools", "benchmarks", "docs"):
         shutil.copytree(ROOT / name, folder / name, ignore=leave_out)
     for name in ("pyproject.toml", "Makefile", "README.md", "CHANGELOG.md"):

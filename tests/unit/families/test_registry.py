@@ -75,7 +75,13 @@ def test_a_table_and_recipes_are_there_under_the_names_that_a_family_gives():
             assert describe(name) == entry.summary
 
 
-@pytest.mark.parametrize("toolkit", ["fairseq", "joey"])
+@pytest.mark.parametrize(
+    "toolkit",
+    [
+        pytest.param("fairseq", marks=pytest.mark.family("convs2s")),
+        pytest.param("joey", marks=pytest.mark.family("recurrent")),
+    ],
+)
 def test_the_readers_of_another_toolkit_keep_their_contract(toolkit):
     readers = registry.readers_of(toolkit)
     assert readers
