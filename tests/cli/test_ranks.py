@@ -96,6 +96,33 @@ def ranks_of(launcher):
     return sorted(found)
 
 
+CALLED = """
+import sys
+import heedful
+
+class Stop(heedful.Callback):
+    def on_step(self, figures):
+        if figures["step"] == 2:
+            self.stop("enough")
+
+source, target, out = sys.argv[1:]
+settings = {"train.steps": 9, "data.vocabulary_size": 400, "train.batch_tokens": 256,
+            "train.precision": "fp32", "train.device": "cpu"}
+result = heedful.train("tiny", source=source, target=target, out=out, settings=settings,
+                       quiet=True, callbacks=[Stop()])
+print(f"{result.reason} at {result.step}\\n", end="", flush=True)
+"""
+
+
+def test_a_callback_ends_both_ranks_in_order(zygote, forked, text, tmp_path):
+    sides = (text / "train.en", text / "train.fr", tmp_path / "run")
+    process = torchrun(zygote, forked, ["-c", CALLED, *sides])
+    output, errors = process.communicate(timeout=500)
+    assert process.returncode == 0, errors
+    assert sorted(output.splitlines()) == ["a callback of rank zero at 3", "enough at 3"]
+    assert (tmp_path / "run" / "checkpoints" / "step-00000003").is_dir()
+
+
 @pytest.mark.soak
 def test_a_rank_that_dies_ends_the_others_with_the_reason(zygote, text, tmp_path):
     out = tmp_path / "run"

@@ -41,6 +41,8 @@ class StepTotals(NamedTuple):
     """Mean reward or risk of each pair's candidates, summed over pairs."""
     pairs: float = 0.0
     """Pairs with candidates; 0 in a training by likelihood."""
+    callback_stops: float = 0.0
+    """1 if a callback of rank zero ends the run."""
 
     def plus(self, other: "StepTotals") -> "StepTotals":
         """Add two sums, field by field."""

@@ -53,7 +53,7 @@ from heedful.training.setup import (
 )
 from heedful.training.state import StopSignal, TrainState
 from heedful.training.tensorboard import EventLog
-from heedful.training.trainer import Trainer
+from heedful.training.trainer import CALLBACK, Trainer
 from heedful.training.trainer_config import TrainerConfig
 from heedful.training.validation import validator
 
@@ -250,7 +250,7 @@ def run_training(
             )
             called.end(result)
             called.raise_failure()
-        if trainer.stop.reason:
+        if reason not in ("steps", "minutes", "patience", CALLBACK, called.stop_reason):
             raise RunStopped(
                 f"training was ended by {reason} at step {step:,}; a checkpoint was written. Run "
                 "the same command with --resume to continue."

@@ -46,6 +46,9 @@ from heedful.training.validation_metrics import METRICS
 # A line of the log is due after this many steps or seconds.
 _LOG_STEPS, _LOG_SECONDS = 50, 10.0
 
+CALLBACK = "a callback of rank zero"
+"""Why the run ends for the ranks that have no callbacks."""
+
 
 @runtime_checkable
 class BatchSource(Protocol):
@@ -143,8 +146,8 @@ class Trainer:
         """
         Train until steps, minutes or patience are used up, or a signal stops it.
 
-        Returns why it ended: 'steps', 'minutes', 'patience', a signal's name, or 'a signal to
-        another rank'.
+        Returns why it ended: 'steps', 'minutes', 'patience', the reason of a callback, `CALLBACK`,
+        a signal's name, or 'a signal to another rank'.
 
         A checkpoint is always written at the last step.
         """
@@ -209,9 +212,10 @@ class Trainer:
         """Add up losses, counts, requests and gradients over all ranks."""
         # Requests are read after the micro-batches: a signal during the step counts in it.
         own = own._replace(
-            stop_signals=float(bool(self.stop.reason or self.callbacks.stop_reason)),
+            stop_signals=float(bool(self.stop.reason)),
             time_over=float(self._time_is_over()),
             checkpoint_requests=float(self.stop.checkpoint),
+            callback_stops=float(bool(self.callbacks.stop_reason)),
         )
         self.stop.checkpoint = False
         totals = StepTotals.from_tensor(self.ranks.all_reduce(own.as_tensor()))
@@ -262,8 +266,10 @@ class Trainer:
 
         # 4. stop: a signal is the strongest reason
         reason = ""
-        if totals.stop_signals or self._is_stopped_alone():
-            reason = self.stop.reason or self.callbacks.stop_reason or "a signal to another rank"
+        if totals.stop_signals:
+            reason = self.stop.reason or "a signal to another rank"
+        elif totals.callback_stops or self._is_stopped_alone():
+            reason = self.callbacks.stop_reason or CALLBACK
         elif last:
             reason = "steps"
         elif totals.time_over:
