@@ -170,7 +170,8 @@ class Callbacks:
         """Return why the run is to end; empty if it is to go on."""
         if self._failure is not None:
             return "a failed callback"
-        return next((each.stop_reason for each in self._callbacks if each.stop_reason), "")
+        reasons = (callback.stop_reason for callback in self._callbacks)
+        return next(filter(None, reasons), "")
 
     def step(self, figures: Mapping[str, float]) -> None:
         """Report a step."""
