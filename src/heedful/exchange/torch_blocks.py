@@ -234,7 +234,7 @@ def _final_norm(norm: nn.Module) -> nn.LayerNorm | None:
 
 def _copy_of(norm: nn.LayerNorm) -> nn.LayerNorm:
     """Create another norm with the same weights."""
-    new = nn.LayerNorm(norm.normalized_shape, eps=norm.eps)
+    new = nn.LayerNorm([*norm.normalized_shape], eps=norm.eps)
     copy_parameters(norm, new, _NORM)
     return new
 

@@ -35,7 +35,8 @@ print(threads, fork(child), fork(child), torch.get_num_threads())
 
 def run(threads):
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(threads)],
+        # From Python 3.12 on each fork of a process with threads is warned of, used or idle ones.
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", SCRIPT, str(threads)],
         capture_output=True,
         text=True,
         check=True,

@@ -285,8 +285,11 @@ def test_tricks_with_the_archive_are_refused(honest):
 
 def tensor_pickle(shape, strides, offset=0, numbers=6):
     """A checkpoint whose only tensor is described by these numbers."""
-    buffer = io.BytesIO()
-    pickler = pickle.Pickler(buffer, 2)
+
+    class BlockPickler(pickle.Pickler):
+        def persistent_id(self, part):
+            is_block = isinstance(part, Block)
+            return ("storage", torch.FloatStorage, "0", "cpu", numbers) if is_block else None
 
     class PickledPart:
         def __reduce__(self):
@@ -302,10 +305,8 @@ def tensor_pickle(shape, strides, offset=0, numbers=6):
     class Block:
         pass
 
-    pickler.persistent_id = lambda one: (
-        ("storage", torch.FloatStorage, "0", "cpu", numbers) if isinstance(one, Block) else None
-    )
-    pickler.dump(PickledPart())
+    buffer = io.BytesIO()
+    BlockPickler(buffer, 2).dump(PickledPart())
     return buffer.getvalue()
 
 
