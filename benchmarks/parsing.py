@@ -21,7 +21,7 @@ from heedful.evaluation.significance import Resampling, compare, confidence_inte
 from heedful.experiments.page import table
 from heedful.experiments.record import Record
 from heedful.paper.parsing.pcfg import Pcfg
-from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchOptions
 from heedful.tasks.parsing.parser import Parser
 from heedful.tasks.parsing.trees.score import TreeScore, score_trees
 from heedful.tasks.parsing.trees.tree import Tree

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from nltk.tokenize import TreebankWordTokenizer
 
-from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchOptions
 from heedful.tasks.parsing.parser import Parser
 from heedful.tasks.parsing.trees.clean import clean_trees
 from heedful.tasks.parsing.trees.read import read_trees

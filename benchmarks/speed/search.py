@@ -17,7 +17,7 @@ from heedful.bench.process import torch_threads
 from heedful.bench.random_run import make_random_run, random_lines
 from heedful.config.load import load_config
 from heedful.model.inference import native_layers
-from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchOptions
 from heedful.search.step import extend, extend_plainly
 from heedful.translation.translator import Translator
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from heedful.model.attention import MultiHeadAttention, scaled_dot_product_attention
     from heedful.model.feed_forward import FeedForward
     from heedful.model.transformer import Transformer
-    from heedful.search.options import Sampling
+    from heedful.search.settings import Sampling, SearchOptions
     from heedful.tasks.parsing.parser import Parser
     from heedful.training.callbacks import Callback
     from heedful.training.result import TrainingResult
@@ -48,6 +48,7 @@ __all__ = [
     "MultiHeadAttention",
     "Parser",
     "Sampling",
+    "SearchOptions",
     "TrainingResult",
     "Transformer",
     "Translation",
@@ -63,7 +64,8 @@ _HOME = {
     "HeedfulError": "heedful.errors:HeedfulError",
     "MultiHeadAttention": "heedful.model.attention:MultiHeadAttention",
     "Parser": "heedful.tasks.parsing.parser:Parser",
-    "Sampling": "heedful.search.options:Sampling",
+    "Sampling": "heedful.search.settings:Sampling",
+    "SearchOptions": "heedful.search.settings:SearchOptions",
     "TrainingResult": "heedful.training.result:TrainingResult",
     "Transformer": "heedful.model.transformer:Transformer",
     "Translation": "heedful.translation.result:Translation",

@@ -14,10 +14,9 @@ from heedful.model.native.loss import softmax_kind
 from heedful.model.native.product import kernels_kind
 from heedful.search.beam import beam_search
 from heedful.search.greedy import greedy_search
-from heedful.search.length import LengthPenalty
 from heedful.search.rules import AllowedTokens
 from heedful.search.scoring import pair_log_probabilities
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.translation.translator import Translator
 from tests.support.commands import train_arguments
 
@@ -90,7 +89,7 @@ def test_score_agrees_with_the_search(heedful_cli, trained, tmp_path):
         translator.model,
         translator.collator.source(ids),
         [9, 9, 9],
-        SearchSettings(penalty=LengthPenalty("gnmt", 0.6)),
+        SearchOptions(length_penalty="gnmt:0.6"),
     )
     targets = [best.tokens for (best,) in found]
     forced = pair_log_probabilities(translator.model, translator.collator, ids, targets)
@@ -142,7 +141,7 @@ def test_a_beam_of_one_is_greedy(heedful_cli, trained):
         translator.model,
         translator.collator.source(ids),
         [len(ids[0]) + 10],
-        SearchSettings(penalty=LengthPenalty("gnmt", 0.6)),
+        SearchOptions(length_penalty="gnmt:0.6"),
         rules=[AllowedTokens(forbidden=(0, 2))],
     )
     options = ("--beam", 1, "--precision", "fp32")

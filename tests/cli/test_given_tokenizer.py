@@ -80,7 +80,7 @@ def test_weights_to_begin_with_need_their_run(heedful_cli, text, tmp_path):
 
 
 def test_unknown_input_is_warned_of_once_and_long_lines_as_before(translator, tmp_path):
-    from heedful.search.options import SearchOptions
+    from heedful.search.settings import SearchOptions
     from heedful.translation.translate import OutputFormat, translate_lines
 
     warnings = []

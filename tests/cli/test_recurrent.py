@@ -5,7 +5,7 @@ import pytest
 
 from heedful.analysis.attend import attend
 from heedful.errors import SettingError
-from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchOptions
 from heedful.translation.translator import Translator
 from tests.support.commands import not_exported, refused, resumes_alike, train_arguments, train_run
 from tests.support.serving import serving

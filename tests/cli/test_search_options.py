@@ -9,10 +9,8 @@ import torch
 from heedful.errors import RunFolderError, TextError
 from heedful.search.beam import beam_search
 from heedful.search.ensemble import Ensemble
-from heedful.search.length import LengthPenalty
-from heedful.search.options import Sampling, SearchOptions
 from heedful.search.rules import AllowedTokens
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import Sampling, SearchOptions
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.translation.translate import OutputFormat, translate_lines
 from heedful.translation.translator import Translator
@@ -77,7 +75,7 @@ def test_several_runs_translate_as_the_mean_of_their_probabilities(
         Ensemble([translator.model, other.model]),
         translator.collator.source(ids),
         [12],
-        SearchSettings(penalty=LengthPenalty("gnmt", 0.6)),
+        SearchOptions(length_penalty="gnmt:0.6"),
         rules=[AllowedTokens(translator.tokenizer.target_size, (0, 2))],
     )
     done = heedful_cli("translate", trained, earlier, *SHORT, "--format", "jsonl", stdin=STDIN)

@@ -10,15 +10,13 @@ from heedful.search.constrained import constrained_beam_search
 from heedful.search.diverse import diverse_beam_search
 from heedful.search.ensemble import Ensemble
 from heedful.search.greedy import greedy_search
-from heedful.search.length import LengthPenalty
-from heedful.search.options import Sampling
 from heedful.search.sampling import sample
 from heedful.search.scoring import pair_log_probabilities
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import Sampling, SearchOptions
 from tests.support.exhaustive_search import batch_of_five, tiny
 from tests.support.models import ATTENTIONS, FAMILIES
 
-SETTINGS = SearchSettings(beam=4, n_best=2, penalty=LengthPenalty("gnmt", 0.6))
+SETTINGS = SearchOptions(beam=4, n_best=2, length_penalty="gnmt:0.6")
 
 
 def both(model, there, search, gpu):

@@ -17,7 +17,7 @@ from heedful.exchange.ctranslate2.read import original_ids, read_config
 from heedful.exchange.ctranslate2.vocabulary import read_vocabularies, special_token
 from heedful.exchange.formats import ModelBundle
 from heedful.exchange.parity import Ids
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.tokenization.tokenizer import END
 
 _HEADS = {"TransformerBig": 16}
@@ -204,7 +204,7 @@ class NumpyCTranslate2Reference:
 
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
         """Translate greedily, step by step, without a cache."""
-        limit = SearchSettings.of(self._search).limit
+        limit = SearchOptions().over(self._search).limit
         translations = []
         for row in self.encode(sentences):
             target: list[int] = []

@@ -14,8 +14,7 @@ from heedful.exchange.ctranslate2 import read as ctranslate2
 from heedful.exchange.ctranslate2.engine import Engine
 from heedful.exchange.formats import ComparedReader, ReadOptions
 from heedful.exchange.parity import ReferenceModel, compare
-from heedful.search.length import LengthPenalty
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.translation.translator import Translator
 
 OPTIONS = ReadOptions("ar", "en")
@@ -98,7 +97,7 @@ def test_the_engine_searches_as_its_library_does(aren, cases, name):
     found = engine.search(
         [case["source"] for case in cases],
         [len(case["source"]) + 50 for case in cases],
-        SearchSettings(penalty=LengthPenalty.parse(PENALTIES[name])),
+        SearchOptions(length_penalty=PENALTIES[name]),
     )
     for mine, case in zip(found, cases, strict=True):
         assert [list(one.tokens) for one in mine] == [one["tokens"] for one in case[name]]
@@ -109,7 +108,7 @@ def test_the_engine_searches_as_its_library_does(aren, cases, name):
 def test_the_engine_keeps_to_the_limit_of_each_line(aren, cases):
     engine = Engine(aren, threads=1)
     sources = [case["source"] for case in cases[:6]]
-    settings = SearchSettings(beam=3, penalty=LengthPenalty("power", 1.0))
+    settings = SearchOptions(beam=3, length_penalty="power:1.0")
     free = engine.search(sources, [60] * 6, settings)
     limits = [2, 60, 4, 60, 1, 60]
     kept = engine.search(sources, limits, settings)
@@ -122,7 +121,7 @@ def test_the_engine_keeps_to_the_limit_of_each_line(aren, cases):
 
 def test_forbidden_tokens_are_searched_around(aren, cases):
     source = [cases[0]["source"]]
-    settings = SearchSettings(beam=2, penalty=LengthPenalty("none"))
+    settings = SearchOptions(beam=2, length_penalty="none")
     assert "a" in Engine(aren, threads=1).search(source, [60], settings)[0][0].tokens
     found = Engine(aren, forbidden=["a"], threads=1).search(source, [60], settings)
     assert all("a" not in one.tokens for one in found[0])
@@ -131,7 +130,7 @@ def test_forbidden_tokens_are_searched_around(aren, cases):
 def test_a_prefix_is_scored_like_all_other_tokens(aren, imported, cases):
     source, prefix = cases[0]["source"], ["a", "t", "s"]
     found = Engine(aren, threads=1).search(
-        [source], [60], SearchSettings(penalty=LengthPenalty("none")), [prefix]
+        [source], [60], SearchOptions(length_penalty="none"), [prefix]
     )[0][0]
     ours = imported.translate(
         [" ".join(source)], beam=4, length_penalty="none", target_prefix=[" ".join(prefix)]

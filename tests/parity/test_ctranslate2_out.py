@@ -20,7 +20,7 @@ from heedful.exchange.formats import ReadOptions, WriteOptions, Writer
 from heedful.runs.checkpoint import load_checkpoint, save_checkpoint
 from heedful.runs.run import Run
 from heedful.search.length import LengthPenalty
-from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchOptions
 from heedful.tokenization.special_symbols import END, PAD, START
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.translation.translator import Translator

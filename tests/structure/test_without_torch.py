@@ -49,7 +49,7 @@ MODULES = (
     "heedful.machine.memory",
     "heedful.machine.processor",
     "heedful.preparation.prepare",
-    "heedful.search.options",
+    "heedful.search.settings",
     "heedful.search.phrases",
     "heedful.translation.translate",
 )

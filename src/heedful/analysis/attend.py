@@ -24,10 +24,9 @@ from heedful.data.coverage import input_warnings
 from heedful.errors import RunFolderError, SettingError, TextError
 from heedful.runs.run import Run
 from heedful.search.coverage import coverage_penalty
-from heedful.search.options import SearchOptions
 from heedful.search.rules import DecodingRule, Renormalization
 from heedful.search.scoring import best_candidates
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.search.trace import Trace
 from heedful.text.blanks import read_target
 from heedful.translation.result import diverged
@@ -121,7 +120,7 @@ def attend(
         for warning in input_warnings([sentence], [source], translator.tokenizer, least=0.0):
             warn(warning)
     trace: Trace | None = None
-    settings = SearchSettings.of(translator.run.config.search, options)
+    settings = (options or SearchOptions()).over(translator.run.config.search)
     if target is None:
         trace = Trace()
         found = translator.translate([sentence], options, observer=trace)[0]

@@ -9,7 +9,7 @@ from heedful.bench.process import time_repeats
 from heedful.bench.search_profile import profile_search
 from heedful.machine.memory import peak_memory
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchOptions
 from heedful.text.corpus import read_lines
 from heedful.translation.translate import OutputFormat, translate_lines
 from heedful.translation.translator import Translator

@@ -110,7 +110,7 @@ def attend(
         format_measures,
         write_files,
     )
-    from heedful.search.options import SearchOptions
+    from heedful.search.settings import SearchOptions
 
     options = SearchOptions(beam=beam, length_penalty=length_penalty, max_length=max_length)
     choice = AttentionSelection(

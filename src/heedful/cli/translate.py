@@ -27,7 +27,7 @@ from heedful.cli.standard_input import standard_input
 from heedful.cli.terminal_text import write_utf8
 
 if TYPE_CHECKING:
-    from heedful.search.options import Sampling
+    from heedful.search.settings import Sampling
 
 
 def translate(
@@ -172,7 +172,7 @@ def translate(
 
     from heedful.alignment.unknown_words import read_dictionary
     from heedful.files import replacing_file
-    from heedful.search.options import SearchOptions
+    from heedful.search.settings import SearchOptions
     from heedful.text.corpus import one_file, read_lines
     from heedful.text.lines import decode_lines
     from heedful.translation.engine import check_engine
@@ -274,7 +274,7 @@ def _tagged(line: str, tag: str) -> str:
 
 def _sampling(wanted: bool, details: dict[str, Any]) -> "Sampling | None":
     """Collect the sampling options; without --sample there must be none."""
-    from heedful.search.options import Sampling
+    from heedful.search.settings import Sampling
 
     given = {name: value for name, value in details.items() if value is not None}
     if wanted:

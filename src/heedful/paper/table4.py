@@ -17,7 +17,7 @@ from heedful.evaluation.significance import Resampling, compare, confidence_inte
 from heedful.experiments.page import LEARNT, Rows, ScoreDifference, learnt_nothing, markdown
 from heedful.paper.parsing.floors import TreeFloors
 from heedful.paper.parsing.pcfg import Pcfg
-from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchOptions
 from heedful.tasks.parsing.parser import Parser
 from heedful.tasks.parsing.text import read_clean
 from heedful.tasks.parsing.trees.score import TreeScore, score_trees

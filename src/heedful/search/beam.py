@@ -32,7 +32,7 @@ from heedful.search.hypothesis import Hypothesis, OpenHypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.observer import Candidate, SearchObserver, StepDecision
 from heedful.search.rules import DecodingRule, apply_all
-from heedful.search.settings import PAPER_SEARCH, SearchSettings
+from heedful.search.settings import PAPER_SEARCH, SearchOptions
 from heedful.search.step import (
     COMPACT_SHARE,
     Candidates,
@@ -96,7 +96,7 @@ def beam_search(
     model: Seq2Seq,
     source: Int[Tensor, "sentences source"],
     limits: Sequence[int],
-    settings: SearchSettings = PAPER_SEARCH,
+    settings: SearchOptions = PAPER_SEARCH,
     rules: Sequence[DecodingRule] = (),
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
@@ -111,7 +111,7 @@ def beam_search(
         Padded ids, on the model's device.
     limits : sequence of int
         Maximum number of target tokens of each sentence, the end symbol not counted.
-    settings : SearchSettings, optional
+    settings : SearchOptions, optional
         Beam, length penalty, stopping and n-best list; the paper's by default.
     rules : sequence of DecodingRule, optional
         Rules for the next token.
@@ -129,7 +129,7 @@ def beam_search(
     symbol is among its best continuations; otherwise it is cut, and counts only where too few have
     ended. A step costs one forward pass of `beam` rows per sentence.
     """
-    check_coverage(settings.coverage_penalty, [model])
+    check_coverage(settings.coverage_penalty or 0.0, [model])
     return search(
         *start_decoding(model, source),
         limits,
@@ -145,12 +145,11 @@ def search(
     state: DecodingState,
     tokens: Int[Tensor, " beams"],
     limits: Sequence[int],
-    settings: SearchSettings,
+    settings: SearchOptions,
     *,
     end_token: int,
     rules: Sequence[DecodingRule] = (),
     extend_by: Extend | None = None,
-    groups: int = 1,
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
@@ -167,16 +166,14 @@ def search(
         The tokens that precede the first one.
     limits : sequence of int
         Maximum number of target tokens of each sentence, the end symbol not counted.
-    settings : SearchSettings
-        Of each group: its beam, its n-best list, and what all groups share.
+    settings : SearchOptions
+        The beam is divided among `diverse_groups`: separate beams that stay in the batch together.
     end_token : int
         The end symbol.
     rules : sequence of DecodingRule, optional
         Rules for the next token.
     extend_by : callable, optional
         Chooses the continuations of each beam; `extend` if None.
-    groups : int, default 1
-        Groups per sentence: separate beams that stay in the batch together.
     observer : callable, optional
         Called with every group after every step.
 
@@ -189,11 +186,12 @@ def search(
     -----
     Tests call it with tables of probabilities and compare it with an exhaustive search.
     """
-    beam, stopping, eos_candidates = settings.beam, settings.stopping, settings.eos_candidates
+    groups, beam, eos_candidates = settings.diverse_groups, settings.width, settings.eos_ranks
+    stopping, rule = settings.stopping, settings.stopping.rule
     extend_beams = extend_by or partial(_extend_plainly, candidates=2 * beam)
     # Where a search may stop early only the n-best list counts; else the whole beam must be full.
-    rule = stopping.rule
-    keep = max(settings.n_best, beam) if rule.fills_beam else settings.n_best
+    # Groups are interleaved, so the whole beam of each counts.
+    keep = beam if rule.fills_beam or groups > 1 else settings.n_best
     penalty = rule.counted(settings.penalty)
     active = beams = [_Beam(limit) for limit in limits for _ in range(groups)]
     # sentence of each beam: (beams,)
@@ -202,7 +200,7 @@ def search(
     # Tensors choose the candidates; the lists in `_Beam` hold what is returned.
     totals = torch.zeros(len(beams), 1, device=tokens.device)  # (beams, width): 1, then `beam`
     prefixes = tokens.new_empty(len(beams), 0)  # (beams * width, length)
-    length, beta = 0, settings.coverage_penalty
+    length, beta = 0, settings.coverage_penalty or 0.0
     next_log_probabilities, state = cover(next_log_probabilities, state, beta, len(tokens))
     while active:
         # 1. extend: log-probabilities of the next token, then the best continuations of each beam
@@ -270,7 +268,7 @@ def search(
         state = state.select(rows, None if staying is None else kept[::groups] // groups)
         # (staying * beam, length)
         prefixes = torch.cat([prefixes.index_select(0, rows), tokens.unsqueeze(1)], dim=1)
-    return [each.complete[: settings.n_best] for each in beams]
+    return [each.complete[: keep if groups > 1 else settings.n_best] for each in beams]
 
 
 def _rows_of(sentences: Tensor, width: int) -> tuple[Tensor, Tensor]:

@@ -34,7 +34,7 @@ from heedful.search.hypothesis import Hypothesis
 from heedful.search.observer import SearchObserver
 from heedful.search.phrases import PhraseProgress, Phrases
 from heedful.search.rules import DecodingRule
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.search.step import Candidates, pick, start_decoding
 
 _Item = TypeVar("_Item")
@@ -45,7 +45,7 @@ def constrained_beam_search(
     model: Seq2Seq,
     source: Int[Tensor, "sentences source"],
     limits: Sequence[int],
-    settings: SearchSettings,
+    settings: SearchOptions,
     phrases: Sequence[Sequence[Sequence[int]]],
     rules: Sequence[DecodingRule] = (),
     observer: SearchObserver | None = None,
@@ -61,7 +61,7 @@ def constrained_beam_search(
 
     A hypothesis may end only when it contains all phrases. Without phrases it is `beam_search`.
     """
-    check_coverage(settings.coverage_penalty, [model])
+    check_coverage(settings.coverage_penalty or 0.0, [model])
     sought = [Phrases(some) for some in phrases]
     return search(
         *start_decoding(model, source),
@@ -69,7 +69,7 @@ def constrained_beam_search(
         settings,
         end_token=model.end_token,
         rules=rules,
-        extend_by=_Allocation(sought, settings.beam, model.end_token),
+        extend_by=_Allocation(sought, settings.size, model.end_token),
         observer=observer,
     )
 

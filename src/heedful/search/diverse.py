@@ -26,7 +26,7 @@ from heedful.search.coverage import check_coverage
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.observer import SearchObserver
 from heedful.search.rules import DecodingRule
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.search.step import Candidates, extend, start_decoding
 
 
@@ -35,7 +35,7 @@ def diverse_beam_search(
     model: Seq2Seq,
     source: Int[Tensor, "sentences source"],
     limits: Sequence[int],
-    settings: SearchSettings,
+    settings: SearchOptions,
     rules: Sequence[DecodingRule] = (),
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
@@ -43,27 +43,26 @@ def diverse_beam_search(
     Translate a batch of sentences by diverse beam search.
 
     `limits`: maximum number of target tokens of each sentence, the end symbol not counted.
-    `settings`: its beam is divided among `diverse_groups`, and `eos_candidates` are those of a
+    `settings`: its beam is divided among `diverse_groups`, and `eos_ranks` are those of a
     group. Returns for each sentence different hypotheses, best first.
 
     The best of each group come first, then the second best of each, and so on. Duplicates between
     groups are removed, and plain beam search fills the list up. The paper finds costs of 0.2 to 0.8
     useful, and as many groups as hypotheses.
     """
-    check_coverage(settings.coverage_penalty, [model])
+    check_coverage(settings.coverage_penalty or 0.0, [model])
     next_log_probabilities, state, tokens = start_decoding(model, source)
-    groups, width, n_best = settings.diverse_groups, settings.width, settings.n_best
+    groups, n_best = settings.diverse_groups, settings.n_best
     beams = torch.arange(len(limits), device=source.device).repeat_interleave(groups)
     found = search(
         next_log_probabilities,
         state.select(beams),  # one row per group
         tokens[beams],
         limits,
-        replace(settings, beam=width, n_best=width, diverse_groups=1),
+        settings,
         end_token=model.end_token,
         rules=rules,
         extend_by=_GroupsInTurn(settings, model.end_token),
-        groups=groups,
         observer=observer,
     )
     lists = [
@@ -72,12 +71,8 @@ def diverse_beam_search(
     ]
     if all(len(chosen) == n_best for chosen in lists):
         return lists
-    whole = replace(
-        settings,
-        n_best=settings.beam,
-        diverse_groups=1,
-        eos_candidates=settings.eos_candidates * groups,
-    )
+    size = settings.size
+    whole = replace(settings, beam=size, n_best=size, diverse_groups=1, diversity_strength=None)
     plain = beam_search(model, source, limits, whole, rules)
     return [_filled(chosen, more, n_best) for chosen, more in zip(lists, plain, strict=True)]
 
@@ -111,7 +106,7 @@ def interleave_groups(groups: Sequence[Sequence[Hypothesis]], n_best: int) -> li
 class _GroupsInTurn:
     """Extension of the groups of each sentence, one after the other."""
 
-    settings: SearchSettings
+    settings: SearchOptions
     end_token: int
 
     def __call__(
@@ -130,7 +125,7 @@ class _GroupsInTurn:
         for group in range(groups):
             # 1. extend with the cost; what the model says is read off the scores without it
             own = scores[group::groups]  # (sentences, width, vocabulary)
-            paid = own - self.settings.diversity_strength * counts.unsqueeze(1)
+            paid = own - self.settings.group_cost * counts.unsqueeze(1)
             best = extend(totals[group::groups], paid, 2 * width)  # (sentences, 2 * width)
             where = best.parents * vocabulary + best.tokens
             unpaid = own.flatten(1).gather(1, where)  # (sentences, 2 * width)
@@ -139,7 +134,7 @@ class _GroupsInTurn:
             # 2. count what this group has chosen: its open hypotheses and its ends that count
             ended = best.tokens == self.end_token
             chosen = torch.zeros_like(ended).scatter(1, prune(ended, width), True) & ~ended
-            counted = self.settings.eos_candidates
+            counted = self.settings.eos_ranks
             chosen[:, :counted] |= ended[:, :counted]
             chosen &= best.totals > float("-inf")
             counts.scatter_add_(1, best.tokens, chosen.to(counts.dtype))

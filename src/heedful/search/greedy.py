@@ -11,7 +11,7 @@ from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.observer import HypothesisView, SearchObserver, Snapshot
 from heedful.search.rules import DecodingRule, apply_all
-from heedful.search.settings import PAPER_SEARCH, SearchSettings
+from heedful.search.settings import PAPER_SEARCH, SearchOptions
 from heedful.search.step import COMPACT_SHARE, NextLogProbabilities, start_decoding
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
@@ -109,7 +109,7 @@ def greedy_search(
     model: Seq2Seq,
     source: Int[Tensor, "sentences source"],
     limits: Sequence[int],
-    settings: SearchSettings = PAPER_SEARCH,
+    settings: SearchOptions = PAPER_SEARCH,
     rules: Sequence[DecodingRule] = (),
     observer: SearchObserver | None = None,
 ) -> list[Hypothesis]:

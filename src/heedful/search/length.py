@@ -38,6 +38,9 @@ class LengthPenalty:
     before: int = 0
     """Symbols before the first token that count, too: 1 in OpenNMT-py, which counts the start."""
 
+    def __str__(self) -> str:
+        return self.kind if self.kind == "none" else f"{self.kind}:{self.alpha}"
+
     @classmethod
     def parse(cls, text: str) -> "LengthPenalty":
         """

@@ -7,9 +7,26 @@ of the phrase the text ends in, so nothing is missed where phrases overlap, repe
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 Ids = Sequence[int]
+
+
+@dataclass(frozen=True)
+class LineConstraints:
+    """
+    Constraints on the translation of one line.
+
+    Phrases are token sequences: the same letters in other subwords are another phrase.
+    """
+
+    prefix: tuple[int, ...] = ()
+    """Its first tokens."""
+    phrases: tuple[tuple[int, ...], ...] = ()
+    """Phrases that must occur in it, as often as they are listed."""
+    avoided: tuple[tuple[int, ...], ...] = ()
+    """Phrases that must not occur in it."""
 
 
 class PhraseProgress(NamedTuple):

@@ -19,9 +19,8 @@ from heedful.model.seq2seq import Seq2Seq
 from heedful.search.greedy import decode_stepwise
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.observer import SearchObserver
-from heedful.search.options import Sampling
 from heedful.search.rules import DecodingRule
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import Sampling, SearchOptions
 from heedful.search.step import start_decoding
 
 # SplitMix64: an odd number near 2^64 / golden ratio, and the two multipliers of its mixer.
@@ -35,7 +34,7 @@ def sample(
     model: Seq2Seq,
     source: Int[Tensor, "sentences source"],
     limits: Sequence[int],
-    settings: SearchSettings,
+    settings: SearchOptions,
     lines: Sequence[int] | None = None,
     rules: Sequence[DecodingRule] = (),
     observer: SearchObserver | None = None,

@@ -14,7 +14,7 @@ from heedful.search.diverse import diverse_beam_search
 from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.observer import SearchObserver
-from heedful.search.options import LineConstraints
+from heedful.search.phrases import LineConstraints
 from heedful.search.rules import (
     AvoidPhrases,
     DecodingRule,
@@ -25,14 +25,14 @@ from heedful.search.rules import (
     Renormalization,
 )
 from heedful.search.sampling import sample
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 
 
 def run_search(
     model: Seq2Seq,
     source: Int[Tensor, "sentences source"],
     limits: Sequence[int],
-    settings: SearchSettings,
+    settings: SearchOptions,
     *,
     rules: Sequence[DecodingRule] = (),
     line_constraints: Sequence[LineConstraints] = (),
@@ -55,10 +55,10 @@ def run_search(
     """
     rules = rules_for(settings, rules, line_constraints, limits, model.end_token, source.device)
     phrases = [constraint.phrases for constraint in line_constraints]
-    in_groups = replace(settings, stopping=settings.stopping.without_places())
+    in_groups = replace(settings, stop=settings.stopping.without_places().stop)
     if settings.sample is not None:
         return sample(model, source, limits, settings, lines, rules, observer)
-    if settings.beam == 1 and not constrained:
+    if settings.size == 1 and not constrained:
         greedy = greedy_search(model, source, limits, settings, rules, observer)
         return [[hypothesis] for hypothesis in greedy]
     if settings.diverse_groups > 1:
@@ -69,7 +69,7 @@ def run_search(
 
 
 def rules_for(
-    settings: SearchSettings,
+    settings: SearchOptions,
     always: Sequence[DecodingRule],
     line_constraints: Sequence[LineConstraints],
     limits: Sequence[int],

@@ -1,118 +1,313 @@
-"""Settings of a search: what a caller asks for, over what a recipe says."""
+"""
+Settings of a search: what a caller asks for, filled from what a recipe says.
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+The fields of `SearchOptions` are the flags of the commands, the keywords of
+`Translator.translate` and what a request may ask. No torch here: the command line refuses what
+cannot go together at once, not after the model has been read.
+"""
 
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from heedful.arguments import check_argument, check_fields
+from heedful.errors import ArgumentError, SettingError
 from heedful.search.length import LengthLimit, LengthPenalty
-from heedful.search.options import DIVERSITY, Sampling, SearchOptions
 from heedful.search.stopping import StoppingPolicy
 
 if TYPE_CHECKING:
     from heedful.config.search import SearchConfig
 
-
-_PENALTY, _LIMIT = LengthPenalty("gnmt", 0.6), LengthLimit(50, relative=True)
-_STOPPING = StoppingPolicy()
+# Largest beam: for each sentence a step keeps this many rows of the vocabulary's size in memory.
+_WIDEST = 10_000
+_LARGEST_SEED = 2**63 - 1
+# Largest coverage penalty: scores stay numbers.
+_MOST_COVERAGE = 10.0
 
 
 @dataclass(frozen=True)
-class SearchSettings:
+class Sampling:
     """
-    All that a search must know besides model, sentences and rules, resolved to typed values.
+    Settings of random sampling instead of search.
 
     Notes
     -----
-    The defaults are the paper's (section 6.1): beam 4, alpha 0.6, at most 50 tokens more than the
-    input, early termination. Every search takes the whole and reads what it needs.
+    `top_p` is from Holtzman et al. 2020, `top_k` from Fan et al. 2018. With all three defaults,
+    translations are drawn from the model's own distribution. Raises `SettingError` for values out
+    of range.
     """
 
-    beam: int = 4
-    """Open hypotheses per sentence."""
-    n_best: int = 1
-    """Hypotheses to return per sentence, at most `beam`; for sampling the number of draws."""
-    penalty: LengthPenalty = _PENALTY
-    """Orders complete hypotheses of different lengths."""
-    limit: LengthLimit = _LIMIT
-    """Maximum number of tokens of a translation."""
-    stopping: StoppingPolicy = _STOPPING
-    """When a sentence is done, and what happens to hypotheses at their limit."""
-    eos_candidates: int = 0
+    temperature: float = 1.0
+    """Divides the log-probabilities first: below 1 sharpens the distribution."""
+    top_k: int = 0
     """
-    EOS finishes a hypothesis only if it ranks within this many best candidates of a step. 0 becomes
-    the width of the beam, or of each of its groups.
+    Then only this many most probable tokens may be drawn, and those equal to the last of them; 0
+    for all.
     """
-    min_length: int = 0
-    """Minimum number of tokens of a translation."""
-    renormalise: bool = False
-    """Whether the probabilities of allowed tokens are renormalised to one."""
-    no_repeat_ngram: int = 0
-    """Forbid repeated n-grams of this many tokens; 0 allows all."""
-    sample: Sampling | None = None
-    """Draw translations instead of searching."""
-    diverse_groups: int = 1
-    """Number of groups of diverse beam search."""
-    diversity_strength: float = DIVERSITY
-    """Cost of a token that an earlier group chose in the same step, as a log-probability."""
-    coverage_penalty: float = 0.0
-    """Beta of GNMT's coverage penalty (`heedful.search.coverage`); 0 is off."""
+    top_p: float = 1.0
+    """Then only the smallest set of most probable tokens with this total probability."""
+    seed: int = 0
+    """Seed of the draws."""
 
     def __post_init__(self) -> None:
-        """Resolve the number of candidates among which EOS counts."""
-        if not self.eos_candidates:
-            object.__setattr__(self, "eos_candidates", self.width)
+        """Check types and ranges."""
+        check_fields(self)
+        if not (math.isfinite(self.temperature) and self.temperature > 0.0):
+            raise SettingError(
+                f"the temperature of sampling must be a number above 0, but is {self.temperature}; "
+                "for the most probable token at each step take a beam of 1."
+            )
+        if self.top_k < 0:
+            raise SettingError(f"top-k must be at least 0, but is {self.top_k}; 0 is all tokens.")
+        if not 0.0 < self.top_p <= 1.0:
+            raise SettingError(
+                f"top-p must be above 0 and at most 1, but is {self.top_p}; 1 is all tokens."
+            )
+        if not 0 <= self.seed <= _LARGEST_SEED:
+            raise SettingError(
+                f"the seed of sampling must be from 0 to {_LARGEST_SEED:,}, but is {self.seed:,}."
+            )
+
+
+def _flag(text: str, default: Any = None, least: int | None = None, most: int | None = None) -> Any:
+    """Declare a field: the help of its flag, its default and the range of its numbers."""
+    return field(default=default, metadata={"help": text, "least": least, "most": most})
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """
+    Settings of a search, for all lines alike, as written on the command line.
+
+    Parameters
+    ----------
+    beam : int, optional
+        Open hypotheses per sentence, 1 for greedy search.
+    length_penalty : str, optional
+        ``gnmt:0.6``, ``power:1.0`` or ``none``.
+    coverage_penalty : float, optional
+        Beta of GNMT's coverage penalty, 0 for none.
+    max_length : int or str, optional
+        ``input+50`` or a number of tokens, without the end symbol.
+    min_length : int, optional
+        Minimum number of tokens of a translation.
+    n_best : int, default 1
+        Translations of each line; the beam is at least as wide.
+    sample : Sampling, optional
+        Draw `n_best` translations instead of searching for the best.
+    stop : str, optional
+        The stopping rule, a name of `heedful.search.stopping.stopping_rules`.
+    no_repeat_ngram : int, default 0
+        Forbid repeated n-grams of this many tokens; 0 allows all.
+    diverse_groups : int, default 1
+        Number of groups of diverse beam search.
+    diversity_strength : float, optional
+        Cost, a log-probability, of a token that an earlier group chose in the step; 0.5 if None.
+    eos_candidates : {'beam', 'twice'}, optional
+        EOS finishes a hypothesis if it ranks within the best `beam` candidates, or 2 x `beam`.
+    length_limit_policy : {'cut', 'end', 'force', 'keep'}, optional
+        What happens to a hypothesis at the length limit (`StoppingPolicy`).
+    renormalise : bool, optional
+        Whether the probabilities of allowed tokens are normalised to a sum of one.
+
+    Returns
+    -------
+    SearchOptions
+        Frozen. What is None is filled from the table ``[search]`` of the recipe.
+
+    Notes
+    -----
+    Without a recipe, None stands for the paper's settings (section 6.1): beam 4, alpha 0.6, at most
+    50 tokens more than the input, early termination. Raises `SettingError` for values out of range
+    and for what cannot go together.
+    """
+
+    beam: int | None = _flag("Beam size; 1 is greedy search.", least=1, most=_WIDEST)
+    length_penalty: str | None = _flag("gnmt:ALPHA, power:ALPHA or none.")
+    coverage_penalty: float | None = _flag(
+        "Beta of GNMT's coverage penalty, for recurrent decoders; 0 is off."
+    )
+    max_length: int | str | None = _flag("Most tokens: input+N or N, without the end symbol.")
+    min_length: int | None = _flag("Fewest tokens, without the end symbol.", least=0)
+    n_best: int = _flag("Number of translations of each line.", 1, least=1, most=_WIDEST)
+    sample: Sampling | None = None
+    stop: str | None = _flag(
+        "When the search stops: when-none-can-win, when-beam-finished (as many as the beam size), "
+        "as-ctranslate2, as-transformers, as-joey or as-opennmt; the run's by default."
+    )
+    no_repeat_ngram: int = _flag("Forbid repeated n-grams of N subwords (0 = off).", 0, least=0)
+    diverse_groups: int = _flag(
+        "Number of groups of a diverse beam search.", 1, least=1, most=_WIDEST
+    )
+    diversity_strength: float | None = _flag(
+        "With --diverse-groups: penalty for subwords of earlier groups; 0.5 by default."
+    )
+    eos_candidates: Literal["beam", "twice"] | None = None
+    length_limit_policy: Literal["cut", "end", "force", "keep"] | None = None
+    renormalise: bool | None = None
+
+    def __post_init__(self) -> None:
+        """Check types, ranges and combinations."""
+        check_fields(self)
+        if self.max_length is not None:  # a number means as many tokens as the same text
+            object.__setattr__(self, "max_length", str(self.max_length))
+        _ = self.penalty, self.limit, self.stopping  # each refuses text that it cannot parse
+        for option in fields(self):
+            name, value = option.name.replace("_", "-"), getattr(self, option.name)
+            least, most = option.metadata.get("least"), option.metadata.get("most")
+            if None not in (value, least) and value < least:
+                raise SettingError(f"{name} must be at least {least}, but is {value}.")
+            if None not in (value, most) and value > most:
+                raise SettingError(f"{name} must be at most {most:,}, but is {value:,}.")
+        cost = self.diversity_strength
+        if cost is not None and not (math.isfinite(cost) and cost >= 0.0):
+            raise SettingError(f"diversity-strength must be a number of at least 0, but is {cost}.")
+        if cost is not None and self.diverse_groups == 1:
+            raise SettingError(
+                "diversity-strength makes the groups of a beam differ, but there is one group; ask "
+                "for two or more groups, or leave diversity-strength out."
+            )
+        beta = self.coverage_penalty
+        if beta is not None and not 0.0 <= beta <= _MOST_COVERAGE:
+            raise SettingError(
+                f"coverage-penalty must be a number from 0 to {_MOST_COVERAGE:g}, but is {beta}; "
+                "GNMT's is 0.2."
+            )
+        if beta and (self.sample is not None or self.size == 1):
+            other = "a beam of 1 (greedy search)" if self.sample is None else "sampling"
+            raise SettingError(
+                "coverage-penalty chooses among the finished hypotheses of a beam, but "
+                f"{other} came with it, which compares none; leave coverage-penalty out, or "
+                "search with a beam of 2 or more."
+            )
+        if self.sample is not None and (self.beam is not None or self.diverse_groups > 1):
+            given = "a beam" if self.beam is not None else "diverse-groups"
+            raise SettingError(
+                f"sampling draws each translation by itself and has no beam, but {given} came with "
+                "it; leave out one of the two (n-best says how many are drawn)."
+            )
+
+    @property
+    def size(self) -> int:
+        """Open hypotheses per sentence: the n-best list fits in, and all groups are equal."""
+        if self.sample is not None:
+            return self.n_best
+        wanted = max(4 if self.beam is None else self.beam, self.n_best)
+        return math.ceil(wanted / self.diverse_groups) * self.diverse_groups
 
     @property
     def width(self) -> int:
         """Open hypotheses of each group; of the whole beam if there is one group."""
-        return self.beam // self.diverse_groups
+        return self.size // self.diverse_groups
+
+    @property
+    def eos_ranks(self) -> int:
+        """Number of best candidates of a step, or of a group's, among which EOS finishes one."""
+        return 2 * self.width if self.eos_candidates == "twice" else self.width
+
+    @property
+    def penalty(self) -> LengthPenalty:
+        """The length penalty."""
+        return LengthPenalty.parse(self.length_penalty or "gnmt:0.6")
+
+    @property
+    def limit(self) -> LengthLimit:
+        """Maximum number of tokens of a translation."""
+        return LengthLimit.parse(str(self.max_length or "input+50"))
+
+    @property
+    def stopping(self) -> StoppingPolicy:
+        """When a sentence is done, and what happens to hypotheses at their limit."""
+        stop = self.stop or StoppingPolicy.stop
+        policy = StoppingPolicy(stop, self.length_limit_policy or "cut")
+        return policy.resolved_for(self.penalty)
+
+    @property
+    def group_cost(self) -> float:
+        """Cost of an earlier group's token; Vijayakumar et al. find 0.2 to 0.8 useful."""
+        return 0.5 if self.diversity_strength is None else self.diversity_strength
 
     @classmethod
-    def of(cls, recipe: "SearchConfig", options: SearchOptions | None = None) -> "SearchSettings":
+    def from_keywords(
+        cls, owner: str, options: "SearchOptions | None", keywords: Mapping[str, Any]
+    ) -> "SearchOptions":
         """
-        Put the options of a caller over the settings of a recipe.
+        Make options of the keywords of a function, or return those that it got.
+
+        Parameters
+        ----------
+        owner : str
+            Name of the function, for messages.
+        options : SearchOptions or None
+            All options; then no keyword may differ from its default.
+        keywords : mapping of str to object
+            Fields by their names.
+
+        Returns
+        -------
+        SearchOptions
+            The options.
+
+        Notes
+        -----
+        Raises `ArgumentError` for wrong types, and TypeError for unknown names, as Python does.
+        """
+        types = {option.name: option.type for option in fields(cls)}
+        for name, value in keywords.items():
+            if name not in types:
+                raise TypeError(f"{owner}() got an unexpected keyword argument {name!r}")
+            check_argument(owner, name, value, types[name])
+        from_keywords = cls(**keywords)
+        if options is not None and from_keywords != cls():
+            raise ArgumentError("`options` must hold all options of the search, but keywords came.")
+        return options or from_keywords
+
+    def over(self, recipe: "SearchConfig") -> "SearchOptions":
+        """
+        Fill what is None from the table ``[search]`` of a recipe.
 
         Parameters
         ----------
         recipe : SearchConfig
-            The table ``search`` of a recipe.
-        options : SearchOptions, optional
-            What the caller asks for; what is None there is the recipe's.
+            The table.
 
         Returns
         -------
-        SearchSettings
-            With nothing left open.
+        SearchOptions
+            The options of the caller, and the recipe's where the caller left them open.
 
         Notes
         -----
-        The only place where texts such as ``gnmt:0.6`` and ``twice`` become values.
+        A recipe's beam does not act in sampling, and its coverage penalty only where hypotheses
+        are compared.
         """
-        options = options or SearchOptions()
-        penalty = LengthPenalty.parse(options.length_penalty or recipe.length_penalty)
-        stopping = StoppingPolicy(options.stop or recipe.stop, recipe.length_limit_policy)
-        beam = options.width(recipe.beam)
-        width = beam // options.diverse_groups
-        strength, beta = options.diversity_strength, options.coverage_penalty
-        if beam == 1:
-            options.check_coverage()
-        if options.sample is not None or beam == 1:
-            beta = 0.0  # nothing is compared: a recipe's does not act
-        return cls(
-            beam=beam,
-            n_best=options.n_best,
-            penalty=penalty,
-            limit=LengthLimit.parse(str(options.max_length or recipe.max_length)),
-            stopping=stopping.resolved_for(penalty),
-            eos_candidates=2 * width if recipe.eos_candidates == "twice" else width,
-            min_length=recipe.min_length if options.min_length is None else options.min_length,
-            renormalise=recipe.renormalise,
-            no_repeat_ngram=options.no_repeat_ngram,
-            sample=options.sample,
-            diverse_groups=options.diverse_groups,
-            diversity_strength=DIVERSITY if strength is None else strength,
-            coverage_penalty=recipe.coverage_penalty if beta is None else beta,
-        )
+        names = [option.name for option in fields(self) if getattr(self, option.name) in (None, "")]
+        filling = {name: getattr(recipe, name) for name in names if hasattr(recipe, name)}
+        beta = filling.pop("coverage_penalty", 0.0)
+        if self.sample is not None:
+            filling.pop("beam", None)
+        filled = replace(self, **filling)
+        compares = self.sample is None and filled.size > 1
+        if self.coverage_penalty is None:
+            filled = replace(filled, coverage_penalty=beta if compares else 0.0)
+        return filled
+
+    def check_constraints(self) -> None:
+        """
+        Refuse options that cannot be combined with constraints.
+
+        Raises `SettingError`. Constraints need a beam that keeps hypotheses with more and with
+        fewer phrases side by side.
+        """
+        other = "diverse-groups" if self.diverse_groups > 1 else ""
+        other = "sampling" if self.sample is not None else other
+        if other:
+            raise SettingError(
+                f"force-phrases needs a beam that is divided by what has been met, but {other} "
+                "came with it; leave out one of the two."
+            )
 
 
-PAPER_SEARCH = SearchSettings()
+PAPER_SEARCH = SearchOptions()
 """The paper's (section 6.1)."""

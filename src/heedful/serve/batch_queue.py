@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from heedful.search.observer import Snapshot
-from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchOptions
 from heedful.serve.models import ServedModel
 from heedful.translation.result import Translation
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from heedful.engines import open_engine
 from heedful.errors import SettingError
-from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchOptions
 from heedful.text.blanks import read_source
 from heedful.translation.engine import TranslationEngine
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchOptions
 from heedful.serve.batch_queue import Search
 from heedful.serve.documents.detect import detect
 from heedful.serve.limits import HttpError

@@ -9,7 +9,7 @@ from fastapi import Request
 
 from heedful.errors import HeedfulError, UserError
 from heedful.search.length import LengthPenalty
-from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchOptions
 from heedful.serve.allowed_hosts import AllowedHosts
 from heedful.serve.auth import Auth
 from heedful.serve.file_store import FileStore

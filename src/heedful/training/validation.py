@@ -11,7 +11,7 @@ from heedful.preparation.training_data import Files, Sizes, as_list, digest_of, 
 from heedful.runs.run import Run
 from heedful.search.greedy import greedy_search
 from heedful.search.scoring import pair_log_probabilities
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.text.blanks import read_target
 from heedful.text.corpus import Corpus, expand
 from heedful.text.lines import without_controls
@@ -151,7 +151,7 @@ def _translate(
     sources: Sequence[Ids],
 ) -> list[str]:
     """Translate greedily, in order. `sources`: the ids of the lines."""
-    settings, task = SearchSettings.of(run.config.search), run.task
+    settings, task = SearchOptions().over(run.config.search), run.task
     translations = [""] * len(sources)
     for rows in by_length([len(ids) for ids in sources], _BATCH_TOKENS):
         # a line for whose output there is no room has none

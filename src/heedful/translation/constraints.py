@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 
 from heedful.errors import ArgumentError, TextError
 from heedful.search.hypothesis import Hypothesis
-from heedful.search.options import LineConstraints
-from heedful.search.phrases import Phrases
+from heedful.search.phrases import LineConstraints, Phrases
 from heedful.text.blanks import read_target
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
 

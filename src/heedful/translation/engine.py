@@ -5,7 +5,7 @@ from typing import Protocol, runtime_checkable
 
 from heedful.errors import SettingError
 from heedful.search.observer import SearchObserver
-from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchOptions
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.translation.result import Translation
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
-from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchOptions
 from heedful.text.lines import json_line
 from heedful.translation.engine import TranslationEngine
 from heedful.translation.mbr import least_risk

@@ -17,7 +17,7 @@ import torch
 
 from heedful.arguments import check_counts, checked, read_pairs, read_texts
 from heedful.data.length_batches import by_length
-from heedful.errors import ArgumentError, DeviceError
+from heedful.errors import DeviceError
 from heedful.machine.benchmark import resolve_precision
 from heedful.machine.devices import has_int8, resolve_device, resolve_threads
 from heedful.model.encoder_decoder import EncoderDecoder
@@ -27,9 +27,8 @@ from heedful.search.coverage import check_coverage
 from heedful.search.ensemble import Ensemble
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.observer import SearchObserver, offset_sentence
-from heedful.search.options import Sampling, SearchOptions
 from heedful.search.search import run_search
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.text.blanks import read_target
 from heedful.translation.aligner import Aligner
 from heedful.translation.batches import mean_scores, search_batches
@@ -147,23 +146,12 @@ class Translator:
         self, texts: Iterable[str], options: SearchOptions | None = None, **keywords: Any
     ) -> list[Translation]: ...
 
-    @checked  # type: ignore[misc]  # of the keywords, which the overloads do not repeat
+    @checked
     def translate(
         self,
         texts: str | Iterable[str],
         options: SearchOptions | None = None,
         *,
-        beam: int | None = None,
-        length_penalty: str | None = None,
-        coverage_penalty: float | None = None,
-        max_length: int | str | None = None,
-        min_length: int | None = None,
-        stop: str | None = None,
-        n_best: int = 1,
-        sample: Sampling | None = None,
-        no_repeat_ngram: int = 0,
-        diverse_groups: int = 1,
-        diversity_strength: float | None = None,
         target_prefix: str | Sequence[str] | None = None,
         force_phrases: Sequence[str | Sequence[str]] | None = None,
         avoid_phrases: Sequence[str | Sequence[str]] | None = None,
@@ -177,6 +165,7 @@ class Translator:
         first_line: int = 1,
         warn: Warn | None = None,
         observer: SearchObserver | None = None,
+        **keywords: Any,
     ) -> Translation | list[Translation]:
         """
         Translate one sentence or several.
@@ -186,29 +175,7 @@ class Translator:
         texts : str or iterable of str
             One sentence or several.
         options : SearchOptions, optional
-            All options of the search, instead of the keywords `beam` to `diversity_strength`.
-        beam : int, optional
-            Open hypotheses, 1 for greedy search; the recipe's if None.
-        length_penalty : str, optional
-            ``gnmt:0.6``, ``power:1.0`` or ``none``; the recipe's if None.
-        coverage_penalty : float, optional
-            Beta of GNMT's coverage penalty, 0 for none; the recipe's if None.
-        max_length : str or int, optional
-            ``input+50`` or a number of tokens; the recipe's if None.
-        min_length : int, optional
-            Minimum number of tokens of a translation; the recipe's if None.
-        stop : str, optional
-            The stopping rule (`heedful.search.stopping`); the recipe's if None.
-        n_best : int, default 1
-            Translations per line; the beam is at least as wide.
-        sample : Sampling, optional
-            Draw `n_best` translations instead of searching for the best.
-        no_repeat_ngram : int, default 0
-            Forbid repeated n-grams of this many subwords; 0 allows all.
-        diverse_groups : int, default 1
-            Number of groups of diverse beam search.
-        diversity_strength : float, optional
-            Cost, a log-probability, of what an earlier group chose in the step; 0.5 if None.
+            All options of the search, instead of keywords.
         target_prefix : sequence of str, optional
             The beginning of each translation, in whole subwords: “wo” does not become “world” if
             that is one subword. A string if `texts` is one.
@@ -236,6 +203,8 @@ class Translator:
             Called with a message about truncated lines, missing constraints and unknown subwords.
         observer : callable, optional
             Called after each step of the search of a non-empty line, by its index in `texts`.
+        **keywords : object
+            Fields of `SearchOptions`, such as ``beam=4``, instead of `options`.
 
         Returns
         -------
@@ -251,27 +220,12 @@ class Translator:
         # 1. what is asked for, refused before anything is computed
         originals, one = read_texts("texts", texts), isinstance(texts, str)
         lines = self.run.read_sources(originals)
-        from_keywords = SearchOptions(
-            beam=beam,
-            length_penalty=length_penalty,
-            coverage_penalty=coverage_penalty,
-            max_length=max_length,
-            min_length=min_length,
-            n_best=n_best,
-            stop=stop,
-            sample=sample,
-            no_repeat_ngram=no_repeat_ngram,
-            diverse_groups=diverse_groups,
-            diversity_strength=diversity_strength,
-        )
-        if options is not None and from_keywords != SearchOptions():
-            raise ArgumentError("`options` must hold all options of the search, but keywords came.")
-        options = options or from_keywords
+        options = SearchOptions.from_keywords("Translator.translate", options, keywords)
         check_counts(batch_tokens=batch_tokens, batch_lines=batch_lines, first_line=first_line)
         if force_phrases is not None:
             options.check_constraints()
-        settings = SearchSettings.of(self.run.config.search, options)
-        check_coverage(settings.coverage_penalty, self.models)
+        settings = options.over(self.run.config.search)
+        check_coverage(settings.coverage_penalty or 0.0, self.models)
         aligns = alignments or replace_unknown is not False
         by = self.aligner.extraction(align_by, wanted=aligns)
 
@@ -294,7 +248,7 @@ class Translator:
 
         # 3. batches of similar length, bounded by what a step of the search holds at once
         filled = [index for index, row in enumerate(ids) if row]
-        each_row = settings.beam * self.run.vocabularies[1] * len(self.models)
+        each_row = settings.size * self.run.vocabularies[1] * len(self.models)
         most_rows = max(1, _STEP_LOGITS // each_row)
         most_rows = min(most_rows, batch_lines or most_rows)
         groups = by_length([len(ids[index]) for index in filled], batch_tokens, most_rows)

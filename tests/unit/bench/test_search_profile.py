@@ -5,7 +5,7 @@ from heedful.bench import search_profile
 from heedful.bench.random_run import make_random_run, random_lines
 from heedful.bench.search_profile import profile_search
 from heedful.config.load import load_config
-from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchOptions
 from heedful.translation.translator import Translator
 
 

@@ -11,7 +11,7 @@ from heedful.model.seq2seq import Seq2Seq
 from heedful.search.beam import beam_search
 from heedful.search.diverse import diverse_beam_search
 from heedful.search.greedy import greedy_search
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.search.step import best_of_each
 from tests.support.exhaustive_search import PENALTIES, RULES, batch_of_five, tiny
 
@@ -77,7 +77,7 @@ def test_a_beam_over_many_blocks_equals_one_without_a_cache(seed, beam):
     source, _ = batch_of_five(seed)
     limits = [40, 9, 33, 21, 2]
     options = {
-        "settings": SearchSettings(beam=beam, penalty=PENALTIES[1], n_best=beam),
+        "settings": SearchOptions(beam=beam, length_penalty=str(PENALTIES[1]), n_best=beam),
         "rules": RULES,
     }
     found = beam_search(model, source, limits, **options)
@@ -89,11 +89,13 @@ def test_other_searches_over_many_blocks_do_so_too():
     model = long_winded(5)
     source, _ = batch_of_five(5)
     limits = [26, 9, 23, 17, 2]
-    options = {"settings": SearchSettings(penalty=PENALTIES[0]), "rules": RULES}
+    options = {"settings": SearchOptions(length_penalty=str(PENALTIES[0])), "rules": RULES}
     found = greedy_search(model, source, limits, **options)
     expected = greedy_search(Forgetful(model), source, limits, **options)
     same([[one] for one in found], [[one] for one in expected])
-    options["settings"] = SearchSettings(beam=4, diverse_groups=2, n_best=4, penalty=PENALTIES[0])
+    options["settings"] = SearchOptions(
+        beam=4, diverse_groups=2, n_best=4, length_penalty=str(PENALTIES[0])
+    )
     found = diverse_beam_search(model, source, limits, **options)
     same(found, diverse_beam_search(Forgetful(model), source, limits, **options))
 

@@ -12,7 +12,7 @@ from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import AllowedTokens
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.search.step import extend, extend_plainly
 from heedful.search.stopping import can_still_win
 from tests.support.exhaustive_search import (
@@ -69,7 +69,11 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(seed, penalty, family):
     source = torch.tensor([[4, 5, END]])
     expected = every_sequence(model, source, 3, penalty)[:4]
     (found,) = beam_search(
-        model, source, [3], SearchSettings(beam=200, penalty=penalty, n_best=4), rules=RULES
+        model,
+        source,
+        [3],
+        SearchOptions(beam=200, length_penalty=str(penalty), n_best=4),
+        rules=RULES,
     )
     is_close(found, expected)
 
@@ -85,7 +89,7 @@ def test_many_sentences_together_are_found_as_each_alone(seed, beam, penalty, fa
     model = tiny(seed, vocabulary=12, **family)
     source, limits = batch_of_five(seed)
     options = {
-        "settings": SearchSettings(beam=beam, penalty=penalty, n_best=min(beam, 2)),
+        "settings": SearchOptions(beam=beam, length_penalty=str(penalty), n_best=min(beam, 2)),
         "rules": RULES,
     }
     together = beam_search(model, source, limits, **options)
@@ -126,7 +130,7 @@ def test_the_hypotheses_of_fairseqs_table_are_found(corpora, case):
         RowsOfTables(0, [0, 1]),
         torch.tensor([0, 0]),
         [len(table) - 1] * 2,
-        SearchSettings(beam=wanted["beam"], penalty=penalty, n_best=wanted["beam"]),
+        SearchOptions(beam=wanted["beam"], length_penalty=str(penalty), n_best=wanted["beam"]),
         end_token=columns.index("eos"),
     )
     for hypotheses, expected in zip(found, wanted["expected"], strict=True):
@@ -202,12 +206,16 @@ def test_output_is_cut_at_the_limit_and_an_end_is_not_forced(limit):
     model = never_ending(tiny(1, output_bias=True))
     source = torch.tensor([[4, 5, END]])
     (found,) = beam_search(
-        model, source, [limit], SearchSettings(beam=2, penalty=PENALTIES[1], n_best=2), rules=RULES
+        model,
+        source,
+        [limit],
+        SearchOptions(beam=2, length_penalty=str(PENALTIES[1]), n_best=2),
+        rules=RULES,
     )
     assert all(len(h.tokens) == limit and not h.ended for h in found)
     assert all(len(h.log_probabilities) == limit for h in found)
     (greedy,) = greedy_search(
-        model, source, [limit], SearchSettings(penalty=PENALTIES[1]), rules=RULES
+        model, source, [limit], SearchOptions(length_penalty=str(PENALTIES[1])), rules=RULES
     )
     assert (len(greedy.tokens), greedy.ended) == (limit, False)
 
@@ -216,7 +224,7 @@ def test_forbidden_and_filling_ids_are_never_generated():
     for seed in range(6):
         model = tiny(seed, vocabulary=12)
         source = torch.tensor([[4, 5, END]])
-        wide = SearchSettings(beam=4, penalty=PENALTIES[1], n_best=4)
+        wide = SearchOptions(beam=4, length_penalty=str(PENALTIES[1]), n_best=4)
         rules = [AllowedTokens(9, (0, 2, 4))]
         found = beam_search(model, source, [9], wide, rules)[0]
         found += greedy_search(model, source, [9], wide, rules)
@@ -226,7 +234,9 @@ def test_forbidden_and_filling_ids_are_never_generated():
 def test_greedy_takes_the_most_probable_token_each_time():
     model = tiny(2, vocabulary=12)
     source = torch.tensor([[4, 5, END, 0], [6, 7, 8, END]])
-    found = greedy_search(model, source, [6, 2], SearchSettings(penalty=PENALTIES[0]), rules=RULES)
+    found = greedy_search(
+        model, source, [6, 2], SearchOptions(length_penalty=str(PENALTIES[0])), rules=RULES
+    )
     for row, hypothesis in enumerate(found):
         tokens = [model.start_token]
         for position, log_probability in enumerate(hypothesis.log_probabilities):
@@ -254,10 +264,12 @@ def test_ends_among_twice_the_beam_may_count_as_in_the_authors_code():
             RowsOfTables(0, [0]),
             torch.tensor([0]),
             [1],
-            SearchSettings(beam=2, penalty=PENALTIES[0], n_best=2, eos_candidates=eos_candidates),
+            SearchOptions(
+                beam=2, length_penalty=str(PENALTIES[0]), n_best=2, eos_candidates=eos_candidates
+            ),
             end_token=3,
         )[0]
 
-    assert () not in [h.tokens for h in run(2)]
-    assert run(0) == run(2)
-    assert run(4)[0].tokens == ()
+    assert () not in [h.tokens for h in run("beam")]
+    assert run(None) == run("beam")
+    assert run("twice")[0].tokens == ()

@@ -9,7 +9,7 @@ from heedful.search.hypothesis import Hypothesis, OpenHypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import AllowedTokens
 from heedful.search.search import run_search
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.search.stopping import BeamProgress, StoppingPolicy, stopping_rules
 from tests.support.exhaustive_search import (
     END,
@@ -92,10 +92,11 @@ def test_joey_ends_when_every_place_of_the_beam_has_held_an_end(alpha, least):
                 model,
                 source,
                 limits,
-                SearchSettings(
+                SearchOptions(
                     beam=3,
-                    penalty=penalty,
-                    stopping=StoppingPolicy(stop, "keep"),
+                    length_penalty=str(penalty),
+                    stop=stop,
+                    length_limit_policy="keep",
                     min_length=least,
                 ),
                 rules=[AllowedTokens(12, FORBIDDEN)],
@@ -157,7 +158,12 @@ def test_opennmt_ends_when_the_best_of_a_step_ends(penalty):
                 model,
                 source,
                 limits,
-                SearchSettings(beam=3, penalty=penalty, stopping=stopping),
+                SearchOptions(
+                    beam=3,
+                    length_penalty=str(penalty),
+                    stop=stopping.stop,
+                    length_limit_policy=stopping.length_limit_policy,
+                ),
                 rules=RULES,
             )
 

@@ -9,7 +9,7 @@ from heedful.search.beam import beam_search
 from heedful.search.constrained import constrained_beam_search, divide_beam
 from heedful.search.phrases import Phrases
 from heedful.search.rules import ForcedPrefix, NoRepeatNgram
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from tests.support.exhaustive_search import (
     END,
     FORBIDDEN,
@@ -61,7 +61,7 @@ def test_a_wide_beam_finds_the_best_of_all_sequences_that_contain_the_phrases(ph
         tiny(seed),
         SOURCE,
         [limit],
-        SearchSettings(beam=330, penalty=PENALTY, n_best=len(expected)),
+        SearchOptions(beam=330, length_penalty=str(PENALTY), n_best=len(expected)),
         phrases=[phrases],
         rules=RULES,
     )
@@ -128,7 +128,7 @@ def test_a_narrow_beam_is_divided_among_banks_as_it_says(seed, phrases, beam, li
         tiny(seed, vocabulary=8),
         SOURCE,
         [limit],
-        SearchSettings(beam=beam, penalty=PENALTY, n_best=beam),
+        SearchOptions(beam=beam, length_penalty=str(PENALTY), n_best=beam),
         phrases=[phrases],
         rules=RULES,
     )
@@ -145,7 +145,7 @@ def test_a_narrow_beam_meets_all_phrases_if_there_is_room(seed, phrases, beam, m
         tiny(seed),
         SOURCE,
         [limit],
-        SearchSettings(beam=beam, penalty=PENALTY, n_best=beam),
+        SearchOptions(beam=beam, length_penalty=str(PENALTY), n_best=beam),
         phrases=[phrases],
         rules=RULES,
     )
@@ -161,7 +161,7 @@ def test_where_the_limit_is_too_short_the_nearest_come_first_and_have_not_ended(
         tiny(2),
         SOURCE,
         [3],
-        SearchSettings(beam=6, penalty=PENALTY, n_best=6),
+        SearchOptions(beam=6, length_penalty=str(PENALTY), n_best=6),
         phrases=[phrases],
         rules=RULES,
     )
@@ -178,7 +178,7 @@ def test_each_sentence_of_a_batch_has_its_own_phrases():
     source, limits = batch_of_five(9)
     phrases = [[[5, 6], [7]], [], [[9, 9]], [[4]], [[8], [8]]]
     prefixes = [[], [4], [10], [], [8]]
-    options = {"settings": SearchSettings(beam=4, penalty=PENALTY, n_best=2)}
+    options = {"settings": SearchOptions(beam=4, length_penalty=str(PENALTY), n_best=2)}
     rules = [*RULES, ForcedPrefix(prefixes), NoRepeatNgram(2)]
     together = constrained_beam_search(
         model, source, limits, phrases=phrases, rules=rules, **options
@@ -198,7 +198,10 @@ def test_each_sentence_of_a_batch_has_its_own_phrases():
 def test_without_phrases_it_is_beam_search(beam):
     model = tiny(6, vocabulary=12)
     source, limits = batch_of_five(6)
-    options = {"settings": SearchSettings(beam=beam, penalty=PENALTY, n_best=beam), "rules": RULES}
+    options = {
+        "settings": SearchOptions(beam=beam, length_penalty=str(PENALTY), n_best=beam),
+        "rules": RULES,
+    }
     plain = beam_search(model, source, limits, **options)
     found = constrained_beam_search(model, source, limits, phrases=[[]] * 5, **options)
     assert found == plain

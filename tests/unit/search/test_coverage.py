@@ -15,8 +15,7 @@ from heedful.search.diverse import diverse_beam_search
 from heedful.search.ensemble import Ensemble
 from heedful.search.observer import Snapshot
 from heedful.search.rules import MinLength
-from heedful.search.settings import SearchSettings
-from heedful.search.stopping import StoppingPolicy
+from heedful.search.settings import SearchOptions
 from tests.support.exhaustive_search import (
     END,
     PENALTIES,
@@ -75,7 +74,9 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(penalty, beta, wiring):
     for seed in range(2):
         model = recurrent(seed, **wiring)
         every = expected(model, TEXT, 3, penalty, beta)
-        asked = SearchSettings(beam=200, penalty=penalty, n_best=4, coverage_penalty=beta)
+        asked = SearchOptions(
+            beam=200, length_penalty=str(penalty), n_best=4, coverage_penalty=beta
+        )
         (found,) = beam_search(model, TEXT, [3], asked, rules=RULES)
         is_close(found, every[:4])
         plain = every_sequence(model, TEXT, 3, penalty)[:4]
@@ -86,18 +87,20 @@ def test_a_wide_beam_finds_the_best_of_all_sequences(penalty, beta, wiring):
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_the_shortest_length_and_the_n_best_list_go_together(penalty):
     model = recurrent(1)
-    asked = SearchSettings(beam=200, penalty=penalty, n_best=3, coverage_penalty=1.0)
+    asked = SearchOptions(beam=200, length_penalty=str(penalty), n_best=3, coverage_penalty=1.0)
     (found,) = beam_search(model, TEXT, [3], asked, rules=[*RULES, MinLength(2, END)])
     every = expected(model, TEXT, 3, penalty, 1.0)
     is_close(found, [entry for entry in every if len(entry[1]) >= 2][:3])
 
 
 @settings(max_examples=12)
-@given(st.integers(0, 50), st.integers(1, 5), st.sampled_from(PENALTIES), st.sampled_from(BETAS))
+@given(st.integers(0, 50), st.integers(2, 5), st.sampled_from(PENALTIES), st.sampled_from(BETAS))
 def test_padding_and_other_sentences_do_not_count(seed, beam, penalty, beta):
     model = recurrent(seed, vocabulary=12)
     source, limits = batch_of_five(seed)
-    asked = SearchSettings(beam=beam, penalty=penalty, n_best=min(beam, 2), coverage_penalty=beta)
+    asked = SearchOptions(
+        beam=beam, length_penalty=str(penalty), n_best=min(beam, 2), coverage_penalty=beta
+    )
     together = beam_search(model, source, limits, asked, rules=RULES)
     for row, limit in enumerate(limits):
         text = alone(source, row)
@@ -125,11 +128,12 @@ def test_every_way_to_end_has_the_penalty_of_its_steps(stop, policy):
     model, penalty = recurrent(3, vocabulary=12), PENALTIES[1]
     source = torch.tensor([[4, 9, 7, 5, END]])
     for limit in (1, 4):
-        asked = SearchSettings(
+        asked = SearchOptions(
             beam=4,
             n_best=4,
-            penalty=penalty,
-            stopping=StoppingPolicy(stop, policy),
+            length_penalty=str(penalty),
+            stop=stop,
+            length_limit_policy=policy,
             coverage_penalty=0.7,
         )
         (found,) = beam_search(model, source, [limit], asked, rules=RULES)
@@ -143,9 +147,9 @@ def test_every_way_to_end_has_the_penalty_of_its_steps(stop, policy):
 def test_groups_and_phrases_keep_the_penalty():
     model, penalty = recurrent(2, vocabulary=12), PENALTIES[1]
     source, limits = batch_of_five(2)
-    asked = SearchSettings(beam=6, n_best=3, penalty=penalty, coverage_penalty=0.5)
-    in_groups = SearchSettings(
-        beam=6, n_best=3, penalty=penalty, coverage_penalty=0.5, diverse_groups=3
+    asked = SearchOptions(beam=6, n_best=3, length_penalty=str(penalty), coverage_penalty=0.5)
+    in_groups = SearchOptions(
+        beam=6, n_best=3, length_penalty=str(penalty), coverage_penalty=0.5, diverse_groups=3
     )
     phrases = [[(7,)], [(8,)], [], [], [(9,)]]
     for found in (
@@ -160,7 +164,7 @@ def test_groups_and_phrases_keep_the_penalty():
 
 def test_an_observer_sees_the_scores_that_are_returned():
     model = recurrent(3, vocabulary=12)
-    asked = SearchSettings(beam=3, n_best=3, coverage_penalty=1.0)
+    asked = SearchOptions(beam=3, n_best=3, coverage_penalty=1.0)
     seen: list[Snapshot] = []
     (found,) = beam_search(model, TEXT, [5], asked, rules=RULES, observer=seen.append)
     shown = {view.tokens: view.score for step in seen for view in (*step.ended, *step.cut)}
@@ -172,7 +176,7 @@ def test_an_observer_sees_the_scores_that_are_returned():
 def test_off_is_the_search_as_it_was():
     model = recurrent(4, vocabulary=12)
     source, limits = batch_of_five(4)
-    off = SearchSettings(beam=4, n_best=4, coverage_penalty=0.0)
+    off = SearchOptions(beam=4, n_best=4, coverage_penalty=0.0)
     every = beam_search(model, source, limits, off, rules=RULES)
     for hypotheses in every:
         for one in hypotheses:
@@ -205,4 +209,4 @@ def test_decoders_without_one_attention_are_refused():
         with pytest.raises(SettingError, match=told):
             check_coverage(0.2, models)
     with pytest.raises(SettingError, match="an ensemble"):
-        beam_search(Ensemble([one, one]), TEXT, [3], SearchSettings(coverage_penalty=0.2))
+        beam_search(Ensemble([one, one]), TEXT, [3], SearchOptions(coverage_penalty=0.2))

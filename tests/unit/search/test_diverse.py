@@ -11,7 +11,7 @@ from heedful.search.beam import beam_search
 from heedful.search.diverse import diverse_beam_search, interleave_groups
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.rules import ForcedPrefix
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from tests.support.exhaustive_search import (
     END,
     FORBIDDEN,
@@ -81,11 +81,11 @@ def test_groups_are_those_of_the_papers_algorithm(seed, shape, diversity, limit)
         model,
         source,
         [limit],
-        SearchSettings(
+        SearchOptions(
             beam=beam,
             diverse_groups=groups,
             diversity_strength=diversity,
-            penalty=PENALTY,
+            length_penalty=str(PENALTY),
             n_best=beam,
         ),
         rules=RULES,
@@ -103,15 +103,12 @@ def test_groups_are_those_of_the_papers_algorithm(seed, shape, diversity, limit)
 
 
 def in_groups(settings, groups, strength):
-    width = settings.beam // groups
-    return replace(
-        settings, diverse_groups=groups, diversity_strength=strength, eos_candidates=width
-    )
+    return replace(settings, diverse_groups=groups, diversity_strength=strength)
 
 
 def test_a_list_in_which_groups_agree_is_filled_up():
     model, source = tiny(4, vocabulary=12), torch.tensor([[4, 5, END], [6, 4, END]])
-    wide = SearchSettings(beam=4, penalty=PENALTY, n_best=4)
+    wide = SearchOptions(beam=4, length_penalty=str(PENALTY), n_best=4)
     plain = beam_search(model, source, [6, 5], wide, RULES)
     groups = in_groups(wide, 4, 0.0)
     found = diverse_beam_search(model, source, [6, 5], groups, RULES)
@@ -123,7 +120,7 @@ def test_a_list_in_which_groups_agree_is_filled_up():
 def test_one_group_is_plain_beam_search():
     model = tiny(4, vocabulary=12)
     source, limits = batch_of_five(4)
-    wide = SearchSettings(beam=4, penalty=PENALTY, n_best=4)
+    wide = SearchOptions(beam=4, length_penalty=str(PENALTY), n_best=4)
     plain = beam_search(model, source, limits, wide, RULES)
     assert diverse_beam_search(model, source, limits, wide, RULES) == plain
 
@@ -133,7 +130,11 @@ def test_many_sentences_together_are_found_as_each_alone(groups):
     model = tiny(groups, vocabulary=12)
     source, limits = batch_of_five(groups)
     prefixes = [[], [5], [], [6], [7, 8]]
-    options = {"settings": SearchSettings(beam=4, diverse_groups=groups, penalty=PENALTY, n_best=3)}
+    options = {
+        "settings": SearchOptions(
+            beam=4, diverse_groups=groups, length_penalty=str(PENALTY), n_best=3
+        )
+    }
     rules = [*RULES, ForcedPrefix(prefixes)]
     together = diverse_beam_search(model, source, limits, rules=rules, **options)
     for row, limit in enumerate(limits):
@@ -144,7 +145,7 @@ def test_many_sentences_together_are_found_as_each_alone(groups):
 
 def test_a_high_cost_makes_every_group_begin_with_another_token():
     model, source = tiny(5, vocabulary=12), torch.tensor([[4, 5, END]])
-    wide = SearchSettings(beam=4, penalty=PENALTY, n_best=4)
+    wide = SearchOptions(beam=4, length_penalty=str(PENALTY), n_best=4)
     (plain,) = beam_search(model, source, [6], wide, RULES)
     (found,) = diverse_beam_search(model, source, [6], in_groups(wide, 4, 50.0), RULES)
     begun = [hypothesis.tokens[0] for hypothesis in found if hypothesis.tokens]

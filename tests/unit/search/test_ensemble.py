@@ -6,10 +6,9 @@ import torch
 from heedful.search.beam import beam_search
 from heedful.search.ensemble import Ensemble
 from heedful.search.greedy import greedy_search
-from heedful.search.options import Sampling
 from heedful.search.rules import AllowedTokens
 from heedful.search.sampling import sample
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import Sampling, SearchOptions
 from tests.support.exhaustive_search import (
     END,
     FORBIDDEN,
@@ -67,7 +66,11 @@ def test_a_wide_beam_finds_the_best_of_all_sequences_under_the_mean(weights, sha
     expected = every_sequence(ensemble, SOURCE, 3, PENALTY, without_filling)[:4]
     rules = [AllowedTokens(6, FORBIDDEN)]
     (found,) = beam_search(
-        ensemble, SOURCE, [3], SearchSettings(beam=100, penalty=PENALTY, n_best=4), rules=rules
+        ensemble,
+        SOURCE,
+        [3],
+        SearchOptions(beam=100, length_penalty=str(PENALTY), n_best=4),
+        rules=rules,
     )
     is_close(found, expected)
 
@@ -77,8 +80,8 @@ def test_a_model_with_itself_is_the_model(times):
     model = tiny(5, vocabulary=12)
     ensemble = Ensemble([model] * times)
     source, limits = batch_of_five(5)
-    wide = SearchSettings(beam=3, penalty=PENALTY)
-    drawn = SearchSettings(sample=Sampling(2.0), penalty=PENALTY)
+    wide = SearchOptions(beam=3, length_penalty=str(PENALTY))
+    drawn = SearchOptions(sample=Sampling(2.0), length_penalty=str(PENALTY))
     searches = [
         lambda one: [h for (h,) in beam_search(one, source, limits, wide, RULES)],
         lambda one: greedy_search(one, source, limits, wide, RULES),

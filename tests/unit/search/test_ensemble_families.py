@@ -8,7 +8,7 @@ import torch
 from heedful.search.beam import beam_search
 from heedful.search.ensemble import Ensemble
 from heedful.search.greedy import greedy_search
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from tests.support.exhaustive_search import (
     PENALTIES,
     RULES,
@@ -57,7 +57,7 @@ def mean_of(models):
 def test_a_wide_beam_finds_the_best_sequence_of_the_mean(names):
     models = members(names)
     source = torch.tensor([[4, 5, 3]])
-    settings = SearchSettings(beam=60, n_best=8, penalty=PENALTY)
+    settings = SearchOptions(beam=60, n_best=8, length_penalty=str(PENALTY))
     (found,) = beam_search(Ensemble(models), source, [3], settings, RULES)
     is_close(found, every_sequence(models[0], source, 3, PENALTY, mean_of(models))[:8])
 
@@ -65,7 +65,7 @@ def test_a_wide_beam_finds_the_best_sequence_of_the_mean(names):
 def test_a_sentence_does_not_depend_on_its_batch():
     ensemble = Ensemble(members(FAMILIES, 12))
     source, limits = batch_of_five(1)
-    settings = SearchSettings(beam=4, n_best=2, penalty=PENALTY)
+    settings = SearchOptions(beam=4, n_best=2, length_penalty=str(PENALTY))
     for search in (
         lambda source, limits: beam_search(ensemble, source, limits, settings, RULES),
         lambda source, limits: [

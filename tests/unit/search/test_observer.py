@@ -14,9 +14,8 @@ from heedful.search.constrained import constrained_beam_search
 from heedful.search.diverse import diverse_beam_search
 from heedful.search.greedy import greedy_search
 from heedful.search.observer import HypothesisView, Snapshot, offset_sentence
-from heedful.search.options import Sampling, SearchOptions
 from heedful.search.sampling import sample
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import Sampling, SearchOptions
 from heedful.search.stopping import StoppingPolicy
 from heedful.search.trace import Trace
 from heedful.translation.engine import check_engine
@@ -60,7 +59,7 @@ def test_watching_changes_nothing_and_shows_every_sentence_to_its_end(kind, seed
     model = tiny(seed, vocabulary=12)
     source, limits = batch_of_five(seed)
     search, changes, options = KINDS[kind]
-    settings = SearchSettings(penalty=PENALTIES[1], **changes)
+    settings = SearchOptions(length_penalty=str(PENALTIES[1]), **changes)
     options = {**options, "settings": settings, "rules": RULES}
     seen = []
     assert search(model, source, limits, observer=seen.append, **options) == search(
@@ -101,7 +100,12 @@ def test_hypotheses_grow_from_those_before_and_the_best_is_found_again(
         model,
         source,
         limits,
-        SearchSettings(beam=beam, penalty=penalty, stopping=stopping),
+        SearchOptions(
+            beam=beam,
+            length_penalty=str(penalty),
+            stop=stopping.stop,
+            length_limit_policy=stopping.length_limit_policy,
+        ),
         rules=RULES,
         observer=observer,
     )
@@ -186,7 +190,7 @@ def test_the_tree_is_that_of_a_search_with_plain_lists(seed, beam, penalty, limi
         model,
         source,
         [limit],
-        SearchSettings(beam=beam, penalty=penalty),
+        SearchOptions(beam=beam, length_penalty=str(penalty)),
         rules=RULES,
         observer=trace,
     )
@@ -207,7 +211,7 @@ def test_the_tree_is_that_of_a_search_with_plain_lists(seed, beam, penalty, limi
 def test_a_sentence_is_seen_in_a_batch_as_it_is_alone():
     model = tiny(4, vocabulary=12)
     source, limits = batch_of_five(4)
-    options = {"settings": SearchSettings(beam=3, penalty=PENALTIES[1]), "rules": RULES}
+    options = {"settings": SearchOptions(beam=3, length_penalty=str(PENALTIES[1])), "rules": RULES}
     trace = Trace()
     beam_search(model, source, limits, observer=trace, **options)
     for row, limit in enumerate(limits):
@@ -228,7 +232,7 @@ def test_groups_of_a_diverse_beam_stand_side_by_side_in_one_tree():
     source, limits = batch_of_five(1)
     trace = Trace()
     options = {
-        "settings": SearchSettings(beam=4, diverse_groups=2, penalty=PENALTIES[1]),
+        "settings": SearchOptions(beam=4, diverse_groups=2, length_penalty=str(PENALTIES[1])),
         "rules": RULES,
     }
     diverse_beam_search(model, source, limits, observer=trace, **options)
@@ -250,7 +254,7 @@ def test_what_the_watcher_raises_ends_the_search():
             tiny(0, vocabulary=12),
             source,
             limits,
-            SearchSettings(penalty=PENALTIES[0]),
+            SearchOptions(length_penalty=str(PENALTIES[0])),
             rules=RULES,
             observer=observer,
         )

@@ -16,7 +16,7 @@ from heedful.search.rules import (
     NoRepeatNgram,
     apply_all,
 )
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from tests.support.exhaustive_search import (
     END,
     PENALTIES,
@@ -47,7 +47,7 @@ def every_sequence_that(keeps, seed, limit=4):
 
 def search_widely(rule, seed, limit=4):
     options = {
-        "settings": SearchSettings(beam=100, penalty=PENALTIES[1], n_best=5),
+        "settings": SearchOptions(beam=100, length_penalty=str(PENALTIES[1]), n_best=5),
         "rules": [*RULES, rule],
     }
     return beam_search(tiny(seed), SOURCE, [limit], **options)[0]
@@ -133,10 +133,14 @@ def test_each_sentence_of_a_batch_has_its_own_prefix_and_phrases():
     def search(source, limits, rules):
         rules = [*RULES, *rules, NoRepeatNgram(3)]
         wide = beam_search(
-            model, source, limits, SearchSettings(beam=3, penalty=PENALTIES[1]), rules=rules
+            model,
+            source,
+            limits,
+            SearchOptions(beam=3, length_penalty=str(PENALTIES[1])),
+            rules=rules,
         )
         return [best for (best,) in wide], greedy_search(
-            model, source, limits, SearchSettings(penalty=PENALTIES[1]), rules=rules
+            model, source, limits, SearchOptions(length_penalty=str(PENALTIES[1])), rules=rules
         )
 
     together = search(source, limits, [ForcedPrefix(prefixes), AvoidPhrases(phrases)])
@@ -153,7 +157,9 @@ def test_each_sentence_of_a_batch_has_its_own_prefix_and_phrases():
 def test_greedy_search_takes_the_best_token_that_the_rules_leave():
     model = tiny(5, vocabulary=9)
     rules = [*RULES, ForcedPrefix([(4, 6)]), NoRepeatNgram(2)]
-    (found,) = greedy_search(model, SOURCE, [8], SearchSettings(penalty=PENALTIES[0]), rules=rules)
+    (found,) = greedy_search(
+        model, SOURCE, [8], SearchOptions(length_penalty=str(PENALTIES[0])), rules=rules
+    )
     tokens = []
     for position, score in enumerate(found.log_probabilities):
         table = log_probabilities(model, SOURCE, torch.tensor([[2, *tokens]]))[0, -1].tolist()
@@ -176,7 +182,7 @@ def test_forced_tokens_keep_the_log_probabilities_of_the_model():
 @pytest.mark.parametrize("limit", [0, 2])
 def test_a_prefix_is_cut_at_the_limit(limit):
     rules = [*RULES, ForcedPrefix([(5, 4, 5)])]
-    settings = SearchSettings(beam=3, penalty=PENALTIES[1])
+    settings = SearchOptions(beam=3, length_penalty=str(PENALTIES[1]))
     (found,) = beam_search(tiny(1), SOURCE, [limit], settings, rules)
     (greedy,) = greedy_search(tiny(1), SOURCE, [limit], settings, rules)
     for hypothesis in (found[0], greedy):
@@ -188,9 +194,15 @@ def test_a_prefix_may_repeat_itself_and_hold_what_is_avoided():
     rules = [*RULES, ForcedPrefix([prefix]), AvoidPhrases([[(4,)]]), NoRepeatNgram(1)]
     for best in (
         beam_search(
-            tiny(6), SOURCE, [8], SearchSettings(beam=3, penalty=PENALTIES[1]), rules=rules
+            tiny(6),
+            SOURCE,
+            [8],
+            SearchOptions(beam=3, length_penalty=str(PENALTIES[1])),
+            rules=rules,
         )[0][0],
-        greedy_search(tiny(6), SOURCE, [8], SearchSettings(penalty=PENALTIES[1]), rules=rules)[0],
+        greedy_search(
+            tiny(6), SOURCE, [8], SearchOptions(length_penalty=str(PENALTIES[1])), rules=rules
+        )[0],
     ):
         assert best.tokens[:3] == prefix
         assert 4 not in best.tokens[3:]

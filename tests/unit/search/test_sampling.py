@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from heedful.errors import SettingError
 from heedful.search.greedy import greedy_search
-from heedful.search.options import Sampling
 from heedful.search.rules import ForcedPrefix, NoRepeatNgram
 from heedful.search.sampling import choose, filter_scores, sample, uniforms
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import Sampling, SearchOptions
 from tests.support.exhaustive_search import (
     END,
     FORBIDDEN,
@@ -98,7 +97,7 @@ def test_samples_follow_the_distribution_of_all_translations(sampling):
         model,
         SOURCE,
         [3],
-        SearchSettings(sample=sampling, n_best=drawn, penalty=PENALTY),
+        SearchOptions(sample=sampling, n_best=drawn, length_penalty=str(PENALTY)),
         rules=RULES,
     )
     seen = Counter((hypothesis.tokens, hypothesis.ended) for hypothesis in found)
@@ -116,7 +115,7 @@ def test_lines_and_seeds_draw_as_samples_do():
             model,
             SOURCE.expand(500, -1),
             [2] * 500,
-            SearchSettings(sample=Sampling(seed=seed), penalty=PENALTY),
+            SearchOptions(sample=Sampling(seed=seed), length_penalty=str(PENALTY)),
             rules=RULES,
         )
         seen.update((hypothesis.tokens, hypothesis.ended) for (hypothesis,) in found)
@@ -159,7 +158,9 @@ def test_a_draw_falls_into_the_share_of_its_token():
 def test_a_sample_does_not_depend_on_its_batch(seed, samples):
     model = tiny(3, vocabulary=12)
     source, limits = batch_of_five(3)
-    three = SearchSettings(sample=Sampling(1.3, top_p=0.95, seed=seed), n_best=3, penalty=PENALTY)
+    three = SearchOptions(
+        sample=Sampling(1.3, top_p=0.95, seed=seed), n_best=3, length_penalty=str(PENALTY)
+    )
     lines = [10, 11, 12, 13, 14]
     together = sample(model, source, limits, three, lines, RULES)
     for row, limit in enumerate(limits):
@@ -175,7 +176,11 @@ def test_log_probabilities_are_the_models_own():
     hard = Sampling(temperature=2.0, top_k=4, top_p=0.9, seed=9)
     rules = [*RULES, ForcedPrefix([(5, 6)]), NoRepeatNgram(2)]
     (found,) = sample(
-        model, SOURCE, [6], SearchSettings(sample=hard, n_best=20, penalty=PENALTY), rules=rules
+        model,
+        SOURCE,
+        [6],
+        SearchOptions(sample=hard, n_best=20, length_penalty=str(PENALTY)),
+        rules=rules,
     )
     assert len({hypothesis.tokens for hypothesis in found}) > 5
     for hypothesis in found:
@@ -191,9 +196,15 @@ def test_log_probabilities_are_the_models_own():
 def test_where_one_token_is_left_sampling_is_greedy(sampling):
     model = tiny(5, vocabulary=12)
     source, limits = batch_of_five(5)
-    greedy = greedy_search(model, source, limits, SearchSettings(penalty=PENALTY), rules=RULES)
+    greedy = greedy_search(
+        model, source, limits, SearchOptions(length_penalty=str(PENALTY)), rules=RULES
+    )
     found = sample(
-        model, source, limits, SearchSettings(sample=sampling, penalty=PENALTY), rules=RULES
+        model,
+        source,
+        limits,
+        SearchOptions(sample=sampling, length_penalty=str(PENALTY)),
+        rules=RULES,
     )
     assert [hypothesis.tokens for (hypothesis,) in found] == [h.tokens for h in greedy]
 

@@ -5,8 +5,7 @@ from heedful.search.beam import beam_search
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import AllowedTokens, ForcedEos, Renormalization
 from heedful.search.search import run_search
-from heedful.search.settings import SearchSettings
-from heedful.search.stopping import StoppingPolicy
+from heedful.search.settings import SearchOptions
 from tests.support.exhaustive_search import (
     END,
     RULES,
@@ -33,10 +32,11 @@ def test_what_a_sentence_gets_does_not_depend_on_its_batch(stop, length_limit_po
             model,
             rows,
             bounds,
-            SearchSettings(
+            SearchOptions(
                 beam=3,
-                penalty=POWER,
-                stopping=StoppingPolicy(stop, length_limit_policy),
+                length_penalty=str(POWER),
+                stop=stop,
+                length_limit_policy=length_limit_policy,
                 renormalise=True,
             ),
             rules=[AllowedTokens(12, (0, 2))],
@@ -59,10 +59,10 @@ def test_the_limit_counts_more_than_the_least_length(length_limit_policy, beam):
         model,
         source,
         limits,
-        SearchSettings(
+        SearchOptions(
             beam=beam,
-            penalty=POWER,
-            stopping=StoppingPolicy(length_limit_policy=length_limit_policy),
+            length_penalty=str(POWER),
+            length_limit_policy=length_limit_policy,
             min_length=4,
             no_repeat_ngram=1,
         ),
@@ -108,9 +108,7 @@ def test_all_that_reach_the_limit_may_count_like_the_others():
         model,
         source,
         [2],
-        SearchSettings(
-            beam=3, penalty=POWER, n_best=3, stopping=StoppingPolicy(length_limit_policy="keep")
-        ),
+        SearchOptions(beam=3, length_penalty=str(POWER), n_best=3, length_limit_policy="keep"),
         rules=RULES,
     )
     assert max(len(hypothesis.tokens) for hypothesis in kept) == 2

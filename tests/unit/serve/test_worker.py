@@ -9,7 +9,7 @@ import pytest
 
 from heedful.bench.random_run import make_random_run, random_lines
 from heedful.config.schema import RunConfig
-from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchOptions
 from heedful.serve.batch_queue import Queue, Search, TranslationJob
 from heedful.serve.limits import HttpError
 from heedful.serve.models import ModelLoader, Models, ModelSpec

@@ -11,8 +11,8 @@ from heedful.errors import ArgumentError, SettingError
 from heedful.model.inference.optimize import is_compiled
 from heedful.model.native.compile import processor_flags
 from heedful.model.native.product import can_multiply_bf16
-from heedful.search.options import Sampling, SearchOptions
 from heedful.search.search import run_search
+from heedful.search.settings import Sampling, SearchOptions
 from heedful.translation import translator as translator_module
 from heedful.translation.translator import Translator
 

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from heedful.exchange.ctranslate2.engine import Engine
 from heedful.exchange.formats import ModelBundle
 from heedful.exchange.parity import Ids
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.tokenization.tokenizer import UNKNOWN
 
 
@@ -44,7 +44,7 @@ class CTranslate2Reference:
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
         """Translate by the settings of the run, up to the length of the position table."""
         sources = self.encode(sentences)
-        settings = SearchSettings.of(self._search)
+        settings = SearchOptions().over(self._search)
         limits = [min(settings.limit.tokens(len(row)), self._most) for row in sources]
         lines = self._engine.search([self._tokens(row) for row in sources], limits, settings)
         number = self._numbers.get

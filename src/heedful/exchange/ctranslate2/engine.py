@@ -19,7 +19,7 @@ from weakref import WeakSet
 
 from heedful.errors import DeviceError, ExchangeError, MissingExtra, UserError
 from heedful.machine.processor import check_threads
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 
 Tokens = Sequence[str]
 
@@ -104,7 +104,7 @@ class Engine:
         self,
         sources: Sequence[Tokens],
         limits: Sequence[int],
-        settings: SearchSettings,
+        settings: SearchOptions,
         prefixes: Sequence[Tokens] | None = None,
         batch_tokens: int = 2048,
     ) -> list[list[EngineHypothesis]]:
@@ -124,8 +124,8 @@ class Engine:
         penalty, alpha = settings.penalty, settings.penalty.alpha
         powers = {"power": alpha, "gnmt": _NEARLY_NOUGHT * alpha}
         options: dict[str, Any] = {
-            "beam_size": settings.beam,
-            "num_hypotheses": settings.beam,
+            "beam_size": settings.size,
+            "num_hypotheses": settings.size,
             "length_penalty": powers.get(penalty.kind, 0.0),
             "no_repeat_ngram_size": settings.no_repeat_ngram,
             "max_input_length": 0,
@@ -143,7 +143,7 @@ class Engine:
             outcomes = self._translator.translate_batch(
                 [list(sources[row]) for row in rows],
                 target_prefix=begun if any(begun) else None,
-                min_decoding_length=min(settings.min_length, limit),
+                min_decoding_length=min(settings.min_length or 0, limit),
                 max_decoding_length=limit + 1,
                 suppress_sequences=list(map(list, suppressed)) or None,
                 **options,

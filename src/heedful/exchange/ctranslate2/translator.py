@@ -18,8 +18,7 @@ from heedful.exchange.ctranslate2.vocabulary import never_written, read_vocabula
 from heedful.exchange.ordinary_files import check_ordinary_files
 from heedful.search.length import LengthLimit
 from heedful.search.observer import SearchObserver
-from heedful.search.options import SearchOptions
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.text.blanks import read_source
 from heedful.tokenization.tokenizer import END, Tokenizer
 from heedful.translation.constraints import check_prefixes, read_constraints
@@ -110,7 +109,7 @@ class ExportedTranslator:
         )
         lines = list(map(read_source, texts))
         search = self.record.search
-        settings = SearchSettings.of(search, options)
+        settings = options.over(search)
         line_constraints = read_constraints(
             self.tokenizer,
             len(texts),

@@ -20,7 +20,7 @@ from heedful.model.seq2seq import Seq2Seq
 from heedful.runs.folder import read_json
 from heedful.search.rules import AllowedTokens
 from heedful.search.search import run_search
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.tokenization.tokenizer import PAD, START, Tokenizer
 
 DESCRIPTION = "onnx.json"
@@ -153,7 +153,7 @@ class OnnxReference:
         filled = [row for row in ids if row]
         if not filled:
             return [[] for _ in ids]
-        settings = SearchSettings.of(self._search)
+        settings = SearchOptions().over(self._search)
         hypotheses = run_search(
             self._model,
             self._collator.source(filled),

@@ -16,8 +16,7 @@ from typing import overload
 
 from heedful.arguments import checked, read_texts
 from heedful.errors import ArgumentError, SettingError, TextError
-from heedful.search.options import SearchOptions
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.tasks.parsing.config import ParsingConfig
 from heedful.tasks.parsing.trees.linearise import SymbolLabels, delinearise
 from heedful.tasks.parsing.trees.sentence import split_words
@@ -208,7 +207,7 @@ class Parser:
     def _roomy(self, sources: Sequence[str], options: SearchOptions) -> set[int]:
         """Find the sentences for whose smallest tree the limit of the output has room."""
         run, task = self.translator.run, self.translator.run.task
-        limit = SearchSettings.of(run.config.search, options).limit
+        limit = options.over(run.config.search).limit
         most = run.config.search.max_source_length
         ids = run.tokenizer.encode_source(sources)
         limits = [limit.tokens(min(len(some), most)) for some in ids]

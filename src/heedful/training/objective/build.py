@@ -4,8 +4,7 @@ from heedful.config.train import TrainConfig
 from heedful.evaluation.reward_metrics import reward_metric
 from heedful.runs.machine_settings import MachineSettings
 from heedful.runs.run import Run
-from heedful.search.options import SearchOptions
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.training.objective.candidates import CandidateObjective, Judge
 from heedful.training.objective.likelihood import Likelihood
 from heedful.training.objective.reward import ExpectedReward
@@ -26,7 +25,7 @@ def _over_candidates(
     """Build the objective over the model's own translations."""
     metric = reward_metric(settings.reward_metric, run.config.data.target_language)
     judge, weight = Judge(run.tokenizer.decode, metric), settings.likelihood_weight
-    search = SearchSettings.of(run.config.search)
+    search = SearchOptions().over(run.config.search)
     if settings.objective == "reward":
         return ExpectedReward(
             judge=judge,
@@ -45,7 +44,7 @@ def _over_candidates(
         limit=search.limit,
         allowed=run.allowed,
         micro_batch_tokens=micro_batch_tokens,
-        search=SearchSettings.of(run.config.search, wide),
+        search=wide.over(run.config.search),
         sharpness=settings.risk_sharpness,
         with_reference=settings.risk_reference,
     )

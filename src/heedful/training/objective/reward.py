@@ -18,10 +18,9 @@ from torch import Tensor
 
 from heedful.data.micro_batches import Rows
 from heedful.model.seq2seq import Seq2Seq
-from heedful.search.options import Sampling
 from heedful.search.rules import DecodingRule, ForcedEos
 from heedful.search.sampling import sample
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import Sampling, SearchOptions
 from heedful.training.objective.candidates import CandidateObjective, OwnTranslation, PairLosses
 
 
@@ -50,7 +49,7 @@ class ExpectedReward(CandidateObjective):
             ForcedEos(limits, model.end_token, source.device),
         ]
         drawn = Sampling(seed=_seed(self.seed, step))
-        settings = SearchSettings(n_best=self.candidates, sample=drawn)
+        settings = SearchOptions(n_best=self.candidates, sample=drawn)
         found = sample(model, source, limits, settings, rows.tolist(), rules)
         return [
             [OwnTranslation(each.tokens, len(each.tokens) < limit) for each in some]

@@ -16,7 +16,7 @@ from torch import Tensor
 from heedful.data.micro_batches import Rows
 from heedful.model.seq2seq import Seq2Seq
 from heedful.search.search import run_search
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.training.objective.candidates import (
     CandidateObjective,
     Ids,
@@ -34,7 +34,7 @@ class MinimumRisk(CandidateObjective):
     """
 
     figure = "risk"
-    search: SearchSettings
+    search: SearchOptions
     """Finds as many translations as there are candidates."""
     sharpness: float
     """Power of the probabilities before they are renormalised."""

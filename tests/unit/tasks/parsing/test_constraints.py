@@ -10,7 +10,7 @@ from heedful.model.initialise import initialise
 from heedful.search.beam import beam_search
 from heedful.search.ensemble import Ensemble
 from heedful.search.greedy import greedy_search
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.tasks.parsing.constraints import (
     CLOSE,
     OPEN,
@@ -173,14 +173,14 @@ def models():
 def test_a_wide_beam_finds_the_best_trees(name):
     model = models()[name]
     expected = trees_of(model)
-    settings = SearchSettings(beam=200, n_best=5, penalty=PENALTY)
+    settings = SearchOptions(beam=200, n_best=5, length_penalty=str(PENALTY))
     (found,) = beam_search(model, SOURCE, [LIMIT], settings, [rule()])
     is_close(found, expected[:5])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_greedy_search_is_free_where_the_free_output_is_a_tree(name):
-    model, settings = models()[name], SearchSettings(beam=1)
+    model, settings = models()[name], SearchOptions(beam=1)
     with torch.no_grad():
         # a model that mostly writes a tree by itself, at first
         sources = torch.randint(4, len(PIECES), (40, 3), generator=torch.manual_seed(1))

@@ -4,7 +4,7 @@ import pytest
 
 from heedful.analysis.attend import attend
 from heedful.errors import ArgumentError, HeedfulError, RunFolderError, SettingError, TextError
-from heedful.search.options import SearchOptions
+from heedful.search.settings import SearchOptions
 from heedful.tasks.parsing.parser import Parser
 from heedful.tasks.parsing.trees.linearise import linearise
 from heedful.tasks.parsing.trees.sentence import join_words

@@ -44,7 +44,7 @@ def test_reward_and_risk_have_their_settings():
     assert (risk.figure, risk.candidates, risk.sharpness) == ("risk", 6, 0.005)
     assert risk.with_reference and risk.likelihood_weight == 0.0
     search = risk.search
-    assert (search.beam, search.n_best, search.eos_candidates) == (6, 6, 12)
+    assert (search.beam, search.n_best, search.eos_ranks) == (6, 6, 12)
     assert risk.limit.tokens(100) == 7
     assert "6 best" in risk.describe()
 

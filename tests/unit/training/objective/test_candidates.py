@@ -7,7 +7,7 @@ import torch
 from heedful.data.batch import Collator
 from heedful.search.length import LengthLimit
 from heedful.search.rules import AllowedTokens
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from heedful.training.objective.candidates import (
     Judge,
     OwnTranslation,
@@ -45,7 +45,7 @@ def objective(kind="reward", metric=share_of_words, **changes):
     }
     if kind == "reward":
         return ExpectedReward(**{**shared, "seed": 1, **changes})
-    search = SearchSettings(beam=4, n_best=4)
+    search = SearchOptions(beam=4, n_best=4)
     of_risk = {"search": search, "sharpness": 1.0, "with_reference": False}
     return MinimumRisk(**{**shared, **of_risk, **changes})
 

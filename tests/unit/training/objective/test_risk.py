@@ -6,7 +6,7 @@ import torch
 
 from heedful.search.beam import beam_search
 from heedful.search.rules import AllowedTokens
-from heedful.search.settings import SearchSettings
+from heedful.search.settings import SearchOptions
 from tests.support.models import small
 from tests.unit.training.objective.test_candidates import (
     ALLOWED,
@@ -24,7 +24,7 @@ def exact_risk(model, sharpness, with_reference):
     total = torch.zeros(())
     for pair in PAIRS:
         source = torch.tensor([[*pair, 3]])
-        settings = SearchSettings(beam=4, n_best=4)
+        settings = SearchOptions(beam=4, n_best=4)
         with torch.inference_mode():
             found = beam_search(model, source, [3], settings, [ALLOWED])[0]
         texts = {h.tokens: h.ended for h in found}

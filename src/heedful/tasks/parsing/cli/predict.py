@@ -78,7 +78,7 @@ def predict(
         raise typer.BadParameter("and --trees both name sentences; give one.", param_hint="--input")
     check_output(output, {"--input": input, "--trees": trees})
     from heedful.files import replacing_file
-    from heedful.search.options import SearchOptions
+    from heedful.search.settings import SearchOptions
     from heedful.tasks.parsing.parser import Parser
 
     def load(constrained: bool) -> Parser:
