@@ -1,7 +1,7 @@
 """`heedful attend`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,13 +14,17 @@ from heedful.cli.options import (
     check_choice,
     check_tag,
     warn,
+    with_search_flags,
 )
 from heedful.cli.standard_input import standard_input
 from heedful.cli.terminal_text import echo, read_argument
+from heedful.search.settings import SearchOptions
 
 
+@with_search_flags(target_language=("length_penalty", "max_length"))
 def attend(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    search: dict[str, Any],
     sentence: Annotated[
         str,
         typer.Argument(
@@ -80,12 +84,6 @@ def attend(
         bool, typer.Option("--measures", help="Print statistics of each head.")
     ] = False,
     beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy.")] = None,
-    length_penalty: Annotated[
-        str | None, typer.Option(help="gnmt:ALPHA, power:ALPHA or none.")
-    ] = None,
-    max_length: Annotated[
-        str | None, typer.Option(help="Most tokens: input+N or N, without the end symbol.")
-    ] = None,
     target_language: Annotated[
         str | None,
         typer.Option(help="Language code of the tag to put before the line: de for >>de<<."),
@@ -110,9 +108,8 @@ def attend(
         format_measures,
         write_files,
     )
-    from heedful.search.settings import SearchOptions
 
-    options = SearchOptions(beam=beam, length_penalty=length_penalty, max_length=max_length)
+    options = SearchOptions(beam=beam, **search)
     choice = AttentionSelection(
         tuple(kind or ()), tuple(layer or ()), tuple(head or ()), view, numbers
     )

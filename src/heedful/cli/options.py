@@ -1,13 +1,16 @@
 """Options that several commands share."""
 
+import inspect
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args
 
 import typer
 
 from heedful.errors import escape_controls
+from heedful.search.settings import SearchOptions
 
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Precision = Annotated[str, typer.Option(help="auto, fp32 or bf16; auto measures the machine once.")]
@@ -46,6 +49,49 @@ AcceptDifferences = Annotated[
     ),
 ]
 Format = Annotated[str, typer.Option(help="text or jsonl.")]
+
+Command = Callable[..., None]
+
+
+def with_search_flags(**before: Sequence[str]) -> Callable[[Command], Command]:
+    """
+    Replace the parameter `search` of a command by flags of `SearchOptions`.
+
+    `before`: of a parameter, the names of the flags that stand before it in the help.
+    """
+    names = [name for group in before.values() for name in group]
+
+    def decorate(command: Command) -> Command:
+        signature = inspect.signature(command)
+        parameters: list[inspect.Parameter] = []
+        for parameter in signature.parameters.values():
+            parameters += map(_search_flag, before.get(parameter.name, ()))
+            if parameter.name != "search":
+                parameters.append(parameter)
+
+        @wraps(command)
+        def run(**values: Any) -> None:
+            command(search={name: values.pop(name) for name in names}, **values)
+
+        # typer reads both
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        return run
+
+    return decorate
+
+
+def _search_flag(name: str) -> inspect.Parameter:
+    """Make the flag of a field of `SearchOptions`."""
+    field = SearchOptions.__dataclass_fields__[name]
+    kind = str | None if str in get_args(field.type) else field.type
+    option = typer.Option(help=field.metadata["help"], min=field.metadata["least"])
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=field.default,
+        annotation=Annotated[kind, option],
+    )
 
 
 def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:

@@ -3,7 +3,7 @@
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -22,14 +22,24 @@ from heedful.cli.options import (
     check_stop,
     check_tag,
     warn,
+    with_search_flags,
 )
 from heedful.cli.standard_input import standard_input
 from heedful.cli.terminal_text import write_utf8
-
-if TYPE_CHECKING:
-    from heedful.search.settings import Sampling
+from heedful.search.settings import Sampling, SearchOptions
 
 
+@with_search_flags(
+    target_language=(
+        "beam",
+        "length_penalty",
+        "coverage_penalty",
+        "max_length",
+        "min_length",
+        "n_best",
+    ),
+    target_prefix=("stop", "no_repeat_ngram", "diverse_groups", "diversity_strength"),
+)
 def translate(
     run: Annotated[
         list[Path],
@@ -37,24 +47,10 @@ def translate(
             metavar="RUN", help="A run folder; several with the same subwords are an ensemble."
         ),
     ],
+    search: dict[str, Any],
     input: Annotated[Path | None, typer.Option(help="Text to translate; by default stdin.")] = None,
     output: Annotated[Path | None, typer.Option(help="Output file; by default stdout.")] = None,
     weights: Weights = "default",
-    beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy search.")] = None,
-    length_penalty: Annotated[
-        str | None, typer.Option(help="gnmt:ALPHA, power:ALPHA or none.")
-    ] = None,
-    coverage_penalty: Annotated[
-        float | None,
-        typer.Option(help="Beta of GNMT's coverage penalty, for recurrent decoders; 0 is off."),
-    ] = None,
-    max_length: Annotated[
-        str | None, typer.Option(help="Most tokens: input+N or N, without the end symbol.")
-    ] = None,
-    min_length: Annotated[
-        int | None, typer.Option(min=0, help="Fewest tokens, without the end symbol.")
-    ] = None,
-    n_best: Annotated[int, typer.Option(min=1, help="Number of translations of each line.")] = 1,
     target_language: Annotated[
         str | None,
         typer.Option(help="Language code of the tag to put before every line: de for >>de<<."),
@@ -86,26 +82,6 @@ def translate(
             min=0, help="Sample N translations and write the one most similar to the others."
         ),
     ] = 0,
-    stop: Annotated[
-        str | None,
-        typer.Option(
-            help="When the search stops: when-none-can-win, when-beam-finished (as many as the "
-            "beam size), as-ctranslate2, as-transformers, as-joey or as-opennmt; the "
-            "run's by default."
-        ),
-    ] = None,
-    no_repeat_ngram: Annotated[
-        int, typer.Option(min=0, help="Forbid repeated n-grams of N subwords (0 = off).")
-    ] = 0,
-    diverse_groups: Annotated[
-        int, typer.Option(min=1, help="Number of groups of a diverse beam search.")
-    ] = 1,
-    diversity_strength: Annotated[
-        float | None,
-        typer.Option(
-            help="With --diverse-groups: penalty for subwords of earlier groups; 0.5 by default."
-        ),
-    ] = None,
     target_prefix: Annotated[
         Path | None, typer.Option(help="File with the first words of each translation.")
     ] = None,
@@ -163,8 +139,8 @@ def translate(
     check_choice("--precision", precision, SEARCH_PRECISIONS)
     check_choice("--engine", engine, ("torch", "ctranslate2"))
     check_runs(run, "translate")
-    if stop is not None:
-        check_stop(stop)
+    if search["stop"] is not None:
+        check_stop(search["stop"])
     if align_by and not (alignments or replace_unknown or dictionary):
         raise typer.BadParameter(
             "needs --alignments, --replace-unknown or --dictionary.", param_hint="--align-by"
@@ -172,26 +148,14 @@ def translate(
 
     from heedful.alignment.unknown_words import read_dictionary
     from heedful.files import replacing_file
-    from heedful.search.settings import SearchOptions
     from heedful.text.corpus import one_file, read_lines
     from heedful.text.lines import decode_lines
     from heedful.translation.engine import check_engine
 
     drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     sampling = _sampling(sample or mbr > 0, drawn)
-    options = SearchOptions(
-        beam=beam,
-        length_penalty=length_penalty,
-        coverage_penalty=coverage_penalty,
-        max_length=max_length,
-        min_length=min_length,
-        n_best=mbr or n_best,
-        stop=stop,
-        sample=sampling,
-        no_repeat_ngram=no_repeat_ngram,
-        diverse_groups=diverse_groups,
-        diversity_strength=diversity_strength,
-    )
+    n_best = search["n_best"]
+    options = SearchOptions(**search | {"n_best": mbr or n_best, "sample": sampling})
     if force_phrases is not None:
         options.check_constraints()
     if 0 < mbr < n_best:
@@ -272,10 +236,8 @@ def _tagged(line: str, tag: str) -> str:
     return f"{before}{tag} {words}" if words else line
 
 
-def _sampling(wanted: bool, details: dict[str, Any]) -> "Sampling | None":
+def _sampling(wanted: bool, details: dict[str, Any]) -> Sampling | None:
     """Collect the sampling options; without --sample there must be none."""
-    from heedful.search.settings import Sampling
-
     given = {name: value for name, value in details.items() if value is not None}
     if wanted:
         return Sampling(**given)

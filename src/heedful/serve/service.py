@@ -110,12 +110,8 @@ class Service:
                     "number such as 0.6.",
                 ) from None
         try:
-            options = SearchOptions(
-                beam=body.beam,
-                length_penalty=body.length_penalty,
-                coverage_penalty=body.coverage_penalty,
-                n_best=n_best,
-            )
+            search = body.model_dump(include=set(SearchOptions.__dataclass_fields__))
+            options = SearchOptions(**search | {"n_best": n_best})
             if model is not None:
                 model.check_coverage(options)
         except UserError as error:

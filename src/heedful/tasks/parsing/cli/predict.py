@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,6 +20,7 @@ from heedful.cli.options import (
     check_runs,
     say,
     warn,
+    with_search_flags,
 )
 from heedful.cli.standard_input import STDIN, standard_input
 from heedful.cli.terminal_text import write_utf8
@@ -28,11 +29,13 @@ from heedful.cli.terminal_text import write_utf8
 _WINDOW = 512
 
 
+@with_search_flags(scores=("beam", "length_penalty"))
 def predict(
     run: Annotated[
         list[Path],
         typer.Argument(metavar="RUN", help="A parser's run folder; several are an ensemble."),
     ],
+    search: dict[str, Any],
     input: Annotated[
         Path | None,
         typer.Option(help="Sentences, their words separated by spaces; stdin by default or as -."),
@@ -46,10 +49,6 @@ def predict(
     ] = None,
     output: Annotated[Path | None, typer.Option(help="Output file; by default stdout.")] = None,
     weights: Weights = "default",
-    beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy search.")] = None,
-    length_penalty: Annotated[
-        str | None, typer.Option(help="gnmt:ALPHA, power:ALPHA or none.")
-    ] = None,
     scores: Annotated[
         bool, typer.Option("--scores", help="Write the log-probability and a tab before each tree.")
     ] = False,
@@ -93,7 +92,7 @@ def predict(
 
     parser = load(not free)
     second = load(False) if count_malformed and not free else None
-    options = SearchOptions(beam=beam, length_penalty=length_penalty)
+    options = SearchOptions(**search)
     done = malformed = 0
     if output is None:
         write_utf8()
