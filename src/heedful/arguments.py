@@ -14,6 +14,7 @@ from heedful.errors import ArgumentError, SettingError, TextError
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+Function = TypeVar("Function", bound=Callable[..., Any])
 _ONE = {
     NoneType: "None",
     Path: "a path",
@@ -53,6 +54,28 @@ def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
         return function(*args, **keywords)
 
     return call
+
+
+def with_fields_of(kind: type[Any]) -> Callable[[Function], Function]:
+    """Show the fields of a dataclass in `help` and completion in place of a function's keywords."""
+
+    def decorate(function: Function) -> Function:
+        signature = inspect.signature(function)
+        *named, _ = signature.parameters.values()  # the last are its keywords
+        shown = [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=field.type,
+            )
+            for field in fields(kind)
+        ]
+        signature = signature.replace(parameters=[*named, *shown])
+        function.__signature__ = signature  # type: ignore[attr-defined]
+        return function
+
+    return decorate
 
 
 def check_fields(instance: Any) -> None:

@@ -75,7 +75,7 @@ def with_search_flags(**before: Sequence[str]) -> Callable[[Command], Command]:
 
         # typer reads both
         run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        run.__annotations__ = {flag.name: flag.annotation for flag in parameters}
         return run
 
     return decorate
@@ -84,6 +84,7 @@ def with_search_flags(**before: Sequence[str]) -> Callable[[Command], Command]:
 def _search_flag(name: str) -> inspect.Parameter:
     """Make the flag of a field of `SearchOptions`."""
     field = SearchOptions.__dataclass_fields__[name]
+    # A flag has one type: what may be a number or text is read as text.
     kind = str | None if str in get_args(field.type) else field.type
     option = typer.Option(help=field.metadata["help"], min=field.metadata["least"])
     return inspect.Parameter(

@@ -234,6 +234,7 @@ def _final_norm(norm: nn.Module) -> nn.LayerNorm | None:
 
 def _copy_of(norm: nn.LayerNorm) -> nn.LayerNorm:
     """Create another norm with the same weights."""
+    # Torch 2.11 declares the shape as a list, not as a tuple.
     new = nn.LayerNorm([*norm.normalized_shape], eps=norm.eps)
     copy_parameters(norm, new, _NORM)
     return new

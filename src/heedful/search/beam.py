@@ -129,7 +129,7 @@ def beam_search(
     symbol is among its best continuations; otherwise it is cut, and counts only where too few have
     ended. A step costs one forward pass of `beam` rows per sentence.
     """
-    check_coverage(settings.coverage_penalty or 0.0, [model])
+    check_coverage(settings.coverage_penalty, [model])
     return search(
         *start_decoding(model, source),
         limits,

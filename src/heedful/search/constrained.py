@@ -61,7 +61,7 @@ def constrained_beam_search(
 
     A hypothesis may end only when it contains all phrases. Without phrases it is `beam_search`.
     """
-    check_coverage(settings.coverage_penalty or 0.0, [model])
+    check_coverage(settings.coverage_penalty, [model])
     sought = [Phrases(some) for some in phrases]
     return search(
         *start_decoding(model, source),

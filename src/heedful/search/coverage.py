@@ -100,7 +100,7 @@ def cover(
     return covering, CoverageState(state, start)
 
 
-def check_coverage(beta: float, models: Sequence[Seq2Seq]) -> None:
+def check_coverage(beta: float | None, models: Sequence[Seq2Seq]) -> None:
     """Refuse a coverage penalty for models without one attention over the source."""
     if not beta:
         return

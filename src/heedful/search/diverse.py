@@ -50,7 +50,7 @@ def diverse_beam_search(
     groups are removed, and plain beam search fills the list up. The paper finds costs of 0.2 to 0.8
     useful, and as many groups as hypotheses.
     """
-    check_coverage(settings.coverage_penalty or 0.0, [model])
+    check_coverage(settings.coverage_penalty, [model])
     next_log_probabilities, state, tokens = start_decoding(model, source)
     groups, n_best = settings.diverse_groups, settings.n_best
     beams = torch.arange(len(limits), device=source.device).repeat_interleave(groups)

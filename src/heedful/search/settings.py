@@ -9,6 +9,7 @@ cannot go together at once, not after the model has been read.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from heedful.arguments import check_argument, check_fields
@@ -206,17 +207,17 @@ class SearchOptions:
         """Number of best candidates of a step, or of a group's, among which EOS finishes one."""
         return 2 * self.width if self.eos_candidates == "twice" else self.width
 
-    @property
+    @cached_property
     def penalty(self) -> LengthPenalty:
         """The length penalty."""
         return LengthPenalty.parse(self.length_penalty or "gnmt:0.6")
 
-    @property
+    @cached_property
     def limit(self) -> LengthLimit:
         """Maximum number of tokens of a translation."""
         return LengthLimit.parse(str(self.max_length or "input+50"))
 
-    @property
+    @cached_property
     def stopping(self) -> StoppingPolicy:
         """When a sentence is done, and what happens to hypotheses at their limit."""
         stop = self.stop or StoppingPolicy.stop

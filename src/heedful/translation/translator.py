@@ -15,7 +15,7 @@ from typing import Any, overload
 
 import torch
 
-from heedful.arguments import check_counts, checked, read_pairs, read_texts
+from heedful.arguments import check_counts, checked, read_pairs, read_texts, with_fields_of
 from heedful.data.length_batches import by_length
 from heedful.errors import DeviceError
 from heedful.machine.benchmark import resolve_precision
@@ -146,6 +146,7 @@ class Translator:
         self, texts: Iterable[str], options: SearchOptions | None = None, **keywords: Any
     ) -> list[Translation]: ...
 
+    @with_fields_of(SearchOptions)
     @checked
     def translate(
         self,
@@ -225,7 +226,7 @@ class Translator:
         if force_phrases is not None:
             options.check_constraints()
         settings = options.over(self.run.config.search)
-        check_coverage(settings.coverage_penalty or 0.0, self.models)
+        check_coverage(settings.coverage_penalty, self.models)
         aligns = alignments or replace_unknown is not False
         by = self.aligner.extraction(align_by, wanted=aligns)
 

@@ -1,4 +1,6 @@
+import inspect
 import threading
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,18 @@ def test_options_of_the_search_come_whole_or_as_keywords(translator: Translator)
     assert all(len(one.alternatives) == 1 for one in whole)
     with pytest.raises(ArgumentError, match="`options` must hold all options of the search"):
         translator.translate("w1", options, beam=3)
+
+
+def test_the_options_of_the_search_are_completed_as_keywords(translator: Translator) -> None:
+    parameters = inspect.signature(translator.translate).parameters
+    assert [name for name in parameters if name in SearchOptions.__dataclass_fields__] == [
+        field.name for field in fields(SearchOptions)
+    ]
+    assert "keywords" not in parameters
+    with pytest.raises(TypeError, match="unexpected keyword argument 'beams'"):
+        translator.translate("w1", beams=3)
+    with pytest.raises(ArgumentError, match="`beam` of Translator"):
+        translator.translate("w1", beam="3")
 
 
 def test_an_unknown_stopping_rule_is_refused(translator: Translator) -> None:
