@@ -81,72 +81,51 @@ class SearchOptions:
     """
     Settings of a search, for all lines alike, as written on the command line.
 
-    Parameters
-    ----------
-    beam : int, optional
-        Open hypotheses per sentence, 1 for greedy search.
-    length_penalty : str, optional
-        ``gnmt:0.6``, ``power:1.0`` or ``none``.
-    coverage_penalty : float, optional
-        Beta of GNMT's coverage penalty, 0 for none.
-    max_length : int or str, optional
-        ``input+50`` or a number of tokens, without the end symbol.
-    min_length : int, optional
-        Minimum number of tokens of a translation.
-    n_best : int, default 1
-        Translations of each line; the beam is at least as wide.
-    sample : Sampling, optional
-        Draw `n_best` translations instead of searching for the best.
-    stop : str, optional
-        The stopping rule, a name of `heedful.search.stopping.stopping_rules`.
-    no_repeat_ngram : int, default 0
-        Forbid repeated n-grams of this many tokens; 0 allows all.
-    diverse_groups : int, default 1
-        Number of groups of diverse beam search.
-    diversity_strength : float, optional
-        Cost, a log-probability, of a token that an earlier group chose in the step; 0.5 if None.
-    eos_candidates : {'beam', 'twice'}, optional
-        EOS finishes a hypothesis if it ranks within the best `beam` candidates, or 2 x `beam`.
-    length_limit_policy : {'cut', 'end', 'force', 'keep'}, optional
-        What happens to a hypothesis at the length limit (`StoppingPolicy`).
-    renormalise : bool, optional
-        Whether the probabilities of allowed tokens are normalised to a sum of one.
-
-    Returns
-    -------
-    SearchOptions
-        Frozen. What is None is filled from the table ``[search]`` of the recipe.
-
     Notes
     -----
-    Without a recipe, None stands for the paper's settings (section 6.1): beam 4, alpha 0.6, at most
-    50 tokens more than the input, early termination. Raises `SettingError` for values out of range
-    and for what cannot go together.
+    What is None is filled from the table ``[search]`` of a recipe. Without a recipe, None stands
+    for the paper's settings (section 6.1): beam 4, alpha 0.6, at most 50 tokens more than the
+    input, early termination. Raises `SettingError` for values out of range and for what cannot go
+    together.
     """
 
     beam: int | None = _flag("Beam size; 1 is greedy search.", least=1, most=_WIDEST)
+    """Open hypotheses per sentence, 1 for greedy search."""
     length_penalty: str | None = _flag("gnmt:ALPHA, power:ALPHA or none.")
+    """``gnmt:0.6``, ``power:1.0`` or ``none``."""
     coverage_penalty: float | None = _flag(
         "Beta of GNMT's coverage penalty, for recurrent decoders; 0 is off."
     )
+    """Beta of GNMT's coverage penalty, 0 for none."""
     max_length: int | str | None = _flag("Most tokens: input+N or N, without the end symbol.")
+    """``input+50`` or a number of tokens, without the end symbol."""
     min_length: int | None = _flag("Fewest tokens, without the end symbol.", least=0)
+    """Minimum number of tokens of a translation."""
     n_best: int = _flag("Number of translations of each line.", 1, least=1, most=_WIDEST)
+    """Translations of each line; the beam is at least as wide."""
     sample: Sampling | None = None
+    """Draw `n_best` translations instead of searching for the best."""
     stop: str | None = _flag(
         "When the search stops: when-none-can-win, when-beam-finished (as many as the beam size), "
         "as-ctranslate2, as-transformers, as-joey or as-opennmt; the run's by default."
     )
+    """The stopping rule, a name of `heedful.search.stopping.stopping_rules`."""
     no_repeat_ngram: int = _flag("Forbid repeated n-grams of N subwords (0 = off).", 0, least=0)
+    """Forbid repeated n-grams of this many tokens; 0 allows all."""
     diverse_groups: int = _flag(
         "Number of groups of a diverse beam search.", 1, least=1, most=_WIDEST
     )
+    """Number of groups of diverse beam search."""
     diversity_strength: float | None = _flag(
         "With --diverse-groups: penalty for subwords of earlier groups; 0.5 by default."
     )
+    """Cost, a log-probability, of a token that an earlier group chose in the step; 0.5 if None."""
     eos_candidates: Literal["beam", "twice"] | None = None
+    """EOS finishes a hypothesis if it ranks within the best `beam` candidates, or 2 x `beam`."""
     length_limit_policy: Literal["cut", "end", "force", "keep"] | None = None
+    """What happens to a hypothesis at the length limit (`StoppingPolicy`)."""
     renormalise: bool | None = None
+    """Whether the probabilities of allowed tokens are normalised to a sum of one."""
 
     def __post_init__(self) -> None:
         """Check types, ranges and combinations."""
