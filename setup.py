@@ -20,7 +20,7 @@ from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
-_NATIVE = Path("src/heedful/model/native")
+_NATIVE = Path("src/heedful/kernels/native")
 _LIBRARY = "steps"
 _PLATFORM, _GLIBC = "manylinux_2_28_x86_64", (2, 28)  # as torch's own wheels
 

@@ -102,7 +102,7 @@ def corpora() -> Path:
 @pytest.fixture(scope="session")
 def compiled() -> None:
     """The library of C functions; without a compiler tests are skipped, and fail where CI=true."""
-    from heedful.model.native.product import why_not_native
+    from heedful.kernels.native.product import why_not_native
 
     if missing := why_not_native():
         reason = f"a C compiler must be there to test what is compiled, but {missing}"

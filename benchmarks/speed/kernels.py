@@ -11,12 +11,11 @@ from torch import Tensor
 from benchmarks.speed.context import Context
 from benchmarks.speed.turns import in_turn
 from heedful.bench.process import torch_threads
+from heedful.kernels import dropout as compiled_dropout
+from heedful.kernels.attention import native_short_attention, plain_short_attention
+from heedful.kernels.dropout import Dropout
+from heedful.kernels.unpadding import Packing
 from heedful.model.attention import causal_mask
-from heedful.model.cpu import compiled_dropout
-from heedful.model.cpu.attention import plain_short_attention
-from heedful.model.cpu.compiled_attention import native_short_attention
-from heedful.model.cpu.dropout import Dropout
-from heedful.model.cpu.unpadding import Packing
 
 _HEADS, _D_K = 4, 64  # of the recipe `small`
 _LONGEST, _SHORTEST = 45, 8

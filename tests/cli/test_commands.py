@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from heedful.config.recipes import describe, recipe_names
-from heedful.model.native.loss import softmax_kind
-from heedful.model.native.product import kernels_kind
+from heedful.kernels.loss import softmax_kind
+from heedful.kernels.native.product import kernels_kind
 from heedful.search.beam import beam_search
 from heedful.search.greedy import greedy_search
 from heedful.search.rules import AllowedTokens

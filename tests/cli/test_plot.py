@@ -14,7 +14,7 @@ from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.micro_batches import PADDING_COST_CPU
 from heedful.errors import RunFolderError
 from heedful.evaluation.cost import training_flops
-from heedful.model.cpu.attention import SHORT
+from heedful.kernels.attention import SHORT
 from heedful.model.lengths import RowLengths
 from heedful.runs.run import Run, read_machine_settings
 from heedful.training.history import read_history

@@ -7,7 +7,7 @@ import torch
 from tests.support.commands import train_arguments
 
 PROGRAM = """
-from heedful.machine import torch_internals
+from heedful.kernels import torch_internals
 torch_internals._resolve = lambda name: None
 torch_internals.internal.cache_clear()
 from heedful.cli.main import main

@@ -13,7 +13,7 @@ from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
 from heedful.machine import onednn, torch_internals
 from heedful.model.initialise import initialise
-from heedful.model.cpu.unpadding import Packing
+from heedful.kernels.unpadding import Packing
 from heedful.training.loss import chunked_loss, plain_loss
 from heedful.training.optimizer import MixedPrecisionOptimizer
 

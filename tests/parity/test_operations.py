@@ -99,7 +99,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:TF32")  # torch's own, of switch
 @pytest.fixture
 def plain(monkeypatch):
     """The plain ones: torch's counter does not know oneDNN's."""
-    monkeypatch.setattr("heedful.machine.onednn._HAS_ONEDNN", False)
+    monkeypatch.setattr("heedful.kernels.linear._HAS_ONEDNN", False)
     with torch.backends.mkldnn.flags(enabled=False):
         yield
 
@@ -161,7 +161,7 @@ def test_what_a_processor_computes_without_padding_is_counted_so(name, monkeypat
     def linear(x, weight, *_, out_shape=None, **__):
         return 2 * math.prod(x) * weight[0]
 
-    monkeypatch.setattr("heedful.machine.onednn._HAS_ONEDNN", True)
+    monkeypatch.setattr("heedful.kernels.linear._HAS_ONEDNN", True)
     for module in ("layer_flops", "cpu.compiled_attention"):
         monkeypatch.setattr(f"heedful.model.{module}.native_products", lambda: None)
     model, batch = model_of(CONFIGS[name]), CountedBatch(True)
@@ -175,9 +175,9 @@ COMPILED = ["transformer", "batch norm", "experts", "unscaled", "in a window", "
 @pytest.mark.parametrize("name", [name for name in COMPILED if name in CONFIGS])
 def test_compiled_attention_is_counted_as_that_of_each_sentence_alone(name, monkeypatch):
     model, batch = model_of(CONFIGS[name]), CountedBatch(True)
-    monkeypatch.setattr("heedful.machine.onednn._HAS_ONEDNN", False)
+    monkeypatch.setattr("heedful.kernels.linear._HAS_ONEDNN", False)
     alone = sum(count(sentence.forward, model) for sentence in batch.alone())
     with_padding = model.forward_flops(*batch.lengths)
-    monkeypatch.setattr("heedful.machine.onednn._HAS_ONEDNN", True)
+    monkeypatch.setattr("heedful.kernels.linear._HAS_ONEDNN", True)
     monkeypatch.setattr("heedful.model.layer_flops.native_products", lambda: "compiled")
     assert model.forward_flops(*batch.lengths) == alone < with_padding

@@ -28,7 +28,7 @@ FAST = (
     "tests/unit/bench/test_search_profile.py",
     "tests/unit/config",
     "tests/unit/families",
-    "tests/unit/machine/test_torch_internals.py",
+    "tests/unit/kernels/test_torch_internals.py",
     "tests/unit/model/test_encoder_decoder.py",
     "tests/unit/model/test_mixer.py",
     "tests/unit/model/test_network.py",

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from heedful.model.native.variants import VARIANTS
+from heedful.kernels.native.variants import VARIANTS
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import torch
-from heedful.model.native.product import NativeInt8Linear, native_products
-from heedful.model.inference.quantized import Int8Linear
+from heedful.kernels.native.product import NativeInt8Linear, native_products
+from heedful.kernels.quantized import Int8Linear
 print(native_products()._name)
 weight, x = torch.randn(64, 32), torch.randn(5, 32)
 native = NativeInt8Linear(weight, None)
@@ -56,7 +56,7 @@ def test_the_wheel_runs_8_bits_without_a_compiler(tmp_path):
         cwd=tmp_path,
         env=os.environ | variables,
     )
-    assert done.stdout.startswith(f"{tmp_path}/installed/heedful/model/native/steps-")
+    assert done.stdout.startswith(f"{tmp_path}/installed/heedful/kernels/native/steps-")
     assert done.stderr == ""
     assert not (tmp_path / "cache").exists()
 

@@ -23,6 +23,9 @@ ELSEWHERE = {
         bench.__main__ bench.data bench.preparing bench.profile bench.search bench.train
         bench.translate
     """,
+    "the door of a package: tests/structure/test_kernels.py": """
+        kernels.api
+    """,
     "a table of settings: tests/unit/config/test_schema.py": """
         config.data config.search
     """,

@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "heedful"
 OTHERS = {
     "machine/memory.py": "reads what the system writes",
     "machine/processor.py": "reads what the system writes, and checks its own cache",
-    "model/native/compile.py": "reads its own source and what it has compiled",
+    "kernels/native/compile.py": "reads its own source and what it has compiled",
     "serve/page/__init__.py": "reads files of the package",
     "serve/static_files.py": "reads files of the package",
     "visualise/explorer.py": "reads files of the package",

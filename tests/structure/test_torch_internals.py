@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from heedful.machine.torch_internals import INTERNALS
+from heedful.kernels.torch_internals import INTERNALS
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "heedful"
-TABLE = SOURCE / "machine" / "torch_internals.py"
+TABLE = SOURCE / "kernels" / "torch_internals.py"
 
 # Underscored names of other libraries and of Python itself.
 NOT_TORCH = {
@@ -34,9 +34,9 @@ IN_TESTS = {
     ("tests/parity/test_operations.py", "torch.ops"): "names of products, for torch's counter",
     ("tests/unit/evaluation/test_cost.py", "torch.ops"): "names of products, for torch's counter",
     ("tests/unit/exchange/pickled/test_safe_unpickler.py", "torch._utils"): "named in checkpoints",
-    ("tests/unit/machine/test_torch_internals.py", "torch._foreach_copy_"): "taken out of torch",
+    ("tests/unit/kernels/test_torch_internals.py", "torch._foreach_copy_"): "taken out of torch",
     (
-        "tests/unit/model/cpu/test_compiled_attention.py",
+        "tests/unit/kernels/test_attention_compiled.py",
         "torch._subclasses",
     ): "tensors without data",
 }
@@ -110,7 +110,7 @@ SOURCES = [file for file in sorted(SOURCE.rglob("*.py")) if file != TABLE]
 def test_no_module_names_an_internal_of_torch():
     own = _own_names(SOURCES) | NOT_TORCH.keys()
     assert [
-        f"{file.relative_to(ROOT)}: {name}; list it in heedful.machine.torch_internals and look it "
+        f"{file.relative_to(ROOT)}: {name}; list it in heedful.kernels.torch_internals and look it "
         "up by `internal`, with a plain way where torch lacks it"
         for file in SOURCES
         for name in internals_in(_parsed(file), own)

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from heedful.machine import torch_internals
-from heedful.machine.torch_internals import internal
+from heedful.kernels import torch_internals
+from heedful.kernels.torch_internals import internal
 
 
 @contextmanager

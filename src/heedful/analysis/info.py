@@ -10,15 +10,14 @@ import torch
 from heedful._version import __version__
 from heedful.analysis.training_cost import training_cost
 from heedful.families.registry import families
-from heedful.machine.devices import describe_machine
-from heedful.model import native
-from heedful.model.build import parameter_count
-from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.native.product import (
+from heedful.kernels.api import (
     can_multiply_bf16,
-    native_products,
+    compiled_origin,
     why_not_native,
 )
+from heedful.machine.devices import describe_machine
+from heedful.model.build import parameter_count
+from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.runs.checkpoint import STATE, read_averages
 from heedful.runs.folder import read_json
 from heedful.runs.run import Run, best_steps, read_machine_settings
@@ -64,11 +63,8 @@ def describe_installation() -> dict[str, Any]:
 
 def _compiled() -> str:
     """Describe whether translation has its compiled functions."""
-    library = native_products()
-    if library is not None:
-        path = Path(library._name)
-        here = path.parent == Path(native.__file__).parent
-        origin = f"of the wheel, {path.stem.partition('-')[2]}" if here else "compiled here"
+    origin = compiled_origin()
+    if origin is not None:
         kinds = "fp32, bf16 and int8" if can_multiply_bf16() else "fp32 and int8"
         return f"functions of --precision {kinds}, {origin}"
     return f"nothing, so --precision fp32 and int8 are slower: {why_not_native()}"

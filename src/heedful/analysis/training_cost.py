@@ -3,7 +3,7 @@
 from typing import Any
 
 from heedful.evaluation.cost import paper_flops
-from heedful.machine.benchmark import remembered_rates
+from heedful.kernels.api import remembered_rates
 from heedful.runs.folder import read_json
 from heedful.runs.run import Run, read_machine_settings
 from heedful.training.history import History
@@ -20,8 +20,8 @@ def training_cost(run: Run, history: History) -> dict[str, Any]:
 
     The paper multiplies time by “an estimate of the sustained single-precision capacity”. Here this
     is the measured rate of matrix products of a typical shape in the run's precision
-    (`heedful.machine.benchmark`). Logs of older versions do not say what was computed; then nothing
-    is counted.
+    (`heedful.kernels.product_rates`). Logs of older versions do not say what was computed; then
+    nothing is counted.
     """
     hours, counted = (history.last("seconds") or 0.0) / 3600, history.last("flops")
     cost: dict[str, Any] = {}

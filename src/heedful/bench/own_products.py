@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from heedful.machine.operations import Arguments, is_product, observe_operations, operation_name
+from heedful.kernels.api import Arguments, is_product, observe_operations, operation_name
 
 _SECONDS, _FEWEST = 0.02, 5
 
@@ -18,7 +18,7 @@ def products_alone(work: Callable[[], object]) -> float | None:
     Compute the seconds that the matrix products of some work take when nothing is between them.
 
     Each is made again, with the operands that it had, several times; the median counts. None where
-    this torch does not show the products of a backward pass (`heedful.machine.operations`).
+    this torch does not show the products of a backward pass (`heedful.kernels.operations`).
     """
     recorder = _ProductRecorder()
     with observe_operations(recorder.observe):

@@ -4,10 +4,9 @@ import time
 
 import torch
 
-from heedful.machine.benchmark import measured_rates
-from heedful.model.native.product import NativeInt8Linear, native_products
+from heedful.kernels.api import NativeInt8Linear, measured_rates, native_products
 
-# As for the other precisions, `heedful.machine.benchmark`.
+# As for the other precisions, `heedful.kernels.product_rates`.
 _ROWS, _IN, _OUT = 2048, 512, 2048
 
 

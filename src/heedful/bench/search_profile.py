@@ -14,17 +14,16 @@ from torch import Tensor, nn
 
 from heedful.bench.own_products import products_alone
 from heedful.bench.process import time_repeats, torch_threads
+from heedful.kernels.api import ROWS_OF_A_BLOCK, NativeLinear
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.inference.compiled import (
+from heedful.model.inference import (
     CompiledDecoder,
     CompiledEncoder,
     CompiledOutput,
+    PrepackedCrossAttention,
+    is_compiled,
     products_of,
 )
-from heedful.model.inference.native_layers import ROWS_OF_A_BLOCK
-from heedful.model.inference.optimize import is_compiled
-from heedful.model.inference.quantized import PrepackedCrossAttention
-from heedful.model.native.product import NativeLinear
 
 _PARTS = {
     "encode": "encoder",

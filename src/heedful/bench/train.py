@@ -11,7 +11,7 @@ from heedful.bench.systems import Say, find_systems, own_system, run_in_turns
 from heedful.bench.work import shape_of, step_flops, synthetic_pairs
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
-from heedful.machine.benchmark import resolve_precision
+from heedful.kernels.api import resolve_precision
 from heedful.machine.devices import describe_machine, resolve_device, resolve_threads
 
 _AT_ONCE = 8

@@ -28,7 +28,7 @@ from heedful.experiments.page import capital
 from heedful.experiments.record import read_json, write_json
 from heedful.experiments.system import TableSystem, count_parameters
 from heedful.experiments.task import Equal, TableTask
-from heedful.machine.benchmark import resolve_precision
+from heedful.kernels.api import resolve_precision
 from heedful.machine.devices import resolve_device
 from heedful.preparation.prepare import prepare
 from heedful.preparation.prepared_text import PreparedText

@@ -18,9 +18,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from heedful.machine.torch_internals import internal
-from heedful.model.cpu.linear import linear
-from heedful.model.cpu.unpadding import Packing
+from heedful.kernels.api import Packing, change_count, linear
 
 
 class Convolution(nn.Module):
@@ -113,11 +111,12 @@ class Convolution(nn.Module):
             return self.weight.flatten(1)
         if torch.is_grad_enabled() or self.training or self.weight.is_inference():
             return self._normed()
-        version = internal("torch.Tensor._version")  # grows with each change in place
-        if version is None:
+        numbers = [change_count(w) for w in (self.weight, self.gain)]
+        if None in numbers:
             return self._normed()
         versions: list[tuple[object, ...]] = [
-            (w.data_ptr(), version.__get__(w), w.dtype) for w in (self.weight, self.gain)
+            (w.data_ptr(), number, w.dtype)
+            for w, number in zip((self.weight, self.gain), numbers, strict=True)
         ]
         if self._cached is None or self._cached[0] != versions:
             self._cached = versions, self._normed()

@@ -1,11 +1,10 @@
 """
 Attention and its masks: section 3.2 of the paper.
 
-`scaled_dot_product_attention` is equation 1. `MultiHeadAttention` runs several of
-them side by side (section 3.2.2): it projects, attends and projects again. `attend` chooses the
-kernel for whole sequences, `cached_attention` the one for a step of a search; the tests hold all
-kernels to equation 1. A mask is always called `mask` and is true where a query may attend to a key;
-the additive form in a search is `mask_bias`.
+`scaled_dot_product_attention` is equation 1. `MultiHeadAttention` runs several of them side by side
+(section 3.2.2). `attend` chooses the kernel for whole sequences, `cached_attention` the one for a
+step of a search; the tests hold all to equation 1. A mask is always called `mask` and is true where
+a query may attend to a key; the additive form in a search is `mask_bias`.
 """
 
 import math
@@ -18,10 +17,15 @@ from torch import Tensor, nn
 
 from heedful.arguments import check_counts, checked
 from heedful.errors import ArgumentError, SettingError
+from heedful.kernels.api import (
+    SHORT,
+    Linear,
+    cached_attention,
+    linear,
+    short_attention,
+    use_cpu_kernel,
+)
 from heedful.model.additive import additive_scores, attend_additively
-from heedful.model.cpu.attention import SHORT, short_attention, use_cpu_kernel
-from heedful.model.cpu.linear import Linear, linear
-from heedful.model.cpu.step_attention import cached_attention
 from heedful.model.inputs import check_states, check_tensors
 from heedful.model.kv_cache import KVCache
 from heedful.model.layout import EVERYWHERE, Layout
@@ -159,7 +163,7 @@ def fused_attention(
 
     Notes
     -----
-    Memory grows with the number of keys, not with queries x keys.
+    Memory grows with the number of keys alone.
     """
     return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
 
@@ -195,14 +199,12 @@ def attend(
     -----
     Three kernels compute equation 1, and the tests hold them equal:
 
-    - `heedful.model.cpu.attention.short_attention`: at most 256 keys on a processor with oneDNN,
-      and rows whose padding was removed;
+    - `short_attention`: at most 256 keys on a processor with oneDNN, and rows without padding;
     - `scaled_dot_product_attention`: weights are wanted, or at most 256 keys on another processor;
     - `fused_attention`: all else.
 
     A window that is not in the mask is cut into blocks (`heedful.model.window`), which attend by
     one of them. Additive scores have one kernel, `heedful.model.additive`, for padded rows.
-
     Raises `ArgumentError` if weights are wanted where padding was removed.
     """
     record = need_weights or layout.weights is not None
@@ -252,8 +254,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
     Notes
     -----
     The projections W^Q, W^K, W^V of all heads are one matrix, so that self-attention is one
-    product; `out_proj` is the paper's W^O. Weights are returned on request and never kept on the
-    module.
+    product; `out_proj` is the paper's W^O. Weights are returned on request.
 
     Examples
     --------
@@ -348,8 +349,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         queries_from : Tensor of float, shape (batch, queries, d_model)
             The sequence of the queries.
         keys_from : Tensor of float, shape (batch, keys, d_model)
-            The sequence of the keys and values; the same tensor for self-attention. Without padding
-            it is one row (1, tokens, d_model), whatever the rows of the queries.
+            The sequence of the keys and values; the same tensor for self-attention.
 
         Returns
         -------

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.model.cpu.lookup import lookup
+from heedful.kernels.api import lookup
 
 
 class TokenEmbedding(nn.Module):

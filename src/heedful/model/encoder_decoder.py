@@ -20,8 +20,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.errors import SettingError
+from heedful.kernels.api import Dropout
 from heedful.model.attention import padding_mask
-from heedful.model.cpu.dropout import Dropout
 from heedful.model.embedding import (
     LearnedPositions,
     NoPositions,

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from heedful.arguments import check_counts, checked
 from heedful.errors import SettingError
-from heedful.model.cpu.linear import Linear
+from heedful.kernels.api import Linear
 from heedful.model.inputs import check_states
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {

@@ -8,12 +8,12 @@ it back.
 
 from collections.abc import Iterable
 
+from heedful.kernels.api import native_products
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.feed_forward import FeedForward
 from heedful.model.lengths import RowLengths, pairs_of
 from heedful.model.memory import DecoderFlops
 from heedful.model.mixer import Mixer
-from heedful.model.native.product import native_products
 from heedful.model.network import Network
 from heedful.model.window import Window
 

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from heedful.arguments import checked
 from heedful.errors import SettingError
+from heedful.kernels.api import leaves_padding_out
 from heedful.model.attention import causal_mask
-from heedful.model.cpu.attention import leaves_padding_out
 from heedful.model.feed_forward import FeedForward
 from heedful.model.inputs import check_mask
 from heedful.model.kv_cache import DecoderState, mask_to_bias

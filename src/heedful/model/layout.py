@@ -5,7 +5,7 @@ Which positions attend to which, and where they are.
 
     mask                          True where a query may attend to a key, in padded rows
     query_packing, key_packing    where the real ones were, if padding was removed
-                                  (`heedful.model.cpu.unpadding`)
+                                  (`heedful.kernels.unpadding`)
     weights                       a list for the attention weights, if the caller wants them
     window                        which neighbours a query may attend to, if that is not in the mask
     real                          which queries are no padding, where that was not removed
@@ -20,8 +20,7 @@ from typing import Any
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.model.cpu.attention import use_cpu_kernel
-from heedful.model.cpu.unpadding import Packing
+from heedful.kernels.api import Packing, use_cpu_kernel
 from heedful.model.inputs import check_mask
 from heedful.model.window import Window
 
@@ -127,7 +126,7 @@ def unpad(
     -----
     Only attention needs to know rows, so a processor computes everything else for the real tokens
     alone: with oneDNN, at most 256 keys, and padding of more than 3 % of the positions. Results are
-    equal (`heedful.model.cpu.unpadding`).
+    equal (`heedful.kernels.unpadding`).
     """
     packing = None if real is None or not use_cpu_kernel(x, keys) else Packing.of(real)
     return (x, None) if packing is None else (packing.pack(x), packing)

@@ -61,7 +61,7 @@ class OutputLayer(nn.Module):
     Notes
     -----
     Section 3.4. A prepacked matrix is another module in the same place
-    (`heedful.model.inference.optimize`).
+    (`heedful.model.inference`).
     """
 
     def __init__(self, weight: nn.Parameter, bias: nn.Parameter | None = None) -> None:

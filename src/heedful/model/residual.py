@@ -11,7 +11,7 @@ from collections.abc import Callable
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.model.cpu.dropout import Dropout
+from heedful.kernels.api import Dropout
 from heedful.model.norm import NormFactory, NormKind, make_norm, normalise
 
 Sublayer = Callable[[Tensor], Tensor]

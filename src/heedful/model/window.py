@@ -24,7 +24,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.model.cpu.attention import SHORT
+from heedful.kernels.api import SHORT
 from heedful.model.lengths import PerRow, pairs_of
 from heedful.model.projections import Projections
 

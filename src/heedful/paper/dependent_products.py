@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from heedful.families.table1 import LayerSizes, RunsByStep
-from heedful.machine.operations import Arguments, observe_operations, products_in_turn, tensors_in
+from heedful.kernels.api import Arguments, observe_operations, products_in_turn, tensors_in
 from heedful.paper.layer_build import build_layer
 
 

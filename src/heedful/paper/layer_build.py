@@ -4,8 +4,8 @@ from torch import Tensor, nn
 
 from heedful.families.convolution import Convolution
 from heedful.families.table1 import LayerSizes, States
+from heedful.kernels.api import Linear
 from heedful.model.attention import MultiHeadAttention, causal_mask
-from heedful.model.cpu.linear import Linear
 from heedful.model.layout import Layout
 from heedful.paper.layer_kinds import KINDS, window
 

@@ -19,11 +19,11 @@ from heedful.config.schema import RunConfig
 from heedful.data.batch import Collator
 from heedful.errors import RunFolderError, SettingError
 from heedful.families.build import build_model
+from heedful.kernels.api import can_prepack
 from heedful.machine.memory import give_memory_back, keep_freed_memory
 from heedful.model.build import padded_vocabulary
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.inference.optimize import can_round_to_bf16, optimize_for_inference
-from heedful.model.inference.quantized import can_prepack
+from heedful.model.inference import can_round_to_bf16, optimize_for_inference
 from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, stored_shapes
 from heedful.runs.folder import RunFolder, read_json, write_json
 from heedful.runs.language_pair import LanguagePair

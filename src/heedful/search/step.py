@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.model.inference.native_layers import best_continuations, best_of_rows
+from heedful.kernels.api import best_continuations, best_of_rows
 from heedful.model.seq2seq import DecodingState, Seq2Seq
 
 NextLogProbabilities = Callable[[Tensor, DecodingState], tuple[Tensor, DecodingState]]
@@ -115,7 +115,7 @@ def best_of_each(
     Find the best tokens of each row.
 
     `torch.topk` is slow on a CPU, so compiled functions replace it if available
-    (`heedful.model.native`). The best n of a row are in the n blocks with the largest
+    (`heedful.kernels.native`). The best n of a row are in the n blocks with the largest
     maxima, so only these blocks are searched.
     """
     rows, vocabulary = scores.shape

@@ -15,7 +15,7 @@ from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.encoded.sampled import sampled_epoch
 from heedful.data.micro_batches import PADDING_COST_CPU, MicroBatches, Rows
 from heedful.data.mixing import JoinedPairs, Mixture
-from heedful.model.cpu.attention import SHORT, use_cpu_kernel
+from heedful.kernels.api import SHORT, use_cpu_kernel
 from heedful.runs.machine_settings import MachineSettings
 from heedful.runs.run import Run
 from heedful.tokenization.tokenizer import Tokenizer

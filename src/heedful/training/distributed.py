@@ -17,7 +17,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from heedful.errors import SettingError, TrainingFailed
-from heedful.machine.tensor_lists import copy_all
+from heedful.kernels.api import copy_all
 
 # A rank that dies closes its connections, which the others notice at once; the limit is for a
 # rank that hangs. It must be longer than what only rank zero does: subwords, ids, validation.

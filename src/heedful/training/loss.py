@@ -18,9 +18,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.machine.onednn import linear_forward
-from heedful.model.cpu.linear import bias_gradient, matmul
-from heedful.model.native.loss import subtracted_softmax
+from heedful.kernels.api import bias_gradient, linear_forward, matmul, subtracted_softmax
 from heedful.model.output import chunk_rows, logits
 
 # Probabilities of this many rows are kept until their part of the weight's gradient is computed:

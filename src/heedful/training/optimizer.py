@@ -20,8 +20,7 @@ from torch import Tensor, nn
 from torch.optim.adamw import adamw
 from torch.optim.sgd import sgd
 
-from heedful.machine.tensor_lists import approach_all, copy_all, scale_all
-from heedful.machine.torch_internals import internal
+from heedful.kernels.api import approach_all, copy_all, fused_scaling, scale_all
 from heedful.model.norm import running_averages
 
 if TYPE_CHECKING:
@@ -270,24 +269,15 @@ class MixedPrecisionOptimizer:
         """
         with torch.no_grad():
             if self.optimizer == "adam":
-                scaling = self._scale("torch.optim.adamw.adamw(grad_scale)", scale)
+                scaling = fused_scaling("adamw", self.gradients, scale)
                 self._step_of_adam(learning_rate, scaling)
             else:
-                scaling = self._scale("torch.optim.sgd.sgd(grad_scale)", scale)
+                scaling = fused_scaling("sgd", self.gradients, scale)
                 self._step_of_sgd(learning_rate, scaling)
         self.steps += 1
         self.zero_grad()
         self._average()
         self._copy()
-
-    def _scale(self, name: str, scale: float) -> dict[str, Any]:
-        """Return the argument by which a fused kernel scales the gradients; else scale them."""
-        gradients = self.gradients
-        if internal(name) is None:
-            scale_all(gradients, scale)
-            return {}
-        # the kernels divide by it
-        return {"grad_scale": torch.tensor(1.0 / scale, device=gradients[0].device)}
 
     def _step_of_adam(self, learning_rate: float, scaling: dict[str, Any]) -> None:
         """Change the masters by Adam, which AdamW without decay is."""

@@ -20,15 +20,13 @@ from heedful.config.schema import RunConfig
 from heedful.data.batching import BATCHES_VERSION
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.errors import DeviceError, RunFolderError, SettingError, TextError
-from heedful.machine.benchmark import resolve_precision
+from heedful.kernels.api import kernels_kind, resolve_precision, softmax_kind
 from heedful.machine.devices import (
     describe_machine,
     instruction_set,
     resolve_device,
     resolve_threads,
 )
-from heedful.model.native.loss import softmax_kind
-from heedful.model.native.product import kernels_kind
 from heedful.preparation.find_training_data import find_training_data
 from heedful.preparation.tokenizer import check_given_tokenizer
 from heedful.preparation.training_data import (

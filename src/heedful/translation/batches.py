@@ -8,7 +8,7 @@ import torch
 
 from heedful.machine.threads import map_in_threads
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.inference.optimize import is_compiled
+from heedful.model.inference import is_compiled
 from heedful.runs.run import Run
 from heedful.search.ensemble import Ensemble
 from heedful.search.hypothesis import Hypothesis

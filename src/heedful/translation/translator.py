@@ -18,10 +18,9 @@ import torch
 from heedful.arguments import check_counts, checked, read_pairs, read_texts, with_fields_of
 from heedful.data.length_batches import by_length
 from heedful.errors import DeviceError
-from heedful.machine.benchmark import resolve_precision
+from heedful.kernels.api import resolve_precision, why_not_native
 from heedful.machine.devices import has_int8, resolve_device, resolve_threads
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.native.product import why_not_native
 from heedful.runs.run import Run
 from heedful.search.coverage import check_coverage
 from heedful.search.ensemble import Ensemble

@@ -3,7 +3,7 @@
 import torch
 
 from heedful.bench.product_rates import measure_product_rates
-from heedful.model.native.product import native_products
+from heedful.kernels.native.product import native_products
 
 
 def test_every_precision_has_a_rate():

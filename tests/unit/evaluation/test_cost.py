@@ -24,7 +24,7 @@ def test_shapes_are_enough():
 
 
 def test_the_loss_has_the_products_that_are_counted(monkeypatch):
-    monkeypatch.setattr("heedful.machine.onednn._HAS_ONEDNN", False)
+    monkeypatch.setattr("heedful.kernels.linear._HAS_ONEDNN", False)
     model, batch = model_of(ModelConfig(d_model=16, d_ff=24, heads=2)), CountedBatch(True)
 
     def loss():

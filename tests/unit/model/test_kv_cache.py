@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pytest
 import torch
 
+from heedful.kernels.native import product
 from heedful.model.kv_cache import KVCache
-from heedful.model.native import product
 from heedful.model.seq2seq import Seq2Seq
 from heedful.search.beam import beam_search
 from heedful.search.diverse import diverse_beam_search

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from heedful.errors import ArgumentError
+from heedful.kernels.unpadding import Packing
 from heedful.model.attention import MultiHeadAttention, padding_mask
-from heedful.model.cpu.unpadding import Packing
 from heedful.model.layout import Layout, pad, unpad
 
 REAL = torch.arange(9) < torch.tensor([9, 4, 2])[:, None]

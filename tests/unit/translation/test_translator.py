@@ -10,9 +10,9 @@ import torch
 from heedful.bench.random_run import make_random_run
 from heedful.config.schema import RunConfig
 from heedful.errors import ArgumentError, SettingError
-from heedful.model.inference.optimize import is_compiled
-from heedful.model.native.compile import processor_flags
-from heedful.model.native.product import can_multiply_bf16
+from heedful.kernels.native.compile import processor_flags
+from heedful.kernels.native.product import can_multiply_bf16
+from heedful.model.inference import is_compiled
 from heedful.search.search import run_search
 from heedful.search.settings import Sampling, SearchOptions
 from heedful.translation import translator as translator_module

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from heedful.arguments import check_counts, check_fields
 from heedful.families.convolution import Convolution
-from heedful.model.cpu.dropout import Dropout
-from heedful.model.cpu.linear import Linear
+from heedful.kernels.api import Dropout, Linear
 from heedful.model.initial_weights import glorot, table
 from heedful.model.lengths import RowLengths
 from heedful.model.memory import Initialised

@@ -29,8 +29,7 @@ from heedful.families.bytenet.blocks import (
     Unfolding,
 )
 from heedful.families.row_state import RowState
-from heedful.model.cpu.dropout import Dropout
-from heedful.model.cpu.linear import Linear
+from heedful.kernels.api import Dropout, Linear
 from heedful.model.lengths import RowLengths
 from heedful.model.memory import DecoderFlops, Memory, SourceEncoder, TargetDecoder
 

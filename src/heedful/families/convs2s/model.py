@@ -33,9 +33,7 @@ from torch import Tensor, nn
 from heedful.arguments import check_counts, check_fields
 from heedful.families.convolution import Convolution, sentence_places
 from heedful.families.row_state import RowState
-from heedful.model.cpu.attention import leaves_padding_out
-from heedful.model.cpu.dropout import Dropout
-from heedful.model.cpu.unpadding import Packing
+from heedful.kernels.api import Dropout, Packing, leaves_padding_out
 from heedful.model.layout import pad, unpad
 from heedful.model.lengths import RowLengths
 from heedful.model.memory import DecoderFlops, Memory, SourceEncoder, TargetDecoder

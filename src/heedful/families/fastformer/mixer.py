@@ -31,7 +31,7 @@ from torch import Tensor, nn
 
 from heedful.arguments import check_counts, checked
 from heedful.errors import SettingError
-from heedful.model.cpu.linear import Linear
+from heedful.kernels.api import Linear
 from heedful.model.initial_weights import glorot
 from heedful.model.inputs import check_mixed
 from heedful.model.layout import Layout, pad

@@ -13,7 +13,7 @@ of them it needs.
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.model.cpu.dropout import Dropout
+from heedful.kernels.api import Dropout
 from heedful.model.lengths import RowLengths
 from heedful.model.memory import Memory, SourceEncoder
 

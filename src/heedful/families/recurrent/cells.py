@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from heedful.families.recurrent.products import PLAIN, LoopProducts, StepProducts
-from heedful.machine.torch_internals import internal
-from heedful.model.cpu.linear import linear
+from heedful.kernels.api import can_flatten, flatten_weights, linear, wants_flat_weights
 from heedful.model.memory import FinalState
 
 Cell = Literal["lstm", "gru", "rnn"]
@@ -85,7 +84,7 @@ class RecurrentLayer(nn.Module):
         if (
             (on_cpu and (learns or projects))
             or (learns and not self.training)
-            or not _can_flatten(data.device)
+            or not can_flatten(data.device)
         ):
             suffixes = ("", "_reverse") if self.rnn.bidirectional else ("",)
             runs = [self._run_steps(data, sizes.tolist(), state, suffix) for suffix in suffixes]
@@ -111,24 +110,12 @@ class RecurrentLayer(nn.Module):
         `torch.nn.RNNBase.flatten_parameters` does so when a module is moved, but not in bf16, and
         not when an optimizer exchanges the data of its weights.
         """
-        if data.device.type != "cuda" or not internal("torch._use_cudnn_rnn_flatten_weight")():
+        if data.device.type != "cuda" or not wants_flat_weights():
             return
         weights = [*self.rnn.parameters()]
         if [weight.data_ptr() for weight in weights] == self._pointers:
             return
-        modes = {"lstm": 2, "gru": 3, "rnn": 1}  # cuDNN's; 1 is the tanh of a plain cell
-        with torch.no_grad():
-            internal("torch._cudnn_rnn_flatten_weight")(
-                weights,
-                5 if self.rnn.proj_size else 4,
-                self.rnn.input_size,
-                modes[self.cell],
-                self.width,
-                self.rnn.proj_size,
-                1,
-                True,
-                self.rnn.bidirectional,
-            )
+        flatten_weights(self.rnn, self.cell)
         self._pointers = [weight.data_ptr() for weight in weights]
 
     def _run_steps(
@@ -227,12 +214,6 @@ class RecurrentLayer(nn.Module):
             new = torch.tanh(n + torch.sigmoid(r + hidden_r) * hidden_n)
             return (torch.lerp(new, state[0], torch.sigmoid(z + hidden_z)),)
         return (torch.tanh(gates + hidden),)
-
-
-def _can_flatten(device: torch.device) -> bool:
-    """Decide whether weights can lie where this device wants them; only cuDNN wants anything."""
-    names = ("torch._use_cudnn_rnn_flatten_weight", "torch._cudnn_rnn_flatten_weight")
-    return device.type != "cuda" or all(internal(name) is not None for name in names)
 
 
 def pack(x: Float[Tensor, "batch time *rest"], mask: Bool[Tensor, "batch time"]) -> PackedSequence:

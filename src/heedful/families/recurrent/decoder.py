@@ -32,8 +32,7 @@ from heedful.families.recurrent.scores import RecurrentAttention
 from heedful.families.recurrent.stack import RecurrentStack
 from heedful.families.recurrent.wiring import RecurrentWiring
 from heedful.families.row_state import RowState
-from heedful.model.cpu.dropout import Dropout
-from heedful.model.cpu.linear import Linear, linear
+from heedful.kernels.api import Dropout, Linear, linear
 from heedful.model.lengths import RowLengths
 from heedful.model.memory import DecoderFlops, Memory, TargetDecoder
 from heedful.model.module_list import Parts

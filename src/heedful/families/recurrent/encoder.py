@@ -18,8 +18,7 @@ from heedful.arguments import checked
 from heedful.families.recurrent.cells import RecurrentLayer, first_half, reverse
 from heedful.families.recurrent.stack import RecurrentStack
 from heedful.families.recurrent.wiring import RecurrentWiring
-from heedful.model.cpu.dropout import Dropout
-from heedful.model.cpu.linear import Linear
+from heedful.kernels.api import Dropout, Linear
 from heedful.model.lengths import RowLengths
 from heedful.model.memory import FinalState, Memory, SourceEncoder
 from heedful.model.module_list import Parts

@@ -15,8 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from heedful.machine.torch_internals import internal
-from heedful.model.cpu.linear import bias_gradient
+from heedful.kernels.api import bias_gradient, sigmoid_gradient
 
 
 class StepProducts:
@@ -254,19 +253,10 @@ class _CompareAdditively(torch.autograd.Function):
     def backward(ctx: Any, d_scores: Tensor) -> tuple[Tensor | None, ...]:
         half, energy = ctx.saved_tensors
         # the slope of tanh is 4 half (1 - half); energy is multiplied when all is summed
-        d_inner = _sigmoid_gradient(4 * d_scores.unsqueeze(3), half)
+        d_inner = sigmoid_gradient(4 * d_scores.unsqueeze(3), half)
         d_energy = 2 * (d_scores.flatten() @ half.flatten(0, 2)) - d_scores.sum()
         ctx.uses.add(ctx.step, d_inner)
         return d_inner.sum(2) * energy, None, d_energy, None
-
-
-def _sigmoid_gradient(gradient: Tensor, out: Tensor) -> Tensor:
-    """Compute the gradient before a sigmoid from that of its output."""
-    differentiate = internal("torch.ops.aten.sigmoid_backward")
-    if differentiate is None:
-        return gradient * (1 - out) * out
-    d_x: Tensor = differentiate(gradient, out)
-    return d_x
 
 
 def _half_plus_half_tanh(query: Tensor, keys: Tensor) -> Tensor:

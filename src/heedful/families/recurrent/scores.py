@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.families.recurrent.products import PLAIN, StepProducts
-from heedful.model.cpu.linear import Linear
+from heedful.kernels.api import Linear
 from heedful.model.lengths import PerRow
 
 Score = Literal["dot", "general", "scaled", "additive", "normed-additive", "product"]

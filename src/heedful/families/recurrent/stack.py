@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from heedful.families.recurrent.cells import RecurrentLayer
 from heedful.families.recurrent.wiring import RecurrentWiring
-from heedful.model.cpu.dropout import Dropout
+from heedful.kernels.api import Dropout
 from heedful.model.initial_weights import glorot, table
 from heedful.model.lengths import RowLengths
 from heedful.model.memory import Initialised

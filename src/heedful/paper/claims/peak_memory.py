@@ -4,7 +4,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from heedful.machine.operations import Arguments, observe_operations, tensors_in
+from heedful.kernels.api import Arguments, observe_operations, tensors_in
 
 
 class _Allocations:

@@ -6,7 +6,7 @@ import torch
 from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
 from heedful.families.experts.build import build_networks
-from heedful.model.inference.optimize import optimize_for_inference
+from heedful.model.inference import optimize_for_inference
 from heedful.model.initialise import initialise
 from heedful.model.norm import named_weights
 from tests.support.models import draw_gates, networks

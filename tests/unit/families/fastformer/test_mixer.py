@@ -9,7 +9,7 @@ import torch
 from heedful.config.model import AttentionConfig
 from heedful.errors import SettingError
 from heedful.families.fastformer.mixer import CausalFastformer, Fastformer, RunningSums
-from heedful.machine.operations import observe_operations, tensors_in
+from heedful.kernels.operations import observe_operations, tensors_in
 from heedful.model.build import parameter_count
 from heedful.model.initialise import initialise
 from heedful.model.layout import Layout, unpad

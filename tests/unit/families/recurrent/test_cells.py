@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from heedful.families.recurrent.cells import CELLS, RecurrentLayer, pack, reverse
-from heedful.model.cpu.linear import linear
+from heedful.kernels.linear import linear
 
 KINDS = list(CELLS)
 

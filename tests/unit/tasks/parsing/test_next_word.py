@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from heedful.model.inference.optimize import optimize_for_inference
+from heedful.model.inference import optimize_for_inference
 from heedful.model.initialise import initialise
 from heedful.model.lengths import RowLengths
 from heedful.model.memory import Memory

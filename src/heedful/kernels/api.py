@@ -1,0 +1,118 @@
+"""
+The door to the kernels: whatever the rest of heedful computes by them comes from here.
+
+Each name has a plain twin of documented functions of torch, to which the tests hold it.
+"""
+
+from heedful.kernels.attention import (
+    SHORT,
+    cached_attention,
+    leaves_padding_out,
+    short_attention,
+    use_cpu_kernel,
+)
+from heedful.kernels.dropout import Dropout
+from heedful.kernels.linear import Linear, bias_gradient, linear, linear_forward, lookup, matmul
+from heedful.kernels.loss import softmax_kind, subtracted_softmax
+from heedful.kernels.native.compile import processor_flags
+from heedful.kernels.native.layers import (
+    ROWS_OF_A_BLOCK,
+    AttendedStates,
+    NativeLayers,
+    best_continuations,
+    best_of_rows,
+    log_probabilities,
+)
+from heedful.kernels.native.product import (
+    NativeBf16Linear,
+    NativeFp32Linear,
+    NativeInt8Linear,
+    NativeLinear,
+    can_multiply,
+    can_multiply_bf16,
+    compiled_origin,
+    kernels_kind,
+    native_products,
+    why_not_native,
+)
+from heedful.kernels.operations import (
+    Arguments,
+    is_product,
+    observe_operations,
+    operation_name,
+    products_in_turn,
+    tensors_in,
+)
+from heedful.kernels.product_rates import measured_rates, remembered_rates, resolve_precision
+from heedful.kernels.quantized import LINEAR_FACTORIES, Int8Linear, LinearFactory, can_prepack
+from heedful.kernels.recurrent import (
+    can_flatten,
+    flatten_weights,
+    sigmoid_gradient,
+    wants_flat_weights,
+)
+from heedful.kernels.tensor_lists import (
+    approach_all,
+    change_count,
+    copy_all,
+    fused_scaling,
+    scale_all,
+)
+from heedful.kernels.unpadding import Packing
+
+__all__ = [
+    "LINEAR_FACTORIES",
+    "ROWS_OF_A_BLOCK",
+    "SHORT",
+    "Arguments",
+    "AttendedStates",
+    "Dropout",
+    "Int8Linear",
+    "Linear",
+    "LinearFactory",
+    "NativeBf16Linear",
+    "NativeFp32Linear",
+    "NativeInt8Linear",
+    "NativeLayers",
+    "NativeLinear",
+    "Packing",
+    "approach_all",
+    "best_continuations",
+    "best_of_rows",
+    "bias_gradient",
+    "cached_attention",
+    "can_flatten",
+    "can_multiply",
+    "can_multiply_bf16",
+    "can_prepack",
+    "change_count",
+    "compiled_origin",
+    "copy_all",
+    "flatten_weights",
+    "fused_scaling",
+    "is_product",
+    "kernels_kind",
+    "leaves_padding_out",
+    "linear",
+    "linear_forward",
+    "log_probabilities",
+    "lookup",
+    "matmul",
+    "measured_rates",
+    "native_products",
+    "observe_operations",
+    "operation_name",
+    "processor_flags",
+    "products_in_turn",
+    "remembered_rates",
+    "resolve_precision",
+    "scale_all",
+    "short_attention",
+    "sigmoid_gradient",
+    "softmax_kind",
+    "subtracted_softmax",
+    "tensors_in",
+    "use_cpu_kernel",
+    "wants_flat_weights",
+    "why_not_native",
+]

@@ -1,0 +1,209 @@
+"""
+Matrix products, column sums and table lookups by the fastest kernel.
+
+On a processor torch's `linear` goes through MKL in fp32, which is slow on processors of other
+makers, and in bf16 it adds the bias in a pass of its own. oneDNN, which torch brings along, does
+better in both, but torch offers it only by a name that knows no gradients. So `linear` here has its
+gradients written out. On other devices, in other types and where oneDNN is missing everything is
+torch's own; which way is taken depends on device and type alone.
+
+A looked-up row is a product with a row of zeros and a one, and its gradient is summed in fp32: in
+bf16 that of a frequent token is a sum of hundreds of terms, more than eight bits of mantissa hold.
+"""
+
+import functools
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from heedful.kernels.torch_internals import internal
+from heedful.machine.processor import processor_facts
+
+
+def matmul(
+    x: Float[Tensor, "rows out"], weight: Float[Tensor, "out width"]
+) -> Float[Tensor, "rows width"]:
+    """
+    Compute ``x @ weight``, the gradient of `linear_forward`.
+
+    No gradients of its own. In bf16 torch already uses oneDNN here.
+    """
+    if x.dtype == torch.float32 and has_onednn_kernel(x):
+        return linear_forward(x, weight.t())
+    return torch.mm(x, weight)
+
+
+def bias_gradient(x: Float[Tensor, "rows width"]) -> Float[Tensor, " width"]:
+    """
+    Sum the rows: the gradient of a bias.
+
+    On a CPU a product with ones takes half the time of torch's sum of bf16 columns.
+    """
+    if has_onednn_kernel(x):
+        return torch.mm(torch.ones(1, x.size(0), dtype=x.dtype), x).squeeze(0)
+    return x.sum(dim=0)
+
+
+def linear(
+    x: Float[Tensor, "*batch width"],
+    weight: Float[Tensor, "out width"],
+    bias: Float[Tensor, " out"] | None = None,
+    relu: bool = False,
+) -> Float[Tensor, "*batch out"]:
+    """
+    Compute `torch.nn.functional.linear`, with gradients.
+
+    Uses torch's own kernel wherever oneDNN is not faster; the tests hold the two equal.
+    """
+    if has_onednn_kernel(x) and x.numel():
+        # oneDNN multiplies by columns cut out of a matrix a thousand times as slowly as by a copy
+        out: Tensor = _Linear.apply(x, weight.contiguous(), bias, relu)
+        return out
+    out = nn.functional.linear(x, weight, bias)
+    return out.relu() if relu else out
+
+
+class Linear(nn.Linear):
+    """A linear layer by the fastest CPU kernel, stored like `torch.nn.Linear`."""
+
+    def forward(
+        self, x: Float[Tensor, "*batch width"], relu: bool = False
+    ) -> Float[Tensor, "*batch out"]:
+        """Multiply and add the bias."""
+        return linear(x, self.weight, self.bias, relu)
+
+
+class _Linear(torch.autograd.Function):
+    """A linear map with oneDNN kernels forwards and backwards."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, relu: bool) -> Tensor:
+        rows = x.reshape(-1, x.size(-1))
+        out = linear_forward(rows, weight, bias, relu)
+        ctx.save_for_backward(rows, weight, out if relu else None)
+        ctx.has_bias = bias is not None
+        return out.view(*x.shape[:-1], weight.size(0))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        rows, weight, out = ctx.saved_tensors
+        d_out = gradient.reshape(-1, weight.size(0))
+        if out is not None:
+            d_out = _relu_gradient(d_out, out)
+        d_x = d_weight = d_bias = None
+        if ctx.needs_input_grad[0]:
+            d_x = matmul(d_out, weight).view(*gradient.shape[:-1], weight.size(1))
+        if ctx.needs_input_grad[1]:
+            d_weight = torch.mm(d_out.t(), rows)
+        if ctx.has_bias and ctx.needs_input_grad[2]:
+            d_bias = bias_gradient(d_out)
+        return d_x, d_weight, d_bias, None
+
+
+def _relu_gradient(gradient: Tensor, out: Tensor) -> Tensor:
+    """Compute the gradient before a ReLU: that of its output where the output is positive."""
+    differentiate = internal("torch.ops.aten.threshold_backward")
+    if differentiate is None:
+        return gradient.masked_fill(out <= 0, 0.0)
+    d_x: Tensor = differentiate(gradient, out, 0)
+    return d_x
+
+
+_HAS_ONEDNN = torch.backends.mkldnn.is_available()
+
+
+def has_onednn_kernel(x: Tensor) -> bool:
+    """
+    Decide whether oneDNN multiplies tensors of this device and type fast.
+
+    Constant during a run, so a resumed run uses the same kernels.
+    """
+    if x.device.type != "cpu" or not _HAS_ONEDNN or not torch.backends.mkldnn.enabled:
+        return False
+    if internal("torch.ops.mkldnn._linear_pointwise") is None:
+        return False
+    return x.dtype == torch.float32 or (x.dtype == torch.bfloat16 and _multiplies_bf16())
+
+
+def _multiplies_bf16() -> bool:
+    """Test whether oneDNN has kernels of bf16 for this processor."""
+    is_supported = internal("torch.ops.mkldnn._is_mkldnn_bf16_supported")
+    return _has_bf16_instructions() if is_supported is None else bool(is_supported())
+
+
+@functools.cache
+def _has_bf16_instructions() -> bool:
+    """Find the instructions in the processor's flags: oneDNN computes bf16 by AVX-512 or AVX-NE."""
+    for line in processor_facts("flags"):
+        flags = {*line.split()}
+        if {"avx512bw", "avx512dq", "avx512vl"} <= flags or "avx_ne_convert" in flags:
+            return True
+    return False
+
+
+def linear_forward(
+    x: Float[Tensor, "rows width"],
+    weight: Float[Tensor, "out width"],
+    bias: Float[Tensor, " out"] | None = None,
+    relu: bool = False,
+) -> Float[Tensor, "rows out"]:
+    """
+    Compute ``x @ weight.T + bias``, then ReLU if `relu`.
+
+    No gradients: call it inside a function that has its own, as `heedful.kernels.linear` does.
+    """
+    if has_onednn_kernel(x):
+        multiply = internal("torch.ops.mkldnn._linear_pointwise")
+        out: Tensor = multiply(x, weight, bias, "relu" if relu else "none", [], "")
+        return out
+    out = nn.functional.linear(x, weight, bias)
+    return out.relu_() if relu else out
+
+
+def lookup(
+    ids: Int[Tensor, "batch time"], weight: Float[Tensor, "vocabulary d_model"]
+) -> Float[Tensor, "batch time d_model"]:
+    """Look up the rows of a table, with gradients: `torch.nn.functional.embedding`."""
+    if not torch.is_grad_enabled():
+        return nn.functional.embedding(ids, weight)
+    out: Tensor = _Lookup.apply(weight, ids)
+    return out
+
+
+class _Lookup(torch.autograd.Function):
+    """Embedding lookup whose gradient is summed in fp32, whatever the type of the table."""
+
+    @staticmethod
+    def forward(ctx, table: Tensor, ids: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(ids)
+        ctx.rows = table.size(0)
+        return nn.functional.embedding(ids, table)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[no-untyped-def]
+        (ids,) = ctx.saved_tensors
+        if gradient.device.type == "cpu" and gradient.dtype != torch.float32:
+            return _add_rows(gradient, ids, ctx.rows), None
+        return _sum_rows(gradient.float(), ids, ctx.rows).to(gradient.dtype), None
+
+
+def _sum_rows(gradient: Tensor, ids: Tensor, rows: int) -> Tensor:
+    """Sum the gradient rows of each token into a table."""
+    add = internal("torch.ops.aten.embedding_dense_backward")
+    if add is None:
+        total = gradient.new_zeros(rows, gradient.size(-1))
+        return total.index_add_(0, ids.reshape(-1), gradient.reshape(-1, gradient.size(-1)))
+    sums: Tensor = add(gradient, ids, rows, -1, False)
+    return sums
+
+
+def _add_rows(gradient: Tensor, ids: Tensor, rows: int) -> Tensor:
+    """Sum the gradient rows of each token in fp32, only for tokens that occur."""
+    used, place = ids.unique(return_inverse=True)  # (used,), (batch, time)
+    width = gradient.size(-1)
+    sums = torch.zeros(len(used), width)
+    sums.index_add_(0, place.reshape(-1), gradient.reshape(-1, width).float())
+    total = torch.zeros(rows, width, dtype=gradient.dtype)
+    return total.index_copy_(0, used, sums.to(gradient.dtype))

@@ -1,0 +1,174 @@
+"""
+C functions: those that came with the wheel, or compiled here and cached.
+
+A wheel for Linux on x86 brings a library for each kind of processor (`variants.py`). Elsewhere, as
+in a checkout, the compiler is whatever `cc` is (or the environment's ``CC``), and what it makes is
+kept in the user's cache folder. Its name is made of the sources, the compiler's options and the
+processor, so it is compiled again when one of them changes, and of its own SHA-256, so that a
+damaged one is seen before it is loaded: a library that was cut short ends the process that loads
+it. Where there is no compiler, or it fails, there is no library, and the caller does without.
+"""
+
+import ctypes
+import hashlib
+import logging
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from heedful.kernels.native.variants import LIBRARIES, OPTIONS, VARIANTS
+from heedful.machine.processor import cache_folder, processor_facts, read_cached, write_cached
+
+_NATIVE = ("-march=native",)
+_SECONDS = 60
+_log = logging.getLogger("heedful")
+_LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
+
+
+Functions = Callable[[ctypes.CDLL], Sequence[str]]
+"""Names what a library must have, by what it says of itself."""
+
+
+class NoLibrary(Exception):
+    """No compiled functions are available, and why."""
+
+
+def native_library(name: str, functions: Functions = lambda _: ()) -> ctypes.CDLL:
+    """
+    Load the library of a C file of this package, named without its suffix, or compile it.
+
+    ``HEEDFUL_NATIVE`` in the environment: ``0`` turns it off, ``compile`` compiles for this very
+    processor whatever the wheel brought. Raises `NoLibrary` where it cannot be had with all the
+    functions.
+    """
+    chosen = os.environ.get("HEEDFUL_NATIVE")
+    if chosen == "0":
+        raise NoLibrary("HEEDFUL_NATIVE=0 turned them off")
+    if sys.platform != "linux":
+        raise NoLibrary("they are compiled on Linux only")
+    source = Path(__file__).with_name(f"{name}.c")
+    if chosen != "compile" and (built := built_library(source)) is not None:
+        try:
+            return _loaded(built, functions)
+        except OSError as error:
+            _log.warning("heedful: %s cannot be loaded: %s", built.name, error)
+    command = _compiler()
+    stem = f"{name}-{_fingerprint(source, command)}"
+    try:
+        folder = cache_folder()
+        if os.statvfs(folder).f_flag & os.ST_NOEXEC:
+            raise NoLibrary(f"libraries cannot be loaded from {folder}, which is mounted noexec")
+        kept = _kept(folder, stem)
+        if kept is not None:
+            return _loaded(kept, functions)
+        _log.warning("heedful: compiling C functions for this processor, once (up to 20 seconds)")
+        words = [*command, *OPTIONS, *_NATIVE, str(source)]
+        return _compiled(words, folder, stem, functions)
+    except OSError as error:
+        where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        raise NoLibrary(where) from error
+
+
+def built_library(source: Path) -> Path | None:
+    """Find the best library of the wheel that this processor can run."""
+    for name, (needed, _) in VARIANTS.items():
+        path = source.with_name(f"{source.stem}-{name}.so")
+        if needed <= processor_flags() and path.exists():
+            return path
+    return None
+
+
+def processor_flags() -> set[str]:
+    """Name the processor's instruction sets as /proc/cpuinfo does."""
+    return {flag for line in processor_facts("flags") for flag in line.split()}
+
+
+def _compiler() -> list[str]:
+    """Return the compiler command as a list of words."""
+    said = os.environ.get("CC", "cc")
+    try:
+        command = shlex.split(said)
+    except ValueError as error:
+        raise NoLibrary(f"CC must be a command, but is {said!r} ({error})") from error
+    if not command or shutil.which(command[0]) is None:
+        raise NoLibrary(f"there is no C compiler {said!r}; install one, or name it in CC")
+    return command
+
+
+def _kept(folder: Path, stem: str) -> Path | None:
+    """Find a cached library that is intact."""
+    for path in sorted(folder.glob(f"{stem}-*.so")):
+        try:
+            if path.stem == f"{stem}-{_digest(read_cached(path))}":
+                return path
+            path.unlink()
+        except OSError:
+            continue  # another user's, no file at all, or gone: compiled anew
+    return None
+
+
+def _compiled(command: list[str], folder: Path, stem: str, functions: Functions) -> ctypes.CDLL:
+    """Compile and load; cache a library that loads."""
+    with tempfile.TemporaryDirectory(
+        prefix=".compile-", dir=folder, ignore_cleanup_errors=True
+    ) as own:
+        made = Path(own) / f"{stem}.so"
+        try:
+            subprocess.run(
+                [*command, "-o", str(made), *LIBRARIES],
+                check=True,
+                capture_output=True,
+                timeout=_SECONDS,
+            )
+            # A library that is not whole ends the process that loads it: better another one's.
+            tried = subprocess.run(
+                [sys.executable or "python3", "-I", "-S", "-c", _LOAD, str(made)],
+                check=False,
+                capture_output=True,
+                timeout=_SECONDS,
+            )
+        except subprocess.CalledProcessError as error:
+            said = error.stderr.decode(errors="replace").strip().splitlines()
+            why = next((line for line in said if "error" in line), " ".join(said[:1]))
+            code = f"exit code {error.returncode}"
+            raise NoLibrary(f"the compiler {command[0]} failed: {why or code}") from error
+        except subprocess.TimeoutExpired as error:
+            raise NoLibrary(f"the compiler {command[0]} took over {_SECONDS} seconds") from error
+        if tried.returncode < 0:
+            raise NoLibrary(f"what the compiler {command[0]} wrote is not a whole library")
+        library = _loaded(made, functions)
+        content = made.read_bytes()
+        write_cached(folder / f"{stem}-{_digest(content)}.so", content)
+        return library
+
+
+def _loaded(path: Path, functions: Functions) -> ctypes.CDLL:
+    """Load a library and check that it has all the functions."""
+    library = ctypes.CDLL(str(path))
+    missing = [name for name in functions(library) if not hasattr(library, name)]
+    if missing:
+        raise NoLibrary(f"the library {path} has no {', '.join(missing)}; CC may be no C compiler")
+    return library
+
+
+def _digest(content: bytes) -> str:
+    """Return the SHA-256 of a library."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _fingerprint(source: Path, command: list[str]) -> str:
+    """Compute the cache key of a library."""
+    files = [source, *sorted(source.parent.glob("*.h"))]
+    about = [file.read_bytes() for file in files]
+    about += [os.fsencode(" ".join((*command, *OPTIONS, *_NATIVE))), _processor()]
+    return hashlib.sha256(b"\n".join(about)).hexdigest()[:16]
+
+
+def _processor() -> bytes:
+    """Describe the processor's instruction sets: several machines may share a cache folder."""
+    return "".join(sorted(set(processor_facts("flags", "model name")))).encode()

@@ -1,0 +1,285 @@
+"""
+Matrix products in fp32, in bf16 and of 8-bit integers, in the layout of ``product.h``.
+
+The plain twins are `heedful.kernels.quantized.PrepackedLinear` and `Int8Linear`, by torch
+and oneDNN.
+"""
+
+import ctypes
+import functools
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from heedful.kernels.native.compile import NoLibrary, native_library
+
+_FOUR = 4
+_GROUP = 4
+
+
+class Product(ctypes.Structure):
+    """The C struct ``Product`` of ``product.h``."""
+
+    _fields_ = (
+        ("weights", ctypes.c_void_p),
+        ("sums", ctypes.c_void_p),
+        ("scales", ctypes.c_void_p),
+        ("bias", ctypes.c_void_p),
+        ("inner", ctypes.c_int),
+        ("outer", ctypes.c_int),
+        ("kind", ctypes.c_int),
+    )
+
+
+_FUNCTIONS = (
+    *("lanes", "can_multiply_bfloat16", "inputs_at_once", "most_levels", "memory_for"),
+    "run_layers",
+    *("log_probabilities", "product_rows", "best_of_rows", "best_continuations"),
+    *("loss_rows", "add_thinned"),
+    *("short_attention_memory", "short_attention", "short_attention_gradients"),
+)
+
+
+def _functions_of(library: ctypes.CDLL) -> tuple[str, ...]:
+    """List what a library must have: all, unless it says that it is of another processor."""
+    return () if hasattr(library, "lanes") and not library.lanes() else _FUNCTIONS
+
+
+def load_products() -> ctypes.CDLL:
+    """Compile or load ``steps.c`` and declare its functions to ctypes; raises `NoLibrary`."""
+    library = native_library("steps", _functions_of)
+    if not library.lanes():
+        raise NoLibrary("they are written for x86 processors with AVX2")
+    pointer, number = ctypes.c_void_p, ctypes.c_int
+    library.memory_for.restype = ctypes.c_size_t
+    library.memory_for.argtypes = [pointer, pointer, number]
+    library.run_layers.argtypes = [pointer, pointer, number, number, pointer]
+    library.log_probabilities.argtypes = [pointer, pointer, *[number] * 3, *[pointer] * 3]
+    library.product_rows.argtypes = [pointer, pointer, *[number] * 4, *[pointer] * 3]
+    library.best_of_rows.argtypes = [pointer, *[number] * 4, pointer, pointer]
+    library.best_continuations.argtypes = [*[pointer] * 2, *[number] * 6, *[pointer] * 6]
+    library.loss_rows.argtypes = [
+        *(pointer, pointer, number, number, ctypes.c_float, number, number),
+        *[pointer] * 4,
+    ]
+    library.add_thinned.argtypes = [
+        *(pointer, pointer, ctypes.c_int64, ctypes.c_uint64, number, ctypes.c_float),
+        *(number, number, pointer),
+    ]
+    library.short_attention_memory.argtypes = [number] * 4
+    library.short_attention.argtypes = [pointer] * 3
+    library.short_attention_gradients.argtypes = [pointer] * 6
+    for name in ("run_layers", *_FUNCTIONS[_FUNCTIONS.index("log_probabilities") :]):
+        getattr(library, name).restype = None
+    library.short_attention_memory.restype = ctypes.c_size_t
+    return library
+
+
+@functools.cache
+def _products() -> tuple[ctypes.CDLL | None, str]:
+    """Load the compiled functions once, or keep the reason why there are none."""
+    try:
+        return load_products(), ""
+    except NoLibrary as reason:
+        return None, str(reason)
+
+
+def native_products() -> ctypes.CDLL | None:
+    """Return the compiled functions, or None if there are none."""
+    return _products()[0]
+
+
+FLOATS = (torch.float32, torch.bfloat16)
+"""What C functions of training read."""
+
+
+def is_plain(x: Tensor) -> bool:
+    """Decide whether C functions find a tensor's numbers: in the memory of the CPU, as they are."""
+    return type(x) in (Tensor, nn.Parameter) and x.device.type == "cpu" and not x.is_neg()
+
+
+def kernels_kind(device: torch.device) -> str:
+    """
+    Name the way of attention, loss and dropout in training, whose numbers differ.
+
+    `plain`, or `compiled-16` or `compiled-8` by the numbers that one vector holds: sums of others
+    are taken in another order.
+    """
+    library = native_products() if device.type == "cpu" else None
+    return "plain" if library is None else f"compiled-{library.lanes()}"
+
+
+def compiled_origin() -> str | None:
+    """Say where the compiled functions come from; None if there are none."""
+    library = native_products()
+    if library is None:
+        return None
+    path = Path(library._name)
+    is_built = path.parent == Path(__file__).parent
+    return f"of the wheel, {path.stem.partition('-')[2]}" if is_built else "compiled here"
+
+
+def why_not_native() -> str:
+    """Return why there are no compiled functions; None if there are."""
+    return _products()[1]
+
+
+def can_multiply(inner: int) -> bool:
+    """Decide whether rows of this width, a multiple of four, can be multiplied."""
+    return native_products() is not None and inner % _FOUR == 0
+
+
+def can_multiply_bf16() -> bool:
+    """Decide whether the compiled functions multiply in bf16; AVX512-BF16 does it twice as fast."""
+    library = native_products()
+    return library is not None and bool(library.can_multiply_bfloat16())
+
+
+FP32, BF16, INT8 = range(3)  # kinds of numbers, as in `numbers.h`
+_BYTES = {FP32: 0, BF16: 2, INT8: 1}  # of an input that is written anew
+
+
+class NativeLinear(nn.Module):
+    """
+    A linear layer by compiled functions; no gradients.
+
+    `weight`: the matrix; `d_in` must be a multiple of four. `library`: where the functions are;
+    what was compiled for this machine if None.
+
+    What a row gives does not depend on the rows beside it.
+
+    Raises `RuntimeError` if there are no such functions here.
+    """
+
+    kind = FP32
+    """What inputs and weights are."""
+    levels = 0
+    """Largest absolute value of an input in 8 bits."""
+    nonnegative = False
+    weights: Tensor
+    sums: Tensor | None = None
+    scales: Tensor | None = None
+
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None, library: ctypes.CDLL | None = None
+    ) -> None:
+        super().__init__()
+        library = library or native_products()
+        if library is None or weight.size(1) % _FOUR:
+            raise RuntimeError("steps.c has no product for this matrix on this machine")
+        self.library = library
+        self.outer, self.inner = weight.shape
+        self.lanes: int = library.lanes()
+        self.filled = -(-self.outer // (self.lanes * _GROUP)) * self.lanes * _GROUP
+        self.bias = torch.zeros(self.filled)
+        if bias is not None:
+            self.bias[: self.outer] = bias.detach()
+
+    def _panels(self, filled: Tensor, together: int) -> Tensor:
+        """Lay a matrix out in panels with some inputs of each output side by side."""
+        shape = (self.filled // self.lanes, self.lanes, filled.size(1) // together, together)
+        return filled.view(shape).transpose(1, 2).contiguous()
+
+    @property
+    def product(self) -> Product:
+        """The C struct of this layer; valid as long as this module lives."""
+        parts = (self.weights, self.sums, self.scales, self.bias)
+        pointers = (None if part is None else part.data_ptr() for part in parts)
+        return Product(*pointers, self.inner, self.outer, self.kind)
+
+    def forward(
+        self, x: Float[Tensor, "*batch d_in"], relu: bool = False
+    ) -> Float[Tensor, "*batch d_out"]:
+        """Multiply rows; in 8 bits they are quantized before, and scaled back after."""
+        rows = x.float().reshape(-1, self.inner).contiguous()
+        out = torch.empty(len(rows), self.outer)
+        rounded, largest = self.room(len(rows))
+        self.library.product_rows(
+            ctypes.byref(self.product),
+            rows.data_ptr(),
+            len(rows),
+            self.levels,
+            int(self.nonnegative),
+            torch.get_num_threads(),
+            rounded.data_ptr(),
+            largest.data_ptr(),
+            out.data_ptr(),
+        )
+        return (out.relu_() if relu else out).view(*x.shape[:-1], self.outer)
+
+    def room(self, rows: int) -> tuple[Tensor, Tensor]:
+        """Make room for rounded rows and what stands for their largest value; none in fp32."""
+        rows = 0 if self.kind == FP32 else rows
+        # four bytes behind the last row are read
+        size = rows * self.inner * _BYTES[self.kind] + _FOUR
+        return torch.empty(size, dtype=torch.uint8), torch.empty(rows)
+
+
+class NativeFp32Linear(NativeLinear):
+    """A linear layer in fp32, by compiled functions."""
+
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None, library: ctypes.CDLL | None = None
+    ) -> None:
+        super().__init__(weight, bias, library)
+        filled = torch.zeros(self.filled, self.inner)
+        filled[: self.outer] = weight.detach()
+        self.weights = self._panels(filled, 1)
+
+
+class NativeBf16Linear(NativeLinear):
+    """
+    A linear layer in bf16, by compiled functions: inputs and weights are rounded, sums are fp32.
+
+    Only where `can_multiply_bf16`.
+    """
+
+    kind = BF16
+
+    def __init__(
+        self, weight: Tensor, bias: Tensor | None, library: ctypes.CDLL | None = None
+    ) -> None:
+        super().__init__(weight, bias, library)
+        if not self.library.can_multiply_bfloat16():
+            raise RuntimeError("steps.c has no product in bf16 on this machine")
+        filled = torch.zeros(self.filled, self.inner, dtype=torch.bfloat16)
+        filled[: self.outer] = weight.detach()
+        self.weights = self._panels(filled, 2)
+
+
+class NativeInt8Linear(NativeLinear):
+    """
+    A linear layer in 8 bits, by compiled functions.
+
+    `nonnegative`: whether inputs come from a ReLU.
+
+    Each row of inputs is quantized with a scale of its own; weights once, with one scale per
+    output. Where the processor adds products in 16 bits (AVX2 without VNNI), both have 7 bits.
+    """
+
+    kind = INT8
+
+    def __init__(
+        self,
+        weight: Tensor,
+        bias: Tensor | None,
+        nonnegative: bool = False,
+        library: ctypes.CDLL | None = None,
+    ) -> None:
+        super().__init__(weight, bias, library)
+        self.nonnegative = nonnegative
+        self.levels: int = self.library.most_levels()
+        steps = 2 * self.levels + 1 if nonnegative else self.levels
+        zero = 0 if nonnegative else self.levels + 1
+        weight = weight.detach().float()
+        scales = weight.abs().amax(dim=1).clamp_(min=1e-12) / self.levels
+        at_once = self.library.inputs_at_once()
+        inner = -(-self.inner // at_once) * at_once
+        filled = torch.zeros(self.filled, inner, dtype=torch.int8)
+        filled[: self.outer, : self.inner] = (weight / scales.unsqueeze(1)).round_()
+        self.weights = self._panels(filled, _FOUR)
+        self.sums = filled.sum(dim=1, dtype=torch.int32) * zero
+        self.scales = torch.zeros(self.filled)
+        self.scales[: self.outer] = scales / steps

@@ -1,0 +1,119 @@
+"""
+A matrix product benchmark that selects the fastest precision.
+
+The name of a device does not show which precision is fast. On some processors bf16 products run
+five times as fast as fp32, on others they are emulated and far slower. So a short probe measures
+both, once for each processor and torch version, and the result is kept in the user's cache folder.
+A faster way is taken only when it wins clearly.
+"""
+
+import json
+import math
+import time
+from contextlib import suppress
+
+import torch
+
+from heedful.errors import SettingError
+from heedful.kernels.linear import linear_forward
+from heedful.machine.devices import processor_of
+from heedful.machine.processor import cache_folder, read_cached, write_cached
+
+PRECISIONS = ("auto", "fp32", "bf16", "int8")
+CLEARLY_FASTER = 1.3
+_FILE = "products.json"
+# Rows, inputs and outputs of the product. A GPU needs a large one, or starting it is what is timed.
+_SHAPES = {"cpu": (2048, 512, 2048), "cuda": (8192, 4096, 4096)}
+# Products of one measurement, and the seconds after which the fewest are enough.
+_FEWEST, _ENOUGH, _BRIEFLY = 2, 6, 0.2
+
+
+def resolve_precision(precision: str, device: torch.device) -> str:
+    """Resolve a precision setting to 'fp32' or 'bf16'."""
+    # The measurement takes some 50 ms on a processor the first time, and is cached.
+    if precision not in PRECISIONS:
+        raise SettingError(f"a precision must be {' or '.join(PRECISIONS)}, but is {precision!r}.")
+    if precision != "auto":
+        return precision
+    rates = product_rates(device)
+    return "bf16" if rates["bf16"] >= CLEARLY_FASTER * rates["fp32"] else "fp32"
+
+
+def product_rates(device: torch.device) -> dict[str, float]:
+    """Measure the rate of matrix products in both precisions, or read the cached measurement."""
+    key = _cache_key(processor_of(device), torch.get_num_threads(), torch.__version__)
+    cache = _read_cache()
+    if key not in cache:
+        cache[key] = measured_rates(device)
+        _write_cache(cache)
+    return cache[key]
+
+
+def measured_rates(device: torch.device, seconds: float = 0.0) -> dict[str, float]:
+    """Measure the rate of matrix products in both precisions now."""
+    return {
+        "fp32": _rate(torch.float32, device, seconds),
+        "bf16": _rate(torch.bfloat16, device, seconds),
+    }
+
+
+def remembered_rates(processor: str, threads: int, version: str) -> dict[str, float] | None:
+    """Look up a cached measurement of matrix products in GFLOP/s; None if there is none here."""
+    return _read_cache().get(_cache_key(processor, threads, version))
+
+
+def _rate(dtype: torch.dtype, device: torch.device, seconds: float) -> float:
+    """
+    Time a matrix product of a typical shape: the best of several runs, in GFLOP/s.
+
+    By the kernel that models use, which on a processor need not be torch's own.
+    """
+    rows, inputs, outputs = _SHAPES[device.type]
+    # not ones: a GPU multiplies equal numbers faster
+    drawn = torch.Generator(device).manual_seed(1)
+    left = torch.rand(rows, inputs, generator=drawn, device=device).to(dtype)
+    right = torch.rand(outputs, inputs, generator=drawn, device=device).to(dtype)
+    best, tried, begin = float("inf"), 0, time.perf_counter()
+    # The first product also compiles. Where a type is emulated a product takes a quarter of a
+    # second, and two of them tell enough.
+    while (
+        tried < _FEWEST
+        or (tried < _ENOUGH and time.perf_counter() < begin + _BRIEFLY)
+        or time.perf_counter() < begin + seconds
+    ):
+        tried += 1
+        started = time.perf_counter()
+        linear_forward(left, right)
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        best = min(best, time.perf_counter() - started)
+    return 2e-9 * rows * inputs * outputs / best
+
+
+def _cache_key(processor: str, threads: int, version: str) -> str:
+    """Return the cache key of a measurement."""
+    return " | ".join((processor, f"{threads} threads", version))
+
+
+def _read_cache() -> dict[str, dict[str, float]]:
+    """Read cached measurements; invalid ones count as missing."""
+    try:
+        cache = json.loads(read_cached(cache_folder() / _FILE))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {k: v for k, v in cache.items() if _are_rates(v)} if isinstance(cache, dict) else {}
+
+
+def _are_rates(value: object) -> bool:
+    """Whether an object has the rates of both precisions."""
+    return (
+        isinstance(value, dict)
+        and value.keys() == {"fp32", "bf16"}
+        and all(isinstance(rate, float) and 0 < rate < math.inf for rate in value.values())
+    )
+
+
+def _write_cache(cache: dict[str, dict[str, float]]) -> None:
+    """Cache measurements if possible."""
+    with suppress(OSError):
+        write_cached(cache_folder() / _FILE, json.dumps(cache, indent=2).encode())

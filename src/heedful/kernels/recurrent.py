@@ -1,0 +1,48 @@
+"""What recurrent layers need of torch: a sigmoid's gradient, and weights as cuDNN wants them."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from heedful.kernels.torch_internals import internal
+
+# cuDNN's numbers; 1 is the tanh of a plain cell
+_MODES = {"lstm": 2, "gru": 3, "rnn": 1}
+
+
+def sigmoid_gradient(
+    gradient: Float[Tensor, "*#shape"], out: Float[Tensor, "*shape"]
+) -> Float[Tensor, "*shape"]:
+    """Compute the gradient before a sigmoid from that of its output."""
+    differentiate = internal("torch.ops.aten.sigmoid_backward")
+    if differentiate is None:
+        return gradient * (1 - out) * out
+    d_x: Tensor = differentiate(gradient, out)
+    return d_x
+
+
+def can_flatten(device: torch.device) -> bool:
+    """Decide whether weights can lie where this device wants them; only cuDNN wants anything."""
+    names = ("torch._use_cudnn_rnn_flatten_weight", "torch._cudnn_rnn_flatten_weight")
+    return device.type != "cuda" or all(internal(name) is not None for name in names)
+
+
+def wants_flat_weights() -> bool:
+    """Decide whether cuDNN wants the weights of a layer in one piece; only if `can_flatten`."""
+    return bool(internal("torch._use_cudnn_rnn_flatten_weight")())
+
+
+@torch.no_grad()
+def flatten_weights(rnn: nn.RNNBase, cell: str) -> None:
+    """Put the weights of a layer one after the other in memory; only if `can_flatten`."""
+    internal("torch._cudnn_rnn_flatten_weight")(
+        [*rnn.parameters()],
+        5 if rnn.proj_size else 4,  # weights of each direction
+        rnn.input_size,
+        _MODES[cell],
+        rnn.hidden_size,
+        rnn.proj_size,
+        1,  # layer
+        True,  # batch first
+        rnn.bidirectional,
+    )

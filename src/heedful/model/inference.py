@@ -1,0 +1,367 @@
+"""
+A trained model optimised for inference, with prepacked weights and compiled layers.
+
+Loading a run to translate calls it (`heedful.runs.run`). Modules are replaced by others with the
+same interface, and nothing else changes. The tests compare the result with the model before.
+
+In the plain modules a product is followed by several short passes over memory, in 8 bits by a
+dozen: scale, add the bias, add the residual, normalise, find the largest number of each row, round.
+Compiled layers do them while the numbers are in the cache, and attend to keys and values in place.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from heedful.kernels.api import (
+    LINEAR_FACTORIES,
+    AttendedStates,
+    Int8Linear,
+    LinearFactory,
+    NativeBf16Linear,
+    NativeFp32Linear,
+    NativeInt8Linear,
+    NativeLayers,
+    NativeLinear,
+    can_multiply,
+    can_multiply_bf16,
+    log_probabilities,
+    processor_flags,
+)
+from heedful.model.attention import MultiHeadAttention
+from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.feed_forward import ACTIVATIONS, FeedForward
+from heedful.model.kv_cache import KVCache, mask_to_bias
+from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
+from heedful.model.memory import HasWeightNorm, Memory
+from heedful.model.mixer import TargetCache
+from heedful.model.output import OutputLayer
+from heedful.model.projections import KeyValue
+from heedful.model.residual import PostNorm, PreNorm
+
+_NATIVE_FACTORIES: dict[str, LinearFactory] = {
+    "packed": NativeFp32Linear,
+    "bf16": NativeBf16Linear,
+    "int8": NativeInt8Linear,
+}
+
+
+def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True) -> EncoderDecoder:
+    """
+    Prepack all weights of a model that will not change any more.
+
+    `kind`: ``packed``, the same numbers in another order; ``int8``, rounded to 8 bits; or ``bf16``,
+    where `can_round_to_bf16`. For the last two the model must be fp32. `native`: whether compiled
+    functions are used where there are some. Returns the same object, in evaluation mode.
+
+    The embedding tables stay as they are: their rows are looked up, not multiplied. So do recurrent
+    layers and convolutions, whose weight normalisation is folded into the weights: of such models
+    only the output matrix is prepacked or rounded.
+    """
+    native = native and all(map(can_multiply, _inner_widths(model)))
+    # a model that is bf16 itself is multiplied by oneDNN
+    native = native and model.output.weight.dtype == torch.float32
+    make_linear = _NATIVE_FACTORIES[kind] if native else LINEAR_FACTORIES[kind]
+    with torch.no_grad():
+        for layer in list(model.modules()):
+            if isinstance(layer, HasWeightNorm):
+                layer.fold_weight_norm()
+            if isinstance(layer, FeedForward):  # also inside another network
+                _pack_network(layer, make_linear)
+            if isinstance(layer, EncoderLayer | DecoderLayer):
+                if isinstance(layer.self_attention, MultiHeadAttention):  # others stay
+                    layer.self_attention = PrepackedAttention(layer.self_attention, make_linear)
+                if isinstance(layer, DecoderLayer):
+                    cross = PrepackedCrossAttention(layer.cross_attention, make_linear)
+                    layer.cross_attention = cross
+        # the largest matrix last: the layers have freed their plain weights by then
+        model.output = CompiledOutput(model.output, make_linear)
+    if isinstance(model.decoder, Decoder):
+        if can_compile(model.decoder):
+            model.decoder = CompiledDecoder(model.decoder)
+        elif kind == "int8":
+            model.decoder = ShortCacheDecoder(model.decoder)
+    if isinstance(model.encoder, Encoder) and can_compile(model.encoder):
+        model.encoder = CompiledEncoder(model.encoder)
+    return model.eval()
+
+
+def can_round_to_bf16(model: EncoderDecoder) -> bool:
+    """
+    Decide whether a model in fp32 can compute in bf16 by compiled functions, all of it.
+
+    With AMX instructions oneDNN multiplies many rows faster, so it goes on there.
+    """
+    stacks = (model.encoder, model.decoder)
+    return (
+        can_multiply_bf16()
+        and "amx_bf16" not in processor_flags()
+        and all(map(can_multiply, _inner_widths(model)))
+        and all(isinstance(one, Encoder | Decoder) and is_known(one) for one in stacks)
+    )
+
+
+def is_compiled(model: EncoderDecoder) -> bool:
+    """Decide whether a search runs in compiled functions, where each row is computed alone."""
+    return isinstance(model.decoder, CompiledDecoder) and isinstance(model.encoder, CompiledEncoder)
+
+
+def _inner_widths(model: EncoderDecoder) -> set[int]:
+    """List the input widths of all products."""
+    widths = {model.output.weight.size(1)}
+    for module in model.modules():
+        if isinstance(module, MultiHeadAttention):
+            widths |= {module.qkv_proj.in_features, module.out_proj.in_features}
+        elif isinstance(module, FeedForward):
+            widths |= {module.linear1.in_features, module.linear2.in_features}
+    return widths
+
+
+def _pack_network(network: FeedForward, make_linear: LinearFactory) -> None:
+    """Prepack both matrices; the output of a ReLU is never negative."""
+    for name in ("linear1", "linear2"):
+        linear = getattr(network, name)
+        after_relu = name == "linear2" and network.activation is ACTIVATIONS["relu"]
+        if after_relu and (make_linear is Int8Linear or make_linear is NativeInt8Linear):
+            network.add_module(name, make_linear(linear.weight, linear.bias, nonnegative=True))
+        else:
+            network.add_module(name, make_linear(linear.weight, linear.bias))
+
+
+class PrepackedAttention(MultiHeadAttention):
+    """Self-attention with prepacked or quantized projections."""
+
+    def __init__(self, plain: MultiHeadAttention, make_linear: LinearFactory) -> None:
+        nn.Module.__init__(self)
+        self.d_model, self.heads = plain.d_model, plain.heads
+        self.d_k, self.d_v, self.widths = plain.d_k, plain.d_v, plain.widths
+        # the packed weights of unscaled scores hold their factor
+        self.score = "scaled" if plain.score == "unscaled" else plain.score
+        self.energy = plain.energy
+        self._pack(plain, make_linear)
+        self.add_module("out_proj", make_linear(plain.out_proj.weight, plain.out_proj.bias))
+
+    def _pack(self, plain: MultiHeadAttention, make_linear: LinearFactory) -> None:
+        """Prepack W^Q, W^K and W^V as one matrix."""
+        self.add_module("qkv_proj", make_linear(*plain.weights()))
+
+
+class PrepackedCrossAttention(PrepackedAttention):
+    """Cross-attention with prepacked projections: one of queries, one of keys and values."""
+
+    q_proj: nn.Module
+    kv_proj: nn.Module
+
+    def _pack(self, plain: MultiHeadAttention, make_linear: LinearFactory) -> None:
+        weight, bias = plain.weights()
+        width = self.widths[0]
+        for name, rows in (("q_proj", slice(width)), ("kv_proj", slice(width, None))):
+            self.add_module(name, make_linear(weight[rows], None if bias is None else bias[rows]))
+
+    def _queries(self, x: Tensor) -> Tensor:
+        out: Tensor = self.q_proj(x)
+        return out
+
+    def _keys_values(self, x: Tensor) -> Tensor:
+        out: Tensor = self.kv_proj(x)
+        return out
+
+
+class PrepackedOutput(OutputLayer):
+    """`OutputLayer` with a prepacked or quantized matrix beside the plain one."""
+
+    def __init__(self, plain: OutputLayer, make_linear: LinearFactory) -> None:
+        super().__init__(plain.weight, plain.bias)
+        self.linear = make_linear(plain.weight, plain.bias)
+
+    def forward(
+        self, states: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch vocabulary"]:
+        out: Tensor = self.linear(states)
+        return out
+
+
+# Beyond this many positions batched products are faster than attention row by row.
+_LONG = 256
+# With this many or fewer turning queries into bf16 and back costs more than it spares in reading.
+_FEW_SENTENCES = 2
+
+
+def can_compile(stack: Encoder | Decoder) -> bool:
+    """Decide whether the layers of a stack can be compiled: their products already are."""
+    layers: list[EncoderLayer | DecoderLayer] = [*stack.layers]
+    return is_known(stack) and all(
+        isinstance(one, NativeLinear) for layer in layers for one in products_of(layer)
+    )
+
+
+def is_known(stack: Encoder | Decoder) -> bool:
+    """Decide whether the compiled functions know these layers."""
+    layers: list[EncoderLayer | DecoderLayer] = [*stack.layers]
+    # they know products of queries and keys alone
+    attentions = [layer.self_attention for layer in layers]
+    if not all(isinstance(one, MultiHeadAttention) and one.energy is None for one in attentions):
+        return False
+    closed = isinstance(stack.norm, nn.LayerNorm)
+    wirings = [one for one in stack.modules() if isinstance(one, PostNorm | PreNorm)]
+    return all(one.residual and isinstance(one.norm, nn.LayerNorm) for one in wirings) and all(
+        isinstance(layer.feed_forward, FeedForward)
+        and layer.feed_forward.activation is ACTIVATIONS["relu"]
+        and (closed or isinstance(layer.feed_forward_residual, PostNorm))
+        for layer in layers
+    )
+
+
+class CompiledDecoder(Decoder):
+    """A `Decoder` whose step is one call of compiled functions."""
+
+    def __init__(self, plain: Decoder) -> None:
+        _take_over(self, plain)
+        self.native = _compiled(plain)
+
+    def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
+        return self.native.dtype
+
+    def _step_layers(
+        self,
+        x: Float[Tensor, "sentences width d_model"],
+        cache: TargetCache,
+        memory: Sequence[KeyValue],
+        mask_bias: Float[Tensor, "sentences 1 1 source"],
+    ) -> Float[Tensor, "sentences width d_model"]:
+        """
+        Process one more token of each hypothesis through all layers.
+
+        `mask_bias`: minus infinity at padding of the source, else zero.
+
+        Section 3.1, decoder: self-attention, attention to the memory, feed-forward network.
+        """
+        assert isinstance(cache, KVCache)  # `can_compile` has seen to it
+        own = AttendedStates(cache.layers, cache.mask_bias.float(), cache.filled)
+        source = AttendedStates(memory, mask_bias.flatten(1, 2).float(), mask_bias.size(3))
+        return self.native.run(x, own, source)
+
+
+class ShortCacheDecoder(Decoder):
+    """A `Decoder` that keeps keys and values in bf16, to read half as much in each step."""
+
+    def __init__(self, plain: Decoder) -> None:
+        _take_over(self, plain)
+
+    def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
+        return torch.bfloat16 if sentences > _FEW_SENTENCES else dtype
+
+
+class CompiledEncoder(Encoder):
+    """
+    An `Encoder` that is one call of compiled functions.
+
+    Inputs whose attention weights are requested, very long sentences, windows, and masks with rows
+    for queries use the plain modules.
+    """
+
+    def __init__(self, plain: Encoder) -> None:
+        _take_over(self, plain)
+        self.native = _compiled(plain)
+
+    def encode(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        mask: Bool[Tensor, "batch _ _ time"],
+        weights: list[Tensor] | None = None,
+    ) -> Memory:
+        """Run all layers."""
+        is_masked = self.window is not None or mask.size(1) * mask.size(2) > 1  # by query
+        if weights is not None or is_masked:
+            return super().encode(x, mask, weights)
+        if x.size(1) <= _LONG:
+            return Memory(self._run(x, mask), mask)
+        # apart, so that what a sentence gets does not depend on the longest of its batch
+        lengths = mask.flatten(1).sum(dim=1)  # (batch,)
+        is_short = lengths <= _LONG
+        states = torch.zeros_like(x)
+        if is_short.any():
+            most = int(lengths[is_short].max())
+            states[is_short, :most] = self._run(x[is_short, :most], mask[is_short, ..., :most])
+        if not is_short.all():
+            states[~is_short] = super().encode(x[~is_short], mask[~is_short]).states
+        return Memory(states, mask)
+
+    def _run(
+        self, x: Float[Tensor, "batch time d_model"], mask: Bool[Tensor, "batch 1 1 time"]
+    ) -> Float[Tensor, "batch time d_model"]:
+        """Run all layers by the compiled functions."""
+        batch, time = x.shape[:2]
+        stack = self.native.stack
+        keys, values = (
+            torch.empty(batch, stack.heads, time, width, dtype=self.native.dtype)
+            for width in (stack.d_k, stack.d_v)
+        )
+        # every layer writes them anew
+        layers = [(keys, values)] * len(self.layers)
+        attended = AttendedStates(layers, _rows_of_mask_bias(mask), time)
+        return self.native.run(x, attended)
+
+
+class CompiledOutput(PrepackedOutput):
+    """`PrepackedOutput` whose log-softmax is compiled: two passes over the vocabulary."""
+
+    def log_probabilities(
+        self, states: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch vocabulary"]:
+        if states.dim() != 2 or not isinstance(self.linear, NativeLinear):
+            return super().log_probabilities(states)
+        return log_probabilities(self.linear, states)
+
+
+def _take_over(new: nn.Module, plain: nn.Module) -> None:
+    """Give a module all that another one of its kind has, which is not used any more."""
+    nn.Module.__init__(new)
+    vars(new).update(vars(plain))
+
+
+def _rows_of_mask_bias(mask: Tensor) -> Tensor:
+    """Write a mask for the compiled functions: negative where attention is forbidden."""
+    return mask_to_bias(mask, torch.float32).flatten(1, 2)
+
+
+def _compiled(plain: Encoder | Decoder) -> NativeLayers:
+    """Collect the arguments that the compiled functions need for a stack."""
+    layers: list[EncoderLayer | DecoderLayer] = [*plain.layers]
+    first, norms = _norms(layers, plain.norm)
+    products = [[p for p in products_of(one) if isinstance(p, NativeLinear)] for one in layers]
+    heads = layers[0].self_attention
+    return NativeLayers(products, norms, first, heads.heads, heads.d_k, heads.d_v)
+
+
+def _norms(
+    layers: Sequence[EncoderLayer | DecoderLayer], last: nn.Module
+) -> tuple[nn.LayerNorm | None, list[nn.LayerNorm]]:
+    """
+    List the norm before the first layer, if any, and the norm after each sub-layer.
+
+    In a pre-norm stack the norm after a sub-layer is that of the next one, and the stack's own
+    after the last.
+    """
+    norms: list[nn.Module] = []
+    for layer in layers:
+        cross = [layer.cross_residual] if isinstance(layer, DecoderLayer) else []
+        for residual in (layer.self_residual, *cross, layer.feed_forward_residual):
+            norms += residual.children()
+    found = [one for one in (*norms, last) if isinstance(one, nn.LayerNorm)]
+    return (found[0], found[1:]) if isinstance(last, nn.LayerNorm) else (None, found)
+
+
+def products_of(layer: EncoderLayer | DecoderLayer) -> list[nn.Module]:
+    """List the products of a layer in execution order."""
+    own, network = layer.self_attention, layer.feed_forward
+    assert isinstance(network, FeedForward)  # `can_compile` has seen to it
+    found: list[nn.Module] = [own.qkv_proj, own.out_proj]
+    if isinstance(layer, DecoderLayer):
+        cross = layer.cross_attention
+        assert isinstance(cross, PrepackedCrossAttention)
+        # `kv_proj` projects the source, once per sentence and outside the steps
+        found += [cross.q_proj, cross.out_proj]
+    return [*found, network.linear1, network.linear2]

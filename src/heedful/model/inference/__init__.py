@@ -1,1 +1,0 @@
-"""Kernels and layouts for inference."""

@@ -1,0 +1,209 @@
+"""Prepacked weights give the same model."""
+
+import copy
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.kernels.native.compile import processor_flags
+from heedful.kernels.native.product import can_multiply_bf16
+from heedful.kernels.quantized import Int8Linear, PrepackedLinear, can_prepack
+from heedful.machine.processor import int8_levels
+from heedful.model.inference import (
+    CompiledDecoder,
+    CompiledEncoder,
+    can_round_to_bf16,
+    is_compiled,
+    optimize_for_inference,
+)
+from tests.support.models import SETTINGS, batch, small
+
+CPU = torch.device("cpu")
+PACKED = [
+    torch.float32,
+    *([torch.bfloat16] if can_prepack(CPU, torch.bfloat16) else []),
+]
+
+
+KINDS = ["packed", "bf16", "int8"]
+
+
+def outputs(model):
+    """All interfaces of a model: whole targets, steps, logits and weights."""
+    source, target = batch()
+    target[:, 0] = model.start_token
+    with torch.inference_mode():
+        states = model(source, target)
+        logs = model.log_probabilities(states.flatten(0, 1))
+        found = [states, model.project(states), logs.exp()]
+        state = model.start(model.encode(source))
+        for position in range(target.size(1)):
+            states, state = model.step(state, target[:, position])
+            found.append(states)
+        weights = model.attention(source, target)
+    return [*found, *weights.encoder, *weights.decoder, *weights.cross]
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("dtype", PACKED)
+@pytest.mark.parametrize("changes", SETTINGS)
+def test_a_packed_model_computes_the_same(changes, dtype, native):
+    plain = small(**changes).to(dtype)
+    packed = optimize_for_inference(copy.deepcopy(plain), "packed", native)
+    bound = 1e-5 if dtype == torch.float32 else 0.05
+    for one, other in zip(outputs(packed), outputs(plain), strict=True):
+        torch.testing.assert_close(one, other, atol=bound, rtol=bound)
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("size", [3e38, 1e22])
+@pytest.mark.parametrize("kind", ["packed", "int8"])
+def test_what_overflows_stays_no_number_to_the_end(kind, size, norm, native):
+    plain = small(norm=norm, decoder_layers=4)
+    with torch.no_grad():
+        weight = plain.encoder.layers[0].self_attention.out_proj.weight
+        weight.copy_(torch.full_like(weight, size).copysign(weight))
+    packed = optimize_for_inference(copy.deepcopy(plain), kind, native)
+    for model in (plain, packed):
+        assert not outputs(model)[2].isfinite().any()
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("changes", SETTINGS)
+def test_eight_bits_compute_nearly_the_same(changes, native):
+    plain = small(**changes)
+    rounded = optimize_for_inference(copy.deepcopy(plain), "int8", native=native)
+    for one, other in zip(outputs(rounded), outputs(plain), strict=True):
+        assert (one - other).norm() < 0.04 * 127 / int8_levels() * other.norm()
+
+
+@pytest.mark.parametrize("changes", SETTINGS)
+def test_compiled_bf16_computes_nearly_the_same(changes):
+    plain = small(**changes)
+    possible = can_round_to_bf16(plain)
+    elsewhere = not can_multiply_bf16() or "amx_bf16" in processor_flags()
+    assert possible or elsewhere or not is_compiled(packed(plain, "packed"))
+    if possible:
+        rounded = packed(plain, "bf16")
+        assert is_compiled(rounded)
+        for one, other in zip(outputs(rounded), outputs(plain), strict=True):
+            assert (one - other).norm() < 0.01 * other.norm()
+
+
+def packed(plain, kind):
+    return optimize_for_inference(copy.deepcopy(plain), kind)
+
+
+@given(st.integers(1, 9), st.integers(0, 100))
+def test_a_row_of_eight_bits_does_not_depend_on_its_neighbours(rows, seed):
+    generator = torch.Generator().manual_seed(seed)
+    linear = Int8Linear(torch.randn(24, 32, generator=generator), None)
+    x = torch.randn(rows, 32, generator=generator) * torch.logspace(-3, 3, rows).unsqueeze(1)
+    together = linear(x)
+    alone = torch.cat([linear(row.unsqueeze(0)) for row in x])
+    torch.testing.assert_close(together, alone, rtol=1e-6, atol=0)
+
+
+# Without VNNI products of more than 63 levels overflow; `int8_levels` knows.
+@pytest.mark.parametrize("levels", sorted({63, int8_levels()}))
+def test_eight_bits_are_as_near_as_their_steps_allow(levels):
+    torch.manual_seed(1)
+    x, weight, bias = torch.randn(50, 64), torch.randn(40, 64), torch.randn(40)
+    found = Int8Linear(weight, bias, levels=levels)(x)
+    # each input and each weight is off by half a step at most
+    step = x.abs().amax(1, keepdim=True) / levels * weight.abs().sum(1) / 2
+    step = step + (weight.abs().amax(1) / levels / 2) * x.abs().sum(1, keepdim=True) * 1.01
+    assert ((found - (x @ weight.t() + bias)).abs() <= step + 1e-4).all()
+
+
+def test_a_row_of_zeros_gives_the_bias():
+    bias = torch.randn(8)
+    found = Int8Linear(torch.randn(8, 16), bias)(torch.zeros(2, 16))
+    torch.testing.assert_close(found, bias.expand(2, -1))
+
+
+@pytest.mark.parametrize("rows", [1, 4, 33, 200])
+def test_packed_products_are_products(rows):
+    torch.manual_seed(0)
+    x, weight, bias = torch.randn(3, rows, 48), torch.randn(56, 48), torch.randn(56)
+    found = PrepackedLinear(weight, bias)(x)
+    torch.testing.assert_close(found, torch.nn.functional.linear(x, weight, bias))
+
+
+# In 8 bits keys and values are bf16 in one and fp32 in the other, and a rounded number may fall
+# either way, by a step that is twice as large without VNNI.
+@pytest.mark.parametrize(
+    ("kind", "bound"), [("packed", 1e-5), ("int8", 0.015 * 127 / int8_levels())]
+)
+@pytest.mark.parametrize("changes", [{}, {"norm": "pre"}, {"encoder_norm": "pre"}])
+@pytest.mark.usefixtures("compiled")
+def test_compiled_functions_compute_what_the_plain_modules_do(changes, kind, bound):
+    # heads of 32 numbers, which fill vectors
+    plain, quick = (
+        optimize_for_inference(small(**changes, d_model=64, d_ff=128), kind, native=native)
+        for native in (False, True)
+    )
+    assert isinstance(quick.decoder, CompiledDecoder)
+    assert isinstance(quick.encoder, CompiledEncoder)
+    for one, other in zip(outputs(quick), outputs(plain), strict=True):
+        assert (one - other).norm() < bound * other.norm()
+
+
+@pytest.mark.parametrize("width", [4, 8, 12, 24, 32])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("compiled")
+def test_hypotheses_of_a_beam_are_computed_as_one_alone(kind, width):
+    """Queries of a sentence are taken four at a time where there are four."""
+    if kind == "bf16" and not can_multiply_bf16():
+        return
+    plain = small(d_model=64, d_ff=128, d_k=width, d_v=width)
+    model = optimize_for_inference(plain, kind)
+    source, target = batch()
+    with torch.inference_mode():
+        for count in (1, 3, 4, 6):
+            state = model.start(model.encode(source))
+            rows = torch.arange(len(source)).repeat_interleave(count)
+            state = model.step(state, target[:, 0])[1].select(rows)
+            together, _ = model.step(state, target[rows, 1])
+            alone = model.start(model.encode(source))
+            _, alone = model.step(alone, target[:, 0])
+            expected, _ = model.step(alone, target[:, 1])
+            torch.testing.assert_close(together, expected[rows], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usefixtures("compiled")
+def test_a_sentence_does_not_depend_on_a_long_one_beside_it(kind):
+    if kind == "bf16" and not can_multiply_bf16():
+        return
+    model = optimize_for_inference(small(d_model=64, d_ff=128), kind)
+    assert is_compiled(model)
+    source = torch.randint(4, 20, (3, 300))
+    source[0, 9:] = source[1, 40:] = 0
+    with torch.inference_mode():
+        beside = model.encode(source).states
+        for row, length in ((0, 9), (1, 40)):
+            alone = model.encode(source[row : row + 1, :length]).states
+            torch.testing.assert_close(beside[row, :length], alone[0], rtol=0, atol=0)
+        alone = model.encode(source[2:]).states
+        torch.testing.assert_close(beside[2], alone[0], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_number_of_threads_changes_nothing(kind):
+    if kind == "bf16" and not can_multiply_bf16():
+        return
+    model = optimize_for_inference(small(d_model=64, d_ff=128), kind)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        one = outputs(model)
+        torch.set_num_threads(3)
+        other = outputs(model)
+    finally:
+        torch.set_num_threads(before)
+    for a, b in zip(one, other, strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=0)
