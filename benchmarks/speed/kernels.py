@@ -15,7 +15,7 @@ from heedful.kernels import dropout as compiled_dropout
 from heedful.kernels.attention import native_short_attention, plain_short_attention
 from heedful.kernels.dropout import Dropout
 from heedful.kernels.unpadding import Packing
-from heedful.model.attention import causal_mask
+from heedful.model.layout import causal_mask
 
 _HEADS, _D_K = 4, 64  # of the recipe `small`
 _LONGEST, _SHORTEST = 45, 8

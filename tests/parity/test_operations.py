@@ -162,8 +162,8 @@ def test_what_a_processor_computes_without_padding_is_counted_so(name, monkeypat
         return 2 * math.prod(x) * weight[0]
 
     monkeypatch.setattr("heedful.kernels.linear._HAS_ONEDNN", True)
-    for module in ("layer_flops", "cpu.compiled_attention"):
-        monkeypatch.setattr(f"heedful.model.{module}.native_products", lambda: None)
+    for module in ("model.layer_flops", "kernels.attention"):
+        monkeypatch.setattr(f"heedful.{module}.native_products", lambda: None)
     model, batch = model_of(CONFIGS[name]), CountedBatch(True)
     more = {torch.ops.mkldnn._linear_pointwise: linear}
     assert count(batch.forward, model, more=more) == model.forward_flops(*batch.lengths)

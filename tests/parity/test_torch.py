@@ -6,8 +6,9 @@ from torch import nn
 
 from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
-from heedful.model.attention import MultiHeadAttention, causal_mask
+from heedful.model.attention import MultiHeadAttention
 from heedful.model.initialise import initialise
+from heedful.model.layout import causal_mask
 
 
 def copy_attention(ours, theirs):

@@ -12,7 +12,16 @@ from heedful.kernels.attention import (
     use_cpu_kernel,
 )
 from heedful.kernels.dropout import Dropout
-from heedful.kernels.linear import Linear, bias_gradient, linear, linear_forward, lookup, matmul
+from heedful.kernels.linear import (
+    Linear,
+    bias_gradient,
+    join,
+    linear,
+    linear_forward,
+    lookup,
+    matmul,
+    split,
+)
 from heedful.kernels.loss import softmax_kind, subtracted_softmax
 from heedful.kernels.native.compile import processor_flags
 from heedful.kernels.native.layers import (
@@ -91,6 +100,7 @@ __all__ = [
     "flatten_weights",
     "fused_scaling",
     "is_product",
+    "join",
     "kernels_kind",
     "leaves_padding_out",
     "linear",
@@ -110,6 +120,7 @@ __all__ = [
     "short_attention",
     "sigmoid_gradient",
     "softmax_kind",
+    "split",
     "subtracted_softmax",
     "tensors_in",
     "use_cpu_kernel",

@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from heedful.kernels.linear import has_onednn_kernel
+from heedful.kernels.linear import has_onednn_kernel, join, lie_side_by_side
 from heedful.kernels.native.product import FLOATS, is_plain, native_products
 from heedful.kernels.torch_internals import internal
 from heedful.kernels.unpadding import Packing, gather, repeat, scatter
@@ -50,22 +50,28 @@ def leaves_padding_out(stack: nn.Module, keys: int) -> bool:
 
 
 def short_attention(
-    qkv: Float[Tensor, "batch queries width"],
-    kv: Float[Tensor, "_ keys other"] | None,
+    queries: Float[Tensor, "batch queries width"],
+    keys: Float[Tensor, "_ keys width"],
+    values: Float[Tensor, "_ keys width_v"],
     mask: Bool[Tensor, "_ _ _ _"] | None,
     heads: int,
-    d_k: int,
     packings: Packings = (None, None),
-) -> Float[Tensor, "batch queries context"]:
+) -> Float[Tensor, "batch queries width_v"]:
     """
-    Compute the context of all heads from unsplit projections.
+    Compute the context of all heads, which lie side by side.
 
-    `qkv`, `kv`: as in `heedful.model.projections.Projections`. `mask`: True where the query may
-    attend to the key; everywhere if None. `packings`: unpadding of queries and of keys; None for
-    padded rows.
+    `mask`: True where the query may attend to the key; everywhere if None. `packings`: unpadding of
+    queries and of keys; None for padded rows.
 
     Section 3.2. Returns no weights; `scaled_dot_product_attention` does.
     """
+    # kernels read what one product wrote in place, and write its gradient in the same layout
+    kv: Tensor | None = None
+    if lie_side_by_side(queries, keys, values):
+        qkv = join(queries, keys, values)
+    else:
+        qkv, kv = queries, join(keys, values)
+    d_k = queries.size(2) // heads
     if can_attend(qkv, kv, mask, heads, d_k, packings):
         return native_short_attention(qkv, kv, mask, heads, d_k, packings)
     return plain_short_attention(qkv, kv, mask, heads, d_k, packings)
@@ -79,7 +85,12 @@ def plain_short_attention(
     d_k: int,
     packings: Packings = (None, None),
 ) -> Float[Tensor, "batch queries context"]:
-    """Compute the same by functions of torch, on padded rows."""
+    """
+    Compute the same by functions of torch, on padded rows.
+
+    `qkv`: queries, then in self-attention keys and values, on the last axis; else queries alone.
+    `kv`: keys, then values; None in self-attention.
+    """
     found: Tensor = _ShortAttention.apply(qkv, kv, mask, heads, d_k, packings)
     return found
 

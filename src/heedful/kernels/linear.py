@@ -12,6 +12,7 @@ bf16 that of a frequent token is a sum of hundreds of terms, more than eight bit
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -73,6 +74,76 @@ class Linear(nn.Linear):
     ) -> Float[Tensor, "*batch out"]:
         """Multiply and add the bias."""
         return linear(x, self.weight, self.bias, relu)
+
+
+def split(
+    x: Float[Tensor, "*batch width"], widths: Sequence[int]
+) -> tuple[Float[Tensor, "*batch _"], ...]:
+    """
+    Cut the last axis into views; gradients that lie side by side are not copied on the way back.
+
+    `torch.split` would copy them into one tensor.
+    """
+    if not (torch.is_grad_enabled() and x.requires_grad):
+        return x.split([*widths], dim=-1)
+    parts: tuple[Tensor, ...] = _Split.apply(x, widths)
+    return parts
+
+
+def join(*parts: Float[Tensor, "*batch _"]) -> Float[Tensor, "*batch width"]:
+    """Undo `split`: a view of parts that lie side by side, else a copy."""
+    if not (torch.is_grad_enabled() and any(part.requires_grad for part in parts)):
+        return _joined(parts)
+    x: Tensor = _Join.apply(*parts)
+    return x
+
+
+def lie_side_by_side(*parts: Tensor) -> bool:
+    """Decide whether tensors are what `split` makes of one."""
+    first = parts[0]
+    if any(type(part) is not Tensor or part.is_meta or part.stride(-1) != 1 for part in parts):
+        return False
+    storage, place = first.untyped_storage().data_ptr(), first.data_ptr()
+    for part in parts:
+        if part.untyped_storage().data_ptr() != storage or part.data_ptr() != place:
+            return False
+        if part.shape[:-1] != first.shape[:-1] or part.stride() != first.stride():
+            return False
+        place += part.size(-1) * part.element_size()
+    return len({part.dtype for part in parts}) == 1
+
+
+def _joined(parts: tuple[Tensor, ...]) -> Tensor:
+    """Make one tensor of the parts, without gradients."""
+    if not lie_side_by_side(*parts):
+        return torch.cat(parts, dim=-1)
+    shape = (*parts[0].shape[:-1], sum(part.size(-1) for part in parts))
+    return parts[0].as_strided(shape, parts[0].stride())
+
+
+class _Split(torch.autograd.Function):
+    """`split`; by `join` on the way back."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, widths: Sequence[int]) -> tuple[Tensor, ...]:
+        return x.split([*widths], dim=-1)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return join(*gradients), None
+
+
+class _Join(torch.autograd.Function):
+    """`join`; by `split` on the way back."""
+
+    @staticmethod
+    def forward(ctx: Any, *parts: Tensor) -> Tensor:
+        ctx.widths = [part.size(-1) for part in parts]
+        return _joined(parts)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, ...]:
+        return split(gradient, ctx.widths)
 
 
 class _Linear(torch.autograd.Function):

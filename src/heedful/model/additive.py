@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.model.layout import Layout, pad
-from heedful.model.projections import Projections, merge_heads
+from heedful.model.projections import merge_heads, split_heads
 
 # Sums that are held at once. Chosen by hand: 16 MB in fp32, and few enough to start seldom.
 MOST_NUMBERS = 1 << 22
@@ -48,13 +48,19 @@ def additive_attention(
 
 
 def attend_additively(
-    projections: Projections, layout: Layout, energy: Tensor
+    queries: Float[Tensor, "batch queries width"],
+    keys: Float[Tensor, "other keys width"],
+    values: Float[Tensor, "other keys width_v"],
+    layout: Layout,
+    energy: Float[Tensor, "heads d_k"],
 ) -> tuple[Tensor, Tensor]:
     """Compute the context of all heads from additive scores, in padded rows."""
-    qkv, kv, heads, d_k = projections
-    kv = None if kv is None else pad(kv, layout.key_packing)
-    query, key_value = Projections(pad(qkv, layout.query_packing), kv, heads, d_k).split()
-    context, weights = additive_attention(query, *key_value, energy, layout.mask)
+    packings = (layout.query_packing, layout.key_packing, layout.key_packing)
+    query, key, value = (
+        split_heads(pad(part, packing), len(energy))
+        for part, packing in zip((queries, keys, values), packings, strict=True)
+    )
+    context, weights = additive_attention(query, key, value, energy, layout.mask)
     if layout.weights is not None:
         layout.weights.append(weights)
     merged = merge_heads(context)

@@ -1,5 +1,5 @@
 """
-Attention and its masks: section 3.2 of the paper.
+Attention: section 3.2 of the paper.
 
 `scaled_dot_product_attention` is equation 1. `MultiHeadAttention` runs several of them side by side
 (section 3.2.2). `attend` chooses the kernel for whole sequences, `cached_attention` the one for a
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.arguments import check_counts, checked
@@ -23,6 +23,7 @@ from heedful.kernels.api import (
     cached_attention,
     linear,
     short_attention,
+    split,
     use_cpu_kernel,
 )
 from heedful.model.additive import additive_scores, attend_additively
@@ -30,58 +31,11 @@ from heedful.model.inputs import check_states, check_tensors
 from heedful.model.kv_cache import KVCache
 from heedful.model.layout import EVERYWHERE, Layout
 from heedful.model.mixer import TargetMixer
-from heedful.model.projections import KeyValue, Projections, merge_heads, split_heads
+from heedful.model.projections import KeyValue, merge_heads, split_heads
 from heedful.model.window import Blocks
 
 SCORES = ("scaled", "unscaled", "additive")
 """How a query may meet a key."""
-
-
-def padding_mask(ids: Int[Tensor, "batch time"], padding: int) -> Bool[Tensor, "batch 1 1 time"]:
-    """
-    Build a mask that hides padding from every query.
-
-    Parameters
-    ----------
-    ids : Tensor of int, shape (batch, time)
-        Token ids.
-    padding : int
-        The padding id.
-
-    Returns
-    -------
-    Tensor of bool, shape (batch, 1, 1, time)
-        True at real tokens.
-
-    Notes
-    -----
-    A row needs at least one real token: a softmax over nothing is NaN.
-    """
-    return (ids != padding)[:, None, None, :]
-
-
-def causal_mask(length: int, device: torch.device | None = None) -> Bool[Tensor, "1 1 time time"]:
-    """
-    Build a mask that lets each position attend to itself and earlier positions.
-
-    Parameters
-    ----------
-    length : int
-        Number of positions.
-    device : torch.device, optional
-        Device of the mask.
-
-    Returns
-    -------
-    Tensor of bool, shape (1, 1, length, length)
-        True on and below the diagonal.
-
-    Notes
-    -----
-    Section 3.2.3: no information flows leftward in the decoder. Padding stands at the end of a row,
-    so real positions never attend to it and no further mask is needed.
-    """
-    return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]
 
 
 def scaled_dot_product_attention(
@@ -169,18 +123,27 @@ def fused_attention(
 
 
 def attend(
-    projections: Projections,
+    queries: Float[Tensor, "batch queries width"],
+    keys: Float[Tensor, "other keys width"],
+    values: Float[Tensor, "other keys width_v"],
+    heads: int,
     layout: Layout = EVERYWHERE,
     need_weights: bool = False,
     energy: Float[Tensor, "heads d_k"] | None = None,
-) -> tuple[Float[Tensor, "batch queries width"], Float[Tensor, "_ heads _ _"] | None]:
+) -> tuple[Float[Tensor, "batch queries width_v"], Float[Tensor, "_ heads _ _"] | None]:
     """
     Compute the context of all heads by the fastest kernel for the case.
 
     Parameters
     ----------
-    projections : Projections
-        Queries, keys and values.
+    queries : Tensor of float, shape (batch, queries, heads * d_k)
+        The heads side by side.
+    keys : Tensor of float, shape (batch, keys, heads * d_k)
+        Likewise; one row (1, tokens) if padding was removed.
+    values : Tensor of float, shape (batch, keys, heads * d_v)
+        Likewise.
+    heads : int
+        Number of heads.
     layout : Layout, optional
         The mask, the window, the padding that was removed, and a list for the weights.
     need_weights : bool, default False
@@ -208,24 +171,24 @@ def attend(
     Raises `ArgumentError` if weights are wanted where padding was removed.
     """
     record = need_weights or layout.weights is not None
-    qkv, kv, heads, d_k = projections
-    key_count = (qkv if kv is None else kv).size(1)
     if record and layout.is_unpadded:
         raise ArgumentError("attention weights need padded rows, but padding was removed.")
     if layout.window is not None:
-        blocks = Blocks.of(projections, layout.mask, layout.window)
-        context, _ = attend(blocks.projections, Layout(blocks.mask), energy=energy)
+        blocks = Blocks.of(queries, keys, values, layout.mask, layout.window)
+        in_blocks = (blocks.queries, blocks.keys, blocks.values)
+        context, _ = attend(*in_blocks, heads, Layout(blocks.mask), energy=energy)
         return blocks.join(context), None
     if energy is not None:
-        context, weights = attend_additively(projections, layout, energy)
+        context, weights = attend_additively(queries, keys, values, layout, energy)
         return context, weights if need_weights else None
-    if layout.is_unpadded or (not record and use_cpu_kernel(qkv, key_count)):
+    if layout.is_unpadded or (not record and use_cpu_kernel(queries, keys.size(1))):
         packings = layout.query_packing, layout.key_packing
-        return short_attention(qkv, kv, layout.mask, heads, d_k, packings), None
-    query, key_value = projections.split()  # (batch, heads, time, d_k or d_v)
-    if not record and (qkv.device.type != "cpu" or key_count > SHORT):
-        return merge_heads(fused_attention(query, *key_value, layout.mask)), None
-    context, weights = scaled_dot_product_attention(query, *key_value, layout.mask)
+        return short_attention(queries, keys, values, layout.mask, heads, packings), None
+    # (batch, heads, time, d_k or d_v)
+    query, key, value = (split_heads(part, heads) for part in (queries, keys, values))
+    if not record and (queries.device.type != "cpu" or keys.size(1) > SHORT):
+        return merge_heads(fused_attention(query, key, value, layout.mask)), None
+    context, weights = scaled_dot_product_attention(query, key, value, layout.mask)
     if layout.weights is not None:
         layout.weights.append(weights)
     return merge_heads(context), weights if need_weights else None
@@ -332,15 +295,22 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         check_states(
             "MultiHeadAttention", self.d_model, 3, queries_from=queries_from, keys_from=keys_from
         )
-        projections = self.project(queries_from, keys_from)  # heads side by side
-        context, weights = attend(projections, Layout.of(layout), need_weights, self.energy)
+        # heads side by side: (batch, time, heads * d_k), values (batch, time, heads * d_v)
+        queries, keys, values = self.project(queries_from, keys_from)
+        context, weights = attend(
+            queries, keys, values, self.heads, Layout.of(layout), need_weights, self.energy
+        )
         return self.out_proj(context), weights  # (batch, queries, d_model)
 
     def project(
         self,
         queries_from: Float[Tensor, "batch queries d_model"],
         keys_from: Float[Tensor, "other keys d_model"],
-    ) -> Projections:
+    ) -> tuple[
+        Float[Tensor, "batch queries width"],
+        Float[Tensor, "other keys width"],
+        Float[Tensor, "other keys width_v"],
+    ]:
         """
         Project sequences to the queries, keys and values of all heads.
 
@@ -353,22 +323,25 @@ class MultiHeadAttention(nn.Module, TargetMixer):
 
         Returns
         -------
-        Projections
-            Queries, keys and values.
+        queries : Tensor of float, shape (batch, queries, heads * d_k)
+            The heads side by side.
+        keys : Tensor of float, shape (batch, keys, heads * d_k)
+            Likewise.
+        values : Tensor of float, shape (batch, keys, heads * d_v)
+            Likewise.
 
         Notes
         -----
         Section 3.2.2, W^Q, W^K and W^V: one product for self-attention, else two.
         """
         if queries_from is keys_from:
+            is_unscaled = self.score == "unscaled"
             # (batch, time, heads * (2 d_k + d_v))
-            stretched = self.score == "unscaled"
-            qkv = (
-                linear(queries_from, *self.weights()) if stretched else self.qkv_proj(queries_from)
-            )
-            return Projections(qkv, None, self.heads, self.d_k)
-        queries, kv = self._queries(queries_from), self._keys_values(keys_from)
-        return Projections(queries, kv, self.heads, self.d_k)
+            qkv = linear(queries_from, *self.weights()) if is_unscaled else self.qkv_proj(keys_from)
+            queries, keys, values = split(qkv, self.widths)
+            return queries, keys, values
+        keys, values = split(self._keys_values(keys_from), self.widths[1:])
+        return self._queries(queries_from), keys, values
 
     def project_query(
         self, queries_from: Float[Tensor, "batch queries d_model"]
@@ -457,8 +430,9 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         write: Callable[[Any], Any],
         mask_bias: Float[Tensor, "sentences heads width slots"],
     ) -> Float[Tensor, "sentences width d_model"]:
-        query, newest = self.project(x, x).split()  # (sentences, heads, width, d_k)
-        return self.attend_cached(query, write(newest), mask_bias)
+        # (sentences, heads, width, d_k or d_v)
+        query, key, value = (split_heads(part, self.heads) for part in self.project(x, x))
+        return self.attend_cached(query, write(KeyValue(key, value)), mask_bias)
 
     def weights(self) -> tuple[Tensor, Tensor | None]:
         """

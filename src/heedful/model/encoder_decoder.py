@@ -21,7 +21,6 @@ from torch import Tensor, nn
 
 from heedful.errors import SettingError
 from heedful.kernels.api import Dropout
-from heedful.model.attention import padding_mask
 from heedful.model.embedding import (
     LearnedPositions,
     NoPositions,
@@ -29,6 +28,7 @@ from heedful.model.embedding import (
     TokenEmbedding,
 )
 from heedful.model.inputs import check_ids
+from heedful.model.layout import padding_mask
 from heedful.model.lengths import RowLengths
 from heedful.model.memory import DecoderInput, Memory, SourceEncoder, TargetDecoder
 from heedful.model.network import networks_in

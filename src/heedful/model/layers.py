@@ -16,13 +16,12 @@ from torch import Tensor, nn
 from heedful.arguments import checked
 from heedful.errors import SettingError
 from heedful.kernels.api import leaves_padding_out
-from heedful.model.attention import causal_mask
 from heedful.model.feed_forward import FeedForward
 from heedful.model.inputs import check_mask
 from heedful.model.kv_cache import DecoderState, mask_to_bias
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layer_flops import cross_flops, mixing_flops, network_flops
-from heedful.model.layout import Layout, pad, unpad
+from heedful.model.layout import Layout, causal_mask, pad, unpad
 from heedful.model.lengths import RowLengths
 from heedful.model.memory import DecoderFlops, Memory, SourceEncoder, TargetDecoder
 from heedful.model.mixer import Mixer, TargetCache, TargetMixer

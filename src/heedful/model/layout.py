@@ -17,7 +17,8 @@ it.
 from dataclasses import dataclass
 from typing import Any
 
-from jaxtyping import Bool, Float
+import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.kernels.api import Packing, use_cpu_kernel
@@ -155,3 +156,50 @@ def pad(
     Padding that was removed comes back as zeros.
     """
     return x if packing is None else packing.unpack(x)
+
+
+def padding_mask(ids: Int[Tensor, "batch time"], padding: int) -> Bool[Tensor, "batch 1 1 time"]:
+    """
+    Build a mask that hides padding from every query.
+
+    Parameters
+    ----------
+    ids : Tensor of int, shape (batch, time)
+        Token ids.
+    padding : int
+        The padding id.
+
+    Returns
+    -------
+    Tensor of bool, shape (batch, 1, 1, time)
+        True at real tokens.
+
+    Notes
+    -----
+    A row needs at least one real token: a softmax over nothing is NaN.
+    """
+    return (ids != padding)[:, None, None, :]
+
+
+def causal_mask(length: int, device: torch.device | None = None) -> Bool[Tensor, "1 1 time time"]:
+    """
+    Build a mask that lets each position attend to itself and earlier positions.
+
+    Parameters
+    ----------
+    length : int
+        Number of positions.
+    device : torch.device, optional
+        Device of the mask.
+
+    Returns
+    -------
+    Tensor of bool, shape (1, 1, length, length)
+        True on and below the diagonal.
+
+    Notes
+    -----
+    Section 3.2.3: no information flows leftward in the decoder. Padding stands at the end of a row,
+    so real positions never attend to it and no further mask is needed.
+    """
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]

@@ -24,9 +24,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.kernels.api import SHORT
+from heedful.kernels.api import SHORT, join, split
 from heedful.model.lengths import PerRow, pairs_of
-from heedful.model.projections import Projections
 
 # Below this many queries in a block the copies of keys and values cost more than they spare.
 _LEAST = 32
@@ -117,8 +116,11 @@ def restrict(
 class Blocks:
     """Sequences cut into blocks of queries, each a row of a batch."""
 
-    projections: Projections
-    """Queries of each block, and keys and values around it."""
+    queries: Float[Tensor, "blocks queries width"]
+    """Queries of each block."""
+    keys: Float[Tensor, "blocks keys width"]
+    values: Float[Tensor, "blocks keys width_v"]
+    """Keys and values around it."""
     mask: Bool[Tensor, "blocks 1 queries keys"]
     """True where a query sees the key."""
     rows: int
@@ -128,29 +130,34 @@ class Blocks:
     @classmethod
     def of(
         cls,
-        projections: Projections,
+        queries: Float[Tensor, "rows time width"],
+        keys: Float[Tensor, "rows time width"],
+        values: Float[Tensor, "rows time width_v"],
         mask: Bool[Tensor, "_ 1 1 keys"] | None,
         window: Window,
     ) -> "Blocks":
         """Cut self-attention into blocks. `mask`: true at keys that may be seen; None: all."""
-        qkv, _, heads, d_k = projections
-        rows, length, _ = qkv.shape
+        rows, length, _ = queries.shape
         count = -(-length // window.block)
         filling = count * window.block - length
         around = (window.before, window.after + filling)
-        query, kv = qkv.split([heads * d_k, qkv.size(2) - heads * d_k], dim=2)
-        query = nn.functional.pad(query, (0, 0, 0, filling)).view(rows * count, window.block, -1)
-        kv = nn.functional.pad(kv, (0, 0, *around))
+        filled = nn.functional.pad(queries, (0, 0, 0, filling))
+        kv = nn.functional.pad(join(keys, values), (0, 0, *around))
         kv = kv.unfold(1, window.block_keys, window.block)  # (rows, count, width, keys)
-        real = qkv.new_ones(1, length, dtype=torch.bool) if mask is None else mask[:, 0, 0]
+        real = queries.new_ones(1, length, dtype=torch.bool) if mask is None else mask[:, 0, 0]
         real = nn.functional.pad(real, around)
         real = real.unfold(1, window.block_keys, window.block)  # (rows or 1, count, keys)
-        first = torch.arange(window.block, device=qkv.device).unsqueeze(1) + window.before
-        distance = torch.arange(window.block_keys, device=qkv.device) - first  # of key and query
+        first = torch.arange(window.block, device=queries.device).unsqueeze(1) + window.before
+        distance = (
+            torch.arange(window.block_keys, device=queries.device) - first
+        )  # of key and query
         seen = window.contains(distance) & real.unsqueeze(2) | (distance == 0)
         seen = seen.expand(rows, -1, -1, -1).flatten(0, 1).unsqueeze(1)
-        blocks = Projections(query, kv.flatten(0, 1).transpose(1, 2), heads, d_k)
-        return cls(blocks, seen, rows, length)
+        around_keys, around_values = split(
+            kv.flatten(0, 1).transpose(1, 2), (keys.size(2), values.size(2))
+        )
+        by_block = filled.view(rows * count, window.block, -1)
+        return cls(by_block, around_keys, around_values, seen, rows, length)
 
     def join(
         self, context: Float[Tensor, "blocks queries width"]

@@ -5,8 +5,8 @@ from torch import Tensor, nn
 from heedful.families.convolution import Convolution
 from heedful.families.table1 import LayerSizes, States
 from heedful.kernels.api import Linear
-from heedful.model.attention import MultiHeadAttention, causal_mask
-from heedful.model.layout import Layout
+from heedful.model.attention import MultiHeadAttention
+from heedful.model.layout import Layout, causal_mask
 from heedful.paper.layer_kinds import KINDS, window
 
 # Width of a head, as in all of the paper's models (Table 3).

@@ -24,10 +24,11 @@ from heedful.exchange.torch_blocks import (
     to_torch_encoder,
     to_torch_transformer,
 )
-from heedful.model.attention import MultiHeadAttention, causal_mask
+from heedful.model.attention import MultiHeadAttention
 from heedful.model.feed_forward import ACTIVATIONS
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
+from heedful.model.layout import causal_mask
 
 CLOSE = {"atol": 1e-5, "rtol": 1e-4}
 # what torch says of the nested tensors that it takes, or not, where no gradients are asked for

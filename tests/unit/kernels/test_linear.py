@@ -4,7 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.kernels import linear as onednn
-from heedful.kernels.linear import bias_gradient, linear, linear_forward, matmul
+from heedful.kernels.linear import (
+    bias_gradient,
+    join,
+    lie_side_by_side,
+    linear,
+    linear_forward,
+    matmul,
+    split,
+)
 
 
 def plainly(x, weight, bias, relu):
@@ -72,3 +80,33 @@ def test_no_rows_give_no_rows():
     out.sum().backward()
     assert out.shape == (0, 5)
     assert weight.grad.abs().sum() == 0
+
+
+def test_parts_that_lie_side_by_side_are_joined_without_a_copy():
+    x = torch.randn(2, 3, 9, requires_grad=True)
+    parts = split(x, (2, 3, 4))
+    assert [part.shape[2] for part in parts] == [2, 3, 4]
+    assert lie_side_by_side(*parts) and not lie_side_by_side(parts[0], parts[2])
+    joined = join(*parts)
+    assert joined.data_ptr() == x.data_ptr() and torch.equal(joined, x)
+    apart = join(parts[2], parts[0])
+    assert torch.equal(apart, torch.cat((x[..., 5:], x[..., :2]), dim=2))
+
+
+def test_gradients_of_parts_side_by_side_are_not_copied():
+    x, upstream = torch.randn(2, 3, 9, requires_grad=True), torch.randn(2, 3, 9)
+    received = []
+    x.register_hook(received.append)
+    torch.autograd.backward(split(x, (2, 3, 4)), upstream.split([2, 3, 4], dim=2))
+    assert torch.equal(x.grad, upstream)
+    assert received[0].data_ptr() == upstream.data_ptr()
+
+
+def test_splitting_and_joining_have_second_derivatives():
+    x = torch.randn(2, 2, 5, dtype=torch.float64, requires_grad=True)
+
+    def mixed(x):
+        first, second = split(x, (2, 3))
+        return join(second.square(), first.tanh())
+
+    assert torch.autograd.gradcheck(mixed, x) and torch.autograd.gradgradcheck(mixed, x)

@@ -5,8 +5,8 @@ import torch
 
 from heedful.model import additive
 from heedful.model.additive import additive_attention, additive_scores
-from heedful.model.attention import MultiHeadAttention, padding_mask
-from heedful.model.layout import Layout, unpad
+from heedful.model.attention import MultiHeadAttention
+from heedful.model.layout import Layout, padding_mask, unpad
 
 
 def twin(query, key, energy):

@@ -10,13 +10,12 @@ from torch import nn
 from heedful.errors import ArgumentError, SettingError
 from heedful.model.attention import (
     MultiHeadAttention,
-    causal_mask,
     fused_attention,
-    padding_mask,
     scaled_dot_product_attention,
 )
 from heedful.model.feed_forward import FeedForward
-from heedful.model.projections import merge_heads
+from heedful.model.layout import causal_mask, padding_mask
+from heedful.model.projections import KeyValue, merge_heads, split_heads
 
 
 def by_hand(query, key, value, mask):
@@ -103,7 +102,8 @@ def test_projecting_the_keys_beforehand_gives_the_same(d_k, d_v):
     query, key_value = attention.project_query(x), attention.project_kv(memory)
     torch.testing.assert_close(attention.attend_cached(query, key_value, no_mask), direct)
     direct, _ = attention(x, x)
-    query, key_value = attention.project(x, x).split()
+    query, *key_value = (split_heads(part, 4) for part in attention.project(x, x))
+    key_value = KeyValue(*key_value)
     found = attention.attend_cached(query, key_value, no_mask[..., :3])
     torch.testing.assert_close(found, direct)
 
@@ -173,7 +173,7 @@ def test_unscaled_scores_are_products(length):
     torch.manual_seed(4)
     attention = MultiHeadAttention(8, 2, score="unscaled")
     x = torch.randn(2, length, 8)
-    query, (key, value) = attention.project(x, x).split()
+    query, key, value = (split_heads(part, 2) for part in attention.project(x, x))
     plain = torch.nn.functional.linear(x, attention.qkv_proj.weight, attention.qkv_proj.bias)
     torch.testing.assert_close(merge_heads(query), 2 * plain[..., :8])  # the root of d_k = 4
     scores = (query / 2) @ key.transpose(2, 3)

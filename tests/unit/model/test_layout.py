@@ -5,8 +5,8 @@ import torch
 
 from heedful.errors import ArgumentError
 from heedful.kernels.unpadding import Packing
-from heedful.model.attention import MultiHeadAttention, padding_mask
-from heedful.model.layout import Layout, pad, unpad
+from heedful.model.attention import MultiHeadAttention
+from heedful.model.layout import Layout, pad, padding_mask, unpad
 
 REAL = torch.arange(9) < torch.tensor([9, 4, 2])[:, None]
 
