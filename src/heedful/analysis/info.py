@@ -13,6 +13,7 @@ from heedful.families.registry import families
 from heedful.kernels.api import (
     can_multiply_bf16,
     compiled_origin,
+    kernels_choice,
     why_not_native,
 )
 from heedful.machine.devices import describe_machine
@@ -55,6 +56,7 @@ def describe_installation() -> dict[str, Any]:
     return {
         "heedful": __version__,
         "machine": describe_machine(),
+        "kernels": kernels_choice(),
         "compiled": _compiled(),
         "packages": {name: _version(name) for name in _CORE},
         "extras": extras,

@@ -60,6 +60,7 @@ from heedful.kernels.recurrent import (
     sigmoid_gradient,
     wants_flat_weights,
 )
+from heedful.kernels.switch import kernels_choice
 from heedful.kernels.tensor_lists import (
     approach_all,
     change_count,
@@ -101,6 +102,7 @@ __all__ = [
     "fused_scaling",
     "is_product",
     "join",
+    "kernels_choice",
     "kernels_kind",
     "leaves_padding_out",
     "linear",

@@ -22,6 +22,7 @@ from torch.autograd.function import once_differentiable
 
 from heedful.kernels.linear import has_onednn_kernel, join, lie_side_by_side
 from heedful.kernels.native.product import FLOATS, is_plain, native_products
+from heedful.kernels.switch import is_plain_torch
 from heedful.kernels.torch_internals import internal
 from heedful.kernels.unpadding import Packing, gather, repeat, scatter
 
@@ -400,7 +401,8 @@ def cached_attention(
     product that starts from the bias.
     """
     batch, heads, queries, _ = query.shape
-    if query.device.type != "cpu" or batch * heads <= _FEW_PRODUCTS:
+    is_few = batch * heads <= _FEW_PRODUCTS
+    if is_few or query.device.type != "cpu" or is_plain_torch():
         return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask_bias)
     scores = torch.baddbmm(
         mask_bias.flatten(0, 1),

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from heedful.errors import SettingError
 from heedful.kernels.native.product import FLOATS, is_plain, native_products
+from heedful.kernels.switch import is_plain_torch
 
 _LEVELS = 1 << 16
 
@@ -89,7 +90,7 @@ class Dropout(nn.Module):
         """Apply dropout in training mode; else return `x` as it is."""
         if not self.training or self.probability == 0.0:
             return x
-        if x.device.type != "cpu":
+        if x.device.type != "cpu" or is_plain_torch():
             return nn.functional.dropout(x, self.probability)
         return self._add(None, x)
 
@@ -101,7 +102,8 @@ class Dropout(nn.Module):
 
         Rounded once, where two passes would round the product and the sum.
         """
-        if not self.training or self.probability == 0.0 or y.device.type != "cpu":
+        is_fast = y.device.type == "cpu" and not is_plain_torch()
+        if not self.training or self.probability == 0.0 or not is_fast:
             return x + self(y)
         return self._add(x, y)
 

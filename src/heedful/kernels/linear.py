@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from heedful.kernels.switch import is_plain_torch
 from heedful.kernels.torch_internals import internal
 from heedful.machine.processor import processor_facts
 
@@ -84,7 +85,7 @@ def split(
 
     `torch.split` would copy them into one tensor.
     """
-    if not (torch.is_grad_enabled() and x.requires_grad):
+    if is_plain_torch() or not (torch.is_grad_enabled() and x.requires_grad):
         return x.split([*widths], dim=-1)
     parts: tuple[Tensor, ...] = _Split.apply(x, widths)
     return parts
@@ -92,6 +93,8 @@ def split(
 
 def join(*parts: Float[Tensor, "*batch _"]) -> Float[Tensor, "*batch width"]:
     """Undo `split`: a view of parts that lie side by side, else a copy."""
+    if is_plain_torch():
+        return torch.cat(parts, dim=-1)
     if not (torch.is_grad_enabled() and any(part.requires_grad for part in parts)):
         return _joined(parts)
     x: Tensor = _Join.apply(*parts)
@@ -237,7 +240,7 @@ def lookup(
     ids: Int[Tensor, "batch time"], weight: Float[Tensor, "vocabulary d_model"]
 ) -> Float[Tensor, "batch time d_model"]:
     """Look up the rows of a table, with gradients: `torch.nn.functional.embedding`."""
-    if not torch.is_grad_enabled():
+    if is_plain_torch() or not torch.is_grad_enabled():
         return nn.functional.embedding(ids, weight)
     out: Tensor = _Lookup.apply(weight, ids)
     return out

@@ -16,6 +16,7 @@ import torch
 
 from heedful.errors import SettingError
 from heedful.kernels.linear import linear_forward
+from heedful.kernels.switch import is_plain_torch
 from heedful.machine.devices import processor_of
 from heedful.machine.processor import cache_folder, read_cached, write_cached
 
@@ -42,6 +43,8 @@ def resolve_precision(precision: str, device: torch.device) -> str:
 def product_rates(device: torch.device) -> dict[str, float]:
     """Measure the rate of matrix products in both precisions, or read the cached measurement."""
     key = _cache_key(processor_of(device), torch.get_num_threads(), torch.__version__)
+    if is_plain_torch():
+        key += " | plain"
     cache = _read_cache()
     if key not in cache:
         cache[key] = measured_rates(device)

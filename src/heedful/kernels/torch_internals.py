@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from heedful.kernels.switch import is_plain_torch
+
 
 class Internal(NamedTuple):
     """Where a name is used, and what replaces it."""
@@ -79,9 +81,12 @@ INTERNALS = {
 
 @functools.cache
 def internal(name: str) -> Any:
-    """Look up a name of `INTERNALS`; None where this torch lacks it."""
+    """Look up a name of `INTERNALS`; None where this torch lacks it, or kernels are plain."""
     if name not in INTERNALS:
         raise KeyError(name)
+    # operators are kernels; the rest observes, or changes many tensors at once
+    if name.startswith("torch.ops.") and is_plain_torch():
+        return None
     return _resolve(name)
 
 

@@ -49,9 +49,9 @@ class MachineSettings(_Record):
     """Version of the batching algorithm; 1 for runs that do not say."""
     loss: Annotated[str, written_as("plain|compiled", "must be plain or compiled")] = "plain"
     """How the softmax of the loss is computed; plain if a run is silent."""
-    kernels: Annotated[str, written_as(r"plain|compiled-[0-9]+", "must be plain or compiled-N")] = (
-        "plain"
-    )
+    kernels: Annotated[
+        str, written_as(r"torch|plain|compiled-[0-9]+", "must be torch, plain or compiled-N")
+    ] = "plain"
     """The same of attention and dropout in training."""
 
 

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from heedful.kernels.native.compile import NoLibrary, native_library
+from heedful.kernels.switch import SWITCH, is_plain_torch
 
 _FOUR = 4
 _GROUP = 4
@@ -80,6 +81,8 @@ def load_products() -> ctypes.CDLL:
 @functools.cache
 def _products() -> tuple[ctypes.CDLL | None, str]:
     """Load the compiled functions once, or keep the reason why there are none."""
+    if is_plain_torch():
+        return None, f"{SWITCH}=plain turned them off"
     try:
         return load_products(), ""
     except NoLibrary as reason:
@@ -104,9 +107,11 @@ def kernels_kind(device: torch.device) -> str:
     """
     Name the way of attention, loss and dropout in training, whose numbers differ.
 
-    `plain`, or `compiled-16` or `compiled-8` by the numbers that one vector holds: sums of others
-    are taken in another order.
+    `torch` without any kernel, `plain` without compiled ones, else `compiled-16` or `compiled-8` by
+    the numbers that one vector holds: sums of others are taken in another order.
     """
+    if device.type == "cpu" and is_plain_torch():
+        return "torch"
     library = native_products() if device.type == "cpu" else None
     return "plain" if library is None else f"compiled-{library.lanes()}"
 
