@@ -59,6 +59,27 @@ MARKS = {
     "beam step": ("search/step.py", "extend"),
 }
 
+# The Transformer alone: from ids to probabilities, without other families and without kernels.
+TRANSFORMER = [
+    "attention",
+    "projections",
+    "layout",
+    "inputs",
+    "kv_cache",
+    "feed_forward",
+    "residual",
+    "norm",
+    "layer_config",
+    "layers",
+    "embedding",
+    "output",
+    "memory",
+    "seq2seq",
+    "encoder_decoder",
+    "transformer",
+    "build",
+]
+
 
 class Lines(NamedTuple):
     """Counts of one or more files."""
@@ -388,6 +409,17 @@ def report_step(name: str, lines: dict[Path, set[int]]) -> str:
     return rows(table)
 
 
+def report_transformer() -> str:
+    """Show the code lines of the Transformer alone."""
+    files = [SOURCE / "model" / f"{name}.py" for name in TRANSFORMER]
+    counts = [count_python(file).code for file in files]
+    table = [("the Transformer alone", "code lines")]
+    for file, count in zip(files, counts, strict=True):
+        table.append((str(file.relative_to(SOURCE)), f"{count:,}"))
+    table.append((f"{len(files)} files", f"{sum(counts):,}"))
+    return rows(table)
+
+
 def report_circles(components: dict[str, list[list[str]]]) -> str:
     """Show circles of modules and of packages."""
     text = []
@@ -418,6 +450,7 @@ def main() -> int:
     print(f"\n{report_circles(components)}")
     for name, lines in steps.items():
         print(f"\n{report_step(name, lines)}")
+    print(f"\n{report_transformer()}")
     problems = over_budget(measured, budgets)
     print("\n" + ("\n".join(problems) or "Everything is within its budget."))
     return bool(problems)
