@@ -29,7 +29,7 @@ from heedful.config.load import load_config
 from heedful.experiments.page import named, table
 from heedful.experiments.record import Record
 from heedful.families.build import build_model
-from heedful.model.build import parameter_count
+from heedful.model.weights import parameter_count
 
 VOCABULARY = 4000
 TRANSFORMER = ("model.d_model=256", "model.d_ff=384", "model.heads=4", "model.encoder_layers=3")

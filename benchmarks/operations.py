@@ -13,13 +13,13 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from heedful.data.mixing import JoinedPairs
-from heedful.evaluation.cost import training_flops
+from heedful.data.encoded.dataset import JoinedPairs
 from heedful.experiments.corpus import TableCorpus
 from heedful.experiments.measured import CurvePoint, MeasuredSystem
 from heedful.experiments.plan import Plan, PlannedSystem, encode_all
 from heedful.experiments.system import TableSystem
 from heedful.experiments.task import TableTask
+from heedful.model.contracts import training_flops
 from heedful.runs.folder import RunFolder
 from heedful.training.batches import TrainingPairs
 from heedful.training.distributed import RankGroup

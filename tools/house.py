@@ -59,22 +59,17 @@ MARKS = {
     "beam step": ("search/step.py", "extend"),
 }
 
-# The Transformer alone: from ids to probabilities, without other families and without kernels.
+# The Transformer alone: from ids to probabilities, without kernels, without other families, and
+# without the contracts by which those take part.
 TRANSFORMER = [
     "attention",
-    "projections",
     "layout",
-    "inputs",
     "kv_cache",
     "feed_forward",
     "residual",
-    "norm",
     "layer_config",
     "layers",
     "embedding",
-    "output",
-    "memory",
-    "seq2seq",
     "encoder_decoder",
     "transformer",
     "build",

@@ -12,9 +12,8 @@ from benchmarks.speed.context import Context
 from benchmarks.speed.turns import in_turn
 from heedful.bench.process import torch_threads
 from heedful.kernels import dropout as compiled_dropout
-from heedful.kernels.attention import native_short_attention, plain_short_attention
+from heedful.kernels.attention import Packing, native_short_attention, plain_short_attention
 from heedful.kernels.dropout import Dropout
-from heedful.kernels.unpadding import Packing
 from heedful.model.layout import causal_mask
 
 _HEADS, _D_K = 4, 64  # of the recipe `small`

@@ -7,7 +7,7 @@ import safetensors.torch
 import torch
 
 from heedful.tokenization.tokenizer import Tokenizer
-from heedful.training.rates import paper_rate
+from heedful.training.schedule import paper_rate
 from tests.support.commands import train_arguments
 
 FEW = ("train.steps=2", "train.validate_steps=none", "train.precision=fp32")

@@ -9,13 +9,11 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from heedful.analysis.info import describe_run
 from heedful.analysis.plot import read_runs, run_names
-from heedful.data.batching import BatchOrder
+from heedful.data.batching import PADDING_COST_CPU, BatchOrder
 from heedful.data.encoded.dataset import EncodedPairs
-from heedful.data.micro_batches import PADDING_COST_CPU
 from heedful.errors import RunFolderError
-from heedful.evaluation.cost import training_flops
 from heedful.kernels.attention import SHORT
-from heedful.model.lengths import RowLengths
+from heedful.model.contracts import RowLengths, training_flops
 from heedful.runs.run import Run, read_machine_settings
 from heedful.training.history import read_history
 from tests.support.commands import train_arguments

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from heedful.data.batch import Collator
+from heedful.data.batching import Collator
 from heedful.search.beam import beam_search
 from heedful.search.constrained import constrained_beam_search
 from heedful.search.diverse import diverse_beam_search

@@ -13,8 +13,8 @@ from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
 from heedful.machine import onednn, torch_internals
 from heedful.model.initialise import initialise
-from heedful.kernels.unpadding import Packing
-from heedful.training.loss import chunked_loss, plain_loss
+from heedful.kernels.attention import Packing
+from heedful.kernels.loss import chunked_loss, plain_loss
 from heedful.training.optimizer import MixedPrecisionOptimizer
 
 precision, activation, fast = sys.argv[1], sys.argv[2], sys.argv[3] != "plain"

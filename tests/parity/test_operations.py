@@ -26,9 +26,8 @@ from tests.support.operations import (
 )
 
 from heedful.config.model import ModelConfig
-from heedful.evaluation.cost import training_flops
 from heedful.model.attention import MultiHeadAttention
-from heedful.model.lengths import RowLengths
+from heedful.model.contracts import RowLengths, training_flops
 
 RECIPES = small_recipes()
 SIZES = {"d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import torch
 from heedful.kernels.native.product import NativeInt8Linear, native_products
-from heedful.kernels.quantized import Int8Linear
+from heedful.kernels.linear import Int8Linear
 print(native_products()._name)
 weight, x = torch.randn(64, 32), torch.randn(5, 32)
 native = NativeInt8Linear(weight, None)

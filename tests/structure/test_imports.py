@@ -62,9 +62,6 @@ ELSEWHERE = {
     "read through file_formats, as every format is: tests/unit/text/test_tmx.py": """
         text.tmx
     """,
-    "how batching cuts a batch: tests/unit/data/test_micro_batches.py": """
-        data.micro_batches
-    """,
     "a part of encode, in processes of its own: tests/unit/data/encoded/test_encode.py": """
         data.encoded.worker
     """,
@@ -79,9 +76,6 @@ ELSEWHERE = {
     """,
     "a part of translate: tests/unit/translation/test_translate.py and tests/cli": """
         translation.constraints
-    """,
-    "how layers are counted, as torch counts them: tests/parity/test_operations.py": """
-        model.layer_flops
     """,
     "a number: tests/structure/test_public_names.py": """
         _version

@@ -5,15 +5,16 @@ import pytest
 import torch
 from tests.support.shape_checks import CHECKED_CALLS
 
-from heedful.model.output import logits
+from heedful.search.scoring import token_log_probabilities
 
 
 def compute(width):
-    return logits(torch.zeros(2, 3), torch.zeros(4, width))
+    targets = torch.zeros(2, dtype=torch.int64)
+    return token_log_probabilities(torch.zeros(2, 3), targets, torch.zeros(4, width))
 
 
 def test_a_wrong_shape_is_refused_by_the_signature():
-    assert compute(3).shape == (2, 4)
+    assert compute(3).shape == (2,)
     with pytest.raises(jaxtyping.TypeCheckError, match="weight"):
         compute(5)
 

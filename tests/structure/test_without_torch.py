@@ -58,9 +58,9 @@ MODULES = (
 def test_what_needs_no_torch_is_imported_where_torch_is_blocked():
     names = [name for package in PACKAGES for name in _modules_below(package)]
     assert {f"heedful.{package}" for package in PACKAGES} < set(names)
-    names.remove("heedful.data.batch")
+    names.remove("heedful.data.batching")
     assert _failures_without_torch(*MODULES, *names) == {}
 
 
 def test_blocking_torch_does_block_it():
-    assert "torch" in _failures_without_torch("heedful.data.batch")["heedful.data.batch"]
+    assert "torch" in _failures_without_torch("heedful.data.batching")["heedful.data.batching"]

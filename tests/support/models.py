@@ -5,7 +5,7 @@ import torch
 from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
 from heedful.model.initialise import initialise
-from heedful.model.network import Network
+from heedful.model.parts import Network
 from tests.support.families import are_here, cases
 
 ATTENTIONS = [

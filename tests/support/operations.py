@@ -13,9 +13,9 @@ from heedful.config.load import load_config
 from heedful.config.model import ModelConfig
 from heedful.config.recipes import recipe_names
 from heedful.families.build import build_model
+from heedful.kernels.loss import plain_loss
+from heedful.model.contracts import RowLengths
 from heedful.model.initialise import initialise
-from heedful.model.lengths import RowLengths
-from heedful.training.loss import plain_loss
 from tests.support.families import HERE
 from tests.support.models import draw_gates
 

@@ -21,7 +21,7 @@ from heedful.evaluation.comparison import (
     most_different,
     paired_scores,
 )
-from heedful.model.build import parameter_count
+from heedful.model.weights import parameter_count
 from heedful.preparation.training_data import without_keys
 from heedful.runs.run import Run, read_corpus, read_machine_settings
 from heedful.text.corpus import expand, one_file

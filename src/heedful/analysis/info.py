@@ -17,8 +17,8 @@ from heedful.kernels.api import (
     why_not_native,
 )
 from heedful.machine.devices import describe_machine
-from heedful.model.build import parameter_count
 from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.weights import parameter_count
 from heedful.runs.checkpoint import STATE, read_averages
 from heedful.runs.folder import read_json
 from heedful.runs.run import Run, best_steps, read_machine_settings

@@ -8,7 +8,7 @@ import torch
 from heedful.bench.work import spread_lengths
 from heedful.config.schema import RunConfig
 from heedful.model.initialise import initialise
-from heedful.model.norm import named_weights
+from heedful.model.weights import named_weights
 from heedful.runs.checkpoint import save_checkpoint
 from heedful.runs.folder import RunFolder
 from heedful.runs.machine_settings import ONE_THREAD

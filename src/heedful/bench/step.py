@@ -14,8 +14,7 @@ from heedful.bench.process import time_in_turns, time_repeats
 from heedful.bench.profile import shares
 from heedful.bench.work import build
 from heedful.config.schema import RunConfig
-from heedful.data.batch import Batch, Collator
-from heedful.data.micro_batches import MicroBatches, Rows
+from heedful.data.batching import Batch, Collator, MicroBatches, Rows
 from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.machine.memory import peak_memory
 from heedful.model.initialise import initialise

@@ -12,11 +12,10 @@ import numpy as np
 import torch
 
 from heedful.config.schema import RunConfig
-from heedful.evaluation.cost import training_flops
 from heedful.families.build import build_model
 from heedful.model.build import padded_vocabulary
+from heedful.model.contracts import RowLengths, training_flops
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.lengths import RowLengths
 from heedful.tokenization.tokenizer import END, PAD, START
 
 Ids = list[list[int]]

@@ -8,14 +8,9 @@ have been read.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 from jaxtyping import Int
-from numpy.typing import NDArray
-
-from heedful.data.encoded.dataset import EncodedPairs
 
 MOST_WEIGHT = 1e100
 """The largest weight of a corpus, so that no sum of weights is infinite."""
@@ -94,51 +89,3 @@ class Mixture:
             parts.append(part + first)
             first += size
         return np.concatenate(parts)
-
-
-@dataclass(frozen=True, eq=False)
-class JoinedPairs:  # numpydoc ignore=PR02
-    """
-    Several corpora read as one.
-
-    Nothing is copied. A single corpus is read the same way, so that training has one case only.
-    """
-
-    parts: tuple[EncodedPairs, ...]
-    """The corpora, in the order in which their rows are numbered."""
-
-    def __len__(self) -> int:
-        """Count the pairs."""
-        return int(self._edges[-1])
-
-    @cached_property
-    def sizes(self) -> tuple[int, ...]:
-        """Pairs of each corpus."""
-        return tuple(map(len, self.parts))
-
-    @cached_property
-    def source_lengths(self) -> NDArray[np.int32]:
-        """Subwords of each source sentence, shape (pairs,)."""
-        return np.concatenate([part.source_lengths for part in self.parts])
-
-    @cached_property
-    def target_lengths(self) -> NDArray[np.int32]:
-        """Subwords of each target sentence, shape (pairs,)."""
-        return np.concatenate([part.target_lengths for part in self.parts])
-
-    def require_sizes(self) -> None:
-        """Raise `RunFolderError` if a file has been cut off; call it before a batch is read."""
-        for part in self.parts:
-            part.require_sizes()
-
-    def pair(
-        self, index: int
-    ) -> tuple[NDArray[np.unsignedinteger[Any]], NDArray[np.unsignedinteger[Any]]]:
-        """Return the ids of both sides of a pair."""
-        part = int(np.searchsorted(self._edges, index, side="right")) - 1
-        return self.parts[part].pair(index - int(self._edges[part]))
-
-    @cached_property
-    def _edges(self) -> NDArray[np.int64]:
-        """Return the first row of each corpus, and the end."""
-        return np.cumsum([0, *self.sizes])

@@ -13,21 +13,12 @@ backward pass has two products for each one of the forward pass: the gradients o
 or of both inputs in attention.
 
 Each encoder and decoder says which of its products it computes for padding too
-(`heedful.model.memory`). Where it removes padding, none is counted.
+(`heedful.model.contracts`). Where it removes padding, none is counted.
 """
-
-from heedful.model.lengths import RowLengths
-from heedful.model.seq2seq import Seq2Seq
 
 # Section 6.1, footnote 5: “2.8, 3.7, 6.0 and 9.5 TFLOPS for K80, K40, M40 and P100, respectively”.
 SUSTAINED_TFLOPS = {"K80": 2.8, "K40": 3.7, "M40": 6.0, "P100": 9.5}
-_BACKWARD = 2
 Number = int | float
-
-
-def training_flops(model: Seq2Seq, source: RowLengths, target: RowLengths) -> int:
-    """Count the operations of a batch forward and backward."""
-    return (1 + _BACKWARD) * model.forward_flops(source, target)
 
 
 def paper_flops(hours: Number, devices: int, sustained_tflops: float) -> float:

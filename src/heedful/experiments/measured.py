@@ -17,7 +17,7 @@ from heedful.experiments.plan import Plan, PlannedSystem
 from heedful.experiments.record import read_json, write_json
 from heedful.experiments.system import TableSystem
 from heedful.files import read_text_within, replacing_file
-from heedful.model.build import parameter_count
+from heedful.model.weights import parameter_count
 from heedful.runs.average import average_checkpoints
 from heedful.runs.run import Run
 from heedful.training.history import read_history

@@ -16,11 +16,10 @@ from heedful.families.registry import (
     family_of,
 )
 from heedful.model.build import LayerParts, build_positions
-from heedful.model.embedding import TokenEmbedding
+from heedful.model.contracts import SourceEncoder, TargetDecoder
+from heedful.model.embedding import OutputLayer, TiedOutput, TokenEmbedding
 from heedful.model.encoder_decoder import EncoderDecoder, Positions
-from heedful.model.memory import SourceEncoder, TargetDecoder
-from heedful.model.network import NO_NETWORKS, Networks
-from heedful.model.output import OutputLayer, TiedOutput
+from heedful.model.parts import NO_NETWORKS, Networks
 from heedful.model.transformer import Transformer
 from heedful.settings.model import ModelSettings
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, TypeVar
 
 from torch import Tensor
 
-from heedful.model.seq2seq import DecodingState
+from heedful.model.contracts import DecodingState
 
 State = TypeVar("State", bound="RowState")
 

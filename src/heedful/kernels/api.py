@@ -6,6 +6,7 @@ Each name has a plain twin of documented functions of torch, to which the tests 
 
 from heedful.kernels.attention import (
     SHORT,
+    Packing,
     cached_attention,
     leaves_padding_out,
     short_attention,
@@ -13,16 +14,22 @@ from heedful.kernels.attention import (
 )
 from heedful.kernels.dropout import Dropout
 from heedful.kernels.linear import (
+    LINEAR_FACTORIES,
+    Int8Linear,
     Linear,
+    LinearFactory,
     bias_gradient,
+    can_prepack,
     join,
     linear,
-    linear_forward,
     lookup,
-    matmul,
     split,
 )
-from heedful.kernels.loss import softmax_kind, subtracted_softmax
+from heedful.kernels.loss import (
+    chunk_rows,
+    chunked_loss,
+    softmax_kind,
+)
 from heedful.kernels.native.compile import processor_flags
 from heedful.kernels.native.layers import (
     ROWS_OF_A_BLOCK,
@@ -53,22 +60,20 @@ from heedful.kernels.operations import (
     tensors_in,
 )
 from heedful.kernels.product_rates import measured_rates, remembered_rates, resolve_precision
-from heedful.kernels.quantized import LINEAR_FACTORIES, Int8Linear, LinearFactory, can_prepack
 from heedful.kernels.recurrent import (
     can_flatten,
     flatten_weights,
     sigmoid_gradient,
     wants_flat_weights,
 )
-from heedful.kernels.switch import kernels_choice
-from heedful.kernels.tensor_lists import (
+from heedful.kernels.torch_internals import (
     approach_all,
     change_count,
     copy_all,
     fused_scaling,
+    kernels_choice,
     scale_all,
 )
-from heedful.kernels.unpadding import Packing
 
 __all__ = [
     "LINEAR_FACTORIES",
@@ -96,6 +101,8 @@ __all__ = [
     "can_multiply_bf16",
     "can_prepack",
     "change_count",
+    "chunk_rows",
+    "chunked_loss",
     "compiled_origin",
     "copy_all",
     "flatten_weights",
@@ -106,10 +113,8 @@ __all__ = [
     "kernels_kind",
     "leaves_padding_out",
     "linear",
-    "linear_forward",
     "log_probabilities",
     "lookup",
-    "matmul",
     "measured_rates",
     "native_products",
     "observe_operations",
@@ -123,7 +128,6 @@ __all__ = [
     "sigmoid_gradient",
     "softmax_kind",
     "split",
-    "subtracted_softmax",
     "tensors_in",
     "use_cpu_kernel",
     "wants_flat_weights",

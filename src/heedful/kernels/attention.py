@@ -13,35 +13,127 @@ In a step of a search a few queries of each sentence attend to keys and values i
 
 import ctypes
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from heedful.kernels.linear import has_onednn_kernel, join, lie_side_by_side
 from heedful.kernels.native.product import FLOATS, is_plain, native_products
-from heedful.kernels.switch import is_plain_torch
-from heedful.kernels.torch_internals import internal
-from heedful.kernels.unpadding import Packing, gather, repeat, scatter
+from heedful.kernels.torch_internals import internal, is_plain_torch
+
+# With little padding the copies cost more than they save. Where that begins was chosen by hand; at
+# 17 % a step of the base model took 0.89 of the time on one thread (bf16, 80 pairs).
+_WORTH = 0.03
+# oneDNN compiles a product for each new number of rows, which takes as long as a few hundred rows
+# of a small model. So a large batch keeps some of its padding: with the recipe small,
+# batches of varying size cost 4 to 6 % more than those of one size before, and nothing since. Other
+# values were not compared.
+_STEP, _LARGE = 64, 1024
+
+
+@dataclass(frozen=True)
+class Packing:
+    """The positions of the real tokens of a batch, for attention without padding."""
+
+    rows: int
+    time: int
+    """Shape of the batch."""
+    places: Int[Tensor, " tokens"]
+    """
+    Position of each token in the batch, counted row by row: the real ones, and padding up to a
+    round number.
+    """
+    origins: Int[Tensor, " places"]
+    """Index of the token at each position; the first token at padding."""
+
+    @cached_property
+    def starts(self) -> Int[Tensor, " rows_and_one"]:
+        """Index of the first token of each row, and of one behind the last."""
+        counts = torch.bincount(self.places // self.time, minlength=self.rows)
+        return torch.cat((counts.new_zeros(1), counts.cumsum(0)))
+
+    @cached_property
+    def in_row(self) -> Int[Tensor, " tokens"]:
+        """Position of each token in its row."""
+        return self.places % self.time
+
+    @classmethod
+    def of(cls, real: Bool[Tensor, "rows time"]) -> "Packing | None":
+        """
+        Return the unpadding, or None if there is little padding.
+
+        A function of the lengths alone, so a resumed run decides the same.
+        """
+        flat = real.reshape(-1)  # (rows * time,)
+        count, step = int(flat.sum()), _STEP if flat.numel() >= _LARGE else 1
+        more = -count % step
+        if not 0 < count + more <= (1.0 - _WORTH) * flat.numel():
+            return None
+        filling = (~flat).nonzero().squeeze(1)[:more]
+        places = flat.index_fill(0, filling, True).nonzero().squeeze(1)
+        origins = torch.zeros_like(flat, dtype=torch.int64)
+        origins[places] = torch.arange(len(places), device=real.device)
+        return cls(real.size(0), real.size(1), places, origins)
+
+    def pack(self, x: Float[Tensor, "rows time d_model"]) -> Float[Tensor, "1 tokens d_model"]:
+        """Remove the padding."""
+        out: Tensor = _Move.apply(x, self, True)
+        return out
+
+    def unpack(self, x: Float[Tensor, "1 tokens d_model"]) -> Float[Tensor, "rows time d_model"]:
+        """Put the tokens back into padded rows."""
+        out: Tensor = _Move.apply(x, self, False)
+        return out
+
+
+def gather(x: Tensor, packing: Packing) -> Tensor:
+    """Remove the padding, without gradients, for functions with gradients of their own."""
+    return x.reshape(-1, x.size(2)).index_select(0, packing.places).unsqueeze(0)  # (1, tokens, ..)
+
+
+def scatter(x: Tensor, packing: Packing) -> Tensor:
+    """Put the tokens into rows padded with zeros, without gradients."""
+    out = x.new_zeros(packing.rows * packing.time, x.size(2))
+    return out.index_copy_(0, packing.places, x[0]).view(packing.rows, packing.time, -1)
+
+
+def repeat(x: Tensor, packing: Packing) -> Tensor:
+    """Put the tokens into rows padded with copies of the first token, without gradients."""
+    # several times as fast as `scatter`; for functions that never read padding
+    return x[0].index_select(0, packing.origins).view(packing.rows, packing.time, -1)
+
+
+class _Move(torch.autograd.Function):
+    """`gather` forwards and `scatter` backwards, or the other way round."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, packing: Packing, removes: bool) -> Tensor:
+        ctx.packing, ctx.removes = packing, removes
+        return gather(x, packing) if removes else scatter(x, packing)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        inverse = scatter if ctx.removes else gather
+        return inverse(gradient, ctx.packing), None, None
+
 
 # Positions of the real queries and of the real keys; None for padded rows.
 Packings = tuple[Packing | None, Packing | None]
 
 # Above this many keys memory traffic decides, and torch's fused kernel stores no weights. Chosen by
-# hand: measured was only that this kernel is the faster one at 30 keys (`use_cpu_kernel`).
+# hand: measured was only that at 30 tokens a whole training step of a small model was 2.8 times as
+# fast with the plain kernel as with torch's fused one.
 SHORT = 256
 _VECTOR = 32  # bf16 numbers
 
 
 def use_cpu_kernel(x: Tensor, keys: int) -> bool:
-    """
-    Decide whether to use this kernel.
-
-    For a whole training step of a small model the plain one was 2.8 times as fast as torch's fused
-    kernel at 30 tokens.
-    """
+    """Decide whether to use this kernel."""
     return keys <= SHORT and has_onednn_kernel(x)
 
 
@@ -63,8 +155,6 @@ def short_attention(
 
     `mask`: True where the query may attend to the key; everywhere if None. `packings`: unpadding of
     queries and of keys; None for padded rows.
-
-    Section 3.2. Returns no weights; `scaled_dot_product_attention` does.
     """
     # kernels read what one product wrote in place, and write its gradient in the same layout
     kv: Tensor | None = None
@@ -246,11 +336,7 @@ def can_attend(
     d_k: int,
     packings: Packings = (None, None),
 ) -> bool:
-    """
-    Decide whether there are compiled functions for these tensors.
-
-    Where there are none, functions of torch compute, or say what is wrong.
-    """
+    """Decide whether there are compiled functions for these tensors; else torch computes."""
     given = [one for one in (qkv, kv) if one is not None]
     if native_products() is None or qkv.dtype not in FLOATS or not all(map(is_plain, given)):
         return False

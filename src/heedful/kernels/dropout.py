@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from heedful.errors import SettingError
 from heedful.kernels.native.product import FLOATS, is_plain, native_products
-from heedful.kernels.switch import is_plain_torch
+from heedful.kernels.torch_internals import is_plain_torch
 
 _LEVELS = 1 << 16
 
@@ -102,9 +102,10 @@ class Dropout(nn.Module):
 
         Rounded once, where two passes would round the product and the sum.
         """
-        is_fast = y.device.type == "cpu" and not is_plain_torch()
-        if not self.training or self.probability == 0.0 or not is_fast:
-            return x + self(y)
+        if not self.training or self.probability == 0.0:
+            return x + y
+        if y.device.type != "cpu" or is_plain_torch():
+            return x + nn.functional.dropout(y, self.probability)
         return self._add(x, y)
 
     def _add(self, x: Tensor | None, y: Tensor) -> Tensor:

@@ -9,19 +9,29 @@ torch's own; which way is taken depends on device and type alone.
 
 A looked-up row is a product with a row of zeros and a one, and its gradient is summed in fp32: in
 bf16 that of a frequent token is a sum of hundreds of terms, more than eight bits of mantissa hold.
+
+Linear layers with constant weights are prepacked once: a plain product lays its weights out anew in
+every call, which for the few rows of a search step costs as much as the product itself.
+
+::
+
+    PrepackedLinear    the same numbers in the order in which oneDNN reads them
+    Int8Linear         weights as 8-bit integers with one scale for each output, inputs as 8-bit
+                       integers with one scale for each row, sums in 32 bits
+
+Each row is rounded on its own, so what a sentence gets does not depend on its neighbors.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
-from heedful.kernels.switch import is_plain_torch
-from heedful.kernels.torch_internals import internal
-from heedful.machine.processor import processor_facts
+from heedful.kernels.torch_internals import internal, is_plain_torch
+from heedful.machine.processor import int8_levels, processor_facts
 
 
 def matmul(
@@ -85,7 +95,7 @@ def split(
 
     `torch.split` would copy them into one tensor.
     """
-    if is_plain_torch() or not (torch.is_grad_enabled() and x.requires_grad):
+    if not (torch.is_grad_enabled() and x.requires_grad) or is_plain_torch():
         return x.split([*widths], dim=-1)
     parts: tuple[Tensor, ...] = _Split.apply(x, widths)
     return parts
@@ -240,7 +250,7 @@ def lookup(
     ids: Int[Tensor, "batch time"], weight: Float[Tensor, "vocabulary d_model"]
 ) -> Float[Tensor, "batch time d_model"]:
     """Look up the rows of a table, with gradients: `torch.nn.functional.embedding`."""
-    if is_plain_torch() or not torch.is_grad_enabled():
+    if not torch.is_grad_enabled() or is_plain_torch():
         return nn.functional.embedding(ids, weight)
     out: Tensor = _Lookup.apply(weight, ids)
     return out
@@ -281,3 +291,114 @@ def _add_rows(gradient: Tensor, ids: Tensor, rows: int) -> Tensor:
     sums.index_add_(0, place.reshape(-1), gradient.reshape(-1, width).float())
     total = torch.zeros(rows, width, dtype=gradient.dtype)
     return total.index_copy_(0, used, sums.to(gradient.dtype))
+
+
+def can_prepack(device: torch.device, dtype: torch.dtype) -> bool:
+    """Test whether `PrepackedLinear` works on this CPU."""
+    if device.type != "cpu" or not torch.backends.mkldnn.is_available():
+        return False
+    x = torch.ones(2, 16, dtype=dtype)
+    try:
+        return bool((PrepackedLinear(x, None)(x) == 16).all())
+    except (AttributeError, NotImplementedError, RuntimeError):
+        return False
+
+
+class PrepackedLinear(nn.Module):
+    """
+    A linear layer whose weights are prepacked for oneDNN.
+
+    On the CPU of `docs/results/speed.md` four rows are multiplied twice as fast as by
+    `torch.nn.functional.linear`, many rows a little faster. No gradients.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        super().__init__()
+        reorder = internal("torch.ops.mkldnn._reorder_linear_weight")
+        self.is_packed = None not in (reorder, internal("torch.ops.mkldnn._linear_pointwise"))
+        self.packed = reorder(weight.detach()) if self.is_packed else weight.detach()
+        self.bias = None if bias is None else bias.detach()
+
+    def forward(
+        self, x: Float[Tensor, "*batch d_in"], relu: bool = False
+    ) -> Float[Tensor, "*batch d_out"]:
+        """Multiply."""
+        if not self.is_packed:
+            plain = nn.functional.linear(x, self.packed, self.bias)
+            return plain.relu_() if relu else plain
+        multiply = internal("torch.ops.mkldnn._linear_pointwise")
+        out: Tensor = multiply(x, self.packed, self.bias, "relu" if relu else "none", [], "")
+        return out
+
+
+class Int8Linear(nn.Module):
+    """
+    A linear layer with inputs and weights rounded to 8 bits, or to 7; no gradients.
+
+    `levels`: largest absolute value of a quantized input or weight; what this processor supports
+    if None.
+
+    Relative error of a product about 0.8 %, with 63 levels twice that; bf16 has 0.2 %.
+    """
+
+    def __init__(
+        self,
+        weight: Tensor,
+        bias: Tensor | None,
+        nonnegative: bool = False,
+        levels: int | None = None,
+    ) -> None:
+        super().__init__()
+        levels = levels or int8_levels()
+        # inputs are written without sign: -levels as 1, zero as levels + 1
+        self.zero = 0 if nonnegative else levels + 1
+        self.levels = 2 * levels + 1 if nonnegative else levels
+        weight = weight.detach().float()
+        self.scales = weight.abs().amax(dim=1).clamp_(min=1e-12) / levels
+        rounded = (weight / self.scales.unsqueeze(1)).round_().to(torch.int8)
+        prepack = internal("torch.ops.onednn.qlinear_prepack")
+        self.is_packed = None not in (prepack, internal("torch.ops.onednn.qlinear_pointwise"))
+        self.packed = prepack(rounded.contiguous(), None) if self.is_packed else rounded.float()
+        self.zeros = torch.zeros(len(weight), dtype=torch.long)
+        self.bias = torch.zeros(len(weight)) if bias is None else bias.detach().float()
+        self.has_bias = bias is not None
+        self.middle = torch.tensor(self.zero + 0.5)
+
+    def multiply(self, rounded: UInt8[Tensor, "*batch d_in"]) -> Float[Tensor, "*batch d_out"]:
+        """Multiply rows that are already quantized."""
+        if not self.is_packed:
+            sums = nn.functional.linear(rounded.float() - self.zero, self.packed)
+            return sums * (self.scales / self.levels)
+        multiply = internal("torch.ops.onednn.qlinear_pointwise")
+        out: Tensor = multiply(
+            rounded,
+            1.0 / self.levels,
+            self.zero,
+            self.packed,
+            self.scales,
+            self.zeros,
+            None,
+            1.0,
+            0,
+            torch.float32,
+            "none",
+            [],
+            "",
+        )
+        return out
+
+    def forward(
+        self, x: Float[Tensor, "*batch d_in"], relu: bool = False
+    ) -> Float[Tensor, "*batch d_out"]:
+        """Quantize the rows, multiply, and scale back."""
+        sizes = x.abs() if self.zero else x
+        largest = sizes.amax(dim=-1, keepdim=True).clamp_(min=1e-12)
+        # a half more, and cut: that rounds
+        rounded = torch.addcmul(self.middle, x, largest.reciprocal(), value=self.levels)
+        product = self.multiply(rounded.to(torch.uint8))
+        out = torch.addcmul(self.bias, product, largest) if self.has_bias else product * largest
+        return out.relu_() if relu else out
+
+
+LinearFactory = Callable[[Tensor, Tensor | None], nn.Module]
+LINEAR_FACTORIES: dict[str, LinearFactory] = {"packed": PrepackedLinear, "int8": Int8Linear}

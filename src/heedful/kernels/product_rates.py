@@ -16,7 +16,7 @@ import torch
 
 from heedful.errors import SettingError
 from heedful.kernels.linear import linear_forward
-from heedful.kernels.switch import is_plain_torch
+from heedful.kernels.torch_internals import is_plain_torch
 from heedful.machine.devices import processor_of
 from heedful.machine.processor import cache_folder, read_cached, write_cached
 

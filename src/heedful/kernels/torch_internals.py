@@ -4,17 +4,41 @@ Names of torch that its documentation does not promise, and what is computed wit
 Most of them save a pass over memory, or a change of layout in every call. A later torch may drop
 one, so `internal` looks a name up when it is used. Where it is missing, its caller computes the
 same by documented functions. No other module names an internal of torch;
-``tests/structure/test_torch_internals.py`` refuses it.
+``tests/structure/test_torch_internals.py`` refuses it. ``HEEDFUL_KERNELS=plain`` turns the kernels
+among them off. The functions at the end change many tensors at once, as one kernel on a GPU.
 """
 
 import functools
 import importlib
 import inspect
+import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
-from heedful.kernels.switch import is_plain_torch
+from heedful.errors import SettingError
+
+SWITCH = "HEEDFUL_KERNELS"
+CHOICES = ("fast", "plain")
+
+
+@functools.cache
+def kernels_choice() -> str:
+    """Read the switch, once in a process; ``fast`` if it is not set."""
+    choice = os.environ.get(SWITCH) or CHOICES[0]
+    if choice not in CHOICES:
+        raise SettingError(
+            f"{SWITCH} in the environment must be {' or '.join(CHOICES)}, but is {choice!r}; "
+            "unset it for the fastest kernels."
+        )
+    return choice
+
+
+def is_plain_torch() -> bool:
+    """Decide whether everything is computed by documented functions of torch."""
+    return kernels_choice() == "plain"
 
 
 class Internal(NamedTuple):
@@ -28,20 +52,20 @@ class Internal(NamedTuple):
 
 INTERNALS = {
     "torch.ops.mkldnn._linear_pointwise": Internal(
-        ("kernels.linear", "kernels.quantized"),
+        ("kernels.linear",),
         "torch.nn.functional.linear; weights are not prepacked",
     ),
     "torch.ops.mkldnn._is_mkldnn_bf16_supported": Internal(
         ("kernels.linear",), "the processor's flags"
     ),
     "torch.ops.mkldnn._reorder_linear_weight": Internal(
-        ("kernels.quantized",), "weights are not prepacked"
+        ("kernels.linear",), "weights are not prepacked"
     ),
     "torch.ops.onednn.qlinear_prepack": Internal(
-        ("kernels.quantized",), "products of the rounded numbers in fp32"
+        ("kernels.linear",), "products of the rounded numbers in fp32"
     ),
     "torch.ops.onednn.qlinear_pointwise": Internal(
-        ("kernels.quantized",), "products of the rounded numbers in fp32"
+        ("kernels.linear",), "products of the rounded numbers in fp32"
     ),
     "torch.ops.aten.threshold_backward": Internal(("kernels.linear",), "torch.Tensor.masked_fill"),
     "torch.ops.aten._softmax_backward_data": Internal(
@@ -53,17 +77,17 @@ INTERNALS = {
     "torch.ops.aten.embedding_dense_backward": Internal(
         ("kernels.linear",), "torch.Tensor.index_add_"
     ),
-    "torch._foreach_copy_": Internal(("kernels.tensor_lists",), "torch.Tensor.copy_, in a loop"),
-    "torch._foreach_mul_": Internal(("kernels.tensor_lists",), "torch.Tensor.mul_, in a loop"),
-    "torch._foreach_lerp_": Internal(("kernels.tensor_lists",), "torch.Tensor.lerp_, in a loop"),
+    "torch._foreach_copy_": Internal(("kernels.torch_internals",), "torch.Tensor.copy_, in a loop"),
+    "torch._foreach_mul_": Internal(("kernels.torch_internals",), "torch.Tensor.mul_, in a loop"),
+    "torch._foreach_lerp_": Internal(("kernels.torch_internals",), "torch.Tensor.lerp_, in a loop"),
     "torch.optim.adamw.adamw(grad_scale)": Internal(
-        ("kernels.tensor_lists",), "gradients are scaled before the step"
+        ("kernels.torch_internals",), "gradients are scaled before the step"
     ),
     "torch.optim.sgd.sgd(grad_scale)": Internal(
-        ("kernels.tensor_lists",), "gradients are scaled before the step"
+        ("kernels.torch_internals",), "gradients are scaled before the step"
     ),
     "torch.Tensor._version": Internal(
-        ("kernels.tensor_lists",), "normed weights are computed in each step"
+        ("kernels.torch_internals",), "normed weights are computed in each step"
     ),
     "torch._use_cudnn_rnn_flatten_weight": Internal(
         ("kernels.recurrent",), "recurrent layers run step by step on a GPU"
@@ -107,3 +131,58 @@ def _resolve(name: str) -> Any:
     if argument and argument not in inspect.signature(value).parameters:
         return None
     return value
+
+
+_SCALES = {
+    "adamw": "torch.optim.adamw.adamw(grad_scale)",
+    "sgd": "torch.optim.sgd.sgd(grad_scale)",
+}
+
+
+def copy_all(targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
+    """Copy each source into its target."""
+    copy = internal("torch._foreach_copy_")
+    if copy is not None:
+        copy(targets, sources)
+        return
+    for target, source in zip(targets, sources, strict=True):
+        target.copy_(source)
+
+
+def scale_all(tensors: Sequence[Tensor], factor: float) -> None:
+    """Multiply each tensor in place."""
+    scale = internal("torch._foreach_mul_")
+    if scale is not None:
+        scale(tensors, factor)
+        return
+    for tensor in tensors:
+        tensor.mul_(factor)
+
+
+def approach_all(tensors: Sequence[Tensor], targets: Sequence[Tensor], share: float) -> None:
+    """Move each tensor by a share of the way to its target, in place."""
+    approach = internal("torch._foreach_lerp_")
+    if approach is not None:
+        approach(tensors, targets, share)
+        return
+    for tensor, target in zip(tensors, targets, strict=True):
+        tensor.lerp_(target, share)
+
+
+def fused_scaling(optimizer: str, gradients: Sequence[Tensor], scale: float) -> dict[str, Tensor]:
+    """
+    Return the argument by which a fused step scales the gradients; else scale them now.
+
+    `optimizer`: ``adamw`` or ``sgd``, of `torch.optim`.
+    """
+    if internal(_SCALES[optimizer]) is None:
+        scale_all(gradients, scale)
+        return {}
+    # the kernels divide by it
+    return {"grad_scale": torch.tensor(1.0 / scale, device=gradients[0].device)}
+
+
+def change_count(tensor: Tensor) -> int | None:
+    """Count the changes in place of a tensor; None where torch does not tell."""
+    version = internal("torch.Tensor._version")
+    return None if version is None else int(version.__get__(tensor))

@@ -15,8 +15,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from heedful.model.layout import Layout, pad
-from heedful.model.projections import merge_heads, split_heads
+from heedful.model.layout import Layout, merge_heads, pad, split_heads
 
 # Sums that are held at once. Chosen by hand: 16 MB in fp32, and few enough to start seldom.
 MOST_NUMBERS = 1 << 22

@@ -27,11 +27,16 @@ from heedful.kernels.api import (
     use_cpu_kernel,
 )
 from heedful.model.additive import additive_scores, attend_additively
-from heedful.model.inputs import check_states, check_tensors
 from heedful.model.kv_cache import KVCache
-from heedful.model.layout import EVERYWHERE, Layout
-from heedful.model.mixer import TargetMixer
-from heedful.model.projections import KeyValue, merge_heads, split_heads
+from heedful.model.layout import (
+    EVERYWHERE,
+    Layout,
+    check_states,
+    check_tensors,
+    merge_heads,
+    split_heads,
+)
+from heedful.model.parts import KeyValue, TargetMixer
 from heedful.model.window import Blocks
 
 SCORES = ("scaled", "unscaled", "additive")
@@ -90,38 +95,6 @@ def scaled_dot_product_attention(
     return weights @ value, weights
 
 
-def fused_attention(
-    query: Float[Tensor, "batch heads queries d_k"],
-    key: Float[Tensor, "batch heads keys d_k"],
-    value: Float[Tensor, "batch heads keys d_v"],
-    mask: Bool[Tensor, "#batch #heads #queries keys"] | None = None,
-) -> Float[Tensor, "batch heads queries d_v"]:
-    """
-    Compute the context of `scaled_dot_product_attention` without storing the weights.
-
-    Parameters
-    ----------
-    query : Tensor of float, shape (batch, heads, queries, d_k)
-        One row per query position.
-    key : Tensor of float, shape (batch, heads, keys, d_k)
-        One row per key position.
-    value : Tensor of float, shape (batch, heads, keys, d_v)
-        One row per key position, in the order of `key`.
-    mask : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), optional
-        True where the query may attend to the key; everywhere if None.
-
-    Returns
-    -------
-    Tensor of float, shape (batch, heads, queries, d_v)
-        Weighted sum of the values.
-
-    Notes
-    -----
-    Memory grows with the number of keys alone.
-    """
-    return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-
-
 def attend(
     queries: Float[Tensor, "batch queries width"],
     keys: Float[Tensor, "other keys width"],
@@ -164,7 +137,7 @@ def attend(
 
     - `short_attention`: at most 256 keys on a processor with oneDNN, and rows without padding;
     - `scaled_dot_product_attention`: weights are wanted, or at most 256 keys on another processor;
-    - `fused_attention`: all else.
+    - torch's, which stores no weights: all else.
 
     A window that is not in the mask is cut into blocks (`heedful.model.window`), which attend by
     one of them. Additive scores have one kernel, `heedful.model.additive`, for padded rows.
@@ -187,7 +160,8 @@ def attend(
     # (batch, heads, time, d_k or d_v)
     query, key, value = (split_heads(part, heads) for part in (queries, keys, values))
     if not record and (queries.device.type != "cpu" or keys.size(1) > SHORT):
-        return merge_heads(fused_attention(query, key, value, layout.mask)), None
+        fused = nn.functional.scaled_dot_product_attention
+        return merge_heads(fused(query, key, value, attn_mask=layout.mask)), None
     context, weights = scaled_dot_product_attention(query, key, value, layout.mask)
     if layout.weights is not None:
         layout.weights.append(weights)
@@ -459,16 +433,14 @@ class MultiHeadAttention(nn.Module, TargetMixer):
 
     def _queries(self, x: Tensor) -> Tensor:
         """Multiply by W^Q alone: (batch, time, heads * d_k)."""
-        rows = slice(self.widths[0])
-        projected = linear(x, self.qkv_proj.weight[rows], self._bias(rows))
+        projected = self._product(x, slice(self.widths[0]))
         return projected * math.sqrt(self.d_k) if self.score == "unscaled" else projected
 
     def _keys_values(self, x: Tensor) -> Tensor:
         """Multiply by W^K and W^V: (batch, time, heads * (d_k + d_v))."""
-        rows = slice(self.widths[0], None)
-        return linear(x, self.qkv_proj.weight[rows], self._bias(rows))
+        return self._product(x, slice(self.widths[0], None))
 
-    def _bias(self, rows: slice) -> Tensor | None:
-        """Return some rows of the stacked biases."""
-        bias = self.qkv_proj.bias
-        return None if bias is None else bias[rows]
+    def _product(self, x: Tensor, rows: slice) -> Tensor:
+        """Multiply by some rows of the stacked matrix."""
+        weight, bias = self.qkv_proj.weight, self.qkv_proj.bias
+        return linear(x, weight[rows], None if bias is None else bias[rows])

@@ -3,16 +3,13 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from torch import nn
-
+from heedful.model.contracts import SourceEncoder
 from heedful.model.embedding import LearnedPositions, NoPositions, SinusoidalPositions
 from heedful.model.encoder_decoder import Positions
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
-from heedful.model.memory import SourceEncoder
-from heedful.model.mixer import Mixer
-from heedful.model.network import NO_NETWORKS, Networks
-from heedful.model.norm import NormFactory
+from heedful.model.parts import NO_NETWORKS, Mixer, Networks
+from heedful.model.residual import NormFactory
 from heedful.settings.model import ModelSettings
 
 
@@ -41,11 +38,6 @@ def build_decoder(
     """Build a Transformer's decoder behind an encoder of any family."""
     del encoder
     return Decoder(_layer_config(settings, "decoder", parts), settings.decoder_layers)
-
-
-def parameter_count(model: nn.Module) -> int:
-    """Count the weights, shared ones once: the last column of the paper's Table 3."""
-    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def padded_vocabulary(size: int, multiple: int) -> int:

@@ -1,10 +1,13 @@
 """
-Token embeddings and positions: sections 3.4 and 3.5 of the paper.
+Token embeddings, positions and the output layer: sections 3.4 and 3.5 of the paper.
 
 Three layouts of sinusoids are in use. The paper's text interleaves sine and cosine; the
 authors' code puts all sines before all cosines and spaces the wavelengths a little differently;
 others group like the code and space like the paper. None has a longest position: tables grow with
 the text.
+
+The logits of a whole batch are by far the largest tensor of a model (tokens x vocabulary), so the
+loss takes the output layer's matrix and computes a chunk of them at a time.
 """
 
 import math
@@ -347,3 +350,99 @@ class LearnedPositions(nn.Module):
         """
         rows = torch.arange(start, start + length, device=self.weight.device)
         return self.weight[rows.clamp_(max=self.weight.size(0) - 1)]
+
+
+class OutputLayer(nn.Module):
+    """
+    Decoder states to logits: the last product of figure 1.
+
+    Parameters
+    ----------
+    weight : torch.nn.Parameter, shape (vocabulary, d_model)
+        The output matrix; `TiedOutput` takes the target's embedding instead.
+    bias : torch.nn.Parameter, shape (vocabulary,), optional
+        Added to the logits; the paper has none.
+
+    Notes
+    -----
+    Section 3.4. A prepacked matrix is another module in the same place
+    (`heedful.model.inference`).
+    """
+
+    def __init__(self, weight: nn.Parameter, bias: nn.Parameter | None = None) -> None:
+        super().__init__()
+        self.weight, self.bias = weight, bias
+
+    def forward(
+        self, states: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch vocabulary"]:
+        """
+        Compute logits over the vocabulary.
+
+        Parameters
+        ----------
+        states : Tensor of float, shape (..., d_model)
+            Decoder states.
+
+        Returns
+        -------
+        Tensor of float, shape (..., vocabulary)
+            Unnormalised log-probabilities.
+
+        Notes
+        -----
+        Section 3.4; here the table is not scaled.
+        """
+        return nn.functional.linear(states, self.weight, self.bias)
+
+    def log_probabilities(
+        self, states: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch vocabulary"]:
+        """
+        Compute log-probabilities over the vocabulary.
+
+        Parameters
+        ----------
+        states : Tensor of float, shape (..., d_model)
+            Decoder states.
+
+        Returns
+        -------
+        Tensor of float32, shape (..., vocabulary)
+            Natural logarithms; their exponentials sum to one.
+
+        Notes
+        -----
+        The softmax is computed in fp32.
+        """
+        return torch.log_softmax(self(states).float(), dim=-1)
+
+
+class TiedOutput(OutputLayer):
+    """
+    The output layer whose matrix is that of an embedding.
+
+    Parameters
+    ----------
+    embedding : torch.nn.Module
+        An embedding with a `weight` of shape (vocabulary, d_model).
+    bias : torch.nn.Parameter, shape (vocabulary,), optional
+        Added to the logits; the paper has none.
+
+    Notes
+    -----
+    Section 3.4. The matrix is read from the embedding at each use, so the two stay one when the
+    embedding gets another (`load_state_dict(assign=True)`, `to_empty`), and it is stored once.
+    """
+
+    def __init__(self, embedding: nn.Module, bias: nn.Parameter | None = None) -> None:
+        nn.Module.__init__(self)
+        # in a tuple, which torch does not search for parts: the embedding is one of the model
+        self._embedding = (embedding,)
+        self.bias = bias
+
+    @property
+    def weight(self) -> nn.Parameter:  # type: ignore[override]
+        """The embedding's matrix itself; replace this module to untie the two."""
+        weight: nn.Parameter = self._embedding[0].weight  # type: ignore[assignment]
+        return weight

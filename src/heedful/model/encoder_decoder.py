@@ -11,133 +11,35 @@ Families of encoders and decoders combine freely, because they meet in `Memory` 
 has `encode`; a decoder has `decode` for a known target, and `start` and `step` for a search.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.errors import SettingError
 from heedful.kernels.api import Dropout
+from heedful.model.contracts import (
+    DecoderInput,
+    Memory,
+    RowLengths,
+    Seq2Seq,
+    SourceEncoder,
+    TargetDecoder,
+)
 from heedful.model.embedding import (
     LearnedPositions,
     NoPositions,
+    OutputLayer,
     SinusoidalPositions,
     TokenEmbedding,
 )
-from heedful.model.inputs import check_ids
-from heedful.model.layout import padding_mask
-from heedful.model.lengths import RowLengths
-from heedful.model.memory import DecoderInput, Memory, SourceEncoder, TargetDecoder
-from heedful.model.network import networks_in
-from heedful.model.output import OutputLayer
-from heedful.model.seq2seq import Seq2Seq
+from heedful.model.feed_forward import log_figures_of, penalty_of
+from heedful.model.layout import check_ids, padding_mask
+from heedful.model.parts import AttentionWeights
 
 Positions = SinusoidalPositions | LearnedPositions | NoPositions
 
 
-@dataclass(frozen=True)
-class AttentionWeights:
-    """
-    Attention weights of every layer and head for one batch.
-
-    Notes
-    -----
-    The three places of section 3.2.3.
-    """
-
-    encoder: list[Tensor]
-    """Self-attention of the encoder: for each layer (batch, heads, queries, keys)."""
-    decoder: list[Tensor]
-    """Masked self-attention of the decoder, likewise."""
-    cross: list[Tensor]
-    """Cross-attention of the decoder to the memory, likewise."""
-
-    def of_sentence(self, row: int) -> tuple[Tensor, Tensor, Tensor]:
-        """
-        Stack the weights of one sentence of the batch.
-
-        Parameters
-        ----------
-        row : int
-            The sentence.
-
-        Returns
-        -------
-        tuple of Tensor
-            Encoder, decoder and cross attention, each of shape (layers, heads, queries, keys).
-
-        Raises
-        ------
-        SettingError
-            If the decoder does not attend to the source.
-
-        Notes
-        -----
-        A kind that the family does not have has no layers.
-        """
-        if not self.cross:
-            raise SettingError(
-                "attention is shown of models that have it, but the decoder of this one has none; "
-                "name another run."
-            )
-        target, source = self.cross[0].shape[2:]
-        shapes = ((source, source), (target, target), (target, source))
-        kinds = (self.encoder, self.decoder, self.cross)
-        encoder, decoder, cross = (
-            torch.stack([layer[row] for layer in layers]) if layers else torch.zeros(0, 0, *shape)
-            for layers, shape in zip(kinds, shapes, strict=True)
-        )
-        return encoder, decoder, cross
-
-
-class _PlainInput:
-    """The embeddings alone."""
-
-    def flops(self, memory: RowLengths) -> int:
-        """Count nothing."""
-        del memory
-        return 0
-
-    def remember(self, memory: Memory, source: Int[Tensor, "batch source"], padding: int) -> Memory:
-        """Leave the memory as it is."""
-        del source, padding
-        return memory
-
-    def read(
-        self,
-        x: Float[Tensor, "batch target d_model"],
-        memory: Memory,
-        target_in: Int[Tensor, "batch target"],
-    ) -> Float[Tensor, "batch target d_model"]:
-        """Add nothing."""
-        del memory, target_in
-        return x
-
-    def start(self, state: Any, memory: Memory) -> Any:
-        """Leave the state as it is."""
-        del memory
-        return state
-
-    def step(
-        self,
-        x: Float[Tensor, "sentences width d_model"],
-        state: Any,
-        newest: Int[Tensor, "sentences width"],
-    ) -> tuple[Float[Tensor, "sentences width d_model"], Any, Callable[[Any], Any]]:
-        """Add nothing, and leave the state as it is."""
-        del newest
-        return x, state, _as_it_is
-
-
-def _as_it_is(state: Any) -> Any:
-    """Return the state."""
-    return state
-
-
-_PLAIN_INPUT = _PlainInput()
+_EMBEDDINGS_ALONE = DecoderInput()
 
 
 class EncoderDecoder(Seq2Seq):
@@ -196,7 +98,7 @@ class EncoderDecoder(Seq2Seq):
     @property
     def decoder_input(self) -> DecoderInput:
         """What the decoder reads of its tokens."""
-        return getattr(self, self._input_name) if self._input_name else _PLAIN_INPUT
+        return getattr(self, self._input_name) if self._input_name else _EMBEDDINGS_ALONE
 
     def read_with(self, name: str, part: nn.Module) -> None:
         """
@@ -207,7 +109,7 @@ class EncoderDecoder(Seq2Seq):
         name : str
             Of the part; its weights are stored by it.
         part : torch.nn.Module
-            A `heedful.model.memory.DecoderInput`.
+            A `heedful.model.contracts.DecoderInput`.
 
         Returns
         -------
@@ -290,18 +192,10 @@ class EncoderDecoder(Seq2Seq):
         return self.encoder.flops(source) + extra + of_memory + hypotheses * own
 
     def penalty(self) -> Float[Tensor, ""] | None:
-        total = None
-        for network in networks_in(self):
-            penalty, network.penalty = network.penalty, None  # of one pass
-            if penalty is not None:
-                total = penalty if total is None else total + penalty
-        return total
+        return penalty_of(self)
 
     def log_figures(self) -> dict[str, float]:
-        networks, figures = networks_in(self), dict[str, float]()
-        for kind in dict.fromkeys(type(network) for network in networks):
-            figures |= kind.log_figures([network for network in networks if type(network) is kind])
-        return figures
+        return log_figures_of(self)
 
     def start(self, memory: Memory) -> Any:
         return self.decoder_input.start(self.decoder.start(memory), memory)

@@ -31,15 +31,15 @@ from heedful.kernels.api import (
     processor_flags,
 )
 from heedful.model.attention import MultiHeadAttention
+from heedful.model.contracts import Memory
+from heedful.model.embedding import OutputLayer
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.feed_forward import ACTIVATIONS, FeedForward
 from heedful.model.kv_cache import KVCache, mask_to_bias
 from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
-from heedful.model.memory import HasWeightNorm, Memory
-from heedful.model.mixer import TargetCache
-from heedful.model.output import OutputLayer
-from heedful.model.projections import KeyValue
+from heedful.model.parts import KeyValue, TargetCache
 from heedful.model.residual import PostNorm, PreNorm
+from heedful.model.weights import HasWeightNorm
 
 _NATIVE_FACTORIES: dict[str, LinearFactory] = {
     "packed": NativeFp32Linear,

@@ -17,7 +17,7 @@ from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.feed_forward import FeedForward
 from heedful.model.initial_weights import glorot, table
 from heedful.model.layers import DecoderLayer
-from heedful.model.memory import DrawsWeights, Initialised
+from heedful.model.weights import DrawsWeights, Initialised
 
 
 def initialise(model: EncoderDecoder, seed: int) -> None:

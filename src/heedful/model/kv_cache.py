@@ -25,8 +25,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.model.mixer import TargetCache
-from heedful.model.projections import KeyValue
+from heedful.model.parts import KeyValue, TargetCache
+from heedful.model.window import close_oldest
 
 # A new block has room for this many tokens of each hypothesis, or for a quarter of the slots in use
 # if that is more: a smaller block is copied more often (with one for 8 tokens a search of 64
@@ -120,7 +120,7 @@ class KVCache:
         # 3. hypothesis i gets the i-th of the new slots; the cache before may be used no more
         bias[:, :, roomy.filled : roomy.filled + width] = _own_slots(width, bias.dtype, bias.device)
         if self.window is not None:
-            _close_oldest(bias, self.window)
+            close_oldest(bias, self.window)
         return KVCache(roomy.layers, bias, roomy.filled + width, self.window)
 
     def write(self, layer: int, newest: KeyValue) -> KeyValue:
@@ -162,14 +162,6 @@ class KVCache:
         return KVCache(layers, bias, most, self.window)
 
 
-def _close_oldest(mask_bias: Tensor, window: int) -> None:
-    """Close the first open slot of each hypothesis that has one too many; slots are in order."""
-    is_open = mask_bias == 0
-    first = is_open.int().argmax(dim=2, keepdim=True)  # (sentences, width, 1)
-    too_many = is_open.sum(dim=2, keepdim=True) > window
-    mask_bias.scatter_(2, first, mask_to_bias(~too_many, mask_bias.dtype))
-
-
 @dataclass(frozen=True)
 class DecoderState:
     """
@@ -177,7 +169,7 @@ class DecoderState:
 
     Notes
     -----
-    Fulfils the contract `heedful.model.seq2seq.DecodingState`.
+    Fulfils the contract `heedful.model.contracts.DecodingState`.
     """
 
     cache: TargetCache

@@ -10,10 +10,8 @@ from heedful.arguments import check_counts, check_fields
 from heedful.errors import SettingError
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.feed_forward import FeedForward
-from heedful.model.mixer import Mixer
-from heedful.model.network import NO_NETWORKS, Network, Networks
-from heedful.model.norm import NormFactory, NormKind, make_norm
-from heedful.model.residual import RESIDUALS
+from heedful.model.parts import NO_NETWORKS, Mixer, Network, Networks
+from heedful.model.residual import RESIDUALS, NormFactory, NormKind, make_norm
 
 
 @dataclass(frozen=True)

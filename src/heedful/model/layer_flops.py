@@ -7,39 +7,45 @@ it back.
 """
 
 from collections.abc import Iterable
+from typing import Any
 
-from heedful.kernels.api import native_products
+import numpy as np
+
+from heedful.kernels.api import leaves_padding_out, native_products
 from heedful.model.attention import MultiHeadAttention
-from heedful.model.feed_forward import FeedForward
-from heedful.model.lengths import RowLengths, pairs_of
-from heedful.model.memory import DecoderFlops
-from heedful.model.mixer import Mixer
-from heedful.model.network import Network
+from heedful.model.contracts import DecoderFlops, PerRow, RowLengths, pairs_of
+from heedful.model.parts import Mixer, Network
 from heedful.model.window import Window
 
 
-def mixing_flops(
-    mixers: Iterable[MultiHeadAttention | Mixer],
-    lengths: RowLengths,
-    leaves_out: bool,
-    window: Window | None,
-) -> int:
-    """Count the operations of what mixes the positions of a sequence, in all layers."""
-    return sum(_mixing(mixer, lengths, leaves_out, window) for mixer in mixers)
+def encoder_flops(encoder: Any, source: RowLengths) -> int:
+    """Count the operations of a Transformer's encoder."""
+    leaves_out = leaves_padding_out(encoder, source.longest)
+    return _of_sequence(encoder, source, leaves_out)
 
 
-def network_flops(
-    networks: Iterable[FeedForward | Network], lengths: RowLengths, leaves_out: bool
-) -> int:
-    """Count the operations of feed-forward networks, and of others, which compute no padding."""
+def decoder_flops(decoder: Any, target: RowLengths, memory: RowLengths) -> DecoderFlops:
+    """Count the operations of a Transformer's decoder."""
+    leaves_out = leaves_padding_out(decoder, max(target.longest, memory.longest))
+    attentions = (layer.cross_attention for layer in decoder.layers)
+    own, of_memory = _cross(attentions, target, memory, leaves_out)
+    return DecoderFlops(own + _of_sequence(decoder, target, leaves_out), of_memory)
+
+
+def _of_sequence(stack: Any, lengths: RowLengths, leaves_out: bool) -> int:
+    """Count the operations of self-attention and networks, or of what takes their place."""
+    # other networks compute no padding
     places, tokens = int(lengths.computed(leaves_out).sum()), int(lengths.tokens.sum())
+    networks = (layer.feed_forward for layer in stack.layers)
     return sum(
+        _mixing(layer.self_attention, lengths, leaves_out, stack.window) for layer in stack.layers
+    ) + sum(
         network.flops(tokens) if isinstance(network, Network) else network.flops() * places
         for network in networks
     )
 
 
-def cross_flops(
+def _cross(
     attentions: Iterable[MultiHeadAttention],
     target: RowLengths,
     source: RowLengths,
@@ -66,7 +72,7 @@ def _mixing(
     weights = mixer.qkv_proj.weight.numel() + mixer.out_proj.weight.numel()
     positions = lengths.computed(leaves_out and _leaves_out_pairs(mixer))
     by_steps = lengths.by_steps
-    pairs = window.pairs(positions, by_steps) if window else pairs_of(positions, by_steps)
+    pairs = _pairs_in(window, positions, by_steps) if window else pairs_of(positions, by_steps)
     return 2 * weights * int(lengths.computed(leaves_out).sum()) + _pair(mixer) * pairs
 
 
@@ -78,3 +84,12 @@ def _leaves_out_pairs(attention: MultiHeadAttention) -> bool:
 def _pair(attention: MultiHeadAttention) -> int:
     """Count the operations of a query and a key in all heads: a score, a share of the context."""
     return 2 * attention.heads * (attention.d_k + attention.d_v)
+
+
+def _pairs_in(window: Window, positions: PerRow, by_steps: bool) -> int:
+    """Count the pairs that are computed of rows: all of short ones, else those of blocks."""
+    if by_steps:  # the first ones see fewer keys than a window has
+        first = np.minimum(positions, window.width)
+        return pairs_of(first, by_steps) + window.width * int((positions - first).sum())
+    in_blocks = -(-positions // window.block) * window.block * window.block_keys
+    return int(np.where(window.is_cut(positions), in_blocks, positions * positions).sum())

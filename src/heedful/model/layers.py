@@ -5,7 +5,7 @@ Each layer is a few sub-layers, each wrapped in residual wiring (`heedful.model.
 stacks take vectors, not ids, and are usable alone.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,20 +15,14 @@ from torch import Tensor, nn
 
 from heedful.arguments import checked
 from heedful.errors import SettingError
-from heedful.kernels.api import leaves_padding_out
-from heedful.model.feed_forward import FeedForward
-from heedful.model.inputs import check_mask
+from heedful.model.contracts import DecoderFlops, Memory, RowLengths, SourceEncoder, TargetDecoder
+from heedful.model.feed_forward import apply_network
 from heedful.model.kv_cache import DecoderState, mask_to_bias
 from heedful.model.layer_config import LayerConfig
-from heedful.model.layer_flops import cross_flops, mixing_flops, network_flops
-from heedful.model.layout import Layout, causal_mask, pad, unpad
-from heedful.model.lengths import RowLengths
-from heedful.model.memory import DecoderFlops, Memory, SourceEncoder, TargetDecoder
-from heedful.model.mixer import Mixer, TargetCache, TargetMixer
-from heedful.model.module_list import Parts
-from heedful.model.network import Network, apply_network
-from heedful.model.norm import normalise
-from heedful.model.projections import KeyValue
+from heedful.model.layer_flops import decoder_flops, encoder_flops
+from heedful.model.layout import Layout, causal_mask, check_mask, pad, unpad
+from heedful.model.parts import KeyValue, Mixer, Parts, TargetCache, TargetMixer
+from heedful.model.residual import normalise
 from heedful.model.window import Window, restrict
 
 
@@ -167,17 +161,17 @@ class Encoder(nn.Module, SourceEncoder):
         real = _real_keys(mask)  # (batch, time)
         # recorded weights have padded rows, so nothing is unpadded then
         x, packing = unpad(x, None if weights is not None else real, keys=x.size(1))
-        own_mask, window = restrict(mask, self.window, mask.size(3), weights is not None)
+        own_mask: Tensor | None = mask
+        window = self.window
+        if window is not None:
+            own_mask, window = restrict(mask, window, mask.size(3), weights is not None)
         layout = Layout(own_mask, packing, packing, weights, None if packing else real, window)
         for layer in self.layers:
             x = layer(x, layout)
         return Memory(pad(normalise(self.norm, x, layout.real), packing), mask)
 
     def flops(self, source: RowLengths) -> int:
-        leaves_out = leaves_padding_out(self, source.longest)
-        mixers, networks = _parts(self.layers)
-        mixed = mixing_flops(mixers, source, leaves_out, self.window)
-        return mixed + network_flops(networks, source, leaves_out)
+        return encoder_flops(self, source)
 
 
 class DecoderLayer(nn.Module):
@@ -381,12 +375,7 @@ class Decoder(nn.Module, TargetDecoder):
         return everywhere[:, None, None], None  # (batch, 1, 1, time)
 
     def flops(self, target: RowLengths, memory: RowLengths) -> DecoderFlops:
-        leaves_out = leaves_padding_out(self, max(target.longest, memory.longest))
-        mixers, networks = _parts(self.layers)
-        attentions = (layer.cross_attention for layer in self.layers)
-        own, of_memory = cross_flops(attentions, target, memory, leaves_out)
-        own += mixing_flops(mixers, target, leaves_out, self.window)
-        return DecoderFlops(own + network_flops(networks, target, leaves_out), of_memory)
+        return decoder_flops(self, target, memory)
 
     def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
         """Choose the type of the keys and values that a search keeps; inference may shorten it."""
@@ -464,10 +453,3 @@ def _mixer(layer: nn.Module, config: LayerConfig, is_causal: bool) -> Any:
 def _window(config: LayerConfig, of: Callable[[int | None], Window | None]) -> Window | None:
     """Return the window of a stack's attention, if it has both."""
     return of(config.window if config.mixer is None else None)
-
-
-def _parts(
-    layers: Iterable[EncoderLayer | DecoderLayer],
-) -> tuple[list[Any], list[FeedForward | Network]]:
-    """Return what mixes the positions in each layer, and its feed-forward network."""
-    return [one.self_attention for one in layers], [one.feed_forward for one in layers]

@@ -5,7 +5,7 @@ Which positions attend to which, and where they are.
 
     mask                          True where a query may attend to a key, in padded rows
     query_packing, key_packing    where the real ones were, if padding was removed
-                                  (`heedful.kernels.unpadding`)
+                                  (`heedful.kernels.attention`)
     weights                       a list for the attention weights, if the caller wants them
     window                        which neighbours a query may attend to, if that is not in the mask
     real                          which queries are no padding, where that was not removed
@@ -21,9 +21,52 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from heedful.errors import ArgumentError
 from heedful.kernels.api import Packing, use_cpu_kernel
-from heedful.model.inputs import check_mask
 from heedful.model.window import Window
+
+
+def check_states(owner: str, width: int, least_axes: int = 1, **states: Any) -> None:
+    """Refuse anything but a float tensor with `width` numbers on its last axis."""
+    for name, x in states.items():
+        is_states = isinstance(x, Tensor) and x.dim() >= least_axes and x.is_floating_point()
+        if not is_states or x.size(-1) != width:
+            form = "(batch, time, d_model)" if least_axes == 3 else "(..., d_model)"
+            wanted = f"floats of shape {form} with d_model={width}"
+            raise not_a_tensor(f"`{name}` of {owner}", wanted, x)
+
+
+def check_tensors(owner: str, **tensors: Any) -> None:
+    """Refuse anything but tensors split into heads."""
+    for name, x in tensors.items():
+        if not isinstance(x, Tensor):
+            wanted = "floats of shape (batch, heads, time, width)"
+            raise not_a_tensor(f"`{name}` of {owner}", wanted, x)
+
+
+def check_mask(owner: str, mask: Any) -> Tensor:
+    """Return the mask; refuse one that is not boolean or would broadcast along the wrong axes."""
+    if not isinstance(mask, Tensor) or mask.dtype is not torch.bool or mask.dim() != 4:
+        wanted = "bool of shape (batch, heads or 1, queries or 1, keys), true where a query may"
+        raise not_a_tensor(f"the mask of {owner}", f"{wanted} attend to a key", mask)
+    return mask
+
+
+def check_ids(owner: str, **ids: Any) -> None:
+    """Refuse anything but an integer tensor with two axes and at least one id."""
+    for name, x in ids.items():
+        fits = isinstance(x, Tensor) and x.dim() == 2 and x.dtype in (torch.int64, torch.int32)
+        if not fits or not x.numel():
+            wanted = "token ids (int64) of shape (batch, time) with at least one of both"
+            raise not_a_tensor(f"`{name}` of {owner}", wanted, x)
+
+
+def not_a_tensor(what: str, wanted: str, value: Any) -> ArgumentError:
+    """Say which tensor is needed, and what was given instead."""
+    given = f"a {type(value).__name__}"
+    if isinstance(value, Tensor):
+        given = f"one of {str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)}"
+    return ArgumentError(f"{what} must be a tensor of {wanted}, but {given} came.")
 
 
 @dataclass(frozen=True)
@@ -127,7 +170,7 @@ def unpad(
     -----
     Only attention needs to know rows, so a processor computes everything else for the real tokens
     alone: with oneDNN, at most 256 keys, and padding of more than 3 % of the positions. Results are
-    equal (`heedful.kernels.unpadding`).
+    equal (`heedful.kernels.attention`).
     """
     packing = None if real is None or not use_cpu_kernel(x, keys) else Packing.of(real)
     return (x, None) if packing is None else (packing.pack(x), packing)
@@ -203,3 +246,51 @@ def causal_mask(length: int, device: torch.device | None = None) -> Bool[Tensor,
     so real positions never attend to it and no further mask is needed.
     """
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]
+
+
+def split_heads(
+    x: Float[Tensor, "batch time width"], heads: int
+) -> Float[Tensor, "batch heads time d"]:
+    """
+    Split the last axis into heads.
+
+    Parameters
+    ----------
+    x : Tensor of float, shape (batch, time, heads * d)
+        The heads side by side.
+    heads : int
+        Number of heads.
+
+    Returns
+    -------
+    Tensor of float, shape (batch, heads, time, d)
+        A view of `x`.
+
+    Notes
+    -----
+    Undone by `merge_heads`.
+    """
+    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def merge_heads(
+    context: Float[Tensor, "batch heads time d"],
+) -> Float[Tensor, "batch time width"]:
+    """
+    Concatenate the heads.
+
+    Parameters
+    ----------
+    context : Tensor of float, shape (batch, heads, time, d)
+        One context per head.
+
+    Returns
+    -------
+    Tensor of float, shape (batch, time, heads * d)
+        The heads side by side.
+
+    Notes
+    -----
+    Section 3.2.2, Concat.
+    """
+    return context.transpose(1, 2).flatten(2)

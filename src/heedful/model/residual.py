@@ -7,19 +7,42 @@ stack and trains deep stacks more easily.
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.kernels.api import Dropout
-from heedful.model.norm import NormFactory, NormKind, make_norm, normalise
+from heedful.model.parts import PaddedNorm
+
+NormKind = Literal["layer", "none"]
+NormFactory = Callable[[int, float], nn.Module]
+"""Builds a norm from the width of the states and what is added to the variance."""
+
+
+def make_norm(kind: NormKind | NormFactory, d_model: int, epsilon: float) -> nn.Module:
+    """Build a norm; `kind` none is the identity."""
+    if callable(kind):
+        return kind(d_model, epsilon)
+    return nn.LayerNorm(d_model, eps=epsilon) if kind == "layer" else nn.Identity()
+
+
+def normalise(
+    norm: nn.Module,
+    x: Float[Tensor, "batch time d_model"],
+    real: Bool[Tensor, "batch time"] | None,
+) -> Float[Tensor, "batch time d_model"]:
+    """Apply a norm of any kind; only a `PaddedNorm` has to know which positions are real."""
+    out: Tensor = norm(x, real) if isinstance(norm, PaddedNorm) else norm(x)
+    return out
+
 
 Sublayer = Callable[[Tensor], Tensor]
 
 
-class PostNorm(nn.Module):
+class Residual(nn.Module):
     """
-    Normalisation after the sum, as in the paper (post-norm).
+    Residual connection and normalisation around a sub-layer.
 
     Parameters
     ----------
@@ -36,7 +59,7 @@ class PostNorm(nn.Module):
 
     Notes
     -----
-    Sections 3.1 and 5.4: ``LayerNorm(x + Dropout(Sublayer(x)))``.
+    `PostNorm` and `PreNorm` say where the norm stands.
     """
 
     def __init__(
@@ -52,72 +75,16 @@ class PostNorm(nn.Module):
         self.dropout = Dropout(dropout)
         self.residual = residual
 
-    def forward(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        sublayer: Sublayer,
-        real: Bool[Tensor, "batch time"] | None = None,
+    def add(
+        self, x: Float[Tensor, "batch time d_model"], out: Float[Tensor, "batch time d_model"]
     ) -> Float[Tensor, "batch time d_model"]:
-        """
-        Run the sub-layer, add its input and normalise.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (batch, time, d_model)
-            States.
-        sublayer : callable
-            Maps states to states of the same shape.
-        real : Tensor of bool, shape (batch, time), optional
-            True at real positions, for a `PaddedNorm`; everywhere if None.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, time, d_model)
-            Normalised sum.
-
-        Notes
-        -----
-        The output is normalised, so no norm is needed at the end of a stack.
-        """
-        out = sublayer(x)
-        out = self.dropout.add(x, out) if self.residual else self.dropout(out)
-        return normalise(self.norm, out, real)
+        """Drop out of the sub-layer's output, and add its input."""
+        result: Tensor = self.dropout.add(x, out) if self.residual else self.dropout(out)
+        return result
 
 
-class PreNorm(nn.Module):
-    """
-    Normalisation before the sub-layer (pre-norm).
-
-    Parameters
-    ----------
-    d_model : int
-        Width of the states.
-    dropout : float
-        Dropout probability of the sub-layer's output.
-    epsilon : float, default 1e-6
-        Added to the variance.
-    norm_kind : {'layer', 'none'} or callable, default 'layer'
-        What normalises, or what builds it from `d_model` and `epsilon`.
-    residual : bool, default True
-        Whether the input is added; without it, for teaching, only the sub-layer's output goes on.
-
-    Notes
-    -----
-    ``x + Dropout(Sublayer(LayerNorm(x)))``, tensor2tensor since October 2017 (d5bdfcc8).
-    """
-
-    def __init__(
-        self,
-        d_model: int,
-        dropout: float,
-        epsilon: float = 1e-6,
-        norm_kind: NormKind | NormFactory = "layer",
-        residual: bool = True,
-    ) -> None:
-        super().__init__()
-        self.norm = make_norm(norm_kind, d_model, epsilon)
-        self.dropout = Dropout(dropout)
-        self.residual = residual
+class PostNorm(Residual):
+    """Normalisation after the sum, as in the paper: ``LayerNorm(x + Dropout(Sublayer(x)))``."""
 
     def forward(
         self,
@@ -125,37 +92,26 @@ class PreNorm(nn.Module):
         sublayer: Sublayer,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
-        """
-        Normalise, run the sub-layer and add its input.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (batch, time, d_model)
-            States.
-        sublayer : callable
-            Maps states to states of the same shape.
-        real : Tensor of bool, shape (batch, time), optional
-            True at real positions, for a `PaddedNorm`; everywhere if None.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, time, d_model)
-            The sum, not normalised.
-
-        Notes
-        -----
-        The stack must normalise its last output.
-        """
-        out = sublayer(normalise(self.norm, x, real))
-        if self.residual:
-            return self.dropout.add(x, out)
-        alone: Tensor = self.dropout(out)
-        return alone
+        """Run the sub-layer, add its input and normalise. `real`: true at what is no padding."""
+        return normalise(self.norm, self.add(x, sublayer(x)), real)
 
 
-RESIDUALS: dict[str, type[PostNorm] | type[PreNorm]] = {
-    "post": PostNorm,
-    "pre": PreNorm,
-    "pre-no-final": PreNorm,
-}
+class PreNorm(Residual):
+    """
+    Normalisation before the sub-layer: ``x + Dropout(Sublayer(LayerNorm(x)))``.
+
+    tensor2tensor since October 2017 (d5bdfcc8). The stack must normalise its last output.
+    """
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        sublayer: Sublayer,
+        real: Bool[Tensor, "batch time"] | None = None,
+    ) -> Float[Tensor, "batch time d_model"]:
+        """Normalise, run the sub-layer and add its input. `real`: true at what is no padding."""
+        return self.add(x, sublayer(normalise(self.norm, x, real)))
+
+
+RESIDUALS = {"post": PostNorm, "pre": PreNorm, "pre-no-final": PreNorm}
 """The wirings by name; “pre-no-final” is “pre” in a stack without a final layer norm."""

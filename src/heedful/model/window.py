@@ -19,13 +19,11 @@ grow with the window times the length, not with the square of the length.
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.kernels.api import SHORT, join, split
-from heedful.model.lengths import PerRow, pairs_of
 
 # Below this many queries in a block the copies of keys and values cost more than they spare.
 _LEAST = 32
@@ -73,14 +71,6 @@ class Window(NamedTuple):
         """Tell whether sequences of a length attend in blocks."""
         return length > max(SHORT, _PAYS * self.block_keys)
 
-    def pairs(self, positions: PerRow, by_steps: bool = False) -> int:
-        """Count the pairs that are computed of rows: all of short ones, else those of blocks."""
-        if by_steps:  # the first ones see fewer keys than a window has
-            first = np.minimum(positions, self.width)
-            return pairs_of(first, by_steps) + self.width * int((positions - first).sum())
-        in_blocks = -(-positions // self.block) * self.block * self.block_keys
-        return int(np.where(self.is_cut(positions), in_blocks, positions * positions).sum())
-
     def contains(self, distance: Tensor) -> Tensor:
         """Tell at which distances of a key from its query it is seen."""
         return (distance >= -self.before) & (distance <= self.after)
@@ -88,7 +78,7 @@ class Window(NamedTuple):
 
 def restrict(
     mask: Bool[Tensor, "batch heads queries keys"] | None,
-    window: Window | None,
+    window: Window,
     length: int,
     dense: bool,
     device: torch.device | None = None,
@@ -101,8 +91,6 @@ def restrict(
 
     Every position sees itself, padding too, or padding that is far from a token would see nothing.
     """
-    if window is None:
-        return mask, None
     of_keys = mask is None or mask.size(1) == mask.size(2) == 1
     if of_keys and not dense and window.is_cut(length):
         return mask, window
@@ -110,6 +98,15 @@ def restrict(
     if mask is None:
         return band, None
     return band & mask | torch.eye(length, dtype=torch.bool, device=mask.device), None
+
+
+def close_oldest(mask_bias: Float[Tensor, "sentences width slots"], width: int) -> None:
+    """Close the first open slot of each hypothesis that has one too many; slots are in order."""
+    is_open = mask_bias == 0
+    first = is_open.int().argmax(dim=2, keepdim=True)  # (sentences, width, 1)
+    too_many = is_open.sum(dim=2, keepdim=True) > width
+    closed = torch.zeros_like(mask_bias[..., :1]).masked_fill_(too_many, float("-inf"))
+    mask_bias.scatter_(2, first, closed)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from random import Random
 
 import torch
 
-from heedful.data.batch import Collator
+from heedful.data.batching import Collator
 from heedful.data.coverage import unknown_parts
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.encoded.texts import Texts

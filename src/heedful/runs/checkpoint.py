@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from heedful.data.tensor_shapes import check_header
 from heedful.errors import RunFolderError
 from heedful.files import open_ordinary, remove_folder, replacing, write_synced
-from heedful.model.norm import is_running_average, named_weights
+from heedful.model.weights import is_running_average, named_weights
 from heedful.runs.folder import RunFolder, read_json
 from heedful.runs.language_pair import LanguagePair
 

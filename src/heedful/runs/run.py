@@ -16,7 +16,7 @@ import torch
 
 from heedful._version import __version__
 from heedful.config.schema import RunConfig
-from heedful.data.batch import Collator
+from heedful.data.batching import Collator
 from heedful.errors import RunFolderError, SettingError
 from heedful.families.build import build_model
 from heedful.kernels.api import can_prepack

@@ -10,7 +10,7 @@ from torch import nn
 from heedful.config.model import ModelConfig
 from heedful.errors import RunFolderError
 from heedful.families.registry import families, part_layers
-from heedful.model.build import parameter_count
+from heedful.model.weights import parameter_count
 
 # Of Transformer blocks; what no block uses may be larger than any weight.
 _BLOCK_WIDTHS = ("d_ff", "encoder_d_ff", "decoder_d_ff", "d_k", "d_v")

@@ -13,7 +13,7 @@ x beam in the authors' code. The paper does not say.
 
 Many sentences are searched together. Sentences that are done leave the batch once they are a
 quarter of it, so the work shrinks with it. Nothing here depends on the architecture: the model is
-used through `heedful.model.seq2seq`. Other beam searches (`heedful.search.diverse`,
+used through `heedful.model.contracts`. Other beam searches (`heedful.search.diverse`,
 `heedful.search.constrained`) put another `extend` into the same loop.
 """
 
@@ -26,7 +26,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from heedful.model.seq2seq import DecodingState, Seq2Seq
+from heedful.model.contracts import DecodingState, Seq2Seq
 from heedful.search.coverage import check_coverage, cover, coverage_penalties
 from heedful.search.hypothesis import Hypothesis, OpenHypothesis
 from heedful.search.length import LengthPenalty
@@ -231,7 +231,9 @@ def search(
             rule,
             stopping,
             eos_candidates,
-            coverage_penalties(state, beta, len(active), width),
+            coverage_penalties(state, beta, len(active), width)
+            if beta
+            else [[0.0] * width] * len(active),
         )
         before = [] if observer is None else [[] if each.done else each.open for each in active]
         step.advance(active, candidates, is_eos, columns)

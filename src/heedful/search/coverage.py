@@ -20,8 +20,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from heedful.errors import SettingError
+from heedful.model.contracts import DecodingState, Seq2Seq
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.seq2seq import DecodingState, Seq2Seq
 from heedful.search.ensemble import Ensemble
 from heedful.search.step import NextLogProbabilities
 

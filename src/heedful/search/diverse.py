@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.model.seq2seq import Seq2Seq
+from heedful.model.contracts import Seq2Seq
 from heedful.search.beam import beam_search, prune, search
 from heedful.search.coverage import check_coverage
 from heedful.search.hypothesis import Hypothesis

@@ -5,9 +5,9 @@ The probability of a token is the mean of the probabilities that the models give
 probabilities, not their logarithms, is what the word ensemble has meant in this field since
 Sutskever et al. 2014: one sure model can carry a token, none can veto it.
 
-An `Ensemble` fulfils the contract of `heedful.model.seq2seq`, so every search takes it for a model:
-its states are the states of its members side by side, and projecting them gives log-probabilities
-that are normalised already, which a softmax leaves as they are.
+An `Ensemble` fulfils `heedful.model.contracts.Seq2Seq`, so every search takes it for a model: its
+states are the states of its members side by side, and projecting them gives log-probabilities that
+are normalised already, which a softmax leaves as they are.
 """
 
 import math
@@ -19,13 +19,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.model.output import OutputLayer
-from heedful.model.seq2seq import DecodingState, Seq2Seq
+from heedful.model.contracts import DecodingState, Seq2Seq
+from heedful.model.embedding import OutputLayer
 
 
 @dataclass(frozen=True)
 class EnsembleState:
-    """The states of all members; fulfils the contract `heedful.model.seq2seq.DecodingState`."""
+    """The states of all members; fulfils the contract `heedful.model.contracts.DecodingState`."""
 
     members: tuple[DecodingState, ...]
     """Their states, in order."""

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from heedful.model.seq2seq import DecodingState, Seq2Seq
+from heedful.model.contracts import DecodingState, Seq2Seq
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.length import LengthPenalty
 from heedful.search.observer import HypothesisView, SearchObserver, Snapshot

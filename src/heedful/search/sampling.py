@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
-from heedful.model.seq2seq import Seq2Seq
+from heedful.model.contracts import Seq2Seq
 from heedful.search.greedy import decode_stepwise
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.observer import SearchObserver

@@ -1,20 +1,20 @@
 """
 Forced decoding: log-probabilities of given translations.
 
-The log-probabilities are in `heedful.model.output`; here is how many other tokens the model would
-have preferred at each place, and which.
+Of each token its log-probability, and how many other tokens the model would have preferred, and
+which.
 """
 
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Int
-from torch import Tensor
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 
-from heedful.data.batch import Collator
+from heedful.data.batching import Collator
+from heedful.kernels.api import chunk_rows
+from heedful.model.contracts import Seq2Seq
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.output import chunk_rows, logits, token_log_probabilities
-from heedful.model.seq2seq import Seq2Seq
 from heedful.search.rules import DecodingRule, apply_all
 
 Ids = Sequence[int]
@@ -45,7 +45,8 @@ def target_ranks(
     table, bias = model.output.weight, model.output.bias
     ranks = torch.empty_like(targets)
     for part in chunk_rows(len(targets), table.size(0)):
-        scores = logits(states[part], table, bias)[:, :vocabulary]  # (part, vocabulary)
+        logits = nn.functional.linear(states[part], table, bias)
+        scores = logits[:, :vocabulary]  # (part, vocabulary)
         chosen = scores.gather(1, targets[part].unsqueeze(1))  # (part, 1)
         ranks[part] = (scores > chosen).sum(dim=1) + 1
     return [row.tolist() for row in ranks.split(real.sum(dim=1).tolist())]
@@ -106,3 +107,19 @@ def pair_log_probabilities(
         states[real], batch.target_out[real], model.output.weight, model.output.bias
     )
     return [part.tolist() for part in flat.split([len(target) + 1 for target in targets])]
+
+
+@torch.no_grad()
+def token_log_probabilities(
+    states: Float[Tensor, "rows d_model"],
+    targets: Int[Tensor, " rows"],
+    weight: Float[Tensor, "vocabulary d_model"],
+    bias: Float[Tensor, " vocabulary"] | None = None,
+) -> Float[Tensor, " rows"]:
+    """Compute the log-probability, in fp32, of one given token for each state."""
+    result = torch.empty(len(targets), dtype=torch.float32, device=states.device)
+    for part in chunk_rows(len(targets), weight.size(0), states.device):
+        scores = nn.functional.linear(states[part], weight, bias).float()
+        chosen = scores.gather(1, targets[part].unsqueeze(1)).squeeze(1)
+        result[part] = chosen - scores.logsumexp(dim=1)
+    return result

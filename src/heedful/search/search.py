@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from heedful.model.seq2seq import Seq2Seq
+from heedful.model.contracts import Seq2Seq
 from heedful.search.beam import beam_search
 from heedful.search.constrained import constrained_beam_search
 from heedful.search.diverse import diverse_beam_search

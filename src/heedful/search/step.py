@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.kernels.api import best_continuations, best_of_rows
-from heedful.model.seq2seq import DecodingState, Seq2Seq
+from heedful.model.contracts import DecodingState, Seq2Seq
 
 NextLogProbabilities = Callable[[Tensor, DecodingState], tuple[Tensor, DecodingState]]
 """From newest tokens (rows,) and a state to log-probabilities (rows, vocabulary) and a state."""

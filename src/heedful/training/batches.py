@@ -9,12 +9,10 @@ from typing import Any
 
 import torch
 
-from heedful.data.batch import Batch, Collator
-from heedful.data.batching import BatchOrder
-from heedful.data.encoded.dataset import EncodedPairs
+from heedful.data.batching import PADDING_COST_CPU, Batch, BatchOrder, Collator, MicroBatches, Rows
+from heedful.data.encoded.dataset import EncodedPairs, JoinedPairs
 from heedful.data.encoded.sampled import sampled_epoch
-from heedful.data.micro_batches import PADDING_COST_CPU, MicroBatches, Rows
-from heedful.data.mixing import JoinedPairs, Mixture
+from heedful.data.mixing import Mixture
 from heedful.kernels.api import SHORT, use_cpu_kernel
 from heedful.runs.machine_settings import MachineSettings
 from heedful.runs.run import Run

@@ -157,20 +157,17 @@ class Callbacks:
     """The callbacks of one run, called in order; the first failure or wish to stop is recorded."""
 
     def __init__(self, callbacks: Sequence[Callback] = ()) -> None:
-        self._callbacks = tuple(callbacks)
+        self.members = tuple(callbacks)
         self._failure: HeedfulError | None = None
-        for callback in self._callbacks:
+        for callback in self.members:
             callback.stop_reason = ""  # it may have stopped an earlier run
-
-    def __iter__(self) -> Iterator[Callback]:
-        return iter(self._callbacks)
 
     @property
     def stop_reason(self) -> str:
         """Return why the run is to end; empty if it is to go on."""
         if self._failure is not None:
             return "a failed callback"
-        reasons = (callback.stop_reason for callback in self._callbacks)
+        reasons = (callback.stop_reason for callback in self.members)
         return next(filter(None, reasons), "")
 
     def step(self, figures: Mapping[str, float]) -> None:
@@ -200,7 +197,7 @@ class Callbacks:
 
     def _call(self, method: str, report: Callable[[Callback], None]) -> None:
         """Call all callbacks, up to one that fails; after that none is called any more."""
-        for callback in self._callbacks:
+        for callback in self.members:
             if self._failure is not None:
                 return
             with self._recorded(f"{type(callback).__name__}.{method}"):

@@ -7,7 +7,7 @@ import torch
 
 from heedful.machine.device_memory import require_room
 from heedful.machine.devices import resolve_device
-from heedful.model.build import parameter_count
+from heedful.model.weights import parameter_count
 from heedful.preparation.training_data import Say
 from heedful.runs.folder import RunFolder
 from heedful.runs.lock import refuse_if_written

@@ -19,7 +19,7 @@ from heedful.config.train import TrainConfig
 from heedful.errors import RunFolderError, SettingError
 from heedful.families.build import build_model
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.norm import named_weights
+from heedful.model.weights import named_weights
 from heedful.runs.checkpoint import Checkpoint, check_weights, read_state
 from heedful.runs.folder import RunFolder, read_json, write_json
 from heedful.runs.run import Run, flat_settings

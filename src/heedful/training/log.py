@@ -2,9 +2,7 @@
 
 import math
 import os
-import time
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,20 +14,6 @@ from heedful.files import open_ordinary, write_whole, writing
 from heedful.text.lines import json_line
 from heedful.training.history import FIGURES, parse_line
 from heedful.training.validation_metrics import SCORES
-
-
-@dataclass
-class Clock:
-    """The time of a run over all its sittings."""
-
-    earlier: float = 0.0
-    """Seconds of earlier sittings."""
-    _start: float = field(default_factory=time.monotonic)
-
-    @property
-    def seconds(self) -> float:
-        """Return the seconds of the run over all sittings, validation and checkpoints included."""
-        return self.earlier + time.monotonic() - self._start
 
 
 class _Console(Console):

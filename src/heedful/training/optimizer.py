@@ -21,7 +21,7 @@ from torch.optim.adamw import adamw
 from torch.optim.sgd import sgd
 
 from heedful.kernels.api import approach_all, copy_all, fused_scaling, scale_all
-from heedful.model.norm import running_averages
+from heedful.model.weights import running_averages
 
 if TYPE_CHECKING:
     from heedful.config.train import TrainConfig

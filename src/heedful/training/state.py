@@ -1,6 +1,7 @@
 """The training state of a run, without its weights."""
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple
@@ -9,6 +10,21 @@ import torch
 from torch import Tensor
 
 from heedful.training.validation_metrics import METRICS, ValidationMetric
+
+
+@dataclass
+class Clock:
+    """The time of a run over all its sittings."""
+
+    earlier: float = 0.0
+    """Seconds of earlier sittings."""
+    _start: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds of the run over all sittings, validation and checkpoints included."""
+        return self.earlier + time.monotonic() - self._start
+
 
 _LARGEST = 2**63
 # Results of a validation by name: numbers, and texts for the reader.

@@ -19,16 +19,16 @@ import torch
 
 from heedful.arguments import check_argument, checked
 from heedful.config.load import Settings
-from heedful.data.batch import Collator
-from heedful.data.encoded.dataset import EncodedPairs
-from heedful.data.mixing import JoinedPairs, Mixture, mixing_shares
+from heedful.data.batching import Collator
+from heedful.data.encoded.dataset import EncodedPairs, JoinedPairs
+from heedful.data.mixing import Mixture, mixing_shares
 from heedful.errors import RunFolderError, RunStopped, SettingError, escape_controls
 from heedful.families.registry import families
 from heedful.machine.device_memory import require_room
 from heedful.machine.devices import resolve_device, resolve_threads
-from heedful.model.build import parameter_count
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.initialise import initialise
+from heedful.model.weights import parameter_count
 from heedful.preparation.training_data import Files
 from heedful.runs.checkpoint import Checkpoint, check_weights, retain, save_checkpoint
 from heedful.runs.folder import write_json

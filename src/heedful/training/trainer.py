@@ -26,20 +26,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heedful.data.batch import Batch
-from heedful.data.micro_batches import MicroBatches, Rows
+from heedful.data.batching import Batch, MicroBatches, Rows
 from heedful.errors import DeviceError, TrainingFailed
-from heedful.evaluation.cost import training_flops
 from heedful.machine.device_memory import bound_of, peak_of
 from heedful.machine.memory import is_lack_of_memory, keep_freed_memory
-from heedful.model.lengths import RowLengths
-from heedful.model.seq2seq import Seq2Seq
+from heedful.model.contracts import RowLengths, Seq2Seq, training_flops
 from heedful.training.callbacks import Callbacks
 from heedful.training.distributed import RankGroup
-from heedful.training.log import Clock, RunLog, perplexity
+from heedful.training.log import RunLog, perplexity
 from heedful.training.objective.likelihood import Likelihood, Objective
 from heedful.training.optimizer import MixedPrecisionOptimizer
-from heedful.training.state import LogSums, StepTotals, StopSignal, TrainState, Validation
+from heedful.training.state import Clock, LogSums, StepTotals, StopSignal, TrainState, Validation
 from heedful.training.trainer_config import TrainerConfig
 from heedful.training.validation_metrics import METRICS
 
@@ -215,9 +212,11 @@ class Trainer:
             stop_signals=float(bool(self.stop.reason)),
             time_over=float(self._time_is_over()),
             checkpoint_requests=float(self.stop.checkpoint),
-            callback_stops=float(bool(self.callbacks.stop_reason)),
+            callback_stops=float(bool(self._callback_reason())),
         )
         self.stop.checkpoint = False
+        if self.ranks.world == 1:
+            return own
         totals = StepTotals.from_tensor(self.ranks.all_reduce(own.as_tensor()))
         self.ranks.all_reduce_gradients(self.optimizer.gradients)
         return totals
@@ -245,9 +244,9 @@ class Trainer:
         counters.seconds = self.clock.seconds
         loss = totals.loss / totals.target_tokens
         rate = self._learning_rate(step)
-        self.callbacks.step(
-            {"step": step, "loss": loss, "gradient_norm": norm, "learning_rate": rate}
-        )
+        if self.callbacks.members:
+            figures = {"step": step, "loss": loss, "gradient_norm": norm, "learning_rate": rate}
+            self.callbacks.step(figures)
         self.train_state.since_log = self.train_state.since_log.plus(totals, seconds)
 
         # 2. log; a stop by a signal writes no line, see `_log_if_due`
@@ -269,7 +268,7 @@ class Trainer:
         if totals.stop_signals:
             reason = self.stop.reason or "a signal to another rank"
         elif totals.callback_stops or self._is_stopped_alone():
-            reason = self.callbacks.stop_reason or CALLBACK
+            reason = self._callback_reason() or CALLBACK
         elif last:
             reason = "steps"
         elif totals.time_over:
@@ -280,12 +279,16 @@ class Trainer:
         # 5. save, after the validation, which is stored with the weights
         self._save_if_due(step, bool(reason or totals.checkpoint_requests), is_best)
         if not reason and self._is_stopped_alone():  # when told of that checkpoint
-            reason = self.callbacks.stop_reason
+            reason = self._callback_reason()
         return reason
+
+    def _callback_reason(self) -> str:
+        """Return why a callback wants to end the run; empty if none does."""
+        return self.callbacks.stop_reason if self.callbacks.members else ""
 
     def _is_stopped_alone(self) -> bool:
         """Whether a callback stops a single process, which need not wait for other ranks."""
-        return self.ranks.world == 1 and bool(self.callbacks.stop_reason)
+        return self.ranks.world == 1 and bool(self._callback_reason())
 
     def _learning_rate(self, step: int) -> float:
         """Return the learning rate of a step."""
@@ -313,7 +316,7 @@ class Trainer:
     def _time_is_over(self) -> bool:
         """Whether the planned minutes are over, by rank zero's clock."""
         minutes = self.config.minutes
-        return minutes is not None and self.ranks.is_first and self.clock.seconds >= minutes * 60
+        return minutes is not None and self.clock.seconds >= minutes * 60 and self.ranks.is_first
 
     def _end_before_step(self) -> str:
         """Return the reason if the training is already complete."""
@@ -426,17 +429,18 @@ class Trainer:
         """Write a checkpoint if due, once, with its reason."""
         # Of several reasons “regular” comes first: an average and `train.keep_last` count only
         # those.
-        if not self.ranks.is_first:
-            return
         steps, minutes = self.config.checkpoint_steps, self.config.checkpoint_minutes
         waited = self.clock.seconds - self._saved_at
         due_by_steps = steps is not None and step % steps == 0
+        reason = ""
         if due_by_steps or (minutes is not None and waited >= minutes * 60):
-            self._save("regular")
+            reason = "regular"
         elif asked:
-            self._save("last")
+            reason = "last"
         elif is_best:
-            self._save("best")
+            reason = "best"
+        if reason and self.ranks.is_first:
+            self._save(reason)
 
     def _save(self, reason: str) -> None:
         """Write a checkpoint and record its time."""

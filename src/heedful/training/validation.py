@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from heedful.config.schema import RunConfig
-from heedful.data.batch import Collator
+from heedful.data.batching import Collator
 from heedful.data.length_batches import by_length
 from heedful.errors import TextError
 from heedful.model.encoder_decoder import EncoderDecoder

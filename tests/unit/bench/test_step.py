@@ -1,5 +1,5 @@
 from heedful.bench.step import FixedBatch
-from heedful.data.batch import Collator
+from heedful.data.batching import Collator
 
 
 def test_one_batch_holds_every_pair_once():

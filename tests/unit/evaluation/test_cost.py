@@ -1,10 +1,10 @@
 import torch
 
 from heedful.config.model import ModelConfig
-from heedful.evaluation.cost import SUSTAINED_TFLOPS, paper_flops, training_flops
+from heedful.evaluation.cost import SUSTAINED_TFLOPS, paper_flops
 from heedful.families.build import build_model
-from heedful.model.lengths import RowLengths
-from heedful.training.loss import chunked_loss
+from heedful.kernels.loss import chunked_loss
+from heedful.model.contracts import RowLengths, training_flops
 from tests.support.operations import CountedBatch, count, model_of
 
 

@@ -1,6 +1,6 @@
 from heedful.config.load import load_config
 from heedful.experiments.system import count_parameters, narrow
-from heedful.model.build import parameter_count
+from heedful.model.weights import parameter_count
 
 
 def test_all_widths_are_divided_and_nothing_else():

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from torch._subclasses import FakeTensorMode
 
 from heedful.kernels.attention import (
+    Packing,
     _addresses,
     _NativeCall,
     can_attend,
@@ -12,7 +13,6 @@ from heedful.kernels.attention import (
     plain_short_attention,
     short_attention,
 )
-from heedful.kernels.unpadding import Packing
 from heedful.model.layout import causal_mask
 
 CLOSE = {torch.float32: 2e-6, torch.bfloat16: 0.01}

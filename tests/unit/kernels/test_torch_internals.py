@@ -12,11 +12,9 @@ from heedful.families.convolution import Convolution
 from heedful.families.table1 import LayerSizes
 from heedful.kernels import torch_internals
 from heedful.kernels.attention import plain_short_attention
-from heedful.kernels.linear import linear, linear_forward, lookup
-from heedful.kernels.quantized import Int8Linear, PrepackedLinear
+from heedful.kernels.linear import Int8Linear, PrepackedLinear, linear, linear_forward, lookup
 from heedful.kernels.recurrent import can_flatten
-from heedful.kernels.tensor_lists import copy_all
-from heedful.kernels.torch_internals import INTERNALS, internal
+from heedful.kernels.torch_internals import INTERNALS, copy_all, internal
 from heedful.paper.claims.peak_memory import peak_bytes
 from heedful.paper.dependent_products import count_products
 from heedful.paper.layer_kinds import KINDS

@@ -10,12 +10,13 @@ from torch import nn
 from heedful.errors import ArgumentError, SettingError
 from heedful.model.attention import (
     MultiHeadAttention,
-    fused_attention,
     scaled_dot_product_attention,
 )
 from heedful.model.feed_forward import FeedForward
-from heedful.model.layout import causal_mask, padding_mask
-from heedful.model.projections import KeyValue, merge_heads, split_heads
+from heedful.model.layout import causal_mask, merge_heads, padding_mask, split_heads
+from heedful.model.parts import KeyValue
+
+fused_attention = torch.nn.functional.scaled_dot_product_attention
 
 
 def by_hand(query, key, value, mask):
@@ -53,7 +54,7 @@ def test_plain_and_fused_attention_equal_the_equation(batch, heads, queries, key
     expected_context, expected_weights = by_hand(query, key, value, mask)
     torch.testing.assert_close(weights.double(), expected_weights, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(context.double(), expected_context, atol=1e-5, rtol=1e-4)
-    fused = fused_attention(query, key, value, mask)
+    fused = fused_attention(query, key, value, attn_mask=mask)
     torch.testing.assert_close(fused, context, atol=1e-5, rtol=1e-4)
 
 
@@ -63,7 +64,7 @@ def test_plain_and_fused_attention_have_equal_gradients():
     mask = causal_mask(7)
     upstream = torch.randn(2, 3, 7, 8)
     plain = torch.autograd.grad(scaled_dot_product_attention(*inputs, mask)[0], inputs, upstream)
-    fused = torch.autograd.grad(fused_attention(*inputs, mask), inputs, upstream)
+    fused = torch.autograd.grad(fused_attention(*inputs, attn_mask=mask), inputs, upstream)
     for one, other in zip(plain, fused, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
 

@@ -7,9 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.kernels.linear import Int8Linear, PrepackedLinear, can_prepack
 from heedful.kernels.native.compile import processor_flags
 from heedful.kernels.native.product import can_multiply_bf16
-from heedful.kernels.quantized import Int8Linear, PrepackedLinear, can_prepack
 from heedful.machine.processor import int8_levels
 from heedful.model.inference import (
     CompiledDecoder,

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from heedful.kernels.native import product
+from heedful.model.contracts import Seq2Seq
 from heedful.model.kv_cache import KVCache
-from heedful.model.seq2seq import Seq2Seq
 from heedful.search.beam import beam_search
 from heedful.search.diverse import diverse_beam_search
 from heedful.search.greedy import greedy_search
@@ -128,10 +128,12 @@ def test_the_best_of_each_row_are_found(vocabulary, wanted, native, monkeypatch)
     scores[3, : vocabulary // 2] = float("-inf")
     monkeypatch.setenv("HEEDFUL_NATIVE", native)
     product._products.cache_clear()
+    product.native_products.cache_clear()
     try:
         values, tokens = best_of_each(scores, wanted)
     finally:
         product._products.cache_clear()
+        product.native_products.cache_clear()
     expected = scores.topk(wanted, dim=1)
     assert torch.equal(values, expected.values)
     possible = values.isfinite()

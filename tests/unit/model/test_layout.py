@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from heedful.errors import ArgumentError
-from heedful.kernels.unpadding import Packing
+from heedful.kernels.attention import Packing
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.layout import Layout, pad, padding_mask, unpad
 

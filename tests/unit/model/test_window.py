@@ -6,9 +6,10 @@ import torch
 
 from heedful.config.model import AttentionConfig
 from heedful.model import window
+from heedful.model.contracts import Memory
 from heedful.model.layer_config import LayerConfig
+from heedful.model.layer_flops import _pairs_in
 from heedful.model.layers import Decoder, Encoder
-from heedful.model.memory import Memory
 from heedful.model.window import Window, restrict
 from tests.support.models import small
 
@@ -117,7 +118,7 @@ def test_a_long_search_keeps_as_many_keys_as_the_window():
 
 def test_short_rows_cost_all_pairs_and_long_ones_those_of_blocks():
     window = Window.around(4)
-    assert window.pairs(np.array([5, 256])) == 5 * 5 + 256 * 256
+    assert _pairs_in(window, np.array([5, 256]), by_steps=False) == 5 * 5 + 256 * 256
     assert (window.block, window.block_keys) == (32, 36)
-    assert window.pairs(np.array([257])) == 9 * 32 * 36
-    assert window.pairs(np.array([2, 7]), by_steps=True) == 1 + 2 + 1 + 2 + 3 + 4 + 3 * 5
+    assert _pairs_in(window, np.array([257]), by_steps=False) == 9 * 32 * 36
+    assert _pairs_in(window, np.array([2, 7]), by_steps=True) == 1 + 2 + 1 + 2 + 3 + 4 + 3 * 5

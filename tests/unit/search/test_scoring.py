@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.config.model import ModelConfig
-from heedful.data.batch import Collator
+from heedful.data.batching import Collator
 from heedful.families.build import build_model
 from heedful.model.initialise import initialise
 from heedful.search.ensemble import Ensemble
@@ -63,7 +63,7 @@ def test_ranks_are_the_same_in_small_parts(model, monkeypatch):
     batch = collator.batch(rows, rows)
     tensors = (batch.source, batch.target_in, batch.target_out)
     whole = target_ranks(model, *tensors, REAL)
-    monkeypatch.setattr("heedful.model.output._CHUNK_LOGITS", 1)
+    monkeypatch.setattr("heedful.model.embedding._CHUNK_LOGITS", 1)
     assert target_ranks(model, *tensors, REAL) == whole
     assert {rank for row in whole for rank in row} <= set(range(1, REAL + 1))
     assert len({rank for row in whole for rank in row}) > 5

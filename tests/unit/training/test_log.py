@@ -11,8 +11,8 @@ from contextlib import suppress
 import pytest
 
 from heedful.errors import RunFolderError
-from heedful.training.log import Clock, RunLog, duration, perplexity
-from heedful.training.state import Counters, TrainState
+from heedful.training.log import RunLog, duration, perplexity
+from heedful.training.state import Clock, Counters, TrainState
 
 LINE = {
     "step": 5,

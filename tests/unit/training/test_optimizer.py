@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from heedful.model.norm import running_averages
+from heedful.model.weights import running_averages
 from heedful.runs.checkpoint import load_checkpoint, save_checkpoint
 from heedful.training.optimizer import MixedPrecisionOptimizer
 from tests.support.models import batch, small

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from heedful.config.load import load_config
 from heedful.config.recipes import recipe, recipe_names
-from heedful.training.rates import (
+from heedful.training.schedule import (
+    Schedule,
     constant_rate,
     cosine_rate,
     decayed_rate,
@@ -15,7 +16,6 @@ from heedful.training.rates import (
     inverse_sqrt_rate,
     paper_rate,
 )
-from heedful.training.schedule import Schedule
 
 STEPS = st.integers(1, 10**6)
 PEAKS = st.floats(1e-6, 10)

@@ -14,8 +14,7 @@ import pytest
 import torch
 
 from heedful.config.model import ModelConfig
-from heedful.data.batch import Collator
-from heedful.data.batching import BatchOrder
+from heedful.data.batching import BatchOrder, Collator
 from heedful.errors import DeviceError, SettingError, TrainingFailed
 from heedful.families.build import build_model
 from heedful.model.initialise import initialise

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.cleaning.filter import CleaningReport
-from heedful.data.encoded.block_digests import CheckedValues, check_rising
-from heedful.data.encoded.mapped_file import MappedFile
+from heedful.data.encoded.flat_file import CheckedValues, MappedFile, check_rising
 from heedful.errors import RunFolderError
 from heedful.files import open_ordinary, read_within
 from heedful.tokenization.tokenizer import Tokenizer
@@ -259,3 +258,51 @@ def _slice(ids: CheckedValues, offsets: NDArray[np.int64], index: int) -> Ids:
     if not 0 <= index < len(offsets) - 1:
         raise IndexError(f"pair {index} of {len(offsets) - 1}")
     return ids.read(int(offsets[index]), int(offsets[index + 1]))
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedPairs:  # numpydoc ignore=PR02
+    """
+    Several corpora read as one.
+
+    Nothing is copied. A single corpus is read the same way, so that training has one case only.
+    """
+
+    parts: tuple[EncodedPairs, ...]
+    """The corpora, in the order in which their rows are numbered."""
+
+    def __len__(self) -> int:
+        """Count the pairs."""
+        return int(self._edges[-1])
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Pairs of each corpus."""
+        return tuple(map(len, self.parts))
+
+    @cached_property
+    def source_lengths(self) -> NDArray[np.int32]:
+        """Subwords of each source sentence, shape (pairs,)."""
+        return np.concatenate([part.source_lengths for part in self.parts])
+
+    @cached_property
+    def target_lengths(self) -> NDArray[np.int32]:
+        """Subwords of each target sentence, shape (pairs,)."""
+        return np.concatenate([part.target_lengths for part in self.parts])
+
+    def require_sizes(self) -> None:
+        """Raise `RunFolderError` if a file has been cut off; call it before a batch is read."""
+        for part in self.parts:
+            part.require_sizes()
+
+    def pair(
+        self, index: int
+    ) -> tuple[NDArray[np.unsignedinteger[Any]], NDArray[np.unsignedinteger[Any]]]:
+        """Return the ids of both sides of a pair."""
+        part = int(np.searchsorted(self._edges, index, side="right")) - 1
+        return self.parts[part].pair(index - int(self._edges[part]))
+
+    @cached_property
+    def _edges(self) -> NDArray[np.int64]:
+        """Return the first row of each corpus, and the end."""
+        return np.cumsum([0, *self.sizes])

@@ -17,9 +17,8 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.encoded.block_digests import CheckedValues
 from heedful.data.encoded.dataset import AGAIN
-from heedful.data.encoded.flat_file import FlatWriter, map_flat
+from heedful.data.encoded.flat_file import CheckedValues, FlatWriter, map_flat
 from heedful.errors import RunFolderError, StorageError
 from heedful.files import new_file, read_within
 

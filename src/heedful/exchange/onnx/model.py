@@ -1,4 +1,4 @@
-"""An ONNX model run by onnxruntime, as a `heedful.model.seq2seq` model for every search."""
+"""An ONNX model run by onnxruntime, as a `heedful.model.contracts` model for every search."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from heedful.config.search import SearchConfig
-from heedful.data.batch import Collator
+from heedful.data.batching import Collator
 from heedful.errors import RunFolderError
 from heedful.exchange.formats import import_extra
 from heedful.exchange.parity import Ids
-from heedful.model.output import OutputLayer
-from heedful.model.seq2seq import Seq2Seq
+from heedful.model.contracts import Seq2Seq
+from heedful.model.embedding import OutputLayer
 from heedful.runs.folder import read_json
 from heedful.search.rules import AllowedTokens
 from heedful.search.search import run_search

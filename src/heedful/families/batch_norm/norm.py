@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import batch_norm
 
-from heedful.model.norm import PaddedNorm
+from heedful.model.parts import PaddedNorm
 
 
 class BatchNorm(nn.BatchNorm1d, PaddedNorm):

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from heedful.arguments import check_counts, check_fields
 from heedful.families.convolution import Convolution
 from heedful.kernels.api import Dropout, Linear
+from heedful.model.contracts import RowLengths
 from heedful.model.initial_weights import glorot, table
-from heedful.model.lengths import RowLengths
-from heedful.model.memory import Initialised
+from heedful.model.weights import Initialised
 
 Lengths = TypeVar("Lengths", int, Tensor, np.ndarray)
 

@@ -30,8 +30,7 @@ from heedful.families.bytenet.blocks import (
 )
 from heedful.families.row_state import RowState
 from heedful.kernels.api import Dropout, Linear
-from heedful.model.lengths import RowLengths
-from heedful.model.memory import DecoderFlops, Memory, SourceEncoder, TargetDecoder
+from heedful.model.contracts import DecoderFlops, Memory, RowLengths, SourceEncoder, TargetDecoder
 
 
 class ByteNetEncoder(ByteNetStack, SourceEncoder):
@@ -82,7 +81,7 @@ class ByteNetState(RowState):
 
     Notes
     -----
-    Fulfils the contract `heedful.model.seq2seq.DecodingState`.
+    Fulfils the contract `heedful.model.contracts.DecodingState`.
     """
 
     of_source: ClassVar[tuple[str, ...]] = ("columns",)

@@ -34,9 +34,8 @@ from heedful.arguments import check_counts, check_fields
 from heedful.families.convolution import Convolution, sentence_places
 from heedful.families.row_state import RowState
 from heedful.kernels.api import Dropout, Packing, leaves_padding_out
+from heedful.model.contracts import DecoderFlops, Memory, RowLengths, SourceEncoder, TargetDecoder
 from heedful.model.layout import pad, unpad
-from heedful.model.lengths import RowLengths
-from heedful.model.memory import DecoderFlops, Memory, SourceEncoder, TargetDecoder
 
 _ROOT_HALF = math.sqrt(0.5)
 _TABLE_DEVIATION = 0.1  # section 3.5; fairseq's Embedding
@@ -200,7 +199,7 @@ class ConvS2SState(RowState):
 
     Notes
     -----
-    Fulfils the contract `heedful.model.seq2seq.DecodingState`.
+    Fulfils the contract `heedful.model.contracts.DecodingState`.
     """
 
     of_source: ClassVar[tuple[str, ...]] = ("keys", "values", "mask")

@@ -5,7 +5,7 @@ from functools import partial
 
 from heedful.families.experts.config import ExpertsConfig, layers_with_mixtures
 from heedful.families.experts.mixture import MixtureConfig, MixtureOfExperts
-from heedful.model.network import NO_NETWORKS, Networks
+from heedful.model.parts import NO_NETWORKS, Networks
 from heedful.settings.model import ModelSettings
 
 

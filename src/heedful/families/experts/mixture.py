@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from heedful.families.experts.gating import BalancedGate, Gate, GroupedGate, NoisyGate, Routing
 from heedful.model.feed_forward import FeedForward
-from heedful.model.network import Network
+from heedful.model.parts import Network
 
 # Share of a batch in the running load: an average of about the last hundred.
 _MOMENTUM = 0.01

@@ -32,12 +32,10 @@ from torch import Tensor, nn
 from heedful.arguments import check_counts, checked
 from heedful.errors import SettingError
 from heedful.kernels.api import Linear
+from heedful.model.contracts import RowLengths
 from heedful.model.initial_weights import glorot
-from heedful.model.inputs import check_mixed
-from heedful.model.layout import Layout, pad
-from heedful.model.lengths import RowLengths
-from heedful.model.mixer import Mixer, TargetMixer
-from heedful.model.projections import KeyValue, merge_heads, split_heads
+from heedful.model.layout import Layout, merge_heads, pad, split_heads
+from heedful.model.parts import KeyValue, Mixer, TargetMixer, check_mixed
 
 # Positions of a cumulative mean that one product computes. Chosen by hand.
 _CHUNK = 64

@@ -14,8 +14,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.kernels.api import Dropout
-from heedful.model.lengths import RowLengths
-from heedful.model.memory import Memory, SourceEncoder
+from heedful.model.contracts import Memory, RowLengths, SourceEncoder
 
 
 class PooledEncoder(nn.Module, SourceEncoder):

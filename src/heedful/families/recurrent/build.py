@@ -7,7 +7,7 @@ from heedful.families.recurrent.decoder import RecurrentDecoder
 from heedful.families.recurrent.encoder import RecurrentEncoder
 from heedful.families.recurrent.wiring import RecurrentWiring
 from heedful.model.build import NO_PARTS, LayerParts
-from heedful.model.memory import SourceEncoder
+from heedful.model.contracts import SourceEncoder
 from heedful.settings.model import ModelSettings
 
 

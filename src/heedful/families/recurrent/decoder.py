@@ -33,9 +33,8 @@ from heedful.families.recurrent.stack import RecurrentStack
 from heedful.families.recurrent.wiring import RecurrentWiring
 from heedful.families.row_state import RowState
 from heedful.kernels.api import Dropout, Linear, linear
-from heedful.model.lengths import RowLengths
-from heedful.model.memory import DecoderFlops, Memory, TargetDecoder
-from heedful.model.module_list import Parts
+from heedful.model.contracts import DecoderFlops, Memory, RowLengths, TargetDecoder
+from heedful.model.parts import Parts
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class RecurrentState(RowState):
 
     Notes
     -----
-    Fulfils the contract `heedful.model.seq2seq.DecodingState`.
+    Fulfils the contract `heedful.model.contracts.DecodingState`.
     """
 
     of_source: ClassVar[tuple[str, ...]] = ("keys", "values", "mask")

@@ -19,9 +19,8 @@ from heedful.families.recurrent.cells import RecurrentLayer, first_half, reverse
 from heedful.families.recurrent.stack import RecurrentStack
 from heedful.families.recurrent.wiring import RecurrentWiring
 from heedful.kernels.api import Dropout, Linear
-from heedful.model.lengths import RowLengths
-from heedful.model.memory import FinalState, Memory, SourceEncoder
-from heedful.model.module_list import Parts
+from heedful.model.contracts import FinalState, Memory, RowLengths, SourceEncoder
+from heedful.model.parts import Parts
 
 
 class RecurrentEncoder(RecurrentStack, SourceEncoder):

@@ -8,10 +8,10 @@ from torch import Tensor, nn
 from heedful.families.recurrent.cells import RecurrentLayer
 from heedful.families.recurrent.wiring import RecurrentWiring
 from heedful.kernels.api import Dropout
+from heedful.model.contracts import RowLengths
+from heedful.model.feed_forward import networks_in
 from heedful.model.initial_weights import glorot, table
-from heedful.model.lengths import RowLengths
-from heedful.model.memory import Initialised
-from heedful.model.network import networks_in
+from heedful.model.weights import Initialised
 
 
 class RecurrentStack(nn.Module, Initialised):

@@ -6,7 +6,7 @@ from typing import Literal
 from heedful.arguments import check_counts, check_fields
 from heedful.families.recurrent.cells import Cell
 from heedful.families.recurrent.scores import Score
-from heedful.model.network import NO_NETWORKS, Networks
+from heedful.model.parts import NO_NETWORKS, Networks
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ from torch import Generator, Tensor, nn
 from heedful.arguments import check_counts, checked
 from heedful.errors import SettingError
 from heedful.families.convolution import Convolution
+from heedful.model.contracts import RowLengths
 from heedful.model.initial_weights import glorot
-from heedful.model.inputs import check_mixed
 from heedful.model.layout import Layout, pad
-from heedful.model.lengths import RowLengths
-from heedful.model.mixer import Mixer
+from heedful.model.parts import Mixer, check_mixed
 
 
 class RelativeMaps(Mixer):

@@ -1,7 +1,7 @@
 """
 Matrix products in fp32, in bf16 and of 8-bit integers, in the layout of ``product.h``.
 
-The plain twins are `heedful.kernels.quantized.PrepackedLinear` and `Int8Linear`, by torch
+The plain twins are `heedful.kernels.linear.PrepackedLinear` and `Int8Linear`, by torch
 and oneDNN.
 """
 
@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from heedful.kernels.native.compile import NoLibrary, native_library
-from heedful.kernels.switch import SWITCH, is_plain_torch
+from heedful.kernels.torch_internals import SWITCH, is_plain_torch
 
 _FOUR = 4
 _GROUP = 4
@@ -89,6 +89,7 @@ def _products() -> tuple[ctypes.CDLL | None, str]:
         return None, str(reason)
 
 
+@functools.cache
 def native_products() -> ctypes.CDLL | None:
     """Return the compiled functions, or None if there are none."""
     return _products()[0]

@@ -14,9 +14,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from heedful.model.contracts import DecoderInput, Memory, RowLengths
 from heedful.model.initial_weights import glorot
-from heedful.model.lengths import RowLengths
-from heedful.model.memory import Memory
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class NextWordState:
         return replace(self, decoder=decoder)
 
 
-class NextWord(nn.Module):
+class NextWord(nn.Module, DecoderInput):
     """
     Reads the encoder's state of the next word.
 

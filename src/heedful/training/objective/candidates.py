@@ -16,14 +16,13 @@ from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from heedful.data.batch import Batch, pad
-from heedful.data.micro_batches import Rows
+from heedful.data.batching import Batch, Rows, pad
 from heedful.evaluation.reward_metrics import SentenceMetric
-from heedful.model.output import chunk_rows, logits
-from heedful.model.seq2seq import Seq2Seq
+from heedful.kernels.api import chunk_rows
+from heedful.model.contracts import Seq2Seq
 from heedful.search.length import LengthLimit
 from heedful.search.rules import AllowedTokens
 from heedful.training.objective.likelihood import Likelihood, LossPart
@@ -203,5 +202,5 @@ def _chosen(
     states: Tensor, tokens: Tensor, weight: Tensor, bias: Tensor | None, barred: Tensor
 ) -> Tensor:
     """Compute the log-probability of one token for each state."""
-    scores = torch.log_softmax(logits(states, weight, bias).float() + barred, dim=1)
+    scores = torch.log_softmax(nn.functional.linear(states, weight, bias).float() + barred, dim=1)
     return scores.gather(1, tokens.unsqueeze(1)).squeeze(1)

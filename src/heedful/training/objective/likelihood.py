@@ -10,10 +10,9 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor
 
-from heedful.data.batch import Batch
-from heedful.data.micro_batches import Rows
-from heedful.model.seq2seq import Seq2Seq
-from heedful.training.loss import chunked_loss
+from heedful.data.batching import Batch, Rows
+from heedful.kernels.api import chunked_loss
+from heedful.model.contracts import Seq2Seq
 from heedful.training.state import StepTotals
 
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from heedful.data.micro_batches import Rows
-from heedful.model.seq2seq import Seq2Seq
+from heedful.data.batching import Rows
+from heedful.model.contracts import Seq2Seq
 from heedful.search.rules import DecodingRule, ForcedEos
 from heedful.search.sampling import sample
 from heedful.search.settings import Sampling, SearchOptions

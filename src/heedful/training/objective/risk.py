@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from heedful.data.micro_batches import Rows
-from heedful.model.seq2seq import Seq2Seq
+from heedful.data.batching import Rows
+from heedful.model.contracts import Seq2Seq
 from heedful.search.search import run_search
 from heedful.search.settings import SearchOptions
 from heedful.training.objective.candidates import (

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from heedful.data.cleaning.filter import CleaningReport, PairFilter
-from heedful.data.encoded import block_digests, encode, merge_shards
+from heedful.data.encoded import encode, merge_shards
+from heedful.data.encoded import flat_file as block_digests
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.encoded.encode import encode_corpus
 from heedful.errors import RunFolderError, TextError

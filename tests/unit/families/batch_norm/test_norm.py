@@ -5,11 +5,7 @@ import torch
 from torch import nn
 
 from heedful.families.batch_norm.norm import BatchNorm
-from heedful.model.norm import (
-    is_running_average,
-    named_weights,
-    running_averages,
-)
+from heedful.model.weights import is_running_average, named_weights, running_averages
 from tests.support.models import batch, small
 
 REAL = torch.tensor([[True] * 5, [True] * 3 + [False] * 2, [True] + [False] * 4])

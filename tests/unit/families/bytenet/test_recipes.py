@@ -5,7 +5,7 @@ import torch
 from heedful.config.recipes import describe, recipe, recipe_names
 from heedful.families.build import build_model
 from heedful.families.bytenet.recipes import BYTENET_RECIPES
-from heedful.model.build import parameter_count
+from heedful.model.weights import parameter_count
 
 
 def test_sizes_are_those_of_the_closed_form():

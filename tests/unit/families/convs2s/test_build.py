@@ -6,9 +6,9 @@ import torch
 from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
 from heedful.families.convs2s.build import build_decoder, build_encoder
-from heedful.model.build import parameter_count
+from heedful.model.contracts import RowLengths
 from heedful.model.initialise import initialise
-from heedful.model.lengths import RowLengths
+from heedful.model.weights import parameter_count
 
 SHAPES = {"encoder_layers": "2x(8,3)", "decoder_layers": "(8,3) (6,3)"}
 RECURRENT = {"hidden_size": 12, "encoder_hidden_size": 6, "start": "mean"}

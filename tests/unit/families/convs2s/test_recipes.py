@@ -6,7 +6,7 @@ import torch
 from heedful.config.recipes import describe, recipe, recipe_names
 from heedful.families.build import build_model
 from heedful.families.convs2s.recipes import CONVS2S_RECIPES
-from heedful.model.build import parameter_count
+from heedful.model.weights import parameter_count
 
 GERMAN = 9 * [(512, 3)] + 4 * [(1024, 3)] + 2 * [(2048, 1)]
 FRENCH = 6 * [(512, 3)] + 4 * [(768, 3)] + 3 * [(1024, 3)] + [(2048, 1), (4096, 1)]

@@ -8,7 +8,7 @@ from heedful.families.build import build_model
 from heedful.families.experts.build import build_networks
 from heedful.model.inference import optimize_for_inference
 from heedful.model.initialise import initialise
-from heedful.model.norm import named_weights
+from heedful.model.weights import named_weights
 from tests.support.models import draw_gates, networks
 
 SMALL = {"d_model": 16, "d_ff": 24, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}

@@ -8,8 +8,7 @@ from heedful.families.experts.mixture import (
     MixtureOfExperts,
     sum_by_token,
 )
-from heedful.model.feed_forward import FeedForward
-from heedful.model.network import apply_network
+from heedful.model.feed_forward import FeedForward, apply_network
 
 CONFIG = MixtureConfig(d_model=6, d_ff=8, experts=4, per_token=2)
 GATINGS = [

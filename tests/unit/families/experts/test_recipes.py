@@ -6,7 +6,7 @@ import torch
 from heedful.config.recipes import describe, recipe, recipe_names
 from heedful.families.build import build_model
 from heedful.families.experts.recipes import EXPERTS_RECIPES
-from heedful.model.build import parameter_count
+from heedful.model.weights import parameter_count
 from tests.support.families import recipes_of
 from tests.support.models import networks
 

@@ -10,9 +10,9 @@ from heedful.config.model import AttentionConfig
 from heedful.errors import SettingError
 from heedful.families.fastformer.mixer import CausalFastformer, Fastformer, RunningSums
 from heedful.kernels.operations import observe_operations, tensors_in
-from heedful.model.build import parameter_count
 from heedful.model.initialise import initialise
 from heedful.model.layout import Layout, unpad
+from heedful.model.weights import parameter_count
 from tests.support.models import batch, small
 from tests.support.numpy_fastformer import as_numpy, fastformer
 

@@ -9,7 +9,7 @@ from heedful.errors import SettingError
 from heedful.families.build import build_model
 from heedful.families.recurrent.recipes import RECURRENT_RECIPES
 from heedful.families.registry import part_layers
-from heedful.model.build import parameter_count
+from heedful.model.weights import parameter_count
 from heedful.settings.conditions import flat
 from heedful.tasks.registry import task_of
 from heedful.tasks.task import TRANSLATION

@@ -2,8 +2,8 @@
 
 from heedful.families.recurrent.config import RecurrentConfig
 from heedful.families.recurrent.stack import RecurrentStack
+from heedful.model.contracts import RowLengths
 from heedful.model.initialise import initialise
-from heedful.model.lengths import RowLengths
 from tests.support.models import small
 
 

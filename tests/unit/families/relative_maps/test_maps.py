@@ -7,8 +7,8 @@ from torch import nn
 from heedful.config.model import AttentionConfig
 from heedful.errors import SettingError
 from heedful.families.relative_maps.maps import RelativeMaps
+from heedful.model.contracts import RowLengths
 from heedful.model.layout import Layout, unpad
-from heedful.model.lengths import RowLengths
 from tests.support.models import small
 
 REAL = torch.arange(8) < torch.tensor([[8], [3]])

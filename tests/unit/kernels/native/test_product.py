@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from heedful.kernels import attention as compiled_attention
 from heedful.kernels import dropout as compiled_dropout
 from heedful.kernels.attention import plain_short_attention
+from heedful.kernels.linear import Int8Linear
 from heedful.kernels.native import compile
 from heedful.kernels.native.compile import processor_flags
 from heedful.kernels.native.product import (
@@ -21,7 +22,6 @@ from heedful.kernels.native.product import (
     load_products,
 )
 from heedful.kernels.native.variants import LIBRARIES, OPTIONS, VARIANTS
-from heedful.kernels.quantized import Int8Linear
 
 
 @pytest.fixture

@@ -3,10 +3,9 @@
 import pytest
 import torch
 
+from heedful.model.contracts import Memory, RowLengths
 from heedful.model.inference import optimize_for_inference
 from heedful.model.initialise import initialise
-from heedful.model.lengths import RowLengths
-from heedful.model.memory import Memory
 from heedful.tasks.parsing.next_word import NextWord
 from tests.support.models import FAMILIES, small
 

@@ -6,7 +6,7 @@ import torch
 from heedful.config.recipes import describe, recipe, recipe_names
 from heedful.families.build import build_model
 from heedful.families.registry import are_offered
-from heedful.model.build import parameter_count
+from heedful.model.weights import parameter_count
 from heedful.tasks.parsing.recipes import PARSING_RECIPES
 
 SYMBOLS = 128  # of Vinyals et al., section 3.2

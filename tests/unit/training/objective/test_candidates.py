@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.data.batch import Collator
+from heedful.data.batching import Collator
 from heedful.search.length import LengthLimit
 from heedful.search.rules import AllowedTokens
 from heedful.search.settings import SearchOptions

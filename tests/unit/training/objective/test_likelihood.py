@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from heedful.data.batch import Collator
-from heedful.training.loss import plain_loss
+from heedful.data.batching import Collator
+from heedful.kernels.loss import plain_loss
 from heedful.training.objective.likelihood import Likelihood, Objective
 from tests.support.models import small
 

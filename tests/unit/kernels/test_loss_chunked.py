@@ -5,9 +5,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.model import output
-from heedful.training import loss as losses
-from heedful.training.loss import SMOOTHING_FORMS, chunked_loss, plain_loss, smoothed_target
+from heedful.kernels import loss as losses
+from heedful.kernels.loss import SMOOTHING_FORMS, chunked_loss, plain_loss, smoothed_target
+from heedful.search.scoring import token_log_probabilities
 
 
 def test_smoothing_on_five_classes_is_as_printed():
@@ -76,15 +76,15 @@ def test_many_chunks_equal_one(monkeypatch):
     table, targets = torch.randn(50, 8), torch.randint(50, (500,))
     whole = chunked_loss(states, targets, table)[0]
     (gradient,) = torch.autograd.grad(whole, states)
-    monkeypatch.setattr(output, "_CHUNK_LOGITS", 50 * 64)
-    assert len(list(output.chunk_rows(500, 50))) == 8
+    monkeypatch.setattr(losses, "_CHUNK_LOGITS", 50 * 64)
+    assert len(list(losses.chunk_rows(500, 50))) == 8
     parts = chunked_loss(states, targets, table)[0]
     torch.testing.assert_close(parts, whole)
     torch.testing.assert_close(torch.autograd.grad(parts, states)[0], gradient)
 
 
 def test_rows_are_kept_in_equal_shares_of_whole_chunks(monkeypatch):
-    monkeypatch.setattr(output, "_CHUNK_LOGITS", 50 * 64)
+    monkeypatch.setattr(losses, "_CHUNK_LOGITS", 50 * 64)
     monkeypatch.setattr(losses, "_KEPT_ROWS", 200)
     torch.manual_seed(1)
     states, table = torch.randn(500, 8), torch.randn(50, 8, requires_grad=True)
@@ -136,7 +136,7 @@ def test_given_tokens_get_their_log_probabilities():
     states, table, bias = torch.randn(9, 4), torch.randn(7, 4), torch.randn(7)
     targets = torch.randint(7, (9,))
     expected = torch.log_softmax(states @ table.T + bias, 1)[torch.arange(9), targets]
-    found = output.token_log_probabilities(states, targets, table, bias)
+    found = token_log_probabilities(states, targets, table, bias)
     torch.testing.assert_close(found, expected)
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heedful.data.encoded.mapped_file import MappedFile
+from heedful.data.encoded.flat_file import MappedFile
 from heedful.errors import RunFolderError
 
 TYPE = np.dtype("<u4")

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
-from heedful.kernels.unpadding import Packing, gather, repeat, scatter
+from heedful.kernels.attention import Packing, gather, repeat, scatter
 from heedful.model.initialise import initialise
 
 SMALL = {"d_model": 24, "d_ff": 40, "heads": 3, "encoder_layers": 2, "decoder_layers": 2}

@@ -4,14 +4,12 @@ import pytest
 import torch
 
 from heedful.errors import ArgumentError, SettingError
-from heedful.model.inputs import check_mixed
+from heedful.model.contracts import Memory
 from heedful.model.kv_cache import KVCache
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
 from heedful.model.layout import Layout, pad
-from heedful.model.memory import Memory
-from heedful.model.mixer import Mixer, TargetMixer
-from heedful.model.projections import KeyValue
+from heedful.model.parts import KeyValue, Mixer, TargetMixer, check_mixed
 
 SIZES = {"d_model": 8, "d_ff": 8, "heads": 2, "dropout": 0.0}
 X, MEMORY = torch.randn(2, 5, 8), torch.randn(2, 4, 8)

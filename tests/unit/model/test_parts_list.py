@@ -2,7 +2,7 @@ import copy
 
 from torch import nn
 
-from heedful.model.module_list import Parts
+from heedful.model.parts import Parts
 
 
 def test_it_is_torch_s_list():

@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from heedful.model.feed_forward import FeedForward
+from heedful.model.feed_forward import FeedForward, apply_network, networks_in
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
-from heedful.model.network import Network, Networks, apply_network, networks_in
+from heedful.model.parts import Network, Networks
 
 REAL = torch.tensor([[True] * 4, [True, True, False, False]])
 

@@ -3,7 +3,7 @@ import torch
 
 from heedful.errors import SettingError
 from heedful.kernels.native.product import kernels_kind
-from heedful.kernels.switch import kernels_choice
+from heedful.kernels.torch_internals import kernels_choice
 
 CPU = torch.device("cpu")
 

@@ -1,6 +1,6 @@
 import torch
 
-from heedful.data.batch import Collator, pad
+from heedful.data.batching import Collator, pad
 
 
 def test_the_decoder_reads_the_target_moved_right_by_one():

@@ -2,7 +2,8 @@
 
 import torch
 
-from heedful.model.projections import KeyValue, merge_heads, split_heads
+from heedful.model.layout import merge_heads, split_heads
+from heedful.model.parts import KeyValue
 
 
 def test_splitting_and_merging_heads_undo_each_other():

@@ -1,20 +1,218 @@
 """
-The interface between models, training and search.
+What a model and its halves promise training and search, so that families combine freely.
 
-Training calls `forward`; search calls `encode` and `start` once, then `step` and
-`log_probabilities` for each new token. `Trainer` and the searches know only this interface; every
-model here is a `heedful.model.encoder_decoder.EncoderDecoder`.
+::
+
+    Seq2Seq                        a model, as training and search know it
+    SourceEncoder, TargetDecoder   its halves, which meet in `Memory`
+    DecoderInput                   what a task adds to the decoder's input
+    DecodingState                  what a decoder keeps between two steps of a search
+    RowLengths                     how long the rows of a batch are, to count operations
+
+What takes the place of parts of a layer is in `heedful.model.parts`.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from heedful.model.lengths import RowLengths
-from heedful.model.output import OutputLayer
+from heedful.model.embedding import OutputLayer
+
+PerRow = Int[np.ndarray, " rows"]
+
+
+@dataclass(frozen=True)
+class RowLengths:
+    """The lengths of the rows on one side of a batch."""
+
+    tokens: PerRow
+    """Real tokens."""
+    places: PerRow
+    """Tokens and padding."""
+    by_steps: bool = False
+    """Whether a search computes one position after the other, so that none sees a later one."""
+
+    @classmethod
+    def padded(cls, tokens: Sequence[int] | PerRow) -> "RowLengths":
+        """Make all rows as long as the longest."""
+        counted = np.asarray(tokens, dtype=np.int64)
+        return cls(counted, np.full_like(counted, counted.max(initial=1)))
+
+    @classmethod
+    def unpadded(cls, tokens: Sequence[int] | PerRow, by_steps: bool = False) -> "RowLengths":
+        """Let each row end with its last token."""
+        counted = np.asarray(tokens, dtype=np.int64)
+        return cls(counted, counted, by_steps)
+
+    @property
+    def longest(self) -> int:
+        """The places of the longest row."""
+        return int(self.places.max(initial=0))
+
+    def computed(self, leaves_out: bool) -> PerRow:
+        """Return the positions of each row that are computed; `leaves_out`: without padding."""
+        return self.tokens if leaves_out else self.places
+
+    def change(self, length: Callable[[PerRow], PerRow]) -> "RowLengths":
+        """Change the lengths of all rows by a function."""
+        return RowLengths(length(self.tokens), length(self.places), self.by_steps)
+
+
+def pairs_of(positions: PerRow, by_steps: bool = False) -> int:
+    """Count the pairs of two positions of a row, or of one and those up to it."""
+    every = positions * (positions + 1) // 2 if by_steps else positions * positions
+    return int(every.sum())
+
+
+@dataclass(frozen=True)
+class FinalState:
+    """Last states of one recurrent layer: h, and c of an LSTM, each of shape (batch, width)."""
+
+    forward: tuple[Tensor, ...] | None
+    """Of the direction that ends with the last token."""
+    backward: tuple[Tensor, ...] | None
+    """Of the direction that ends with the first token."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """
+    The encoded source with its mask.
+
+    Notes
+    -----
+    The z of section 3.
+    """
+
+    states: Tensor
+    """Output of the encoder, shape (batch, source, width)."""
+    mask: Tensor
+    """True at real source tokens, shape (batch, 1, 1, source)."""
+    final: tuple[FinalState, ...] = ()
+    """Last states of each layer of a recurrent encoder; empty for others."""
+    keys: Tensor | None = None
+    """What queries of a ConvS2S decoder are compared with; None means the states."""
+    extra: Any = None
+    """What the decoder's input needs of the source (`DecoderInput`)."""
+
+
+class DecoderFlops(NamedTuple):
+    """Forward operations of a decoder, a multiply-add as two."""
+
+    own: int
+    """For its own positions, attention to the memory included."""
+    memory: int = 0
+    """For what it computes of the memory, once a sentence."""
+
+
+@runtime_checkable
+class SourceEncoder(Protocol):
+    """What an encoder of any family offers."""
+
+    width: int
+    """Width of its states."""
+    positions_differ: bool = True
+    """Whether its states differ from position to position."""
+
+    def flops(self, source: RowLengths) -> int:
+        """Count the operations of a forward pass, of padding only those that are computed."""
+        ...
+
+    def memory_lengths(self, source: RowLengths) -> RowLengths:
+        """Return the lengths of its states."""
+        return source
+
+    def encode(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        mask: Bool[Tensor, "batch _ _ time"],
+        weights: list[Tensor] | None = None,
+    ) -> Memory:
+        """Encode embedded tokens; append the attention weights of each layer, if there are any."""
+        ...
+
+
+@runtime_checkable
+class TargetDecoder(Protocol):
+    """What a decoder of any family offers; `decode` equals `start` and `step` token by token."""
+
+    width: int
+    """Width of what meets the output matrix."""
+    attends: bool = True
+    """Whether it attends to the source."""
+    attends_once: bool = False
+    """Whether each step attends once, and its state has the weights as `attention`."""
+
+    def flops(self, target: RowLengths, memory: RowLengths) -> DecoderFlops:
+        """Count the operations of a forward pass, of padding only those that are computed."""
+        ...
+
+    def decode(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        memory: Memory,
+        weights: tuple[list[Tensor], list[Tensor]] | None = None,
+        real: Bool[Tensor, "batch time"] | None = None,
+    ) -> Float[Tensor, "batch time width"]:
+        """Compute the states of a known target, and append attention weights to two lists."""
+        ...
+
+    def start(self, memory: Memory) -> Any:
+        """Prepare a search; the state has `sentences`, `length` and `select`."""
+        ...
+
+    def step(
+        self, x: Float[Tensor, "sentences hypotheses d_model"], state: Any
+    ) -> tuple[Float[Tensor, "sentences hypotheses width"], Any]:
+        """Process one more token of each hypothesis."""
+        ...
+
+
+class DecoderInput:
+    """What a decoder reads: the embeddings of its tokens, and what a part of a task adds."""
+
+    # `read` must equal `step` token by token
+
+    def flops(self, memory: RowLengths) -> int:
+        """Count the operations for the states of the source."""
+        del memory
+        return 0
+
+    def remember(self, memory: Memory, source: Int[Tensor, "batch source"], padding: int) -> Memory:
+        """Put what it needs of the source into `Memory.extra`."""
+        del source, padding
+        return memory
+
+    def read(
+        self,
+        x: Float[Tensor, "batch target d_model"],
+        memory: Memory,
+        target_in: Int[Tensor, "batch target"],
+    ) -> Float[Tensor, "batch target d_model"]:
+        """Add to the embeddings of a known target."""
+        del memory, target_in
+        return x
+
+    def start(self, state: Any, memory: Memory) -> Any:
+        """Wrap the state of a decoder before a search."""
+        del memory
+        return state
+
+    def step(
+        self,
+        x: Float[Tensor, "sentences width d_model"],
+        state: Any,
+        newest: Int[Tensor, "sentences width"],
+    ) -> tuple[Float[Tensor, "sentences width d_model"], Any, Callable[[Any], Any]]:
+        """Add to the embeddings of the newest tokens; unwrap the state, and say how to wrap it."""
+        del newest
+        return x, state, lambda inner: inner
 
 
 @runtime_checkable
@@ -283,3 +481,11 @@ class Seq2Seq(nn.Module, ABC):
         All weights of a model are on one device.
         """
         return self.output.weight.device
+
+
+_BACKWARD = 2  # products for each one of the forward pass
+
+
+def training_flops(model: Seq2Seq, source: RowLengths, target: RowLengths) -> int:
+    """Count the operations of a batch forward and backward."""
+    return (1 + _BACKWARD) * model.forward_flops(source, target)

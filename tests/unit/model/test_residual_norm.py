@@ -5,7 +5,8 @@ from torch import nn
 
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Encoder
-from heedful.model.norm import PaddedNorm, make_norm, normalise
+from heedful.model.parts import PaddedNorm
+from heedful.model.residual import make_norm, normalise
 
 REAL = torch.tensor([[True] * 5, [True] * 3 + [False] * 2, [True] + [False] * 4])
 

@@ -1,0 +1,482 @@
+"""
+What takes the place of a part of a Transformer's layer, and what layers give and take.
+
+The layers know these contracts alone; `heedful.families` has what fulfils them.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+    runtime_checkable,
+)
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from heedful.errors import ArgumentError, SettingError
+from heedful.model.contracts import RowLengths
+from heedful.model.layout import Layout, check_states
+
+
+class KeyValue(NamedTuple):
+    """
+    Keys and values of a sequence, split into heads.
+
+    Notes
+    -----
+    Computed once per token and read at every later step of a search.
+    """
+
+    keys: Float[Tensor, "batch heads keys d_k"]
+    """Projected keys."""
+    values: Float[Tensor, "batch heads keys d_v"]
+    """Projected values."""
+
+    def select(self, rows: Tensor) -> "KeyValue":
+        """
+        Select rows of the batch, in any order and number.
+
+        Parameters
+        ----------
+        rows : Tensor of int, shape (rows,)
+            Index of the old row that each new row continues.
+
+        Returns
+        -------
+        KeyValue
+            The chosen rows.
+
+        Notes
+        -----
+        Finished sentences leave the batch of a search this way.
+        """
+        return KeyValue(self.keys.index_select(0, rows), self.values.index_select(0, rows))
+
+
+@dataclass(frozen=True)
+class AttentionWeights:
+    """
+    Attention weights of every layer and head for one batch.
+
+    Notes
+    -----
+    The three places of section 3.2.3.
+    """
+
+    encoder: list[Tensor]
+    """Self-attention of the encoder: for each layer (batch, heads, queries, keys)."""
+    decoder: list[Tensor]
+    """Masked self-attention of the decoder, likewise."""
+    cross: list[Tensor]
+    """Cross-attention of the decoder to the memory, likewise."""
+
+    def of_sentence(self, row: int) -> tuple[Tensor, Tensor, Tensor]:
+        """
+        Stack the weights of one sentence of the batch.
+
+        Parameters
+        ----------
+        row : int
+            The sentence.
+
+        Returns
+        -------
+        tuple of Tensor
+            Encoder, decoder and cross attention, each of shape (layers, heads, queries, keys).
+
+        Raises
+        ------
+        SettingError
+            If the decoder does not attend to the source.
+
+        Notes
+        -----
+        A kind that the family does not have has no layers.
+        """
+        if not self.cross:
+            raise SettingError(
+                "attention is shown of models that have it, but the decoder of this one has none; "
+                "name another run."
+            )
+        target, source = self.cross[0].shape[2:]
+        shapes = ((source, source), (target, target), (target, source))
+        kinds = (self.encoder, self.decoder, self.cross)
+        encoder, decoder, cross = (
+            torch.stack([layer[row] for layer in layers]) if layers else torch.zeros(0, 0, *shape)
+            for layers, shape in zip(kinds, shapes, strict=True)
+        )
+        return encoder, decoder, cross
+
+
+@runtime_checkable
+class TargetCache(Protocol):
+    """
+    What a search keeps of the target tokens so far, in all layers.
+
+    Notes
+    -----
+    `heedful.model.kv_cache.KVCache` is that of attention.
+    """
+
+    @property
+    def mask_bias(self) -> Float[Tensor, "sentences width slots"]:
+        """Zero if a hypothesis contains the token in a slot, else minus infinity."""
+        ...
+
+    def select(
+        self, rows: Int[Tensor, " rows"], sentences: Int[Tensor, " kept"] | None = None
+    ) -> "TargetCache":
+        """
+        Select the hypotheses that the search continues with.
+
+        Parameters
+        ----------
+        rows : Tensor of int, shape (new rows,)
+            Index of the old hypothesis that each new one continues.
+        sentences : Tensor of int, shape (new sentences,), optional
+            Indices of the sentences that stay; all if None.
+
+        Returns
+        -------
+        TargetCache
+            That of the chosen hypotheses.
+
+        Notes
+        -----
+        As `heedful.model.contracts.DecodingState.select`.
+        """
+        ...
+
+    def advance(self, width: int) -> "TargetCache":
+        """
+        Make room for the next token of each hypothesis.
+
+        Parameters
+        ----------
+        width : int
+            Hypotheses of a sentence.
+
+        Returns
+        -------
+        TargetCache
+            With room that `write` fills.
+
+        Notes
+        -----
+        Called once a step, before the layers run.
+        """
+        ...
+
+    def write(self, layer: int, newest: Any) -> Any:
+        """
+        Add what a layer computes of the newest tokens.
+
+        Parameters
+        ----------
+        layer : int
+            The layer, from 0.
+        newest : object
+            What the layer's mixer passes to the `write` of its `step`.
+
+        Returns
+        -------
+        object
+            What the mixer reads of all tokens.
+
+        Notes
+        -----
+        Called once a step for each layer.
+        """
+        ...
+
+
+class Mixer(nn.Module, ABC):
+    """
+    Mixes the positions of one sequence.
+
+    Notes
+    -----
+    Only one that is a `TargetMixer`, too, may stand in a decoder, and none of them in an encoder.
+    """
+
+    @abstractmethod
+    def forward(
+        self,
+        queries_from: Float[Tensor, "batch time d_model"],
+        keys_from: Float[Tensor, "batch time d_model"],
+        layout: Layout | Tensor | None = None,
+    ) -> tuple[Float[Tensor, "batch time d_model"], Float[Tensor, "batch heads time time"] | None]:
+        """
+        Compute new states of all positions.
+
+        Parameters
+        ----------
+        queries_from, keys_from : Tensor of float, shape (batch, time, d_model)
+            The sequence, twice, as self-attention gets it.
+        layout : Layout or Tensor of bool, optional
+            Which positions are real; all if None.
+
+        Returns
+        -------
+        states : Tensor of float, shape (batch, time, d_model)
+            New states.
+        weights : Tensor of float, shape (batch, heads, time, time), or None
+            Weights of pairs of positions, if there are any.
+
+        Notes
+        -----
+        Where padding was removed, `layout` says where it was.
+        """
+
+    @abstractmethod
+    def flops(self, lengths: RowLengths, leaves_out: bool) -> int:
+        """
+        Count the operations of the products, a multiply-add as two.
+
+        Parameters
+        ----------
+        lengths : RowLengths
+            How long the rows of a batch are.
+        leaves_out : bool
+            Whether padding was removed before the layers.
+
+        Returns
+        -------
+        int
+            Forward operations.
+
+        Notes
+        -----
+        Counted is what is computed, padding included where it is.
+        """
+
+
+def check_mixed(owner: str, width: int, x: Any, keys_from: Any, mask: Tensor | None) -> None:
+    """Refuse what only attention can do: two sequences, and a mask by heads or queries."""
+    check_states(owner, width, least_axes=3, queries_from=x)
+    if keys_from is not x and (keys_from.shape, keys_from.data_ptr()) != (x.shape, x.data_ptr()):
+        raise ArgumentError(
+            f"`keys_from` of {owner} must be the sequence of `queries_from`, because it mixes the "
+            "positions of one, but another came; attend to it by MultiHeadAttention."
+        )
+    if mask is not None and mask.size(1) * mask.size(2) > 1:
+        raise ArgumentError(
+            f"the mask of {owner} must have shape (batch, 1, 1, keys), because it does not tell "
+            f"heads or queries apart, but one of shape {tuple(mask.shape)} came."
+        )
+
+
+class TargetMixer(ABC):
+    """
+    What a search asks of the mixer in a decoder's layer.
+
+    Notes
+    -----
+    `step` must equal `forward` at the newest positions, so a position may read earlier ones alone.
+    """
+
+    @abstractmethod
+    def start_cache(self, layers: int, memory: KeyValue, window: int | None) -> TargetCache:
+        """
+        Create what a search keeps before the first token.
+
+        Parameters
+        ----------
+        layers : int
+            Layers of the decoder.
+        memory : KeyValue
+            Keys and values of the source in any layer: sizes, device and type are theirs.
+        window : int or None
+            The last tokens that are read; None means all.
+
+        Returns
+        -------
+        TargetCache
+            That of all layers, without tokens.
+
+        Notes
+        -----
+        Called once a search, of the first layer's mixer.
+        """
+
+    @abstractmethod
+    def step(
+        self,
+        x: Float[Tensor, "sentences width d_model"],
+        write: Callable[[Any], Any],
+        mask_bias: Float[Tensor, "sentences heads width slots"],
+    ) -> Float[Tensor, "sentences width d_model"]:
+        """
+        Process one more token of each hypothesis.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (sentences, width, d_model)
+            States of the newest tokens.
+        write : callable
+            `TargetCache.write` of this layer.
+        mask_bias : Tensor of float, shape (sentences, heads, width, slots)
+            `TargetCache.mask_bias`, a copy for each head.
+
+        Returns
+        -------
+        Tensor of float, shape (sentences, width, d_model)
+            New states.
+
+        Notes
+        -----
+        All hypotheses of a sentence are computed together.
+        """
+
+
+class Network(nn.Module, ABC):
+    """
+    A network that maps the state of each position to a new one.
+
+    Notes
+    -----
+    Buffers whose names begin with ``running_`` are averages of the training; a checkpoint has them.
+    """
+
+    penalty: Tensor | None = None
+    """What the last forward pass in training adds to the loss of a target token."""
+
+    @abstractmethod
+    def forward(
+        self,
+        x: Float[Tensor, "*batch d_model"],
+        real: Bool[Tensor, "*batch"] | None = None,
+    ) -> Float[Tensor, "*batch d_model"]:
+        """
+        Compute new states.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (..., d_model)
+            States.
+        real : Tensor of bool, shape (...), optional
+            True at positions that are no padding; everywhere if None.
+
+        Returns
+        -------
+        Tensor of float, shape (..., d_model)
+            New states; those of padding do not matter.
+
+        Notes
+        -----
+        Padding must not change the states of other positions.
+        """
+
+    @abstractmethod
+    def flops(self, tokens: int) -> int:
+        """
+        Count the operations of the products, a multiply-add as two.
+
+        Parameters
+        ----------
+        tokens : int
+            Positions that are no padding.
+
+        Returns
+        -------
+        int
+            Forward operations.
+
+        Notes
+        -----
+        Padding is not computed, and not counted.
+        """
+
+    @classmethod
+    def log_figures(cls, networks: Sequence[Any]) -> dict[str, float]:
+        """
+        Summarise all networks of this class in a model for a line of the training log.
+
+        Parameters
+        ----------
+        networks : sequence of Network
+            At least one.
+
+        Returns
+        -------
+        dict of str to float
+            Figures by name; empty by default.
+
+        Notes
+        -----
+        Read once a line, in training.
+        """
+        del networks
+        return {}
+
+
+class Networks(NamedTuple):
+    """Networks in some layers of an encoder or decoder."""
+
+    build: Callable[[int], Network] | None = None
+    """Builds a network for states of a width."""
+    layers: tuple[int, ...] = ()
+    """Layers, from 1, that have one."""
+
+
+NO_NETWORKS = Networks()
+
+
+class PaddedNorm(ABC):
+    """
+    A norm that has to know which positions are real.
+
+    Notes
+    -----
+    Buffers whose names begin with ``running_`` are averages of the training; a checkpoint has them.
+    """
+
+    @abstractmethod
+    def forward(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        real: Bool[Tensor, "batch time"] | None = None,
+    ) -> Float[Tensor, "batch time d_model"]:
+        """
+        Normalise states.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (batch, time, d_model)
+            States.
+        real : Tensor of bool, shape (batch, time), optional
+            True at real positions; everywhere if None.
+
+        Returns
+        -------
+        Tensor of float, shape (batch, time, d_model)
+            Normalised states; those of padding do not matter.
+
+        Notes
+        -----
+        Padding must not change the states of other positions.
+        """
+
+
+Part = TypeVar("Part", bound=nn.Module)
+
+
+class Parts(nn.ModuleList, Generic[Part]):
+    """torch's list, with the same names of weights."""
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Iterator[Part]: ...
+
+    @property
+    def first(self) -> Part:
+        """The first of them."""
+        return next(iter(self))
