@@ -22,9 +22,9 @@ What an import is
     of several layers, so each of its modules counts as a package.
 
 Budgets
-    tools/budgets.toml states the most code lines of each package, the most circles, and the most
-    files of a step. A test holds them (tests/structure/test_house.py). A commit that raises one
-    states the reason.
+    tools/budgets.toml states the most code lines of each package and of the Transformer alone, the
+    most circles, the most files of a step, and the most code lines of one of these files. A test
+    holds them (tests/structure/test_house.py). A commit that raises one states the reason.
 """
 
 import argparse
@@ -404,14 +404,18 @@ def report_step(name: str, lines: dict[Path, set[int]]) -> str:
     return rows(table)
 
 
-def report_transformer() -> str:
-    """Show the code lines of the Transformer alone."""
+def count_transformer() -> dict[Path, int]:
+    """Count the code lines of the Transformer alone, by file."""
     files = [SOURCE / "model" / f"{name}.py" for name in TRANSFORMER]
-    counts = [count_python(file).code for file in files]
+    return {file: count_python(file).code for file in files}
+
+
+def report_transformer(counts: dict[Path, int]) -> str:
+    """Show the code lines of the Transformer alone."""
     table = [("the Transformer alone", "code lines")]
-    for file, count in zip(files, counts, strict=True):
+    for file, count in counts.items():
         table.append((str(file.relative_to(SOURCE)), f"{count:,}"))
-    table.append((f"{len(files)} files", f"{sum(counts):,}"))
+    table.append((f"{len(counts)} files", f"{sum(counts.values()):,}"))
     return rows(table)
 
 
@@ -432,11 +436,15 @@ def main() -> int:
     counts = count_packages()
     graph = module_graph()
     components = {"modules": circles(graph), "packages": circles(package_graph(graph))}
-    steps = run_steps()
+    steps, transformer = run_steps(), count_transformer()
     measured = {
-        "code_lines": {name: count.code for name, count in counts.items()},
+        "code_lines": {name: count.code for name, count in counts.items()}
+        | {"the Transformer alone": sum(transformer.values())},
         "circles": {name: len(circles_) for name, circles_ in components.items()},
         "files": {name: len(lines) for name, lines in steps.items()},
+        "lines_of_a_file": {
+            name: max(count_python(file).code for file in lines) for name, lines in steps.items()
+        },
     }
     if arguments.write:
         write_budgets(measured)
@@ -445,7 +453,7 @@ def main() -> int:
     print(f"\n{report_circles(components)}")
     for name, lines in steps.items():
         print(f"\n{report_step(name, lines)}")
-    print(f"\n{report_transformer()}")
+    print(f"\n{report_transformer(transformer)}")
     problems = over_budget(measured, budgets)
     print("\n" + ("\n".join(problems) or "Everything is within its budget."))
     return bool(problems)
