@@ -108,8 +108,8 @@ def internal(name: str) -> Any:
     """Look up a name of `INTERNALS`; None where this torch lacks it, or kernels are plain."""
     if name not in INTERNALS:
         raise KeyError(name)
-    # operators are kernels; the rest observes, or changes many tensors at once
-    if name.startswith("torch.ops.") and is_plain_torch():
+    # what observes operations computes nothing
+    if is_plain_torch() and not name.startswith("torch.utils."):
         return None
     return _resolve(name)
 

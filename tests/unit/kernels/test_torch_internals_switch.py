@@ -3,16 +3,18 @@ import torch
 
 from heedful.errors import SettingError
 from heedful.kernels.native.product import kernels_kind
-from heedful.kernels.torch_internals import kernels_choice
+from heedful.kernels.torch_internals import INTERNALS, internal, kernels_choice
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture(autouse=True)
 def read_again():
-    kernels_choice.cache_clear()
+    for cached in (kernels_choice, internal):
+        cached.cache_clear()
     yield
-    kernels_choice.cache_clear()
+    for cached in (kernels_choice, internal):
+        cached.cache_clear()
 
 
 def test_the_switch_names_the_kernels_of_a_run(monkeypatch):
@@ -32,3 +34,9 @@ def test_an_unknown_value_is_refused(monkeypatch):
     monkeypatch.setenv("HEEDFUL_KERNELS", "slow")
     with pytest.raises(SettingError, match="must be fast or plain, but is 'slow'"):
         kernels_choice()
+
+
+def test_plain_kernels_use_no_internal_of_torch_but_to_observe(monkeypatch):
+    monkeypatch.setenv("HEEDFUL_KERNELS", "plain")
+    used = [name for name in INTERNALS if internal(name) is not None]
+    assert used == ["torch.utils._python_dispatch.TorchDispatchMode"]
