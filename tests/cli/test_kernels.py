@@ -12,7 +12,7 @@ from heedful.data.toy_grammar.corpus import write_grammar_text
 
 RECORD = """
 import sys
-from heedful.kernels import attention, dropout, linear, loss, quantized
+from heedful.kernels import attention, dropout, linear
 from heedful.kernels.native import layers, product
 from heedful.cli.main import main
 used = set()
