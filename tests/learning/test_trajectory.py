@@ -11,7 +11,7 @@ import json, sys
 import torch
 from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
-from heedful.machine import onednn, torch_internals
+from heedful.kernels import linear, torch_internals
 from heedful.model.initialise import initialise
 from heedful.kernels.attention import Packing
 from heedful.kernels.loss import chunked_loss, plain_loss
@@ -23,7 +23,7 @@ if sys.argv[3] == "documented":
     torch_internals.internal.cache_clear()
 torch.set_num_threads(1)
 if not fast:
-    onednn._HAS_ONEDNN = False
+    linear._HAS_ONEDNN = False
     Packing.of = classmethod(lambda cls, real: None)
 shape = {"d_model": 64, "d_ff": 128, "heads": 4, "encoder_layers": 2, "decoder_layers": 2}
 shape["activation"] = activation

@@ -63,7 +63,7 @@ def test_ranks_are_the_same_in_small_parts(model, monkeypatch):
     batch = collator.batch(rows, rows)
     tensors = (batch.source, batch.target_in, batch.target_out)
     whole = target_ranks(model, *tensors, REAL)
-    monkeypatch.setattr("heedful.model.embedding._CHUNK_LOGITS", 1)
+    monkeypatch.setattr("heedful.kernels.loss._CHUNK_LOGITS", 1)
     assert target_ranks(model, *tensors, REAL) == whole
     assert {rank for row in whole for rank in row} <= set(range(1, REAL + 1))
     assert len({rank for row in whole for rank in row}) > 5
