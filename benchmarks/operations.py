@@ -23,6 +23,7 @@ from heedful.model.contracts import training_flops
 from heedful.runs.folder import RunFolder
 from heedful.training.batches import TrainingPairs
 from heedful.training.distributed import RankGroup
+from heedful.training.options import TrainingOptions
 from heedful.training.setup import TrainingSetup, choose_machine_settings, prepare_data
 
 
@@ -78,7 +79,7 @@ def _count(
     with TemporaryDirectory() as scratch:
         place = RunFolder(Path(scratch))
         settings = [*model_settings, f"train.threads={plan.threads}"]
-        setup = TrainingSetup.resolve(plan.recipe, data=data, settings=settings)
+        setup = TrainingSetup.resolve(plan.recipe, TrainingOptions(data=data, settings=settings))
         machine_settings = choose_machine_settings(place, setup, RankGroup())
         run, pairs = prepare_data(place, setup, RankGroup(), lambda _: None)
         model = run.build()

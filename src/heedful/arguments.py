@@ -1,12 +1,15 @@
 """Types of Python arguments, checked before a function begins."""
 
+import ast
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import fields
+from dataclasses import MISSING, Field, field, fields
 from functools import cache, wraps
+from itertools import pairwise
 from numbers import Integral, Real
 from pathlib import Path
 from reprlib import repr as shorten
+from textwrap import dedent, indent
 from types import NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
@@ -15,6 +18,10 @@ from heedful.errors import ArgumentError, SettingError, TextError
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 Function = TypeVar("Function", bound=Callable[..., Any])
+Files = str | Path | Sequence[str | Path]
+"""A file, a pattern, or several."""
+Settings = Sequence[str] | Mapping[str, object]
+"""``key=value`` strings, or values by their names, nested or with dotted names."""
 _ONE = {
     NoneType: "None",
     Path: "a path",
@@ -31,7 +38,26 @@ WRITE_SENTENCES = (
     'pathlib.Path("train.en").write_text("".join(f"{line}\\n" for line in sentences))'
 )
 """What to do with sentences in memory where files are expected."""
-_TEXT_ARGUMENTS = {"train": ("source", "target", "data", "exclude", "valid_source", "valid_target")}
+
+
+def flag(
+    text: str,
+    default: Any = None,
+    *,
+    least: int | None = None,
+    most: int | None = None,
+    advice: str = "",
+    **option: Any,
+) -> Any:
+    """
+    Declare a field of options that is a flag of commands.
+
+    `text`: the flag's help. `least`, `most`: the range of its numbers. `advice`: what to do instead
+    of a value of a wrong type. `option`: `name`, if not the field's, and arguments of
+    `typer.Option`.
+    """
+    about = {"help": text, "least": least, "most": most, "advice": advice, "option": option}
+    return field(default=default, metadata=about)
 
 
 def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -56,34 +82,77 @@ def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
     return call
 
 
-def with_fields_of(kind: type[Any]) -> Callable[[Function], Function]:
-    """Show the fields of a dataclass in `help` and completion in place of a function's keywords."""
+def with_fields_of(*kinds: type[Any]) -> Callable[[Function], Function]:
+    """Show the fields of dataclasses in `help` and completion, besides a function's parameters."""
 
     def decorate(function: Function) -> Function:
         signature = inspect.signature(function)
         *named, _ = signature.parameters.values()  # the last are its keywords
-        shown = [
+        shown = {
+            option: text
+            for kind in kinds
+            for option, text in _described_fields(kind)
+            if option.name not in signature.parameters
+        }
+        keywords = [
             inspect.Parameter(
-                field.name,
+                option.name,
                 inspect.Parameter.KEYWORD_ONLY,
-                default=field.default,
-                annotation=field.type,
+                default=option.default,
+                annotation=option.type,
             )
-            for field in fields(kind)
+            for option in shown
         ]
-        signature = signature.replace(parameters=[*named, *shown])
+        signature = signature.replace(parameters=[*named, *keywords])
         function.__signature__ = signature  # type: ignore[attr-defined]
+        if function.__doc__:  # python -OO has none
+            before, returns, after = inspect.cleandoc(function.__doc__).partition("\n\nReturns\n")
+            entries = [_entry(option, text) for option, text in shown.items()]
+            function.__doc__ = "\n".join([before, *entries]) + returns + after
         return function
 
     return decorate
 
 
+def _described_fields(kind: type[Any]) -> list[tuple["Field[Any]", str]]:
+    """List the fields of a dataclass, each with the text below it."""
+    texts: dict[str, str] = {}
+    for base in kind.__mro__[:-1]:
+        try:
+            source = inspect.getsource(base)
+        except OSError:  # the program was installed without its source
+            continue
+        definition = ast.parse(dedent(source)).body[0]
+        for statement, below in pairwise(getattr(definition, "body", ())):
+            if isinstance(statement, ast.AnnAssign) and isinstance(below, ast.Expr):
+                text = inspect.cleandoc(ast.literal_eval(below.value))
+                texts.setdefault(ast.unparse(statement.target), text)
+    return [(option, texts.get(option.name, "")) for option in fields(kind)]
+
+
+def _entry(option: "Field[Any]", text: str) -> str:
+    """Write the entry of a field for the section Parameters of a docstring."""
+    words = _words(option.type).removesuffix(" or None")
+    default = option.default
+    optional = default is MISSING or default is None or default == ()
+    default_text = "optional" if optional else f"default {default!r}"
+    return f"{option.name} : {words}, {default_text}\n{indent(text, '    ')}"
+
+
 def check_fields(instance: Any) -> None:
     """Refuse fields of a dataclass whose types differ from the annotations."""
-    for field in fields(instance):
-        check_argument(
-            type(instance).__name__, field.name, getattr(instance, field.name), field.type
-        )
+    values = {option.name: getattr(instance, option.name) for option in fields(instance)}
+    check_keywords(type(instance).__name__, values, type(instance))
+
+
+def check_keywords(owner: str, keywords: Mapping[str, Any], *kinds: type[Any]) -> None:
+    """Refuse keywords that are no fields of the dataclasses, as Python does, or of wrong types."""
+    known = {option.name: option for kind in kinds for option in fields(kind)}
+    for name, value in keywords.items():
+        if name not in known:
+            raise TypeError(f"{owner}() got an unexpected keyword argument {name!r}")
+        option = known[name]
+        check_argument(owner, name, value, option.type, option.metadata.get("advice", ""))
 
 
 def read_texts(name: str, texts: str | Iterable[str]) -> list[str]:
@@ -130,15 +199,14 @@ def check_counts(**counts: int | None) -> None:
             raise SettingError(f"`{name}` must be at least 1, but is {value}.")
 
 
-def check_argument(owner: str, name: str, value: object, annotation: Any) -> None:
-    """Refuse one value of a wrong type."""
+def check_argument(owner: str, name: str, value: object, annotation: Any, advice: str = "") -> None:
+    """Refuse one value of a wrong type. `advice`: what to do instead."""
     if Path in get_args(annotation) and "\0" in str(value):
         raise ArgumentError(f"`{name}` of {owner} must be a path, but {shorten(value)} has a NUL.")
     if not _fits(value, annotation):
-        advice = f"; {WRITE_SENTENCES}" if name in _TEXT_ARGUMENTS.get(owner, ()) else ""
         raise ArgumentError(
             f"`{name}` of {owner} must be {_words(annotation)}, but "
-            f"{_what_came(value, annotation)}{advice}."
+            f"{_what_came(value, annotation)}{advice and f'; {advice}'}."
         )
 
 

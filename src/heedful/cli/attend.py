@@ -14,14 +14,14 @@ from heedful.cli.options import (
     check_choice,
     check_tag,
     warn,
-    with_search_flags,
+    with_flags,
 )
 from heedful.cli.standard_input import standard_input
 from heedful.cli.terminal_text import echo, read_argument
 from heedful.search.settings import SearchOptions
 
 
-@with_search_flags(target_language=("length_penalty", "max_length"))
+@with_flags("search", SearchOptions, target_language=("length_penalty", "max_length"))
 def attend(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     search: dict[str, Any],

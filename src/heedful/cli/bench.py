@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heedful.cli.options import Device, Precision, Threads, Weights, check_choice, check_stop
+from heedful.cli.options import (
+    Device,
+    Precision,
+    Recipe,
+    Threads,
+    Weights,
+    check_choice,
+    check_stop,
+)
 from heedful.cli.terminal_text import echo_json
 
 if TYPE_CHECKING:
@@ -47,9 +55,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, with every repet
 
 @app.command()
 def train(
-    recipe: Annotated[
-        str, typer.Argument(metavar="RECIPE", help="A built-in recipe or a TOML file.")
-    ] = "small",
+    recipe: Recipe = "small",
     set_: Settings = None,
     source_length: Annotated[
         int, typer.Option(min=2, help="Mean tokens of a source sentence, end symbol included.")
@@ -208,9 +214,7 @@ def translate(
 
 @app.command()
 def data(
-    recipe: Annotated[
-        str, typer.Argument(metavar="RECIPE", help="A built-in recipe or a TOML file.")
-    ] = "small",
+    recipe: Recipe = "small",
     set_: Settings = None,
     source: Annotated[
         list[str] | None,

@@ -3,15 +3,28 @@
 import inspect
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, fields
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from types import EllipsisType, UnionType
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
 from heedful.errors import escape_controls
-from heedful.search.settings import SearchOptions
 
+Recipe = Annotated[str, typer.Argument(metavar="RECIPE", help="A built-in recipe or a TOML file.")]
+PrintConfig = Annotated[
+    bool, typer.Option("--print-config", help="Print all settings as TOML and exit.")
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Check everything and print what training would do, without training. The text is "
+        "prepared in a temporary folder.",
+    ),
+]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Precision = Annotated[str, typer.Option(help="auto, fp32 or bf16; auto measures the machine once.")]
 SearchPrecision = Annotated[
@@ -53,46 +66,65 @@ Format = Annotated[str, typer.Option(help="text or jsonl.")]
 Command = Callable[..., None]
 
 
-def with_search_flags(**before: Sequence[str]) -> Callable[[Command], Command]:
+def with_flags(
+    replaced: str, *kinds: type[Any], **before: Sequence[str] | EllipsisType
+) -> Callable[[Command], Command]:
     """
-    Replace the parameter `search` of a command by flags of `SearchOptions`.
+    Replace a parameter of a command, a dict, by flags: the fields of dataclasses.
 
-    `before`: of a parameter, the names of the flags that stand before it in the help.
+    `before`: of a parameter, the names of the flags that stand before it in the help; `...` for all
+    that are not named. What a user does not set is not in the dict, unless it has a default.
     """
-    names = [name for group in before.values() for name in group]
+    options = {option.name: option for kind in kinds for option in fields(kind)}
+    named = {name for group in before.values() if group is not ... for name in group}
+    rest = [name for name in options if name not in named and "help" in options[name].metadata]
+    places = {place: rest if group is ... else group for place, group in before.items()}
+    names = [name for group in places.values() for name in group]
 
     def decorate(command: Command) -> Command:
         signature = inspect.signature(command)
         parameters: list[inspect.Parameter] = []
         for parameter in signature.parameters.values():
-            parameters += map(_search_flag, before.get(parameter.name, ()))
-            if parameter.name != "search":
+            parameters += [_flag(options[name]) for name in places.get(parameter.name, ())]
+            if parameter.name != replaced:
                 parameters.append(parameter)
 
         @wraps(command)
         def run(**values: Any) -> None:
-            command(search={name: values.pop(name) for name in names}, **values)
+            chosen = {name: values.pop(name) for name in names}
+            values[replaced] = {n: value for n, value in chosen.items() if value not in (None, [])}
+            command(**values)
 
         # typer reads both
         run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {flag.name: flag.annotation for flag in parameters}
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return run
 
     return decorate
 
 
-def _search_flag(name: str) -> inspect.Parameter:
-    """Make the flag of a field of `SearchOptions`."""
-    field = SearchOptions.__dataclass_fields__[name]
-    # A flag has one type: what may be a number or text is read as text.
-    kind = str | None if str in get_args(field.type) else field.type
-    option = typer.Option(help=field.metadata["help"], min=field.metadata["least"])
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        default=field.default,
-        annotation=Annotated[kind, option],
+def _flag(option: "Field[Any]") -> inspect.Parameter:
+    """Make the flag of a field."""
+    about = {"name": "--" + option.name.replace("_", "-"), **option.metadata["option"]}
+    flag = typer.Option(
+        about.pop("name"), help=option.metadata["help"], min=option.metadata["least"], **about
     )
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=None if option.default == () else option.default,
+        annotation=Annotated[_flag_type(option.type), flag],
+    )
+
+
+def _flag_type(annotation: Any) -> Any:
+    """Choose one type, because a flag has one: a list, a path or text where that may be given."""
+    if get_origin(annotation) is not UnionType:
+        return list[str] | None if get_origin(annotation) is Sequence else annotation
+    kinds = get_args(annotation)
+    if any(get_origin(kind) is Sequence for kind in kinds):
+        return list[str] | None
+    return next((kind | None for kind in (Path, str) if kind in kinds), annotation)
 
 
 def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:

@@ -22,14 +22,16 @@ from heedful.cli.options import (
     check_stop,
     check_tag,
     warn,
-    with_search_flags,
+    with_flags,
 )
 from heedful.cli.standard_input import standard_input
 from heedful.cli.terminal_text import write_utf8
 from heedful.search.settings import Sampling, SearchOptions
 
 
-@with_search_flags(
+@with_flags(
+    "search",
+    SearchOptions,
     target_language=(
         "beam",
         "length_penalty",
@@ -139,7 +141,7 @@ def translate(
     check_choice("--precision", precision, SEARCH_PRECISIONS)
     check_choice("--engine", engine, ("torch", "ctranslate2"))
     check_runs(run, "translate")
-    if search["stop"] is not None:
+    if "stop" in search:
         check_stop(search["stop"])
     if align_by and not (alignments or replace_unknown or dictionary):
         raise typer.BadParameter(

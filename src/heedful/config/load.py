@@ -8,22 +8,19 @@ no null: ``"none"`` stands for it where a setting may be none.
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from os.path import exists
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from heedful.arguments import checked
+from heedful.arguments import Settings, checked
 from heedful.config.recipes import RECIPES, recipe
 from heedful.config.schema import RunConfig, acting_settings, setting_fields, without_idle
 from heedful.errors import SettingError
 from heedful.files import read_text_within
 from heedful.settings.conditions import flat, written
 from heedful.tasks.task import Task
-
-# Changes to settings, as text or as values.
-Settings = Sequence[str] | Mapping[str, object]
 
 
 @checked

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from heedful.arguments import Files
 from heedful.errors import TextError
 from heedful.preparation.corpora_file import CorpusPart, read_corpora
 from heedful.preparation.prepared_text import PreparedText
 from heedful.preparation.raw_text import RawText
-from heedful.preparation.training_data import Files, TrainingData, as_list
+from heedful.preparation.training_data import TrainingData, as_list
 from heedful.tasks.task import TRANSLATION, Task
 from heedful.text.corpus import Corpus, expand
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful._version import __version__
+from heedful.arguments import Files
 from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
 from heedful.data.cleaning.filter import CleaningReport
@@ -20,7 +21,7 @@ from heedful.preparation.find_training_data import find_text
 from heedful.preparation.prepared_text import FORMAT, RECORD, data_settings, read_record
 from heedful.preparation.raw_text import RawText
 from heedful.preparation.tokenizer import check_given_tokenizer
-from heedful.preparation.training_data import Files, Say, has_subwords
+from heedful.preparation.training_data import Say, has_subwords
 from heedful.runs.folder import RunFolder, write_json
 from heedful.runs.lock import only_writer, refuse_if_written
 from heedful.tokenization.tokenizer import Tokenizer

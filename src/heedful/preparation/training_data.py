@@ -6,6 +6,7 @@ from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from heedful.arguments import Files
 from heedful.config.schema import RunConfig
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.files import open_ordinary
@@ -13,8 +14,6 @@ from heedful.runs.folder import RunFolder
 from heedful.text.file_formats import TextSource
 from heedful.tokenization.tokenizer import Tokenizer
 
-# A file, a pattern, or several.
-Files = str | Path | Sequence[str | Path]
 # Prints a line for the user.
 Say = Callable[[str], object]
 # For each side of a text the names and sizes of its files, and the part and tag if any.

@@ -8,11 +8,11 @@ cannot go together at once, not after the model has been read.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from heedful.arguments import check_argument, check_fields
+from heedful.arguments import check_fields, check_keywords, flag
 from heedful.errors import ArgumentError, SettingError
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.search.stopping import StoppingPolicy
@@ -71,11 +71,6 @@ class Sampling:
             )
 
 
-def _flag(text: str, default: Any = None, least: int | None = None, most: int | None = None) -> Any:
-    """Declare a field: the help of its flag, its default and the range of its numbers."""
-    return field(default=default, metadata={"help": text, "least": least, "most": most})
-
-
 @dataclass(frozen=True)
 class SearchOptions:
     """
@@ -89,34 +84,34 @@ class SearchOptions:
     together.
     """
 
-    beam: int | None = _flag("Beam size; 1 is greedy search.", least=1, most=_WIDEST)
+    beam: int | None = flag("Beam size; 1 is greedy search.", least=1, most=_WIDEST)
     """Open hypotheses per sentence, 1 for greedy search."""
-    length_penalty: str | None = _flag("gnmt:ALPHA, power:ALPHA or none.")
+    length_penalty: str | None = flag("gnmt:ALPHA, power:ALPHA or none.")
     """``gnmt:0.6``, ``power:1.0`` or ``none``."""
-    coverage_penalty: float | None = _flag(
+    coverage_penalty: float | None = flag(
         "Beta of GNMT's coverage penalty, for recurrent decoders; 0 is off."
     )
     """Beta of GNMT's coverage penalty, 0 for none."""
-    max_length: int | str | None = _flag("Most tokens: input+N or N, without the end symbol.")
+    max_length: int | str | None = flag("Most tokens: input+N or N, without the end symbol.")
     """``input+50`` or a number of tokens, without the end symbol."""
-    min_length: int | None = _flag("Fewest tokens, without the end symbol.", least=0)
+    min_length: int | None = flag("Fewest tokens, without the end symbol.", least=0)
     """Minimum number of tokens of a translation."""
-    n_best: int = _flag("Number of translations of each line.", 1, least=1, most=_WIDEST)
+    n_best: int = flag("Number of translations of each line.", 1, least=1, most=_WIDEST)
     """Translations of each line; the beam is at least as wide."""
     sample: Sampling | None = None
     """Draw `n_best` translations instead of searching for the best."""
-    stop: str | None = _flag(
+    stop: str | None = flag(
         "When the search stops: when-none-can-win, when-beam-finished (as many as the beam size), "
         "as-ctranslate2, as-transformers, as-joey or as-opennmt; the run's by default."
     )
     """The stopping rule, a name of `heedful.search.stopping.stopping_rules`."""
-    no_repeat_ngram: int = _flag("Forbid repeated n-grams of N subwords (0 = off).", 0, least=0)
+    no_repeat_ngram: int = flag("Forbid repeated n-grams of N subwords (0 = off).", 0, least=0)
     """Forbid repeated n-grams of this many tokens; 0 allows all."""
-    diverse_groups: int = _flag(
+    diverse_groups: int = flag(
         "Number of groups of a diverse beam search.", 1, least=1, most=_WIDEST
     )
     """Number of groups of diverse beam search."""
-    diversity_strength: float | None = _flag(
+    diversity_strength: float | None = flag(
         "With --diverse-groups: penalty for subwords of earlier groups; 0.5 by default."
     )
     """Cost, a log-probability, of a token that an earlier group chose in the step; 0.5 if None."""
@@ -233,11 +228,7 @@ class SearchOptions:
         -----
         Raises `ArgumentError` for wrong types, and TypeError for unknown names, as Python does.
         """
-        types = {option.name: option.type for option in fields(cls)}
-        for name, value in keywords.items():
-            if name not in types:
-                raise TypeError(f"{owner}() got an unexpected keyword argument {name!r}")
-            check_argument(owner, name, value, types[name])
+        check_keywords(owner, keywords, cls)
         from_keywords = cls(**keywords)
         if options is not None and from_keywords != cls():
             raise ArgumentError("`options` must hold all options of the search, but keywords came.")

@@ -47,6 +47,11 @@ def translation() -> "Task":
     return task
 
 
+def text_options() -> tuple[type[Any], ...]:
+    """List the dataclasses of the options that name the text of a task."""
+    return tuple(task.text_options for task in tasks() if task.text_options is not None)
+
+
 def task_of(settings: Mapping[str, Any]) -> "Task":
     """Find the task that acts. `settings`: of a run, by their dotted names."""
     return next((task for task in tasks() if task.acts(settings)), translation())

@@ -32,8 +32,11 @@ class Task:
     The module that finds its text, with `find_text(files, tokenizer)` for training data and
     `held_out(files, config)` for validation; empty for text of two languages.
     """
-    text_names: ClassVar[tuple[str, str]] = ("", "")
-    """Keyword arguments of `heedful.train` that name its text for training and for validation."""
+    text_options: ClassVar[type[Any] | None] = None
+    """
+    A dataclass of two options, its text for training and for validation: keywords of
+    `heedful.train`, and flags of its own command; None for text of two languages.
+    """
     alone: ClassVar[str] = ""
     """The clause of a message that its text is all that it learns from."""
     other_text: ClassVar[str] = ""

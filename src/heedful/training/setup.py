@@ -7,7 +7,7 @@ settings, subwords and ids; the others read it, and so does a resumed run.
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 from os.path import abspath
 from pathlib import Path
@@ -15,7 +15,8 @@ from typing import Any
 
 import torch
 
-from heedful.config.load import Settings, load_task_config, setting_list
+from heedful.arguments import Files
+from heedful.config.load import load_task_config, setting_list
 from heedful.config.schema import RunConfig
 from heedful.data.batching import BATCHES_VERSION
 from heedful.data.encoded.dataset import EncodedPairs
@@ -30,7 +31,6 @@ from heedful.machine.devices import (
 from heedful.preparation.find_training_data import find_training_data
 from heedful.preparation.tokenizer import check_given_tokenizer
 from heedful.preparation.training_data import (
-    Files,
     Say,
     Sizes,
     TrainingData,
@@ -60,6 +60,7 @@ from heedful.training.finetune import (
     inherited_settings,
     subwords_of,
 )
+from heedful.training.options import TrainingOptions
 from heedful.training.tensorboard import require_tensorboard
 from heedful.training.validation import files_of, held_out_corpus, read_held_out
 
@@ -116,45 +117,31 @@ class TrainingSetup:
     def resolve(
         cls,
         recipe: str,
-        *,
-        out: str | Path | None = None,
-        source: Files | None = None,
-        target: Files | None = None,
-        corpora: str | Path | None = None,
-        data: str | Path | None = None,
-        exclude: Files | None = None,
-        valid_source: Files | None = None,
-        valid_target: Files | None = None,
+        options: TrainingOptions,
         task_texts: Mapping[str, Files | None] | None = None,
-        settings: Settings = (),
-        tokenizer: str | Path | None = None,
-        resume: bool = False,
-        allow_inexact_resume: bool = False,
-        tensorboard: str | Path | None = None,
-        finetune_from: str | Path | None = None,
-        finetune_weights: str = "default",
-        keep_state: Sequence[str] = (),
-        reset: Sequence[str] = (),
     ) -> "TrainingSetup":
         """
         Resolve and check the arguments of `heedful.train`; writes nothing.
 
-        `task_texts`: the text of a task, by its names (`Task.text_names`).
+        `task_texts`: the text of a task, by its names (`Task.text_options`).
         """
         # 1. what needs no file
-        if tensorboard is not None:
+        if options.tensorboard is not None:
             require_tensorboard()
-        if resume and out is None:
+        if options.resume and options.out is None:
             raise SettingError(
                 "--resume needs --out, the folder of the run that would be continued."
             )
-        settings, pretrained = setting_list(settings), None
+        settings, pretrained = setting_list(options.settings), None
         task, task_text, task_valid = _choose_task(task_texts or {})
 
         # 2. the pretrained run, whose shape and subwords go below the given settings
-        if finetune_from is not None:
-            pretrained = find_pretrained(finetune_from, finetune_weights, keep_state, reset)
-        elif keep_state or reset or finetune_weights != "default":
+        tokenizer = options.tokenizer
+        if options.finetune_from is not None:
+            pretrained = find_pretrained(
+                options.finetune_from, options.finetune_weights, options.keep_state, options.reset
+            )
+        elif options.keep_state or options.reset or options.finetune_weights != "default":
             raise SettingError(
                 "--finetune-weights, --keep-state and --reset say what to take over from "
                 "--finetune-from, but that is missing; add it, or leave them out."
@@ -173,7 +160,15 @@ class TrainingSetup:
 
         # 3. text: it fills in the languages
         training_data = find_training_data(
-            source, target, exclude, data, settings, corpora, tokenizer, task, task_text
+            options.source,
+            options.target,
+            options.exclude,
+            options.data,
+            settings,
+            options.corpora,
+            tokenizer,
+            task,
+            task_text,
         )
         if isinstance(training_data, UnpreparedText) and pretrained is not None:
             training_data = training_data.keeping_target("tokenizer" not in pretrained.reset)
@@ -183,17 +178,17 @@ class TrainingSetup:
             held_out, sizes = import_module(task.text).held_out(task_valid, config)
             files |= sizes
         else:
-            valid = held_out_corpus(valid_source, valid_target, config)
+            valid = held_out_corpus(options.valid_source, options.valid_target, config)
             held_out = read_held_out(valid)
             files |= {} if valid is None else files_of(valid)
         if (acting := task_of(flat_settings(config))) is not task:
             raise SettingError(acting.other_text)
 
         # 4. places
-        folder = None if out is None else RunFolder(Path(out))
+        folder = None if options.out is None else RunFolder(Path(options.out))
         events = None
-        if tensorboard is not None and out is not None:
-            events = Path(tensorboard, Path(abspath(out)).name)
+        if options.tensorboard is not None and options.out is not None:
+            events = Path(options.tensorboard, Path(abspath(options.out)).name)
         return cls(
             config,
             training_data,
@@ -201,8 +196,8 @@ class TrainingSetup:
             held_out,
             pretrained,
             folder,
-            resume,
-            allow_inexact_resume,
+            options.resume,
+            options.allow_inexact_resume,
             events,
         )
 
@@ -210,12 +205,14 @@ class TrainingSetup:
 def _choose_task(texts: Mapping[str, Files | None]) -> tuple[Task, Files | None, Files | None]:
     """Find the task whose text was named, with its text for training and for validation."""
     for task in tasks():
-        text, valid = (texts.get(name) for name in task.text_names)
+        if task.text_options is None:
+            continue
+        name, valid_name = (option.name for option in fields(task.text_options))
+        text, valid = texts.get(name), texts.get(valid_name)
         if text:
             return task, text, valid
         if valid:
-            name, needed = reversed(task.text_names)
-            raise TextError(f"`{name}` validates a training with `{needed}`; give that, too.")
+            raise TextError(f"`{valid_name}` validates a training with `{name}`; give that, too.")
     return TRANSLATION, None, None
 
 

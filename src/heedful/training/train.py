@@ -9,16 +9,16 @@ Training, from two text files to a run folder.
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import torch
 
-from heedful.arguments import check_argument, checked
-from heedful.config.load import Settings
+from heedful.arguments import check_keywords, checked, with_fields_of
 from heedful.data.batching import Collator
 from heedful.data.encoded.dataset import EncodedPairs, JoinedPairs
 from heedful.data.mixing import Mixture, mixing_shares
@@ -29,12 +29,11 @@ from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.initialise import initialise
 from heedful.model.weights import parameter_count
-from heedful.preparation.training_data import Files
 from heedful.runs.checkpoint import Checkpoint, check_weights, retain, save_checkpoint
 from heedful.runs.folder import write_json
 from heedful.runs.machine_settings import MachineSettings
 from heedful.runs.run import Run
-from heedful.tasks.registry import tasks
+from heedful.tasks.registry import text_options
 from heedful.training.batches import Sampler, TrainingPairs
 from heedful.training.callbacks import Callback, Callbacks
 from heedful.training.distributed import RankGroup, rank_group
@@ -42,6 +41,7 @@ from heedful.training.finetune import first_weights, write_pretrained
 from heedful.training.log import RunLog
 from heedful.training.objective.build import build_objective
 from heedful.training.optimizer import MixedPrecisionOptimizer
+from heedful.training.options import TrainingOptions
 from heedful.training.result import TrainingResult
 from heedful.training.run_folder import Claim, RunFiles, create_run_folder, require_usable
 from heedful.training.setup import (
@@ -58,30 +58,15 @@ from heedful.training.trainer_config import TrainerConfig
 from heedful.training.validation import validator
 
 
+@with_fields_of(TrainingOptions, *text_options())
 @checked
 def train(
     recipe: str,
     *,
     out: str | Path,
-    source: Files | None = None,
-    target: Files | None = None,
-    corpora: str | Path | None = None,
-    data: str | Path | None = None,
-    exclude: Files | None = None,
-    valid_source: Files | None = None,
-    valid_target: Files | None = None,
-    settings: Settings = (),
-    tokenizer: str | Path | None = None,
-    resume: bool = False,
-    allow_inexact_resume: bool = False,
-    tensorboard: str | Path | None = None,
     quiet: bool = False,
-    finetune_from: str | Path | None = None,
-    finetune_weights: str = "default",
-    keep_state: Sequence[str] = (),
-    reset: Sequence[str] = (),
     callbacks: Sequence[Callback] = (),
-    **task_texts: Files | None,
+    **options: Any,
 ) -> TrainingResult:
     """
     Train a model.
@@ -92,43 +77,12 @@ def train(
         A built-in name or a TOML file.
     out : path
         The run folder to create or, with `resume`, to continue.
-    source, target : path, glob, or sequence of them, optional
-        Line-aligned text, or parts of files such as ``pairs.tsv:2`` and ``memory.tmx:en``; plain,
-        `.gz` or `.xz`. Tables with quotes, such as CSV, are not among them.
-    corpora : path, optional
-        A TOML file that describes several corpora, instead of `source` and `target`.
-    data : path, optional
-        A folder made by `heedful data prepare`, instead of all these.
-    exclude : path, glob, or sequence of them, optional
-        Texts that training must not see, such as test sets: pairs with a line of them are dropped.
-    valid_source, valid_target : path, glob, or sequence of them, optional
-        Validation pairs.
-    settings : dict or sequence of str, optional
-        ``{"train.steps": 200}``, ``{"train": {"steps": 200}}`` or ``["train.steps=200"]``.
-    tokenizer : path, optional
-        A folder with ``tokenizer.json``, codes of subword-nmt, a list of words or a sentencepiece
-        ``.model``, instead of subwords learned from the text. A resumed run keeps its own and
-        refuses others.
-    resume : bool, default False
-        Continue from the last checkpoint, or begin if there is none yet.
-    allow_inexact_resume : bool, default False
-        Let `resume` continue even if this machine cannot reproduce the run bit for bit.
-    tensorboard : path, optional
-        TensorBoard's `--logdir`; events are written to a folder in it, named like the run.
     quiet : bool, default False
         Show no progress.
-    finetune_from : path, optional
-        A pretrained run whose weights, shape and subwords are taken over.
-    finetune_weights : str, default 'default'
-        Which of its weights: ``average``, ``best``, ``last`` or ``step-N``.
-    keep_state : sequence of {'optimiser', 'schedule'}, optional
-        State that is kept besides the weights.
-    reset : sequence of {'tokenizer', 'embeddings', 'encoder', 'decoder'}, optional
-        Parts that are reset.
     callbacks : sequence of Callback, optional
         Called after steps, lines of the log, validations and checkpoints, and at the end.
-    **task_texts : path, glob, or sequence of them, optional
-        Text of another task: bracketed trees as `trees` and `valid_trees` make a parser.
+    **options : object
+        Options of the command `heedful train` by their names, and the text of a task, as follows.
 
     Returns
     -------
@@ -140,38 +94,11 @@ def train(
     Raises `RunStopped` after a checkpoint if a signal ends it, other kinds of `HeedfulError` for
     everything a user can cause. Under `torchrun` each process calls this.
     """
-    _check_task_texts(task_texts)
-    setup = TrainingSetup.resolve(
-        recipe,
-        out=out,
-        source=source,
-        target=target,
-        corpora=corpora,
-        data=data,
-        exclude=exclude,
-        valid_source=valid_source,
-        valid_target=valid_target,
-        task_texts=task_texts,
-        settings=settings,
-        tokenizer=tokenizer,
-        resume=resume,
-        allow_inexact_resume=allow_inexact_resume,
-        tensorboard=tensorboard,
-        finetune_from=finetune_from,
-        finetune_weights=finetune_weights,
-        keep_state=keep_state,
-        reset=reset,
-    )
+    check_keywords("train", options, TrainingOptions, *text_options())
+    names = [option.name for kind in text_options() for option in fields(kind)]
+    task_texts = {name: options.pop(name, None) for name in names}
+    setup = TrainingSetup.resolve(recipe, TrainingOptions(out=out, **options), task_texts)
     return run_training(setup, quiet, callbacks)
-
-
-def _check_task_texts(texts: Mapping[str, Files | None]) -> None:
-    """Refuse keywords that no task has, as Python does, and values that are no files."""
-    known = {name for task in tasks() for name in task.text_names}
-    for name, files in texts.items():
-        if name not in known:
-            raise TypeError(f"train() got an unexpected keyword argument {name!r}")
-        check_argument("train", name, files, Files | None)
 
 
 def run_training(

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
+from heedful.arguments import Files
 from heedful.config.schema import RunConfig
 from heedful.data.batching import Collator
 from heedful.data.length_batches import by_length
 from heedful.errors import TextError
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.preparation.training_data import Files, Sizes, as_list, digest_of, file_records
+from heedful.preparation.training_data import Sizes, as_list, digest_of, file_records
 from heedful.runs.run import Run
 from heedful.search.greedy import greedy_search
 from heedful.search.scoring import pair_log_probabilities

@@ -4,6 +4,7 @@ import pytest
 
 from heedful.errors import SettingError
 from heedful.training.dry_run import describe_plan
+from heedful.training.options import TrainingOptions
 from heedful.training.setup import TrainingSetup
 from heedful.training.train import run_training
 
@@ -18,9 +19,9 @@ def write_pairs(folder: Path) -> dict[str, Path]:
 def test_a_setup_is_resolved_without_writing(tmp_path: Path) -> None:
     files = write_pairs(tmp_path)
     before = sorted(tmp_path.iterdir())
-    setup = TrainingSetup.resolve(
-        "tiny", **files, out=tmp_path / "run", settings=["train.steps=3"], tensorboard=tmp_path
-    )
+    chosen = {"settings": ["train.steps=3"], "tensorboard": tmp_path}
+    options = TrainingOptions(**files, out=tmp_path / "run", **chosen)
+    setup = TrainingSetup.resolve("tiny", options)
     assert sorted(tmp_path.iterdir()) == before
     assert setup.config.train.steps == 3
     assert setup.config.data.source_language == "en"
@@ -35,16 +36,17 @@ def test_a_setup_is_resolved_without_writing(tmp_path: Path) -> None:
 def test_what_needs_a_run_folder_says_so(tmp_path: Path) -> None:
     files = write_pairs(tmp_path)
     with pytest.raises(SettingError, match="--resume needs --out"):
-        TrainingSetup.resolve("tiny", **files, resume=True)
+        TrainingSetup.resolve("tiny", TrainingOptions(**files, resume=True))
     with pytest.raises(SettingError, match="needs --out, the run folder"):
-        run_training(TrainingSetup.resolve("tiny", **files))
+        run_training(TrainingSetup.resolve("tiny", TrainingOptions(**files)))
 
 
 def test_a_dry_run_and_a_training_refuse_ids_that_the_target_has_not(tmp_path: Path) -> None:
     small = ["data.vocabulary_size=16", "data.subwords=bpe", "search.forbidden_ids=99"]
     for path in (files := write_pairs(tmp_path)).values():
         path.write_text("a b a b\nc d e f g\n" * 20, encoding="utf-8")
-    setup = TrainingSetup.resolve("tiny", **files, out=tmp_path / "run", settings=small)
+    options = TrainingOptions(**files, out=tmp_path / "run", settings=small)
+    setup = TrainingSetup.resolve("tiny", options)
     with pytest.raises(SettingError, match="must be ids of the target, below 16, but 99 came"):
         describe_plan(setup, lambda text: None)
     with pytest.raises(SettingError, match="must be ids of the target, below 16, but 99 came"):

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 
 from heedful.errors import SettingError
 from heedful.tasks.parsing.config import PARSER_SETTINGS, ParsingConfig, parsing_clashes
+from heedful.tasks.parsing.options import TreeOptions
 from heedful.tasks.parsing.recipes import PARSING_RECIPES
 from heedful.tasks.task import Settings, Task
 
@@ -17,7 +18,7 @@ class Parsing(Task):
     metrics = ("f1",)
     run = "heedful.tasks.parsing.run:ParserRun"
     text = "heedful.tasks.parsing.text"
-    text_names = ("trees", "valid_trees")
+    text_options = TreeOptions
     alone = "A parser is trained from trees alone"
     other_text = (
         "parsing.linearisation makes a parser, which is trained from trees, but text came; use "

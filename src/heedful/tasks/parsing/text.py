@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
+from heedful.arguments import Files
 from heedful.config.schema import RunConfig
 from heedful.data.coverage import unknown_warning
 from heedful.data.encoded.dataset import EncodedPairs
@@ -19,7 +20,6 @@ from heedful.files import write_whole
 from heedful.preparation.corpora_file import CorpusPart
 from heedful.preparation.raw_text import RawText
 from heedful.preparation.training_data import (
-    Files,
     Say,
     Sizes,
     UnpreparedText,

@@ -89,19 +89,20 @@ def test_a_file_without_a_tree_is_refused(tmp_path):
 
 
 def test_a_parser_is_not_trained_from_text(tmp_path):
+    from heedful.training.options import TrainingOptions
     from heedful.training.setup import TrainingSetup
 
     for name in ("a", "b"):
         (tmp_path / name).write_text("a\n")
+    options = TrainingOptions(
+        source=tmp_path / "a",
+        target=tmp_path / "b",
+        settings={
+            "parsing.linearisation": "t2t",
+            "data.shared_vocabulary": False,
+            "data.target_subwords": "symbols",
+            "model.tie_embeddings": "none",
+        },
+    )
     with pytest.raises(SettingError, match="use `heedful parse train`"):
-        TrainingSetup.resolve(
-            "tiny",
-            source=tmp_path / "a",
-            target=tmp_path / "b",
-            settings={
-                "parsing.linearisation": "t2t",
-                "data.shared_vocabulary": False,
-                "data.target_subwords": "symbols",
-                "model.tie_embeddings": "none",
-            },
-        )
+        TrainingSetup.resolve("tiny", options)

@@ -20,16 +20,17 @@ from heedful.cli.options import (
     check_runs,
     say,
     warn,
-    with_search_flags,
+    with_flags,
 )
 from heedful.cli.standard_input import STDIN, standard_input
 from heedful.cli.terminal_text import write_utf8
+from heedful.search.settings import SearchOptions
 
 # Sentences sorted by length together.
 _WINDOW = 512
 
 
-@with_search_flags(scores=("beam", "length_penalty"))
+@with_flags("search", SearchOptions, scores=("beam", "length_penalty"))
 def predict(
     run: Annotated[
         list[Path],
@@ -77,7 +78,6 @@ def predict(
         raise typer.BadParameter("and --trees both name sentences; give one.", param_hint="--input")
     check_output(output, {"--input": input, "--trees": trees})
     from heedful.files import replacing_file
-    from heedful.search.settings import SearchOptions
     from heedful.tasks.parsing.parser import Parser
 
     def load(constrained: bool) -> Parser:

@@ -1,0 +1,54 @@
+"""What `heedful train` and the `train` of a task do alike."""
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from heedful.cli.options import say
+from heedful.cli.terminal_text import echo
+from heedful.training.options import TrainingOptions
+
+if TYPE_CHECKING:
+    from heedful.tasks.task import Task
+
+
+def start_training(
+    task: "Task",
+    recipe: str,
+    options: dict[str, Any],
+    needed: Iterable[str],
+    print_config: bool,
+    dry_run: bool,
+    **machine: str | int,
+) -> None:
+    """
+    Train, or print what would be done.
+
+    `options`: the flags that were set, by their fields. `needed`: those without which no training
+    begins. `machine`: device, precision and threads, which are settings too.
+    """
+    settings = [*options.pop("settings", ())]
+    settings += [f"train.{name}={value}" for name, value in machine.items() if value]
+    if print_config:
+        from heedful.config.load import load_task_config, to_toml
+
+        typer.echo(to_toml(load_task_config(task, recipe, settings)), nl=False)
+        return
+    for name in (*needed, *(() if dry_run else ("out",))):
+        if name not in options:
+            raise typer.BadParameter("is needed.", param_hint=f"--{name}")
+    from heedful.training.setup import TrainingSetup
+
+    known = {option.name for option in fields(TrainingOptions)}
+    task_texts = {name: options.pop(name) for name in options.keys() - known}
+    setup = TrainingSetup.resolve(recipe, TrainingOptions(settings=settings, **options), task_texts)
+    if dry_run:
+        from heedful.training.dry_run import describe_plan
+
+        echo(describe_plan(setup, say))
+        return
+    from heedful.training.train import run_training
+
+    run_training(setup)

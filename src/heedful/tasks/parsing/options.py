@@ -1,0 +1,19 @@
+"""The options that name trees: flags of `heedful parse train`, keywords of `heedful.train`."""
+
+from dataclasses import dataclass
+
+from heedful.arguments import Files, flag
+
+
+@dataclass(frozen=True)
+class TreeOptions:
+    """The text of a parser."""
+
+    trees: Files | None = flag(
+        "Bracketed trees, one a line or spread, plain, .gz or .xz; may be repeated or a quoted "
+        "glob.",
+        metavar="FILE",
+    )
+    """Bracketed trees, which make a parser, instead of text of two languages."""
+    valid_trees: Files | None = flag("Held-out trees.", metavar="FILE")
+    """Trees for validation."""

@@ -1,0 +1,115 @@
+"""
+The options of a training, each in one place.
+
+A field is a flag of `heedful train` and of the `train` of a task, a keyword of `heedful.train`, and
+what `TrainingSetup.resolve` reads. Its metadata hold the help of the flag; the text below it is
+shown by ``help(heedful.train)``. No torch here: the command line shows its help without.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heedful.arguments import WRITE_SENTENCES, Files, Settings, flag
+
+_TEXT = (
+    "lines, FILE.tsv:COLUMN, FILE.tmx:LANGUAGE, .sgm or FILE.xml:SIDE; plain, .gz or .xz; may be "
+    "repeated or a quoted glob."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """The text of two languages; a task with another text has options of its own."""
+
+    source: Files | None = flag(f"Source text: {_TEXT}", metavar="FILE", advice=WRITE_SENTENCES)
+    """
+    Sentences, a line each, or parts of files such as ``pairs.tsv:2`` and ``memory.tmx:en``; plain,
+    `.gz` or `.xz`. Tables with quotes, such as CSV, are not among them.
+    """
+    target: Files | None = flag(
+        "Target text, aligned line by line.", metavar="FILE", advice=WRITE_SENTENCES
+    )
+    """Their translations, in files of the same kinds: line n translates line n."""
+    corpora: str | Path | None = flag("A TOML file that describes several corpora, instead.")
+    """A TOML file that describes several corpora, instead of `source` and `target`."""
+    data: str | Path | None = flag(
+        "A folder made by heedful data prepare, instead of --source, --target.",
+        advice=WRITE_SENTENCES,
+    )
+    """A folder made by `heedful data prepare`, instead of all these."""
+    exclude: Files | None = flag(
+        "Text to remove from the training data, such as a test set; may be repeated.",
+        metavar="FILE",
+        advice=WRITE_SENTENCES,
+    )
+    """Texts that training must not see, such as test sets: pairs with their lines are dropped."""
+    valid_source: Files | None = flag(
+        "Held-out source text.", metavar="FILE", advice=WRITE_SENTENCES
+    )
+    """Sentences for validation."""
+    valid_target: Files | None = flag(
+        "Held-out target text.", metavar="FILE", advice=WRITE_SENTENCES
+    )
+    """Their translations."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What does not depend on the kind of text."""
+
+    out: str | Path | None = flag("The run folder to make.")
+    """The run folder to create or, with `resume`, to continue."""
+    tokenizer: str | Path | None = flag(
+        "Tokenizer: a run folder, BPE codes of subword-nmt, a word list or a sentencepiece .model."
+    )
+    """
+    A folder with ``tokenizer.json``, codes of subword-nmt, a list of words or a sentencepiece
+    ``.model``, instead of subwords learned from the text. A resumed run keeps its own and refuses
+    others.
+    """
+    settings: Settings = flag(
+        "Change a setting: train.steps=200.", (), name="--set", metavar="KEY=VALUE"
+    )
+    """``{"train.steps": 200}``, ``{"train": {"steps": 200}}`` or ``["train.steps=200"]``."""
+    resume: bool = flag(
+        "Continue the run in --out, bit for bit; from the start if it has no checkpoint yet.", False
+    )
+    """Continue from the last checkpoint, or begin if there is none yet."""
+    allow_inexact_resume: bool = flag(
+        "Resume even if the results will not be bit-identical.", False
+    )
+    """Let `resume` continue even if this machine cannot reproduce the run bit for bit."""
+    finetune_from: str | Path | None = flag(
+        "Start from this run's weights, model settings and subwords; needed for "
+        "train.objective=reward or risk."
+    )
+    """A pretrained run whose weights, shape and subwords are taken over."""
+    finetune_weights: str = flag(
+        "Weights of --finetune-from: average, best, last or step-N; by default as in translate.",
+        "default",
+        show_default=False,
+    )
+    """Which of its weights: ``average``, ``best``, ``last`` or ``step-N``."""
+    keep_state: Sequence[str] = flag(
+        "Take this state over from --finetune-from: optimiser or schedule; repeatable.",
+        (),
+        metavar="PART",
+    )
+    """State that is kept besides the weights: ``optimiser`` or ``schedule``."""
+    reset: Sequence[str] = flag(
+        "Do not take this part over from --finetune-from: tokenizer, embeddings, encoder or "
+        "decoder; repeatable.",
+        (),
+        metavar="PART",
+    )
+    """Parts that are reset: ``tokenizer``, ``embeddings``, ``encoder`` or ``decoder``."""
+    tensorboard: str | Path | None = flag(
+        "Write events for `tensorboard --logdir` to a subfolder of this folder."
+    )
+    """TensorBoard's `--logdir`; events are written to a folder in it, named like the run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions(RunOptions, TextOptions):
+    """All options; the fields of the last base come first."""
