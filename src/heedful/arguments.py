@@ -34,10 +34,15 @@ _ONE = {
 
 
 WRITE_SENTENCES = (
-    "write the sentences of each side to a file, one a line, and give its name: "
-    'pathlib.Path("train.en").write_text("".join(f"{line}\\n" for line in sentences))'
+    "write the sentences of each side to a file, one a line, and give its name; in Python "
+    "`heedful.train` takes them as they are: pairs=zip(sources, targets)"
 )
 """What to do with sentences in memory where files are expected."""
+PAIR_FORMS = (
+    "give [(source, target), …], zip(sources, targets), a table with two columns or the split of a "
+    "data set"
+)
+"""What to give as pairs."""
 
 
 def flag(

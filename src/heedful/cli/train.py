@@ -63,7 +63,7 @@ def train(
         TRANSLATION,
         recipe,
         options,
-        () if "data" in options or "corpora" in options else ("source", "target"),
+        () if {"data", "corpora", "resume"} & options.keys() else ("source", "target"),
         print_config,
         dry_run,
         device=device,

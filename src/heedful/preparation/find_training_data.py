@@ -72,7 +72,8 @@ def find_text(
     if not source or not target:
         raise TextError(
             "Training needs text: both --source and --target, or --corpora with a file that "
-            "describes several, or --data with a folder that `heedful data prepare` made."
+            "describes several, or --data with a folder that `heedful data prepare` made, or "
+            "`pairs` in Python."
         )
     corpus = Corpus(expand(as_list(source)), expand(as_list(target)))
     return RawText((CorpusPart("", corpus),), excluded, tokenizer)

@@ -29,6 +29,7 @@ from heedful.machine.devices import (
     resolve_threads,
 )
 from heedful.preparation.find_training_data import find_training_data
+from heedful.preparation.pair_text import PAIRS, find_pair_text
 from heedful.preparation.tokenizer import check_given_tokenizer
 from heedful.preparation.training_data import (
     Say,
@@ -50,6 +51,7 @@ from heedful.runs.run import (
 )
 from heedful.tasks.registry import task_of, tasks
 from heedful.tasks.task import TRANSLATION, Task
+from heedful.text.pairs import store_pairs
 from heedful.training.distributed import RankGroup
 from heedful.training.finetune import (
     PretrainedRun,
@@ -62,7 +64,7 @@ from heedful.training.finetune import (
 )
 from heedful.training.options import TrainingOptions
 from heedful.training.tensorboard import require_tensorboard
-from heedful.training.validation import files_of, held_out_corpus, read_held_out
+from heedful.training.validation import find_held_out
 
 # Settings of duration, frequency and place, which do not change the weights of a step.
 _MAY_CHANGE = frozenset(
@@ -112,6 +114,8 @@ class TrainingSetup:
     """Whether to continue even if this machine cannot reproduce the run bit for bit."""
     events: Path | None = None
     """The folder of TensorBoard's events, named like the run."""
+    stores_valid: bool = False
+    """Whether the held-out pairs came without files, and are stored in the run."""
 
     @classmethod
     def resolve(
@@ -159,7 +163,11 @@ class TrainingSetup:
             tokenizer = subwords_of(pretrained, tokenizer)
 
         # 3. text: it fills in the languages
-        training_data = find_training_data(
+        folder = None if options.out is None else RunFolder(Path(options.out))
+        resumed = folder if options.resume else None
+        named = (options.source, options.target, options.corpora, options.data, task_text)
+        pair_text = find_pair_text(options.pairs, resumed, any(named), options.exclude, tokenizer)
+        training_data: TrainingData = pair_text or find_training_data(
             options.source,
             options.target,
             options.exclude,
@@ -178,14 +186,12 @@ class TrainingSetup:
             held_out, sizes = import_module(task.text).held_out(task_valid, config)
             files |= sizes
         else:
-            valid = held_out_corpus(options.valid_source, options.valid_target, config)
-            held_out = read_held_out(valid)
-            files |= {} if valid is None else files_of(valid)
+            held_out, sizes = find_held_out(options, config, resumed)
+            files |= sizes
         if (acting := task_of(flat_settings(config))) is not task:
             raise SettingError(acting.other_text)
 
         # 4. places
-        folder = None if options.out is None else RunFolder(Path(options.out))
         events = None
         if options.tensorboard is not None and options.out is not None:
             events = Path(options.tensorboard, Path(abspath(options.out)).name)
@@ -199,6 +205,7 @@ class TrainingSetup:
             options.resume,
             options.allow_inexact_resume,
             events,
+            options.valid_pairs is not None,
         )
 
 
@@ -444,6 +451,8 @@ def prepare_data(
     """
     training_data = setup.training_data
     if ranks.is_first:
+        if setup.valid is not None and setup.stores_valid:
+            store_pairs(folder.path / PAIRS, "valid", zip(*setup.valid, strict=True))
         training_data.prepare(folder, setup.config, setup.config.train.threads, say)
     ranks.barrier()  # the others open what rank zero has written
     run = Run.open(folder.path)

@@ -1,6 +1,7 @@
 """Validation: held-out pairs, their loss, and scores of decoded translations."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import blake2b
 
 from heedful.arguments import Files
 from heedful.config.schema import RunConfig
@@ -8,7 +9,9 @@ from heedful.data.batching import Collator
 from heedful.data.length_batches import by_length
 from heedful.errors import TextError
 from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.preparation.pair_text import PAIRS
 from heedful.preparation.training_data import Sizes, as_list, digest_of, file_records
+from heedful.runs.folder import RunFolder
 from heedful.runs.run import Run
 from heedful.search.greedy import greedy_search
 from heedful.search.scoring import pair_log_probabilities
@@ -16,7 +19,9 @@ from heedful.search.settings import SearchOptions
 from heedful.text.blanks import read_target
 from heedful.text.corpus import Corpus, expand
 from heedful.text.lines import without_controls
+from heedful.text.pairs import PairRows, stored_pairs
 from heedful.training.log import perplexity
+from heedful.training.options import TrainingOptions
 from heedful.training.state import Validation
 
 
@@ -71,6 +76,51 @@ def read_held_out(corpus: Corpus | None) -> tuple[list[str], list[str]] | None:
     if not pairs:
         raise TextError("the validation files must hold pairs, but all their lines are empty.")
     return [s for s, _ in pairs], [t for _, t in pairs]
+
+
+def find_held_out(
+    options: TrainingOptions, config: RunConfig, resumed: RunFolder | None
+) -> tuple[tuple[list[str], list[str]] | None, Sizes]:
+    """
+    Find and read the held-out pairs, in files, in memory, or in the run that is continued.
+
+    Returns sources and references, or None, and the files by which a run knows them. Raises
+    `TextError` if they are named twice, empty, or missing where they are needed.
+    """
+    source, target = options.valid_source, options.valid_target
+    if options.valid_pairs is not None:
+        if source is not None or target is not None:
+            raise TextError(
+                "`valid_pairs` are for validation, but --valid-source or --valid-target was given "
+                "too; give one or the other."
+            )
+        return _read_held_out_pairs(options.valid_pairs, config)
+    stored = resumed and stored_pairs(resumed.path / PAIRS, "valid")
+    if stored and source is None and target is None:
+        corpus: Corpus | None = stored
+    else:
+        corpus = held_out_corpus(source, target, config)
+    return read_held_out(corpus), {} if corpus is None else files_of(corpus)
+
+
+def _read_held_out_pairs(
+    pairs: Iterable[object], config: RunConfig
+) -> tuple[tuple[list[str], list[str]], Sizes]:
+    """Read held-out pairs from memory, with the records of the files that they will be."""
+    languages = config.data.source_language, config.data.target_language
+    rows = PairRows("valid_pairs", pairs).read(*languages)
+    filled = [(s, t) for s, t in rows if s.strip() and t.strip()]
+    if not filled:
+        raise TextError("`valid_pairs` must hold pairs, but all have an empty side.")
+    sources, references = map(list, zip(*filled, strict=True))
+    records: Sizes = {}
+    for side, lines in (("source", sources), ("target", references)):
+        content = "".join(f"{line}\n" for line in lines).encode()
+        digest = blake2b(content, digest_size=16).hexdigest()
+        records[f"valid_{side}"] = [
+            {"file": f"valid.{side}", "bytes": len(content), "digest": digest}
+        ]
+    return (sources, references), records
 
 
 Ids = Sequence[int]

@@ -296,7 +296,7 @@ def test_a_sentence_is_no_file_and_is_answered_with_how_to_write_one(sentences: 
     with pytest.raises(TextError) as caught:
         expand(sentences)
     assert "Text is given by the names of its files, but “" in str(caught.value)
-    assert 'pathlib.Path("train.en").write_text(' in str(caught.value)
+    assert "takes them as they are: pairs=zip(sources, targets)" in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 
 

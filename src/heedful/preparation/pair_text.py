@@ -1,0 +1,133 @@
+"""
+Training text from pairs in memory.
+
+::
+
+    pairs ─ RUN/pairs/train.source and train.target ─ subwords and ids, as of any text
+
+They are written once, by the first process, so that a resumed run has the same text without them.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from heedful.arguments import Files
+from heedful.config.schema import RunConfig
+from heedful.data.encoded.dataset import EncodedPairs
+from heedful.errors import RunFolderError, TextError
+from heedful.preparation.corpora_file import CorpusPart
+from heedful.preparation.raw_text import RawText
+from heedful.preparation.training_data import Say, Sizes, UnpreparedText, as_list, file_records
+from heedful.runs.folder import RunFolder
+from heedful.runs.run import read_settings
+from heedful.text.corpus import Corpus, expand
+from heedful.text.file_formats import TextSource
+from heedful.text.pairs import PairRows, first_difference, store_pairs, stored_pairs
+from heedful.tokenization.tokenizer import Tokenizer
+
+PAIRS = "pairs"
+"""Folder of a run with its pairs."""
+# A column that is named by a language: en, de-AT.
+_LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
+
+
+@dataclass(frozen=True)
+class PairText(UnpreparedText):
+    """Training data from pairs in memory, or from those that a run has stored."""
+
+    rows: PairRows | None
+    """The pairs; None if the run has them."""
+    resumed: RunFolder | None = None
+    """The run that is continued, if any."""
+    excluded: tuple[TextSource, ...] = ()
+    """Texts whose lines training must not see, such as test sets."""
+    tokenizer: str | Path | None = None
+    """A tokenizer to use instead of training one."""
+    keep_target: bool = False
+    """Whether the tokenizer's symbols of the target are kept, because weights come with them."""
+    _texts: list[RawText] = field(default_factory=list)
+    """The stored text, once it is there."""
+
+    def configure(self, config: RunConfig) -> RunConfig:
+        """Infer unset languages from the names of the columns, or from the run that goes on."""
+        source, target = config.data.source_language, config.data.target_language
+        names: Sequence[object] = ()
+        if self.resumed is not None and self.resumed.config.exists():
+            began = read_settings(self.resumed).data
+            names = began.source_language, began.target_language
+        elif self.rows is not None:
+            columns = self.rows.ordered(source, target)
+            names = [name if _LANGUAGE.fullmatch(str(name)) else "" for name in columns]
+        first, second = names or ("", "")
+        languages = {"data.source_language": source or first}
+        return config.with_settings({**languages, "data.target_language": target or second})
+
+    def fingerprint(self) -> Sizes:
+        """Name the folder: its pairs are compared one by one."""
+        return {"exclude": file_records(self.excluded), PAIRS: [{"file": PAIRS}]}
+
+    def describe(self) -> str:
+        """Read the stored pairs once and describe them."""
+        corpus = self.resumed and stored_pairs(self.resumed.path / PAIRS, "train")
+        return self._raw(corpus).describe() if corpus else "pairs, which are read once"
+
+    def weights(self) -> None:
+        """There is one corpus."""
+
+    def report(self, pairs: Sequence[EncodedPairs], tokenizer: Tokenizer) -> Iterator[str]:
+        """Describe how many pairs were kept and dropped."""
+        for text in self._texts:
+            yield from text.report(pairs, tokenizer)
+
+    def prepare(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
+        """Store the pairs, or compare them with the stored ones, and encode them."""
+        place, data = folder.path / PAIRS, config.data
+        corpus = stored_pairs(place, "train")
+        pairs: Iterable[list[str]] = ()
+        if self.rows is not None:
+            pairs = self.rows.read(data.source_language, data.target_language)
+        if corpus is None:
+            corpus = store_pairs(place, "train", pairs)
+        elif self.rows and (number := first_difference(corpus, pairs)) is not None:
+            raise RunFolderError(
+                f"--resume must continue the run in {folder.path} with the pairs it was begun "
+                f"with, but pair {number} of `pairs` differs. Give the same, or leave `pairs` out."
+            )
+        self._texts[:] = [self._raw(corpus)]
+        self._texts[0].prepare(folder, config, processes, say)
+
+    def ids(self, folder: RunFolder) -> list[Path]:
+        """Return the folder of a run's ids."""
+        return [folder.data]
+
+    def _raw(self, corpus: Corpus) -> RawText:
+        """Return the stored text as any other text of a run."""
+        part = CorpusPart("", corpus)
+        return RawText((part,), self.excluded, self.tokenizer, self.keep_target)
+
+
+def find_pair_text(
+    pairs: Iterable[object] | None,
+    resumed: RunFolder | None,
+    other_text: bool,
+    exclude: Files | None,
+    tokenizer: str | Path | None,
+) -> PairText | None:
+    """
+    Find pairs in memory, or in the run that is continued; None if there are none.
+
+    `other_text`: whether text was named in another way; together with pairs a `TextError`.
+    """
+    if pairs is not None and other_text:
+        raise TextError(
+            "`pairs` are the text of a training, but --source, --target, --corpora, --data or the "
+            "text of a task was given too; give one or the other."
+        )
+    stored = resumed and stored_pairs(resumed.path / PAIRS, "train")
+    if pairs is None and (other_text or not stored):
+        return None
+    rows = None if pairs is None else PairRows("pairs", pairs)
+    excluded = tuple(expand(as_list(exclude))) if exclude else ()
+    return PairText(rows, resumed, excluded, tokenizer)
