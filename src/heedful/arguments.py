@@ -7,6 +7,7 @@ from dataclasses import MISSING, Field, field, fields
 from functools import cache, wraps
 from itertools import pairwise
 from numbers import Integral, Real
+from os import PathLike
 from pathlib import Path
 from reprlib import repr as shorten
 from textwrap import dedent, indent
@@ -23,8 +24,10 @@ Files = str | Path | Sequence[str | Path]
 Settings = Sequence[str] | Mapping[str, object]
 """``key=value`` strings, or values by their names, nested or with dotted names."""
 _ONE = {
+    Callable: "a function",
     NoneType: "None",
     Path: "a path",
+    PathLike: "a path",
     bool: "True or False",
     float: "a number",
     int: "a whole number",
@@ -206,7 +209,8 @@ def check_counts(**counts: int | None) -> None:
 
 def check_argument(owner: str, name: str, value: object, annotation: Any, advice: str = "") -> None:
     """Refuse one value of a wrong type. `advice`: what to do instead."""
-    if Path in get_args(annotation) and "\0" in str(value):
+    takes_path = any(option in (Path, PathLike[str]) for option in get_args(annotation))
+    if takes_path and "\0" in str(value):
         raise ArgumentError(f"`{name}` of {owner} must be a path, but {shorten(value)} has a NUL.")
     if not _fits(value, annotation):
         raise ArgumentError(
@@ -232,6 +236,8 @@ def _fits(value: Any, annotation: Any) -> bool:
         )
     elif origin is Callable:
         fits = callable(value)
+    elif origin is PathLike:
+        fits = isinstance(value, PathLike)
     elif annotation in (int, float):
         number = Integral if annotation is int else Real
         fits = isinstance(value, number) and not isinstance(value, bool)
@@ -270,9 +276,11 @@ def _words(annotation: Any) -> str:
         return f"a list of {_plural(inner[0])}"
     if origin is Mapping:
         return f"a dict of {_plural(inner[0])} to {_plural(inner[1])}"
-    if origin is Callable:
-        return "a function"
-    return _ONE.get(annotation) or f"a {getattr(annotation, '__name__', annotation)}"
+    return (
+        _ONE.get(origin)
+        or _ONE.get(annotation)
+        or f"a {getattr(annotation, '__name__', annotation)}"
+    )
 
 
 def _plural(annotation: Any) -> str:

@@ -106,12 +106,13 @@ def test_a_training_gives_its_run_and_takes_settings_as_a_dict(heedful_cli, text
         "done = heedful.train('tiny', source=sys.argv[1], target=sys.argv[2], out=sys.argv[3],"
         " quiet=True, settings={'data.vocabulary_size': 400, 'train.clip_norm': None,"
         " 'train': {'steps': 2, 'batch_tokens': 256, 'device': 'cpu', 'precision': 'fp32'}}); "
-        "print(done, done.reason, done.step, done.best, done.log.name, done.run, sep='\\n')"
+        "print(done, done.reason, done.step, done.best, done.log.name, done.run, sep='\\n'); "
+        "print(heedful.Translator.load(done, device='cpu').run.folder.path)"
     )
     out = tmp_path / "run"
     done = heedful_cli("-c", program, text / "train.en", text / "train.fr", out)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         f"TrainingResult('{out}', ended by steps at step 2)",
-        *("steps", "2", "()", "log.jsonl", str(out)),
+        *("steps", "2", "()", "log.jsonl", str(out), str(out)),
     ]

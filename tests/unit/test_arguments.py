@@ -1,4 +1,5 @@
 from collections.abc import Callable, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Literal
 
@@ -41,6 +42,25 @@ def test_another_type_is_refused_with_its_name(arguments, told):
     with pytest.raises(ArgumentError) as refusal:
         translate(**{"texts": [], **arguments})
     assert str(refusal.value).startswith(told)
+
+
+@checked
+def open_run(path: str | PathLike[str]) -> str:
+    return str(path)
+
+
+class Folder(PathLike):
+    def __fspath__(self):
+        return "runs/en-fr"
+
+
+def test_a_path_is_whatever_python_opens():
+    assert open_run(Path("x")) == open_run("x") == "x"
+    assert open_run(Folder())
+    with pytest.raises(ArgumentError, match="must be a string or a path, but 5 came"):
+        open_run(5)
+    with pytest.raises(ArgumentError, match="has a NUL"):
+        open_run("a\0b")
 
 
 def test_what_is_missing_or_unknown_is_said_by_python():

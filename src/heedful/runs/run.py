@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -54,7 +55,7 @@ class Run:
         return f"Run({str(self.folder.path)!r}, {self.config.recipe})"
 
     @classmethod
-    def open(cls, path: str | Path) -> "Run":
+    def open(cls, path: str | PathLike[str]) -> "Run":
         """Read a run folder. Raises `RunFolderError` if something is missing or damaged."""
         folder = RunFolder(Path(path))
         folder.require()

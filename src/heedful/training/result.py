@@ -20,5 +20,9 @@ class TrainingResult:
     log: Path
     """The file with a line of JSON for every report and validation."""
 
+    def __fspath__(self) -> str:
+        """Return the run folder, so that a result is a path wherever a run is named."""
+        return str(self.run)
+
     def __repr__(self) -> str:
         return f"TrainingResult({str(self.run)!r}, ended by {self.reason} at step {self.step:,})"

@@ -10,7 +10,7 @@ A trained run that translates, scores and shows its attention.
 import platform
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from os import PathLike
 from typing import Any, overload
 
 import torch
@@ -81,7 +81,7 @@ class Translator:
     @checked
     def load(
         cls,
-        path: str | Path | Sequence[str | Path],
+        path: str | PathLike[str] | Sequence[str | PathLike[str]],
         *,
         weights: str = "default",
         device: str = "auto",
@@ -93,7 +93,7 @@ class Translator:
 
         Parameters
         ----------
-        path : str, Path or sequence of them
+        path : str, Path, TrainingResult or sequence of them
             The folder of a run. Several form an ensemble and must share tokenizer and direction:
             token probabilities are averaged, and languages, search settings and attention are those
             of the first.
@@ -117,7 +117,7 @@ class Translator:
         -----
         Checksums are verified; nothing in a run folder is executed. Later forks use one thread.
         """
-        runs = [Run.open(one) for one in ([path] if isinstance(path, str | Path) else path)]
+        runs = [Run.open(one) for one in ([path] if isinstance(path, str | PathLike) else path)]
         check_members(runs)
         place = resolve_device(device)
         resolve_threads(threads)

@@ -10,7 +10,7 @@ A trained parser.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
+from os import PathLike
 from reprlib import repr as shorten
 from typing import overload
 
@@ -76,7 +76,7 @@ class Parser:
     @checked
     def load(
         cls,
-        path: str | Path | Sequence[str | Path],
+        path: str | PathLike[str] | Sequence[str | PathLike[str]],
         *,
         weights: str = "default",
         device: str = "auto",
@@ -89,7 +89,7 @@ class Parser:
 
         Parameters
         ----------
-        path : str, Path or sequence of them
+        path : str, Path, TrainingResult or sequence of them
             The folder of a run; several must share their tokenizer.
         weights : str, default 'default'
             ``average``, ``best``, ``last`` or ``step-N``, as for `Translator.load`.
