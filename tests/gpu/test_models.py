@@ -15,7 +15,7 @@ fused_attention = torch.nn.functional.scaled_dot_product_attention
 
 def loss_and_gradients(model, source, target):
     """Loss of a pair's target, with the gradients of all weights, on the processor."""
-    states = model(source, target[:, :-1])
+    states = model.states(source, target[:, :-1])
     real = target[:, 1:] != 0
     weight, bias = model.output.weight, model.output.bias
     loss, _ = chunked_loss(states[real], target[:, 1:][real], weight, bias)
@@ -50,8 +50,8 @@ def test_bf16_is_close_to_fp32(changes, gpu, on_gpu):
     draw_gates(model)
     source, target = batch()
     with torch.no_grad():
-        exact = model(source, target)
-        rounded = on_gpu(model).to(torch.bfloat16)(source.to(gpu), target.to(gpu))
+        exact = model.states(source, target)
+        rounded = on_gpu(model).to(torch.bfloat16).states(source.to(gpu), target.to(gpu))
     assert rounded.dtype == torch.bfloat16
     away = (rounded.float().cpu() - exact).norm() / exact.norm()
     # a gate may choose another expert where two are alike
@@ -64,9 +64,9 @@ def test_recurrent_layers_run_step_by_step_where_weights_cannot_be_laid_out(dtyp
     model = on_gpu(small(**FAMILIES["recurrent"])).to(dtype)
     source, target = (ids.to(gpu) for ids in batch())
     with torch.no_grad():
-        expected = model(source, target)
+        expected = model.states(source, target)
         with hidden("torch._cudnn_rnn_flatten_weight") as missed:
-            by_steps = model(source, target)
+            by_steps = model.states(source, target)
     assert missed
     bound = 1e-4 if dtype == torch.float32 else 0.05
     assert (by_steps - expected).norm() <= bound * expected.norm()

@@ -41,7 +41,7 @@ for step in range(1, 121):
     source[place >= lengths] = 0
     target[place >= lengths] = 0
     start = torch.full((24, 1), model.start_token)
-    states = model(source, torch.cat((start, target[:, :-1]), 1) * (place < lengths))
+    states = model.states(source, torch.cat((start, target[:, :-1]), 1) * (place < lengths))
     real = place < lengths
     loss_of = chunked_loss if fast else plain_loss
     loss, nll = loss_of(states[real], target[real], model.output.weight, model.output.bias)

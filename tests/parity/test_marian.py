@@ -169,7 +169,7 @@ def _same_logits_and_text(folder, out, sentences):
         batch = run.collator(ours).batch(
             run.tokenizer.encode_source(sentences[:1]), [id_mapping.to_ours(target)]
         )
-        mine = ours.project(ours(batch.source, batch.target_in))[0]
+        mine = ours.project(ours.states(batch.source, batch.target_in))[0]
         wanted = theirs(
             input_ids=source, decoder_input_ids=torch.tensor([[start, *target]])
         ).logits[0]

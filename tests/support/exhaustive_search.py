@@ -30,7 +30,7 @@ def tiny(seed, vocabulary=6, **changes):
 def log_probabilities(model, source, target_in):
     """Log-probabilities (rows, target, vocabulary) of one source's next tokens, all at once."""
     with torch.no_grad():
-        states = model(source.expand(len(target_in), -1), target_in)
+        states = model.states(source.expand(len(target_in), -1), target_in)
         return torch.log_softmax(model.project(states), dim=-1)
 
 

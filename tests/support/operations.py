@@ -111,7 +111,7 @@ class CountedBatch:
 
     def forward(self, model) -> None:
         """Compute the logits of the real tokens."""
-        model.project(model(self.source, self.target)[self.real])
+        model.project(model.states(self.source, self.target)[self.real])
 
 
 def count(call: Callable[..., object], *arguments: object, more: dict | None = None) -> int:
@@ -173,7 +173,7 @@ class EverythingIsRead:
     def train(self, batch: CountedBatch, model) -> None:
         """Train on a batch, with a gradient of zero for every result of the loop."""
         self.results.clear()
-        states = model(batch.source, batch.target)[batch.real]
+        states = model.states(batch.source, batch.target)[batch.real]
         loss, _ = plain_loss(
             states, batch.target[batch.real], model.output.weight, model.output.bias
         )

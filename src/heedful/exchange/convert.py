@@ -76,7 +76,7 @@ class HeedfulReference:
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
         """Compute the whole distribution at each position of the target."""
         batch = self._run.collator(self._model).batch([list(source)], [list(target)])
-        states = self._model(batch.source, batch.target_in)[0]
+        states = self._model.states(batch.source, batch.target_in)[0]
         logits: torch.Tensor = self._model.project(states)
         return torch.log_softmax(logits, dim=-1).numpy()
 

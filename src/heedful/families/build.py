@@ -4,9 +4,6 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-import torch
-from torch import nn
-
 from heedful.families.family import Family
 from heedful.families.registry import (
     chosen_value,
@@ -15,9 +12,9 @@ from heedful.families.registry import (
     families,
     family_of,
 )
-from heedful.model.build import LayerParts, build_positions
+from heedful.model.build import LayerParts, build_output, build_positions
 from heedful.model.contracts import SourceEncoder, TargetDecoder
-from heedful.model.embedding import OutputLayer, TiedOutput, TokenEmbedding
+from heedful.model.embedding import TokenEmbedding
 from heedful.model.encoder_decoder import EncoderDecoder, Positions
 from heedful.model.parts import NO_NETWORKS, Networks
 from heedful.model.transformer import Transformer
@@ -55,12 +52,14 @@ def build_model(
     shared = settings.tie_embeddings == "all"
     readers = (settings.encoder, settings.decoder) if shared else (settings.decoder,)
     embed_target = embedding(target_vocabulary, *readers)
-    bias = nn.Parameter(torch.zeros(target_vocabulary)) if settings.output_bias else None
-    output: OutputLayer = TiedOutput(embed_target, bias)
-    if settings.tie_embeddings == "none":
-        output = OutputLayer(nn.Parameter(torch.zeros(target_vocabulary, decoder.width)), bias)
+    output = build_output(
+        embed_target,
+        decoder.width,
+        is_tied=settings.tie_embeddings != "none",
+        has_bias=settings.output_bias,
+    )
     is_transformer = settings.encoder == settings.decoder == "transformer"
-    return (Transformer if is_transformer else EncoderDecoder)(
+    return (Transformer.from_parts if is_transformer else EncoderDecoder)(
         embed_target if shared else embedding(source_vocabulary, settings.encoder),
         embed_target,
         source_positions,
@@ -94,7 +93,9 @@ def _decoder(
 
 def _positions(family: Family, settings: ModelSettings, rows: int) -> Positions | None:
     """Build the positions of a family that adds them to its embeddings."""
-    return build_positions(settings, rows) if "positions" in family.traits else None
+    if "positions" not in family.traits:
+        return None
+    return build_positions(settings.positions, settings.d_model, rows, settings.position_offset)
 
 
 def _parts(family: Family, settings: ModelSettings, side: str) -> dict[str, Any]:

@@ -3,8 +3,18 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+import torch
+from torch import nn
+
 from heedful.model.contracts import SourceEncoder
-from heedful.model.embedding import LearnedPositions, NoPositions, SinusoidalPositions
+from heedful.model.embedding import (
+    LearnedPositions,
+    NoPositions,
+    OutputLayer,
+    SinusoidalPositions,
+    TiedOutput,
+    TokenEmbedding,
+)
 from heedful.model.encoder_decoder import Positions
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
@@ -76,10 +86,21 @@ def _layer_config(settings: ModelSettings, side: str, parts: LayerParts) -> Laye
     )
 
 
-def build_positions(settings: ModelSettings, rows: int) -> Positions:
-    """Build the position encoding of one side."""
-    if settings.positions == "learned":
-        return LearnedPositions(settings.d_model, rows)
-    if settings.positions == "none":
-        return NoPositions(settings.d_model)
-    return SinusoidalPositions(settings.d_model, settings.positions, settings.position_offset)
+def build_positions(layout: str, d_model: int, rows: int, offset: int = 0) -> Positions:
+    """Build the position encoding of one side; learned ones have `rows`."""
+    if layout == "learned":
+        return LearnedPositions(d_model, rows)
+    if layout == "none":
+        return NoPositions(d_model)
+    return SinusoidalPositions(d_model, layout, offset)
+
+
+def build_output(
+    embed_target: TokenEmbedding, width: int, *, is_tied: bool, has_bias: bool
+) -> OutputLayer:
+    """Build the output layer; an untied matrix has the width of the decoder's states."""
+    rows = embed_target.weight.size(0)
+    bias = nn.Parameter(torch.zeros(rows)) if has_bias else None
+    if is_tied:
+        return TiedOutput(embed_target, bias)
+    return OutputLayer(nn.Parameter(torch.zeros(rows, width)), bias)

@@ -264,8 +264,8 @@ class Seq2Seq(nn.Module, ABC):
 
     Notes
     -----
-    Everything is batch-first. `forward` and `step` return hidden states, not logits, so that the
-    loss can process the vocabulary in chunks.
+    Everything is batch-first. `states` and `step` return hidden states, not logits, so that the
+    loss can process the vocabulary in chunks. Calling the model returns all logits at once.
     """
 
     output: OutputLayer
@@ -295,8 +295,32 @@ class Seq2Seq(nn.Module, ABC):
         Called once per batch of sentences.
         """
 
-    @abstractmethod
     def forward(
+        self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
+    ) -> Float[Tensor, "batch target vocabulary"]:
+        """
+        Compute all logits at once from the known target (teacher forcing).
+
+        Parameters
+        ----------
+        source : Tensor of int, shape (batch, source)
+            Padded token ids.
+        target_in : Tensor of int, shape (batch, target)
+            The target, shifted right by one: it begins with the start token.
+
+        Returns
+        -------
+        Tensor of float, shape (batch, target, vocabulary)
+            The logits at position i predict target token i.
+
+        Notes
+        -----
+        For a loop of one's own. `heedful.train` takes `states`, because these logits are large.
+        """
+        return self.project(self.states(source, target_in))
+
+    @abstractmethod
+    def states(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target d_model"]:
         """
@@ -346,7 +370,7 @@ class Seq2Seq(nn.Module, ABC):
 
     def penalty(self) -> Float[Tensor, ""] | None:
         """
-        Return what the last `forward` adds to the training loss.
+        Return what the last `states` adds to the training loss.
 
         Returns
         -------
@@ -355,7 +379,7 @@ class Seq2Seq(nn.Module, ABC):
 
         Notes
         -----
-        Read once after each `forward` in training. Each micro-batch has its own, weighted by its
+        Read once after each `states` in training. Each micro-batch has its own, weighted by its
         real target tokens; perplexity and validation are without it.
         """
         return None
@@ -430,7 +454,7 @@ class Seq2Seq(nn.Module, ABC):
         Parameters
         ----------
         states : Tensor of float, shape (..., d_model)
-            States returned by `forward` or `step`.
+            States returned by `states` or `step`.
 
         Returns
         -------
@@ -453,7 +477,7 @@ class Seq2Seq(nn.Module, ABC):
         Parameters
         ----------
         states : Tensor of float, shape (..., d_model)
-            States returned by `forward` or `step`.
+            States returned by `states` or `step`.
 
         Returns
         -------

@@ -151,7 +151,7 @@ class EncoderDecoder(Seq2Seq):
         memory = self.encoder.encode(x, mask, weights)
         return self.decoder_input.remember(memory, source, self.padding)
 
-    def forward(
+    def states(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target d_model"]:
         check_ids(type(self).__name__, target_in=target_in)

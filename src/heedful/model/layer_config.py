@@ -24,11 +24,11 @@ class LayerConfig:
     The defaults are those of the paper's base model.
     """
 
-    d_model: int
+    d_model: int = 512
     """Width of the states between layers."""
-    d_ff: int
+    d_ff: int = 2048
     """Inner width of the feed-forward network."""
-    heads: int
+    heads: int = 8
     """Attention heads."""
     d_k: int | None = None
     d_v: int | None = None

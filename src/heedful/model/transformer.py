@@ -11,7 +11,19 @@ The layers are in `heedful.model.layers`; what every model of an encoder and a d
 `heedful.model.encoder_decoder`.
 """
 
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, Literal
+
+import torch
+
+from heedful.arguments import check_counts, checked, with_fields_of
+from heedful.errors import SettingError
+from heedful.model.build import build_output, build_positions
+from heedful.model.embedding import TokenEmbedding
 from heedful.model.encoder_decoder import EncoderDecoder, Positions
+from heedful.model.initialise import initialise
+from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
 
 
@@ -19,13 +31,162 @@ class Transformer(EncoderDecoder):
     """
     The whole model of the paper: both halves are a Transformer's.
 
+    Parameters
+    ----------
+    vocabulary : int or pair of int
+        Number of token ids, of both sides or of source and target.
+    layers : int or pair of int, default 6
+        Layers of both stacks, or of encoder and decoder.
+    positions : {'interleaved', 'halves', 'grouped', 'learned', 'none'}, default 'interleaved'
+        Sinusoids as the paper prints them, two other layouts, learned vectors or none.
+    max_length : int, default 1024
+        Learned positions with a vector of their own; further ones share the last.
+    tie_embeddings : {'all', 'output', 'none'}, optional
+        Shared matrices: both embeddings and the output, or target and output. By default all for
+        one vocabulary, and target and output for two.
+    output_bias : bool, default False
+        Whether the logits have a bias.
+    scale_embeddings : bool, default True
+        Whether embeddings are multiplied by the square root of `d_model`.
+    padding, start_token, end_token : int
+        Special ids: 0, 2 and 3.
+    seed : int, optional
+        Seed of the initial weights; drawn from torch's global generator if None.
+    **layer : object
+        Fields of `LayerConfig`, such as ``d_model=512``, ``d_ff=2048``, ``heads=8``,
+        ``dropout=0.1`` and ``norm="pre"``.
+
     Notes
     -----
-    Figure 1. Its parameters and methods are those of `EncoderDecoder`; `heedful.model.build` builds
-    it from a recipe.
+    Figure 1; the defaults are the base model. Calling it with padded source ids and the target
+    shifted right gives logits. The states behind them, attention and decoding are methods of
+    `EncoderDecoder`. A run of the same sizes has the same names of weights. Raises `SettingError`
+    for sizes that do not fit.
+
+    Examples
+    --------
+    >>> model = Transformer(vocabulary=100, d_model=16, heads=2, layers=1)
+    >>> source, target = torch.randint(4, 100, (3, 7)), torch.randint(4, 100, (3, 5))
+    >>> model(source, target).shape
+    torch.Size([3, 5, 100])
     """
 
     encoder: Encoder
     decoder: Decoder
     source_positions: Positions
     target_positions: Positions
+
+    @with_fields_of(LayerConfig)
+    @checked
+    def __init__(
+        self,
+        vocabulary: int | Sequence[int],
+        *,
+        layers: int | Sequence[int] = 6,
+        positions: Literal["interleaved", "halves", "grouped", "learned", "none"] = "interleaved",
+        max_length: int = 1024,
+        tie_embeddings: Literal["all", "output", "none"] | None = None,
+        output_bias: bool = False,
+        scale_embeddings: bool = True,
+        padding: int = 0,
+        start_token: int = 2,
+        end_token: int = 3,
+        seed: int | None = None,
+        **layer: Any,
+    ) -> None:
+        # 1. the sizes, refused before anything is built
+        rows = _both("vocabulary", vocabulary)
+        depths = _both("layers", layers)
+        check_counts(max_length=max_length)
+        config = _layer_config(layer)
+        if config.d_model % 2 and positions not in ("learned", "none"):
+            raise SettingError(
+                f"`d_model` must be even for sines and cosines, but is {config.d_model}; choose an "
+                "even width, or positions='learned'."
+            )
+        special = (padding, start_token, end_token)
+        if min(special) < 0 or max(special) >= min(rows):
+            raise SettingError(
+                f"`vocabulary` must hold the special ids {', '.join(map(str, special))} "
+                f"(`padding`, `start_token`, `end_token`), but has {min(rows):,} ids, from 0."
+            )
+        tied = tie_embeddings or ("all" if rows[0] == rows[1] else "output")
+        if tied == "all" and rows[0] != rows[1]:
+            raise SettingError(
+                "`tie_embeddings` can be 'all' only for one vocabulary, but there are "
+                f"{rows[0]:,} source ids and {rows[1]:,} target ids; choose 'output' or 'none'."
+            )
+
+        # 2. the parts, on the processor, where the weights are drawn
+        place = torch.get_default_device()
+        with torch.device("cpu"):
+            embed_target = TokenEmbedding(rows[1], config.d_model, scale_embeddings)
+            embed_source = embed_target
+            if tied != "all":
+                embed_source = TokenEmbedding(rows[0], config.d_model, scale_embeddings)
+            super().__init__(
+                embed_source,
+                embed_target,
+                build_positions(positions, config.d_model, max_length),
+                build_positions(positions, config.d_model, max_length),
+                Encoder(config, depths[0]),
+                Decoder(config, depths[1]),
+                build_output(
+                    embed_target, config.d_model, is_tied=tied != "none", has_bias=output_bias
+                ),
+                dropout=config.dropout,
+                padding=padding,
+                start_token=start_token,
+                end_token=end_token,
+            )
+
+            # 3. the initial weights
+            initialise(self, int(torch.randint(1 << 62, ())) if seed is None else seed)
+        self.to(place)
+
+    @classmethod
+    def from_parts(cls, *parts: Any, **settings: Any) -> "Transformer":
+        """
+        Build a Transformer from its parts.
+
+        Parameters
+        ----------
+        *parts, **settings : object
+            The parameters of `EncoderDecoder`.
+
+        Returns
+        -------
+        Transformer
+            With the weights of the parts.
+
+        Notes
+        -----
+        The model of a run is built so: a recipe may put other parts into the layers.
+        """
+        model = cls.__new__(cls)
+        EncoderDecoder.__init__(model, *parts, **settings)
+        return model
+
+
+def _both(name: str, sizes: int | Sequence[int]) -> tuple[int, int]:
+    """Read a number for both sides, or a pair; refuse other lengths and numbers below 1."""
+    pair = tuple(sizes) if isinstance(sizes, Sequence) else (sizes, sizes)
+    if len(pair) != 2:
+        raise SettingError(
+            f"`{name}` must be a number or a pair of numbers, but {len(pair)} numbers came."
+        )
+    both = int(pair[0]), int(pair[1])
+    for size in both:
+        check_counts(**{name: size})
+    return both
+
+
+def _layer_config(settings: dict[str, Any]) -> LayerConfig:
+    """Read the settings of the layers; refuse unknown ones as Python does."""
+    unknown = settings.keys() - {field.name for field in fields(LayerConfig)}
+    if unknown:
+        raise TypeError(f"Transformer() got an unexpected keyword argument {min(unknown)!r}")
+    config = LayerConfig(**settings)
+    if not 0.0 <= config.dropout < 1.0:
+        raise SettingError(f"`dropout` must be from 0 to below 1, but is {config.dropout}.")
+    return config

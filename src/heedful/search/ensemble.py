@@ -77,14 +77,14 @@ class Ensemble(Seq2Seq):
     def encode(self, source: Int[Tensor, "batch source"]) -> list[Any]:
         return [model.encode(source) for model in self.members]
 
-    def forward(
+    def states(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target widths"]:
         states = []
         for model in self.members:
             own = target_in.clone()
             own[:, 0] = model.start_token
-            states.append(model(source, own))
+            states.append(model.states(source, own))
         return torch.cat(states, dim=-1)
 
     def start(self, memory: list[Any]) -> EnsembleState:

@@ -39,7 +39,7 @@ def target_ranks(
     Equally probable tokens share the better rank. A translation whose ranks are all 1 is what
     greedy search finds.
     """
-    states = model(source, target_in)
+    states = model.states(source, target_in)
     real = target_out != model.padding
     states, targets = states[real], target_out[real]  # (tokens, d_model), (tokens,)
     table, bias = model.output.weight, model.output.bias
@@ -71,7 +71,7 @@ def best_candidates(
     One pass over the known target, so the probabilities are those of the search up to rounding. A
     given token that a rule forbids keeps the model's probability.
     """
-    states = model(source, target_in)[0]
+    states = model.states(source, target_in)[0]
     given = target_out[0]
     found: list[list[tuple[int, float]]] = []
     for some, own_tokens in zip(states.split(_ROWS), given.split(_ROWS), strict=True):
@@ -101,7 +101,7 @@ def pair_log_probabilities(
     One pass over the known target; equal to what a search that chose these tokens reports.
     """
     batch = collator.batch(sources, targets).to(model.device)
-    states = model(batch.source, batch.target_in)
+    states = model.states(batch.source, batch.target_in)
     real = batch.target_out != model.padding
     flat = token_log_probabilities(
         states[real], batch.target_out[real], model.output.weight, model.output.bias

@@ -28,7 +28,7 @@ def test_the_loss_has_the_products_that_are_counted(monkeypatch):
     model, batch = model_of(ModelConfig(d_model=16, d_ff=24, heads=2)), CountedBatch(True)
 
     def loss():
-        states, weight = model(batch.source, batch.target)[batch.real], model.output.weight
+        states, weight = model.states(batch.source, batch.target)[batch.real], model.output.weight
         chunked_loss(states, batch.target[batch.real], weight)[0].backward()
 
     # the sums over all classes, of label smoothing, are no products of the model

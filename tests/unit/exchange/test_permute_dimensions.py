@@ -25,7 +25,7 @@ def test_a_model_with_grouped_positions_computes_what_the_interleaved_one_does(n
     models[1].load_state_dict(weights, strict=False)
     source, target = torch.randint(4, 30, (3, 7)), torch.randint(4, 30, (3, 5))
     with torch.inference_mode():
-        first, second = (model.project(model(source, target)) for model in models)
+        first, second = (model.project(model.states(source, target)) for model in models)
     assert torch.allclose(first, second, atol=1e-4)
 
 

@@ -31,7 +31,7 @@ def test_every_family_meets_every_other(encoder, decoder):
     memory = model.encode(source)
     assert isinstance(memory, Memory) and memory.states.shape == (3, 7, 16)
     assert len(memory.final) == (2 if encoder == "recurrent" else 0)
-    states = model(source, target)
+    states = model.states(source, target)
     states.sum().backward()
     unused = [name for name, w in model.named_parameters() if w.grad is None]
     assert unused == ["output.weight"] * ("output.weight" in dict(model.named_parameters()))

@@ -35,7 +35,7 @@ def outputs(model):
     source, target = batch()
     target[:, 0] = model.start_token
     with torch.inference_mode():
-        states = model(source, target)
+        states = model.states(source, target)
         logs = model.log_probabilities(states.flatten(0, 1))
         found = [states, model.project(states), logs.exp()]
         state = model.start(model.encode(source))

@@ -38,8 +38,8 @@ class Forgetful(Seq2Seq):
     def encode(self, source):
         return source
 
-    def forward(self, source, target_in):
-        return self.model(source, target_in)
+    def states(self, source, target_in):
+        return self.model.states(source, target_in)
 
     def start(self, memory):
         return Prefixes(memory, memory.new_empty(len(memory), 0))
@@ -47,7 +47,7 @@ class Forgetful(Seq2Seq):
     def step(self, state, tokens):
         written = torch.cat([state.written, tokens.unsqueeze(1)], dim=1)
         width = len(tokens) // len(state.source)
-        states = self.model(state.source.repeat_interleave(width, dim=0), written)
+        states = self.model.states(state.source.repeat_interleave(width, dim=0), written)
         return states[:, -1], Prefixes(state.source, written)
 
     @property

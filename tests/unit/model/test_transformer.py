@@ -17,7 +17,7 @@ def test_steps_equal_the_whole_target_at_once(changes):
     source, target = batch()
     target[:, 0] = model.start_token
     with torch.no_grad():
-        whole = model(source, target)
+        whole = model.states(source, target)
         state = model.start(model.encode(source))
         for position in range(target.size(1)):
             states, state = model.step(state, target[:, position])
@@ -29,8 +29,8 @@ def test_padding_and_neighbours_change_nothing(changes):
     model = small(**changes)
     source, target = batch()
     with torch.no_grad():
-        together = model(source, target)
-        alone = model(source[2:, :2], target[2:])
+        together = model.states(source, target)
+        alone = model.states(source[2:, :2], target[2:])
     torch.testing.assert_close(alone[0], together[2], atol=1e-5, rtol=1e-4)
 
 
@@ -41,7 +41,9 @@ def test_a_position_does_not_see_what_follows(changes):
     later = target.clone()
     later[:, 3:] = 9
     with torch.no_grad():
-        torch.testing.assert_close(model(source, later)[:, :3], model(source, target)[:, :3])
+        torch.testing.assert_close(
+            model.states(source, later)[:, :3], model.states(source, target)[:, :3]
+        )
 
 
 def test_without_its_mask_a_decoder_sees_what_it_must_predict_but_a_search_does_not():
@@ -51,9 +53,11 @@ def test_without_its_mask_a_decoder_sees_what_it_must_predict_but_a_search_does_
     later[:, 3:] = 9
     padded[:, 4:] = 0
     with torch.no_grad():
-        whole = model(source, target)
-        assert (model(source, later)[:, :3] - whole[:, :3]).abs().max() > 0.01
-        torch.testing.assert_close(model(source, padded)[:, :4], model(source, target[:, :4]))
+        whole = model.states(source, target)
+        assert (model.states(source, later)[:, :3] - whole[:, :3]).abs().max() > 0.01
+        torch.testing.assert_close(
+            model.states(source, padded)[:, :4], model.states(source, target[:, :4])
+        )
         states = (one.start(one.encode(source)) for one in (model, masked))
         free, hidden = (
             one.step(state, target[:, 0])[0]
@@ -73,7 +77,7 @@ def test_hypotheses_of_a_sentence_share_its_source():
         states, _ = model.step(state.select(rows), tokens)
         for row in range(6):
             prefix = torch.tensor([[model.start_token, int(tokens[row])]])
-            alone = model(source[row // 2 : row // 2 + 1], prefix)[0, 1]
+            alone = model.states(source[row // 2 : row // 2 + 1], prefix)[0, 1]
             torch.testing.assert_close(states[row], alone, atol=1e-5, rtol=1e-4)
 
 
@@ -85,7 +89,7 @@ def test_finished_sentences_can_leave():
         _, state = model.step(state, torch.full((3,), model.start_token))
         keep = torch.tensor([0, 2])
         states, _ = model.step(state.select(keep, keep), torch.tensor([5, 9]))
-        alone = model(source[2:, :2], torch.tensor([[model.start_token, 9]]))[0, 1]
+        alone = model.states(source[2:, :2], torch.tensor([[model.start_token, 9]]))[0, 1]
     torch.testing.assert_close(states[1], alone, atol=1e-5, rtol=1e-4)
 
 
@@ -128,7 +132,7 @@ def test_tied_tables_stay_one_tensor(tie):
         again.source_positions.table = model.source_positions.table  # no part of a state_dict
         again.target_positions.table = model.target_positions.table
         torch.testing.assert_close(
-            again.project(again(source, target)), model.project(model(source, target))
+            again.project(again.states(source, target)), model.project(model.states(source, target))
         )
     larger = copy.deepcopy(model)
     larger.embed_target.weight = torch.nn.Parameter(torch.randn(20, 16))
@@ -155,7 +159,7 @@ def test_texts_of_any_length_go_through(length):
     model = small(positions="learned")
     ids = torch.full((1, length), 5)
     with torch.no_grad():
-        assert model(ids, ids[:, :3]).shape[0] == 1
+        assert model.states(ids, ids[:, :3]).shape[0] == 1
 
 
 def test_the_encoder_is_usable_alone():

@@ -241,7 +241,9 @@ def test_greedy_takes_the_most_probable_token_each_time():
         tokens = [model.start_token]
         for position, log_probability in enumerate(hypothesis.log_probabilities):
             with torch.no_grad():
-                logits = model.project(model(source[row : row + 1], torch.tensor([tokens])))[0, -1]
+                logits = model.project(model.states(source[row : row + 1], torch.tensor([tokens])))[
+                    0, -1
+                ]
             table = torch.log_softmax(logits, -1)
             table[[0, 2]] = float("-inf")
             best = int(table.argmax())

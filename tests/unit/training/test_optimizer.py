@@ -231,7 +231,7 @@ def test_the_moving_average_is_the_one_in_the_books_and_is_what_is_used(precisio
 def test_running_averages_are_saved_and_loaded_in_full_precision(precision):
     model, again = (small(norm_kind="batch").train() for _ in range(2))
     optimizer = MixedPrecisionOptimizer(model, precision)
-    model(*batch())
+    model.states(*batch())
     saved = optimizer.weights()
     averages = running_averages(model)
     assert averages.keys() <= saved.keys()

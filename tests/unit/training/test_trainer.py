@@ -491,7 +491,7 @@ def test_padding_is_predicted_by_nobody_but_keeps_its_share_of_the_smoothing(for
     expected_loss = expected_nll = 0.0
     for source, target in (([5, 6], [8, 9, 10]), ([7], [11])):
         alone = collator.batch([source], [target])
-        logits = made.model.project(made.model(alone.source, alone.target_in))[0].detach()
+        logits = made.model.project(made.model.states(alone.source, alone.target_in))[0].detach()
         logs = torch.log_softmax(logits, dim=1)
         for position, token in enumerate([*target, 3]):
             wanted = torch.full((20,), 0.1 / (20 if form == "uniform" else 19))

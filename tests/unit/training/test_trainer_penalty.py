@@ -20,9 +20,9 @@ class Penalised(Transformer):
     So its gradient is known: of that weight, the strength times the longest row.
     """
 
-    def forward(self, source, target_in, *args, **choices):
+    def states(self, source, target_in):
         self.length = float(target_in.size(1))
-        return super().forward(source, target_in, *args, **choices)
+        return super().states(source, target_in)
 
     def penalty(self):
         return STRENGTH * self.length * self.embed_source.weight[0, 0]

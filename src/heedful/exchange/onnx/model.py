@@ -79,7 +79,7 @@ class OnnxModel(Seq2Seq):
         newer = {f"past_{name}": array for name, array in zip(_KNOWN, known, strict=True)}
         return torch.from_numpy(scores), OnnxState({**state.arrays, **newer})
 
-    def forward(
+    def states(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target vocabulary"]:
         """Compute log-probabilities of a known target in steps, as no graph takes it whole."""
@@ -144,7 +144,7 @@ class OnnxReference:
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
         """Compute the log-probabilities of a translation step by step, as in a search."""
         batch = self._collator.batch([list(source)], [list(target)])
-        scores: np.ndarray = self._model(batch.source, batch.target_in)[0].numpy()
+        scores: np.ndarray = self._model.states(batch.source, batch.target_in)[0].numpy()
         return scores
 
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:

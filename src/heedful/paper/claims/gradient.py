@@ -40,7 +40,7 @@ def gradient_norms(
     )
     hook = model.embed_target.register_forward_hook(keep)
     try:
-        states = model(batch.source, batch.target_in)[0, token : token + 1]  # (1, d_model)
+        states = model.states(batch.source, batch.target_in)[0, token : token + 1]  # (1, d_model)
         logits = model.output(states)
         torch.log_softmax(logits, dim=-1)[0, batch.target_out[0, token]].backward()
     finally:

@@ -179,7 +179,7 @@ def candidate_log_probabilities(
     outs = [[*each.tokens, end if each.ended else padding] for each in candidates]
     target_out = pad(outs, padding).to(source.device)  # (rows, target)
     real = target_out != padding  # (rows, target)
-    states = model(source, target_in)[real]  # (tokens, d_model)
+    states = model.states(source, target_in)[real]  # (tokens, d_model)
     weight, bias = model.output.weight, model.output.bias
     nothing = target_out.new_empty(1, 0)
     zeros = torch.zeros(1, weight.size(0), device=source.device)

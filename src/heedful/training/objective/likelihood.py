@@ -63,7 +63,7 @@ class Likelihood:
     def parts(self, model: Seq2Seq, batch: Batch, rows: Rows, step: int) -> Iterator[LossPart]:
         """Compute the loss of a micro-batch, in one part."""
         del rows, step
-        states = model(batch.source, batch.target_in)  # (pairs, target, d_model)
+        states = model.states(batch.source, batch.target_in)  # (pairs, target, d_model)
         real = batch.target_out != model.padding  # (pairs, target)
         loss, nll = chunked_loss(
             states[real],  # (target tokens, d_model)

@@ -43,8 +43,8 @@ def hold_together(model, theirs, lengths, target, seed=3):
     target_in = torch.randint(4, 30, (len(lengths), target), generator=generator)
     target_in[:, 0] = model.start_token
     with torch.no_grad():
-        expected = model.log_probabilities(model(source, target_in).flatten(0, 1))
-    found = theirs(source, target_in).flatten(0, 1)
+        expected = model.log_probabilities(model.states(source, target_in).flatten(0, 1))
+    found = theirs.states(source, target_in).flatten(0, 1)
     torch.testing.assert_close(found, expected, atol=3e-5, rtol=1e-4)
 
 

@@ -142,7 +142,9 @@ def test_beams_are_reordered_by_rows(exported):
     rows, tokens = torch.tensor([1, 0, 1]), torch.tensor([9, 10, 11])
     found, _ = model.step(state.select(rows), tokens)
     target_in = torch.stack([torch.full((3,), model.start_token), tokens], dim=1)
-    torch.testing.assert_close(found, model(source[rows], target_in)[:, 1], atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        found, model.states(source[rows], target_in)[:, 1], atol=1e-5, rtol=0
+    )
 
 
 def test_the_description_names_what_the_graphs_have(exported):

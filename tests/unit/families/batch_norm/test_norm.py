@@ -103,10 +103,12 @@ def test_a_checkpoint_stores_the_running_averages():
 def test_in_training_the_sentences_of_a_batch_mix_and_in_evaluation_they_do_not():
     source, target = batch()
     model = small(norm_kind="batch", dropout=0.0)
-    together, alone = model(source, target)[:1], model(source[:1], target[:1])
+    together, alone = model.states(source, target)[:1], model.states(source[:1], target[:1])
     torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
     model.train()
-    assert (model(source, target)[:1] - model(source[:1], target[:1])).abs().max() > 0.01
+    assert (
+        model.states(source, target)[:1] - model.states(source[:1], target[:1])
+    ).abs().max() > 0.01
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
@@ -115,7 +117,7 @@ def test_more_padding_changes_nothing_in_training(norm):
     target[1, 3:] = 0
     longer = [torch.cat([ids, torch.zeros(3, 4, dtype=torch.long)], 1) for ids in (source, target)]
     one, other = (small(norm_kind="batch", norm=norm, dropout=0.0).train() for _ in range(2))
-    found = one(source, target), other(*longer)[:, : target.size(1)]
+    found = one.states(source, target), other.states(*longer)[:, : target.size(1)]
     real = target != 0
     torch.testing.assert_close(found[0][real], found[1][real], atol=1e-5, rtol=1e-5)
     averages = (list(running_averages(model).values()) for model in (one, other))
@@ -128,5 +130,5 @@ def test_padding_that_was_removed_changes_nothing_in_training():
     source, target = batch()
     one, other = (small(norm_kind="batch", dropout=0.0).train() for _ in range(2))
     with torch.backends.mkldnn.flags(enabled=False):  # then rows keep their padding
-        padded = one(source, target)
-    torch.testing.assert_close(other(source, target), padded, atol=1e-5, rtol=1e-5)
+        padded = one.states(source, target)
+    torch.testing.assert_close(other.states(source, target), padded, atol=1e-5, rtol=1e-5)

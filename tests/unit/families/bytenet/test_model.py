@@ -94,7 +94,7 @@ def test_a_known_target_gives_the_states_of_a_search():
         if families[1] == "transformer":
             target = target[:, :12]
         with torch.no_grad():
-            whole, stepped = model(source, target), by_steps(model, source, target)
+            whole, stepped = model.states(source, target), by_steps(model, source, target)
         torch.testing.assert_close(
             stepped, whole, atol=1e-5, rtol=1e-5, msg=f"{families}, {layers} blocks, {choices}"
         )
@@ -106,9 +106,9 @@ def test_a_sentence_does_not_depend_on_its_batch(families):
     model = build(*families, layers=4)
     source, target = batch()
     with torch.no_grad():
-        whole = model(source, target)
+        whole = model.states(source, target)
         for row, length in enumerate([7, 4, 2]):
-            alone = model(source[row : row + 1, :length], target[row : row + 1])
+            alone = model.states(source[row : row + 1, :length], target[row : row + 1])
             torch.testing.assert_close(alone[0], whole[row], atol=1e-6, rtol=1e-6)
 
 
@@ -116,7 +116,7 @@ def test_hypotheses_are_repeated_dropped_and_reordered():
     model = build(layers=3)
     source, target = batch()
     with torch.no_grad():
-        whole = model(source, target)
+        whole = model.states(source, target)
         _, state = model.step(model.start(model.encode(source)), target[:, 0])
         # two hypotheses a sentence, the second with other tokens, then back to the first
         state = state.select(torch.tensor([0, 0, 1, 1, 2, 2]))
@@ -168,7 +168,7 @@ def test_beyond_its_room_the_decoder_reads_zeros():
     source, target = long_target()
     memory = model.encode(source)
     with torch.no_grad():
-        whole = model(source, target)
+        whole = model.states(source, target)
         zeros = torch.zeros(3, 20, 16)
         zeros[:, :7] = memory.states
         longer = type(memory)(zeros, torch.ones(3, 1, 1, 20, dtype=torch.bool))
@@ -183,7 +183,7 @@ def test_nothing_reads_padding():
     model = build(layers=4)
     table = model.embed_source.weight
     source, target = batch()
-    model(source, target)[1:].sum().backward()
+    model.states(source, target)[1:].sum().backward()
     assert table.grad[model.padding].abs().sum() == 0
 
 
@@ -244,7 +244,7 @@ def test_states_are_those_of_an_independent_forward_pass_in_numpy(texts):
     with torch.no_grad():
         for weight in model.parameters():  # livelier than fresh ones, biases and gains included
             weight += 0.3 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(5))
-        found = model(source, target).numpy()
+        found = model.states(source, target).numpy()
         for row, (length, room) in enumerate([(7, 9), (4, 5), (2, 3)]):
             expected = numpy_bytenet(model, source[row, :length], target[row], room)
             np.testing.assert_allclose(found[row], expected, atol=1e-9)

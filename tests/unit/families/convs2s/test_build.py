@@ -59,13 +59,13 @@ def test_it_stands_beside_other_families(encoder, decoder):
     if encoder == "convs2s":
         assert model.encoder.wiring.gradient_scale == 1.0
     source, target = torch.tensor([[5, 6, 7], [8, 0, 0]]), torch.tensor([[2, 5], [2, 6]])
-    states = model(source, target)
+    states = model.states(source, target)
     state, steps = model.start(model.encode(source)), []
     for place in range(2):
         out, state = model.step(state, target[:, place])
         steps.append(out)
     torch.testing.assert_close(torch.stack(steps, 1), states)
-    torch.testing.assert_close(model(source[1:, :1], target[1:]), states[1:])
+    torch.testing.assert_close(model.states(source[1:, :1], target[1:]), states[1:])
 
 
 def test_closed_forms_count_the_weights():

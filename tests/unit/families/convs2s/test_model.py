@@ -79,7 +79,7 @@ def test_forward_is_the_pass_in_numpy(choices, positions):
         choices.get("attention"), [1, 2, 3, 4]
     )
     source, target = batch()
-    found = model(source, target)
+    found = model.states(source, target)
     weights = model.attention(source, target)
     assert len(weights.cross) == len(attending)
     for row, (source_length, target_length) in enumerate(LENGTHS):
@@ -107,7 +107,7 @@ def test_steps_equal_forward(choices):
         torch.testing.assert_close(state.attention[real], mean[real])
         assert state.length == place + 1
     real = target != 0
-    steps, whole = torch.stack(steps, 1)[real], model(source, target)[real]
+    steps, whole = torch.stack(steps, 1)[real], model.states(source, target)[real]
     # in single precision, and another processor adds in another order
     torch.testing.assert_close(steps, whole, rtol=1e-5, atol=1e-4)
 
@@ -125,7 +125,7 @@ def test_rows_are_repeated_dropped_and_reordered():
     out, state = model.step(state.select(torch.tensor([1, 0])), torch.tensor([7, 8]))
     for row, (second, third) in enumerate([(6, 7), (5, 8)]):
         known = torch.tensor([[2, second, third]])
-        torch.testing.assert_close(out[row], model(source[1:, :5], known)[0, 2])
+        torch.testing.assert_close(out[row], model.states(source[1:, :5], known)[0, 2])
 
 
 @pytest.mark.parametrize("unpadded", [True, False])
@@ -140,7 +140,7 @@ def test_a_sentence_does_not_depend_on_its_batch(unpadded, monkeypatch):
         model.zero_grad()
         outs = []
         for source, target in pairs:
-            out = model(source, target)[target != 0]
+            out = model.states(source, target)[target != 0]
             out.square().sum().backward()
             outs.append(out.detach())
         return torch.cat(outs), [
@@ -204,9 +204,9 @@ def test_first_weights_are_those_of_fairseq():
 def test_dropout_acts_in_training_alone():
     model = built(dropout=0.5).train()
     source, target = batch()
-    assert not torch.equal(model(source, target), model(source, target))
+    assert not torch.equal(model.states(source, target), model.states(source, target))
     model.eval()
-    torch.testing.assert_close(model(source, target), model(source, target))
+    torch.testing.assert_close(model.states(source, target), model.states(source, target))
 
 
 @pytest.mark.parametrize(

@@ -99,9 +99,9 @@ def test_steps_equal_the_forward_pass_of_recurrent_layers(wiring, gating):
 def check_steps(model):
     """Compare a known target with the steps of a search, and with the loop that trains."""
     source, target = batch()
-    torch.testing.assert_close(model(source, target), model(source, target).detach())
+    torch.testing.assert_close(model.states(source, target), model.states(source, target).detach())
     with torch.no_grad():
-        whole = model(source, target)
+        whole = model.states(source, target)
         state = model.start(model.encode(source))
         for place in range(target.size(1)):
             states, state = model.step(state, target[:, place])
@@ -113,8 +113,8 @@ def check_steps(model):
 def test_a_sentence_gets_the_same_alone(experts):
     model, (source, target) = built(experts), batch()
     with torch.no_grad():
-        whole = model(source, target)
-        alone = model(source[1:, :3], target[1:, :3])
+        whole = model.states(source, target)
+        alone = model.states(source[1:, :3], target[1:, :3])
     torch.testing.assert_close(alone, whole[1:, :3], atol=1e-5, rtol=1e-5)
 
 
@@ -126,7 +126,7 @@ def test_padding_changes_nothing_in_training(experts):
         model.train()
         wide = [torch.nn.functional.pad(ids, (0, more)) for ids in (source, target)]
         torch.manual_seed(0)
-        states = model(*wide)[:, : target.size(1)]
+        states = model.states(*wide)[:, : target.size(1)]
         found.append((states[target != 0], model.penalty()))
     torch.testing.assert_close(found[0][0], found[1][0], atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(found[0][1], found[1][1], atol=1e-5, rtol=1e-5)
@@ -134,7 +134,7 @@ def test_padding_changes_nothing_in_training(experts):
 
 def test_the_penalty_is_the_sum_of_all_mixtures_and_read_once():
     model, (source, target) = built({"count": 4}).train(), batch()
-    model(source, target)
+    model.states(source, target)
     penalties = [float(mixture.penalty.detach()) for mixture in networks(model).values()]
     assert len(penalties) == 4 and min(penalties) > 0
     assert float(model.penalty().detach()) == pytest.approx(sum(penalties))
@@ -186,9 +186,9 @@ def sum_of_experts(mixture, x):
 def test_inference_computes_the_same(kind, experts):
     (source, target), plain = batch(), built(experts, d_model=32, d_ff=64)
     with torch.no_grad():
-        wanted = plain.log_probabilities(plain(source, target))
+        wanted = plain.log_probabilities(plain.states(source, target))
         model = optimize_for_inference(built(experts, d_model=32, d_ff=64), kind)
-        found = model.log_probabilities(model(source, target))
+        found = model.log_probabilities(model.states(source, target))
     real = target != 0
     apart = (wanted - found)[real].abs().amax(dim=-1)  # (tokens,)
     if kind == "packed":

@@ -126,7 +126,7 @@ def test_a_search_keeps_two_means_a_layer_and_hypothesis():
     model = small(attention=AttentionConfig(decoder="fastformer-linear"))
     source, target = batch()
     with torch.no_grad():
-        whole = model(source, target)
+        whole = model.states(source, target)
         state = model.start(model.encode(source))
         out, state = model.step(state, target[:, 0])
         state = state.select(torch.tensor([0, 0, 1, 1, 2, 2]))

@@ -41,9 +41,9 @@ def test_any_decoder_reads_it(pooling, decoder):
     model = small(encoder=pooling, **decoder)
     source, target = batch()
     with torch.no_grad():
-        whole = model(source, target)
-        torch.testing.assert_close(model(source[2:, :2], target[2:])[0], whole[2])
-        torch.testing.assert_close(model(source[:1].flip(1), target[:1])[0], whole[0])
+        whole = model.states(source, target)
+        torch.testing.assert_close(model.states(source[2:, :2], target[2:])[0], whole[2])
+        torch.testing.assert_close(model.states(source[:1].flip(1), target[:1])[0], whole[0])
         state = model.start(model.encode(source))
         for position in range(target.size(1)):
             states, state = model.step(state, target[:, position])
@@ -59,7 +59,7 @@ def test_it_has_no_weights_and_its_table_is_learned():
     decoder = parameter_count(model.decoder)
     assert parameter_count(model) == decoder + 2 * 20 * 16
     source, target = batch()
-    (model(source, target) * torch.randn(16)).sum().backward()
+    (model.states(source, target) * torch.randn(16)).sum().backward()
     used = model.embed_source.weight.grad.any(dim=1)
     assert {*used.nonzero().flatten().tolist()} == {*source.flatten().tolist()} - {0}
 

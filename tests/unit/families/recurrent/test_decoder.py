@@ -77,7 +77,7 @@ def test_a_known_target_gives_the_states_of_a_search():
         assert {choices[name] for _, _, choices, _ in wirings} == {*values}
     for families, layers, choices, model in wirings:
         with torch.no_grad():
-            whole, stepped = model(source, target), by_steps(model, source, target)
+            whole, stepped = model.states(source, target), by_steps(model, source, target)
         torch.testing.assert_close(
             stepped, whole, atol=1e-5, rtol=1e-5, msg=f"{families}, {layers} layers, {choices}"
         )
@@ -115,7 +115,7 @@ def test_every_choice_can_be_built_and_hypotheses_are_selected(choices):
     model = build("recurrent", "recurrent", **choices)
     source, target = batch()
     with torch.no_grad():
-        whole = model(source, target)
+        whole = model.states(source, target)
         state = model.start(model.encode(source))
         # two hypotheses a sentence, the second with other tokens, then back to the first
         out, state = model.step(state, target[:, 0])
@@ -135,9 +135,9 @@ def test_a_sentence_does_not_depend_on_its_batch(choices):
     model = build("recurrent", "recurrent", **{**BASE, **choices})
     source, target = batch()
     with torch.no_grad():
-        whole = model(source, target)
+        whole = model.states(source, target)
         for row, length in enumerate([7, 4, 2]):
-            alone = model(source[row : row + 1, :length], target[row : row + 1])
+            alone = model.states(source[row : row + 1, :length], target[row : row + 1])
             torch.testing.assert_close(alone[0], whole[row], atol=1e-5, rtol=1e-5)
 
 

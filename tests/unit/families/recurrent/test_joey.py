@@ -88,7 +88,7 @@ def test_log_probabilities_and_translations_are_those_of_joey(name, tmp_path):
     model = run.load_model("default", torch.device("cpu"), "fp32")
     with torch.no_grad():
         ids = torch.tensor([here.to_ours(source)]), torch.tensor([there.to_ours(target_in)])
-        found = model.log_probabilities(model(*ids)[0]).numpy()
+        found = model.log_probabilities(model.states(*ids)[0]).numpy()
     wanted = joey.log_probabilities(source, target_in)
     np.testing.assert_allclose(found[:, there.to_ours(range(there.rows))], wanted, atol=2e-5)
 

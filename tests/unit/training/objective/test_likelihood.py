@@ -19,7 +19,7 @@ def test_its_only_part_is_the_weighted_loss(weight):
     assert isinstance(objective, Objective) and objective.figure == ""
     (part,) = objective.parts(model, batch, np.arange(2), 1)
     real = batch.target_out != 0
-    states = model(batch.source, batch.target_in)[real]
+    states = model.states(batch.source, batch.target_in)[real]
     loss, nll = plain_loss(states, batch.target_out[real], model.output.weight, None, 0.1, "others")
     expected = weight * float(loss.detach())
     assert float(part.loss.detach()) == pytest.approx(expected, rel=1e-5)

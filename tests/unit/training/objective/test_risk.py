@@ -33,7 +33,7 @@ def exact_risk(model, sharpness, with_reference):
         scores, risks = [], []
         for tokens, ended in texts.items():
             outs = [*tokens, 3] if ended else list(tokens)
-            states = model(source, torch.tensor([[2, *tokens]]))[0]
+            states = model.states(source, torch.tensor([[2, *tokens]]))[0]
             among = model.project(states)[:, :6].clone()
             among[:, [0, 2]] = float("-inf")
             chosen = torch.log_softmax(among, dim=1)
