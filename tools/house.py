@@ -72,7 +72,6 @@ TRANSFORMER = [
     "embedding",
     "encoder_decoder",
     "transformer",
-    "build",
 ]
 
 

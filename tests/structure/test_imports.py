@@ -32,7 +32,7 @@ ELSEWHERE = {
     "found through the registry: tests/unit/families": """
         families.batch_norm families.bytenet families.experts families.fastformer families.pooled
         families.pooled.build families.recurrent.clashes families.relative_maps
-        families.transformer
+        families.transformer families.transformer.build
     """,
     "a server is tried from outside: tests/cli/test_serve*.py and tests/browser": """
         serve.app serve.connection serve.middleware serve.openapi serve.pipeline

@@ -12,8 +12,7 @@ import numpy as np
 import torch
 
 from heedful.config.schema import RunConfig
-from heedful.families.build import build_model
-from heedful.model.build import padded_vocabulary
+from heedful.families.build import build_model, padded_vocabulary
 from heedful.model.contracts import RowLengths, training_flops
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.tokenization.tokenizer import END, PAD, START

@@ -12,11 +12,10 @@ from heedful.families.registry import (
     families,
     family_of,
 )
-from heedful.model.build import LayerParts, build_output, build_positions
 from heedful.model.contracts import SourceEncoder, TargetDecoder
-from heedful.model.embedding import TokenEmbedding
-from heedful.model.encoder_decoder import EncoderDecoder, Positions
-from heedful.model.parts import NO_NETWORKS, Networks
+from heedful.model.embedding import Positions, TokenEmbedding, build_output, build_positions
+from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.parts import NO_NETWORKS, LayerParts, Networks
 from heedful.model.transformer import Transformer
 from heedful.settings.model import ModelSettings
 
@@ -72,6 +71,17 @@ def build_model(
         start_token=first[settings.decoder_start],
         end_token=end_token,
     )
+
+
+def padded_vocabulary(size: int, multiple: int) -> int:
+    """
+    Round the size of a vocabulary up to a multiple.
+
+    `multiple`: what the number of rows must be divisible by.
+
+    Rows beyond `size` belong to no token; search forbids them.
+    """
+    return -(-size // multiple) * multiple
 
 
 def _encoder(settings: ModelSettings, max_length: int) -> tuple[SourceEncoder, Positions | None]:

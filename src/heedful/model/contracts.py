@@ -382,7 +382,12 @@ class Seq2Seq(nn.Module, ABC):
         Read once after each `states` in training. Each micro-batch has its own, weighted by its
         real target tokens; perplexity and validation are without it.
         """
-        return None
+        total = None
+        for part in self._of_parts("penalty"):
+            if part.penalty is not None:
+                total = part.penalty if total is None else total + part.penalty
+                part.penalty = None  # of one pass
+        return total
 
     def log_figures(self) -> dict[str, float]:
         """
@@ -397,7 +402,15 @@ class Seq2Seq(nn.Module, ABC):
         -----
         Read once a line, in training.
         """
-        return {}
+        parts, figures = self._of_parts("log_figures"), dict[str, float]()
+        for kind in dict.fromkeys(map(type, parts)):
+            of_kind = [part for part in parts if type(part) is kind]
+            figures |= of_kind[0].log_figures(of_kind)
+        return figures
+
+    def _of_parts(self, name: str) -> list[Any]:
+        """List the parts that have a penalty or figures (`heedful.model.parts.Network`)."""
+        return [part for part in self.modules() if part is not self and hasattr(part, name)]
 
     @abstractmethod
     def start(self, memory: Any) -> DecodingState:

@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from heedful.errors import SettingError
 from heedful.kernels.api import lookup
 
 
@@ -231,7 +232,10 @@ class SinusoidalPositions(nn.Module):
     def __init__(self, d_model: int, layout: str = "interleaved", position_offset: int = 0) -> None:
         super().__init__()
         if d_model % 2:
-            raise ValueError(f"sinusoids need an even d_model, but it is {d_model}")
+            raise SettingError(
+                f"`d_model` must be even for sines and cosines, but is {d_model}; choose an even "
+                "width, or learned positions."
+            )
         self.d_model, self.layout, self.position_offset = d_model, layout, position_offset
         self.register_buffer("table", torch.empty(0, d_model), persistent=False)
 
@@ -446,3 +450,26 @@ class TiedOutput(OutputLayer):
         """The embedding's matrix itself; replace this module to untie the two."""
         weight: nn.Parameter = self._embedding[0].weight  # type: ignore[assignment]
         return weight
+
+
+Positions = SinusoidalPositions | LearnedPositions | NoPositions
+
+
+def build_positions(layout: str, d_model: int, rows: int, offset: int = 0) -> Positions:
+    """Build the position encoding of one side; learned ones have `rows`."""
+    if layout == "learned":
+        return LearnedPositions(d_model, rows)
+    if layout == "none":
+        return NoPositions(d_model)
+    return SinusoidalPositions(d_model, layout, offset)
+
+
+def build_output(
+    embed_target: TokenEmbedding, width: int, *, is_tied: bool, has_bias: bool
+) -> OutputLayer:
+    """Build the output layer; an untied matrix has the width of the decoder's states."""
+    rows = embed_target.weight.size(0)
+    bias = nn.Parameter(torch.zeros(rows)) if has_bias else None
+    if is_tied:
+        return TiedOutput(embed_target, bias)
+    return OutputLayer(nn.Parameter(torch.zeros(rows, width)), bias)

@@ -25,19 +25,9 @@ from heedful.model.contracts import (
     SourceEncoder,
     TargetDecoder,
 )
-from heedful.model.embedding import (
-    LearnedPositions,
-    NoPositions,
-    OutputLayer,
-    SinusoidalPositions,
-    TokenEmbedding,
-)
-from heedful.model.feed_forward import log_figures_of, penalty_of
+from heedful.model.embedding import OutputLayer, Positions, TokenEmbedding
 from heedful.model.layout import check_ids, padding_mask
 from heedful.model.parts import AttentionWeights
-
-Positions = SinusoidalPositions | LearnedPositions | NoPositions
-
 
 _EMBEDDINGS_ALONE = DecoderInput()
 
@@ -68,7 +58,7 @@ class EncoderDecoder(Seq2Seq):
     Notes
     -----
     Built from parts so that weight tying is visible: tied weights are the same object.
-    `heedful.model.build` builds it from a recipe.
+    `heedful.families.build` builds it from a recipe.
     """
 
     def __init__(
@@ -190,12 +180,6 @@ class EncoderDecoder(Seq2Seq):
         own += 2 * self.output.weight.numel() * int(target.tokens.sum())
         extra = self.decoder_input.flops(memory)
         return self.encoder.flops(source) + extra + of_memory + hypotheses * own
-
-    def penalty(self) -> Float[Tensor, ""] | None:
-        return penalty_of(self)
-
-    def log_figures(self) -> dict[str, float]:
-        return log_figures_of(self)
 
     def start(self, memory: Memory) -> Any:
         return self.decoder_input.start(self.decoder.start(memory), memory)

@@ -101,26 +101,3 @@ def apply_network(
     """Apply a feed-forward network, or another one, which has to know what is no padding."""
     out: Tensor = network(x, real) if isinstance(network, Network) else network(x)
     return out
-
-
-def penalty_of(model: nn.Module) -> Tensor | None:
-    """Add up what the networks of a model add to the loss of the last pass, and forget it."""
-    total = None
-    for network in networks_in(model):
-        penalty, network.penalty = network.penalty, None
-        if penalty is not None:
-            total = penalty if total is None else total + penalty
-    return total
-
-
-def log_figures_of(model: nn.Module) -> dict[str, float]:
-    """Collect what the networks of a model tell the log, class by class."""
-    networks, figures = networks_in(model), dict[str, float]()
-    for kind in dict.fromkeys(type(network) for network in networks):
-        figures |= kind.log_figures([network for network in networks if type(network) is kind])
-    return figures
-
-
-def networks_in(model: nn.Module) -> list[Network]:
-    """List the networks of a model."""
-    return [module for module in model.modules() if isinstance(module, Network)]

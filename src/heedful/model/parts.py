@@ -480,3 +480,17 @@ class Parts(nn.ModuleList, Generic[Part]):
     def first(self) -> Part:
         """The first of them."""
         return next(iter(self))
+
+
+class LayerParts(NamedTuple):
+    """What other families put into the layers of an encoder or decoder."""
+
+    networks: Networks = NO_NETWORKS
+    """Networks of some layers."""
+    mixer: Callable[[Any], Mixer] | None = None
+    """From a `LayerConfig` to what takes the place of self-attention in all layers."""
+    norm: Callable[[int, float], nn.Module] | None = None
+    """From the width and what is added to the variance to what takes the place of layer norm."""
+
+
+NO_PARTS = LayerParts()

@@ -12,16 +12,14 @@ The layers are in `heedful.model.layers`; what every model of an encoder and a d
 """
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any, Literal
 
 import torch
 
-from heedful.arguments import check_counts, checked, with_fields_of
+from heedful.arguments import check_counts, check_keywords, checked, with_fields_of
 from heedful.errors import SettingError
-from heedful.model.build import build_output, build_positions
-from heedful.model.embedding import TokenEmbedding
-from heedful.model.encoder_decoder import EncoderDecoder, Positions
+from heedful.model.embedding import Positions, TokenEmbedding, build_output, build_positions
+from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.initialise import initialise
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
@@ -98,12 +96,8 @@ class Transformer(EncoderDecoder):
         rows = _both("vocabulary", vocabulary)
         depths = _both("layers", layers)
         check_counts(max_length=max_length)
-        config = _layer_config(layer)
-        if config.d_model % 2 and positions not in ("learned", "none"):
-            raise SettingError(
-                f"`d_model` must be even for sines and cosines, but is {config.d_model}; choose an "
-                "even width, or positions='learned'."
-            )
+        check_keywords("Transformer", layer, LayerConfig)
+        config = LayerConfig(**layer)
         special = (padding, start_token, end_token)
         if min(special) < 0 or max(special) >= min(rows):
             raise SettingError(
@@ -179,14 +173,3 @@ def _both(name: str, sizes: int | Sequence[int]) -> tuple[int, int]:
     for size in both:
         check_counts(**{name: size})
     return both
-
-
-def _layer_config(settings: dict[str, Any]) -> LayerConfig:
-    """Read the settings of the layers; refuse unknown ones as Python does."""
-    unknown = settings.keys() - {field.name for field in fields(LayerConfig)}
-    if unknown:
-        raise TypeError(f"Transformer() got an unexpected keyword argument {min(unknown)!r}")
-    config = LayerConfig(**settings)
-    if not 0.0 <= config.dropout < 1.0:
-        raise SettingError(f"`dropout` must be from 0 to below 1, but is {config.dropout}.")
-    return config

@@ -19,10 +19,9 @@ from heedful._version import __version__
 from heedful.config.schema import RunConfig
 from heedful.data.batching import Collator
 from heedful.errors import RunFolderError, SettingError
-from heedful.families.build import build_model
+from heedful.families.build import build_model, padded_vocabulary
 from heedful.kernels.api import can_prepack
 from heedful.machine.memory import give_memory_back, keep_freed_memory
-from heedful.model.build import padded_vocabulary
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.inference import can_round_to_bf16, optimize_for_inference
 from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, stored_shapes

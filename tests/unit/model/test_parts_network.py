@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from heedful.model.feed_forward import FeedForward, apply_network, networks_in
+from heedful.model.feed_forward import FeedForward, apply_network
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
-from heedful.model.parts import Network, Networks
+from heedful.model.parts import Network, Networks, networks_in
 
 REAL = torch.tensor([[True] * 4, [True, True, False, False]])
 

@@ -25,8 +25,13 @@ from torch import Tensor, nn
 from heedful.exchange.onnx.nodes import Nodes
 from heedful.exchange.torch_block_parts import activation_name
 from heedful.model.attention import MultiHeadAttention
-from heedful.model.embedding import RATES, NoPositions, SinusoidalPositions, TokenEmbedding
-from heedful.model.encoder_decoder import Positions
+from heedful.model.embedding import (
+    RATES,
+    NoPositions,
+    Positions,
+    SinusoidalPositions,
+    TokenEmbedding,
+)
 from heedful.model.feed_forward import FeedForward
 from heedful.model.layers import DecoderLayer, EncoderLayer
 from heedful.model.residual import PreNorm

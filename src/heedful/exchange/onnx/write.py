@@ -30,8 +30,7 @@ from heedful.exchange.onnx.model import (
     never_written,
 )
 from heedful.exchange.onnx.nodes import OPSET, Tensors
-from heedful.families.build import build_model
-from heedful.model.build import padded_vocabulary
+from heedful.families.build import build_model, padded_vocabulary
 from heedful.model.transformer import Transformer
 from heedful.runs.checkpoint import load_weights
 from heedful.runs.folder import write_json
@@ -122,7 +121,7 @@ def fingerprint_of(portable: ModelBundle) -> str:
 
 def write_graphs(model: Transformer, folder: Path, fingerprint: str) -> None:
     """Write ``encoder.onnx`` and ``step.onnx``, each with the fingerprint of the export."""
-    # The model is as `model_of` or `heedful.model.build` makes it, not laid out for products.
+    # The model is as `model_of` or `heedful.families.build` makes it, not laid out for products.
     graphs = (("encoder", encoder_nodes, ENCODER), ("step", step_nodes, STEP))
     sizes = {name: str(size) for name, size in _sizes(model).items()}
     for name, nodes_of, about in graphs:

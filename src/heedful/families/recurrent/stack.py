@@ -9,8 +9,8 @@ from heedful.families.recurrent.cells import RecurrentLayer
 from heedful.families.recurrent.wiring import RecurrentWiring
 from heedful.kernels.api import Dropout
 from heedful.model.contracts import RowLengths
-from heedful.model.feed_forward import networks_in
 from heedful.model.initial_weights import glorot, table
+from heedful.model.parts import Network
 from heedful.model.weights import Initialised
 
 
@@ -59,7 +59,11 @@ class RecurrentStack(nn.Module, Initialised):
         """Count the operations of recurrent layers and networks, which never compute padding."""
         tokens = int(lengths.tokens.sum())
         weights = sum(weight.numel() for weight in layers.parameters() if weight.dim() == 2)
-        above = sum(network.flops(tokens) for network in networks_in(self.mixtures))
+        above = sum(
+            network.flops(tokens)
+            for network in self.mixtures.modules()
+            if isinstance(network, Network)
+        )
         return 2 * weights * tokens + above
 
     def add_networks(self, widths: Sequence[int]) -> None:

@@ -13,7 +13,7 @@ class TransformerFamily(Family):
     encoder_mixers = decoder_mixers = ("attention",)
     norms = ("layer", "none")
     traits = frozenset({"layers", "positions", "networks"})
-    builder = "heedful.model.build"
+    builder = "heedful.families.transformer.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
         """Check that a window, which hides what follows from a decoder, may do so."""

@@ -40,7 +40,7 @@ def compare(folder, tensors, given):
     here, there = (one.id_mapping for one in run.tokenizer.models)
     source, target_in = [5, 9, 4, 3, 6, EOS], [EOS, 4, 8, 3, 6]
     with torch.no_grad():
-        states = model(
+        states = model.states(
             torch.tensor([here.to_ours(source)]), torch.tensor([there.to_ours(target_in)])
         )
         found = model.log_probabilities(states[0]).numpy()[:, there.to_ours(range(there.rows))]

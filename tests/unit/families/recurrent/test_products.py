@@ -18,7 +18,7 @@ def test_gradients_of_a_known_target_are_those_of_a_search(choices):
     real = (target != model.padding).unsqueeze(2)  # what comes after the end has no loss
     pull = None
     found = []
-    for run in (model, lambda *ids: by_steps(model, *ids)):
+    for run in (model.states, lambda *ids: by_steps(model, *ids)):
         out = run(source, target)
         pull = torch.randn_like(out) if pull is None else pull
         model.zero_grad()

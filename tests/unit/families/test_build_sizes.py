@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from heedful.config.recipes import recipe, recipe_names
-from heedful.families.build import build_model
-from heedful.model.build import padded_vocabulary
+from heedful.families.build import build_model, padded_vocabulary
 from heedful.model.initialise import initialise
 from heedful.model.weights import parameter_count
 
