@@ -13,6 +13,7 @@ from heedful.errors import RunFolderError, StorageError, escape_controls
 from heedful.files import open_ordinary, write_whole, writing
 from heedful.text.lines import json_line
 from heedful.training.history import FIGURES, parse_line
+from heedful.training.live_line import LiveLine
 from heedful.training.validation_metrics import SCORES
 
 
@@ -33,8 +34,9 @@ class RunLog:
         step: int,
         total_steps: int,
         quiet: bool = False,
+        line: LiveLine | None = None,
     ) -> None:
-        self._path = path
+        self._path, self._line, self._validated = path, line, ""
         self._console = _Console(stderr=True, quiet=quiet or path is None, highlight=False)
         self._total = total_steps
         self._bar: Progress | None = None
@@ -79,6 +81,12 @@ class RunLog:
             )
             self._bar.update(self._task, completed=share * self._total, description=text)
             return
+        if self._line is not None:
+            self._line.show(
+                f"{share:4.0%}  step {line['step']:,}  loss {line['loss']:.3f}  "
+                f"{speed:,.0f} tokens/s  {duration(remaining)} left{self._validated}"
+            )
+            return
         figures = "".join(f"{name} {line[name]:.3f}  " for name in FIGURES if name in line)
         self.say(
             f"step {line['step']:,}  loss {line['loss']:.3f}  {figures}"
@@ -93,10 +101,18 @@ class RunLog:
             f", {metric.label} {line[metric.key]:.1f}" for metric in SCORES if metric.key in line
         )
         shown = f"perplexity {line['valid_perplexity']:.2f}{scores}"
+        if self._line is not None:
+            self._validated = f"  (validation at step {line['step']:,}: {shown})"
+            return
         self.say(f"validation at step {line['step']:,}: {shown}")
         for sample in line.get("samples", ()):
             for side, text in sample.items():
                 self.say(f"  {side:<11}  {text}")
+
+    def result(self, result: Any) -> None:
+        """Show a notebook how the training ended, with its curve, in place of the line."""
+        if self._line is not None:
+            self._line.show_object(result)
 
     def refusal(self, line: dict[str, Any]) -> None:
         """Log a batch on which no step was taken."""
@@ -104,6 +120,9 @@ class RunLog:
 
     def say(self, text: str) -> None:
         """Print a message to the terminal."""
+        if self._line is not None:
+            self._line.say(text)
+            return
         # Not part of the log file. A closed terminal does not end the run.
         with suppress(OSError):
             self._console.print(escape_controls(text), markup=False, soft_wrap=True)

@@ -1,13 +1,48 @@
 """What a training returns."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from jaxtyping import Float64
+
+from heedful.errors import RunFolderError
+from heedful.training.history import read_history
+from heedful.training.validation_metrics import METRICS, SCORES
+from heedful.visualise.small_curves import SmallCurve, small_curves
+
+_TRAINING, _VALIDATION, _SCORES = "#0072b2", "#d55e00", ("#009e73", "#cc79a7", "#e69f00")
+
+
+@dataclass(frozen=True)
+class TrainingCurve:
+    """The course of a training as arrays, for plots of one's own."""
+
+    steps: Float64[np.ndarray, " lines"]
+    """Steps of the lines of the log."""
+    losses: Float64[np.ndarray, " lines"]
+    """Training loss of a target token in nats, without label smoothing, as in validation."""
+    valid_steps: Float64[np.ndarray, " validations"]
+    """Steps of the validations."""
+    valid_losses: Float64[np.ndarray, " validations"]
+    """Loss on the validation pairs."""
+    scores: Mapping[str, Float64[np.ndarray, " validations"]]
+    """Scores of the validations, such as ``bleu``; NaN where there is none."""
 
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """How a training ended and what it produced."""
+    """
+    How a training ended and what it produced.
+
+    Notes
+    -----
+    It stands for its run folder wherever Python takes one. A notebook shows its line and its curve.
+    """
 
     reason: str
     """Why it ended: steps, minutes or patience, or what a callback said."""
@@ -20,9 +55,64 @@ class TrainingResult:
     log: Path
     """The file with a line of JSON for every report and validation."""
 
+    @cached_property
+    def curve(self) -> TrainingCurve:
+        """Losses and scores by step, read from the log; empty if the log is gone."""
+        try:
+            history = read_history(self.log)
+        except RunFolderError:
+            nothing = np.empty(0)
+            return TrainingCurve(nothing, nothing, nothing, nothing, {})
+        training, validation = history.training, history.validation
+        scores = {
+            metric.key: validation[metric.key]
+            for metric in SCORES
+            if np.isfinite(validation[metric.key]).any()
+        }
+        return TrainingCurve(
+            training["step"],
+            np.where(np.isfinite(training["nll"]), training["nll"], training["loss"]),
+            validation["step"],
+            validation["valid_loss"],
+            scores,
+        )
+
     def __fspath__(self) -> str:
         """Return the run folder, so that a result is a path wherever a run is named."""
         return str(self.run)
 
     def __repr__(self) -> str:
-        return f"TrainingResult({str(self.run)!r}, ended by {self.reason} at step {self.step:,})"
+        words = [f"ended by {self.reason} at step {self.step:,}"]
+        finite = self.curve.losses[np.isfinite(self.curve.losses)]
+        if len(finite):
+            words.append(f"loss {finite[-1]:.3f}")
+        if self.best:
+            words.append(self._best_words())
+        return f"TrainingResult({str(self.run)!r}, {', '.join(words)})"
+
+    def _best_words(self) -> str:
+        """Say the first score of the best validation, or its loss, and its step."""
+        best = self.best[0]
+        metric = next((one for one in SCORES if one.key in best), METRICS["loss"])
+        step, value = best["step"], best.get(metric.key)
+        if value is None:
+            return f"best validation at step {step:,}"
+        name = "validation loss" if metric is METRICS["loss"] else metric.label
+        digits = 3 if metric is METRICS["loss"] else 1
+        return f"best {name} {value:.{digits}f} at step {step:,}"
+
+    def _repr_html_(self) -> str:
+        """Show the line, and the curves of loss and scores, in a notebook."""
+        curve = self.curve
+        losses = [
+            SmallCurve("training loss", curve.steps, curve.losses, _TRAINING),
+            SmallCurve(
+                "validation loss", curve.valid_steps, curve.valid_losses, _VALIDATION, has_dots=True
+            ),
+        ]
+        labels = {metric.key: metric.label for metric in SCORES}
+        scores = [
+            SmallCurve(labels[key], curve.valid_steps, values, colour, has_dots=True)
+            for (key, values), colour in zip(curve.scores.items(), _SCORES, strict=False)
+        ]
+        return f"<div>{escape(repr(self))}</div>{small_curves([losses, scores])}"

@@ -38,6 +38,7 @@ from heedful.training.batches import Sampler, TrainingPairs
 from heedful.training.callbacks import Callback, Callbacks
 from heedful.training.distributed import RankGroup, rank_group
 from heedful.training.finetune import first_weights, write_pretrained
+from heedful.training.live_line import LiveLine, live_line
 from heedful.training.log import RunLog
 from heedful.training.objective.build import build_objective
 from heedful.training.optimizer import MixedPrecisionOptimizer
@@ -105,7 +106,8 @@ def run_training(
     setup: TrainingSetup, quiet: bool = False, callbacks: Sequence[Callback] = ()
 ) -> TrainingResult:
     """Train by a setup: build the parts in order, then run the loop."""
-    with _open_session(setup, quiet) as session:
+    line = None if quiet else live_line()
+    with _open_session(setup, quiet, line) as session:
         # 1. the model with initial weights, and the state and the weights to begin with
         run, config = session.run, session.run.config
         device = resolve_device(session.machine_settings.device)
@@ -141,7 +143,7 @@ def run_training(
         log_path = run.folder.log if session.ranks.is_first else None
         with (
             session.callbacks(callbacks, step) as called,
-            RunLog(log_path, step, config.train.steps, quiet) as log,
+            RunLog(log_path, step, config.train.steps, quiet, line) as log,
         ):
             digests = pairs_digests(session.pairs)
             trainer = Trainer(
@@ -175,6 +177,7 @@ def run_training(
             result = TrainingResult(
                 reason, run.folder.path, step, tuple(train_state.best), run.folder.log
             )
+            log.result(result)
             called.end(result)
             called.raise_failure()
         if reason not in ("steps", "minutes", "patience", CALLBACK, called.stop_reason):
@@ -186,7 +189,7 @@ def run_training(
 
 
 @contextmanager
-def _open_session(setup: TrainingSetup, quiet: bool) -> Iterator["_Session"]:
+def _open_session(setup: TrainingSetup, quiet: bool, line: LiveLine | None) -> Iterator["_Session"]:
     """Join the ranks, claim the run folder, and make its settings and data."""
     folder = setup.folder
     if folder is None:
@@ -199,7 +202,8 @@ def _open_session(setup: TrainingSetup, quiet: bool) -> Iterator["_Session"]:
             write_pretrained(folder, setup.pretrained)
         ranks.barrier()  # the folder is claimed, or rank zero has refused it
         machine_settings = choose_machine_settings(folder, setup, ranks)
-        run, pairs = prepare_data(folder, setup, ranks, _silent if quiet else _say)
+        say = _silent if quiet else line.say if line is not None else _say
+        run, pairs = prepare_data(folder, setup, ranks, say)
         if setup.events is not None:
             claim.will_make(setup.events)
         yield _Session(setup, run, pairs, machine_settings, ranks, claim)

@@ -1,0 +1,56 @@
+"""
+One line of a notebook that a training updates in place.
+
+IPython is not needed: where no kernel runs, there is no such line, and a terminal gets a bar
+(`heedful.training.log`).
+"""
+
+import sys
+from html import escape
+from importlib import import_module
+from typing import Any
+
+from heedful.errors import escape_controls
+
+
+class LiveLine:
+    """A line of text in the output of the cell that runs."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def show(self, text: str) -> None:
+        """Replace the line."""
+        style = "margin: 0; white-space: pre-wrap"
+        self._update(text, f'<pre style="{style}">{escape(text)}</pre>')
+
+    def say(self, text: str) -> None:
+        """Replace the line by a message; a warning stays, below the line."""
+        if text.startswith("warning"):
+            print(escape_controls(text), file=sys.stderr, flush=True)
+        else:
+            self.show(text)
+
+    def show_object(self, shown: Any) -> None:
+        """Replace the line by an object that has a form in HTML."""
+        self._update(repr(shown), shown._repr_html_())
+
+    def _update(self, text: str, html: str) -> None:
+        """Display the line at first, and change it afterwards."""
+        content = {"text/plain": text, "text/html": html}
+        if self._handle is None:
+            notebook: Any = import_module("IPython.display")
+            self._handle = notebook.display(content, raw=True, display_id=True)
+        else:
+            self._handle.update(content, raw=True)
+
+
+def live_line() -> LiveLine | None:
+    """Make a line for the cell that runs; None outside a notebook."""
+    return LiveLine() if in_notebook() else None
+
+
+def in_notebook() -> bool:
+    """Decide whether an IPython kernel runs this process; IPython in a terminal has none."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None

@@ -1,0 +1,135 @@
+"""
+Small curves as one SVG that needs no library, for a notebook.
+
+A picture has a panel for each measure. Letters and axes have the colour of the text around them, so
+that it fits a light and a dark page. The page of `heedful plot` is in `heedful.visualise.curves`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+from jaxtyping import Float64
+
+from heedful.visualise.figure_files import printable
+
+# Pixels: of a panel, of the curves in it, and of the letters.
+_WIDTH, _HEIGHT = 340, 190
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 30, 26
+_LETTERS = 11
+# More points than pixels cannot be seen.
+_MOST_POINTS = _WIDTH
+# Ticks are at these numbers times a power of ten.
+_ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
+_TICKS = 4
+
+
+@dataclass(frozen=True)
+class SmallCurve:
+    """One curve; points that are not finite are left out."""
+
+    name: str
+    """For the legend."""
+    x: Float64[np.ndarray, " points"]
+    y: Float64[np.ndarray, " points"]
+    colour: str
+    """Of the line."""
+    has_dots: bool = False
+    """Whether each point is marked."""
+
+    @property
+    def finite(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the points that can be drawn, neighbours averaged where there are too many."""
+        real = np.isfinite(self.x) & np.isfinite(self.y)
+        x, y = self.x[real], self.y[real]
+        if len(x) <= _MOST_POINTS:
+            return x, y
+        starts = np.linspace(0, len(x), _MOST_POINTS, endpoint=False).astype(int)
+        counts = np.diff(starts, append=len(x))
+        return np.add.reduceat(x, starts) / counts, np.add.reduceat(y, starts) / counts
+
+
+def small_curves(panels: Sequence[Sequence[SmallCurve]]) -> str:
+    """Draw panels side by side; a panel without points is left out, and no panel gives no text."""
+    drawn = [panel for panel in panels if any(len(curve.finite[0]) for curve in panel)]
+    if not drawn:
+        return ""
+    parts = "".join(_panel(panel, number * _WIDTH) for number, panel in enumerate(drawn))
+    width = len(drawn) * _WIDTH
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{_HEIGHT}" '
+        f'viewBox="0 0 {width} {_HEIGHT}" font-family="sans-serif" font-size="{_LETTERS}" '
+        f'fill="currentColor" style="max-width: 100%">{parts}</svg>'
+    )
+
+
+def _panel(curves: Sequence[SmallCurve], left: int) -> str:
+    """Draw one panel: legend, grid and curves."""
+    points = [curve.finite for curve in curves]
+    last = max(float(x.max()) for x, _ in points if len(x))
+    values = np.concatenate([y for _, y in points])
+    low, high = _range(float(values.min()), float(values.max()))
+    across = (_WIDTH - _LEFT - _RIGHT) / (last or 1.0)
+    down = (_HEIGHT - _TOP - _BOTTOM) / (high - low)
+
+    def place(x: float, y: float) -> str:
+        return f"{left + _LEFT + x * across:.1f},{_HEIGHT - _BOTTOM - (y - low) * down:.1f}"
+
+    parts = []
+    for tick in _ticks(low, high):
+        start, height = place(0.0, tick).split(",")
+        end = place(last or 1.0, tick).split(",")[0]
+        parts.append(
+            f'<line x1="{start}" x2="{end}" y1="{height}" y2="{height}" stroke="currentColor" '
+            f'stroke-opacity="0.15"/>{_text(float(start) - 5, float(height) + 4, tick, "end")}'
+        )
+    for tick in _ticks(0.0, last):
+        parts.append(_text(float(place(tick, low).split(",")[0]), _HEIGHT - 8.0, tick, "middle"))
+    legend = float(left + _LEFT)
+    for curve, (xs, ys) in zip(curves, points, strict=True):
+        if not len(xs):
+            continue
+        places = [place(x, y) for x, y in zip(xs.tolist(), ys.tolist(), strict=True)]
+        parts.append(
+            f'<polyline points="{" ".join(places)}" fill="none" stroke="{curve.colour}" '
+            'stroke-width="1.5"/>'
+        )
+        if curve.has_dots or len(places) == 1:
+            parts += [
+                '<circle cx="{}" cy="{}" r="2.5" fill="{}"/>'.format(*at.split(","), curve.colour)
+                for at in places
+            ]
+        name = printable(curve.name)
+        parts.append(
+            f'<rect x="{legend:.0f}" y="8" width="10" height="10" fill="{curve.colour}"/>'
+            f'<text x="{legend + 14:.0f}" y="17">{escape(name)}</text>'
+        )
+        legend += 30 + 0.6 * _LETTERS * len(name)
+    return "".join(parts)
+
+
+def _text(x: float, y: float, number: float, anchor: str) -> str:
+    """Write the number of a tick."""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{number:,g}</text>'
+
+
+def _range(low: float, high: float) -> tuple[float, float]:
+    """Widen a range of values a little, so that no curve lies on the edge."""
+    room = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
+    return (max(0.0, low - room) if low >= 0.0 else low - room), high + room
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """
+    Choose round numbers within a range.
+
+    >>> _ticks(0.0, 9.0)
+    [0.0, 2.5, 5.0, 7.5]
+    """
+    if high <= low:
+        return [low]
+    power = 10.0 ** np.floor(np.log10((high - low) / _TICKS))
+    step = next(float(power * size) for size in _ROUND if power * size * _TICKS >= high - low)
+    first = int(np.ceil(low / step - 1e-9))
+    return [round(number * step, 12) for number in range(first, int(high / step + 1e-9) + 1)]
