@@ -28,23 +28,32 @@ del WAITING, set_variables
 # `typing` is not imported: Ctrl-C has its quiet end only after this module.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from heedful.analysis.evaluate import evaluate
+    from heedful.analysis.plot import plot
     from heedful.config import recipes
     from heedful.errors import HeedfulError
     from heedful.model.attention import MultiHeadAttention, scaled_dot_product_attention
     from heedful.model.feed_forward import FeedForward
+    from heedful.model.layer_config import LayerConfig
+    from heedful.model.layers import Decoder, Encoder
     from heedful.model.transformer import Transformer
+    from heedful.runs.average import average
     from heedful.search.settings import Sampling, SearchOptions
     from heedful.tasks.parsing.parser import Parser
     from heedful.training.callbacks import Callback
     from heedful.training.result import TrainingResult
     from heedful.training.train import train
     from heedful.translation.result import Translation
+    from heedful.translation.score import score
     from heedful.translation.translator import Translator
 
 __all__ = [
     "Callback",
+    "Decoder",
+    "Encoder",
     "FeedForward",
     "HeedfulError",
+    "LayerConfig",
     "MultiHeadAttention",
     "Parser",
     "Sampling",
@@ -53,15 +62,22 @@ __all__ = [
     "Transformer",
     "Translation",
     "Translator",
+    "average",
+    "evaluate",
+    "plot",
     "recipes",
     "scaled_dot_product_attention",
+    "score",
     "train",
 ]
 
 _HOME = {
     "Callback": "heedful.training.callbacks:Callback",
+    "Decoder": "heedful.model.layers:Decoder",
+    "Encoder": "heedful.model.layers:Encoder",
     "FeedForward": "heedful.model.feed_forward:FeedForward",
     "HeedfulError": "heedful.errors:HeedfulError",
+    "LayerConfig": "heedful.model.layer_config:LayerConfig",
     "MultiHeadAttention": "heedful.model.attention:MultiHeadAttention",
     "Parser": "heedful.tasks.parsing.parser:Parser",
     "Sampling": "heedful.search.settings:Sampling",
@@ -70,8 +86,12 @@ _HOME = {
     "Transformer": "heedful.model.transformer:Transformer",
     "Translation": "heedful.translation.result:Translation",
     "Translator": "heedful.translation.translator:Translator",
+    "average": "heedful.runs.average:average",
+    "evaluate": "heedful.analysis.evaluate:evaluate",
+    "plot": "heedful.analysis.plot:plot",
     "recipes": "heedful.config.recipes:",
     "scaled_dot_product_attention": "heedful.model.attention:scaled_dot_product_attention",
+    "score": "heedful.translation.score:score",
     "train": "heedful.training.train:train",
 }
 

@@ -8,7 +8,7 @@ import pytest
 from heedful.alignment.links import GoldLinks, count_links, read_links, write_gold
 from heedful.errors import TextError
 from heedful.text.corpus import Corpus
-from heedful.translation.score import ScoreFormat, gold_lines, score_lines
+from heedful.translation.score import ScoreFormat, gold_lines, score
 from heedful.translation.translate import OutputFormat
 from heedful.translation.translator import Translator
 from tests.support.commands import train_arguments
@@ -124,17 +124,18 @@ def test_links_come_only_where_they_were_asked_for(translator):
 def test_given_pairs_are_scored_with_tokens_ranks_and_links(heedful_cli, trained, translator, text):
     files = text / "valid.en", text / "valid.fr"
     sources, targets = (file.read_text(encoding="utf-8").splitlines() for file in files)
-    corpus = Corpus(files[:1], files[1:])
     options = ("--normalise", "--alignments", "--precision", "fp32")
     done = heedful_cli("score", trained, "--source", files[0], "--target", files[1], *options)
-    plain = score_lines(translator, corpus)
-    entries = score_lines(translator, corpus, ScoreFormat("jsonl", ranks=True, alignments=True))
+    plain = score(translator, pairs=zip(sources, targets, strict=True))
+    pairs = score(translator, *files, ranks=True, alignments=True)
+    entries = (json.loads(ScoreFormat("jsonl").line(*pair)) for pair in enumerate(pairs))
     for number, (total, line, entry) in enumerate(
-        zip(plain, done.stdout.splitlines(), map(json.loads, entries), strict=True)
+        zip(plain, done.stdout.splitlines(), entries, strict=True)
     ):
         mean, links = line.split("\t")
         each = entry["log_probabilities"]
-        assert float(total) == pytest.approx(sum(each), abs=1e-5)
+        assert total.log_probability == pytest.approx(sum(each), abs=1e-5)
+        assert (total.ranks, total.alignment) == (None, None)
         assert float(mean) == pytest.approx(sum(each) / len(each), abs=1e-5)
         assert entry["mean"] == pytest.approx(float(mean), abs=1e-5)
         assert "".join(entry["tokens"]).replace("▁", " ") == f" {targets[number]}</s>"

@@ -7,10 +7,11 @@ import pytest
 
 # Each expression of the first argument in turn: how it is written, or what it is refused with.
 PROGRAM = """
-import json, sys
+import json, shutil, sys
 import heedful
 translator = heedful.Translator.load(sys.argv[2], device="cpu", precision="fp32", threads=1)
 few = {"max_length": 4, "beam": 1}
+options = heedful.SearchOptions(**few)
 found = {}
 for expression in json.loads(sys.argv[1]):
     try:
@@ -37,6 +38,10 @@ TAKEN = {
     "translator.run": "Run('",
     "translator.translate('the', n_best=2, max_length=2)": "Translation('",
     "translator.translate('<', **few)._repr_html_()[:7]": "'<table>'",
+    "len(list(heedful.score(translator, pairs=[('the dog', 'le chien'), ('a', 'b')])))": "2",
+    "heedful.evaluate(translator, pairs=[('a', 'b')], options=options)": "Evaluation('",
+    "heedful.plot(sys.argv[2])._repr_svg_()[:5]": "'<?xml",
+    "heedful.average(shutil.copytree(sys.argv[2], sys.argv[3]), 1).name": "'average'",
 }
 REFUSED = {
     "translator.translate(None)": "`texts` of Translator.translate must be a string or a list of",
@@ -68,6 +73,26 @@ REFUSED = {
     "heedful.Translator.load(sys.argv[2], device=0)": "`device` of Translator.load",
     "heedful.Translator.load(sys.argv[2], precision='fp16')": "a precision must be auto or fp32",
     "heedful.Translator.load('a\\0')": "has a NUL",
+    "heedful.score(translator, 'a.en')": "score needs either files, as `source` and `target`, or",
+    "list(heedful.score(translator, pairs=['ab']))": "its entry 0 is 'ab'",
+    "list(heedful.score(translator, pairs=[('a', None)]))": "its entry 0 is ('a', None)",
+    "heedful.score(5, 'a', 'b')": "`run` of score must be a Translator or a string or a path or",
+    "heedful.score(translator, 'nope.en', 'nope.de')": "nope.en",
+    "heedful.evaluate(5, 'a')": "must be a file of translations, a run folder or a Translator",
+    "heedful.evaluate('nope.de', 'x.de')": "nope.de must exist",
+    "heedful.evaluate(sys.argv[2] + '/log.jsonl', pairs=[('a', 'b')])": "`pairs` are for a run",
+    "heedful.evaluate(translator)": "evaluated on files, `source` and `reference`, or on",
+    "heedful.evaluate(translator, pairs=[])": "must hold at least one pair",
+    "heedful.evaluate(translator, source='x.en')": "evaluated on files, `source` and `reference`",
+    "heedful.evaluate(sys.argv[2] + '/log.jsonl')": "evaluate needs `reference`",
+    "heedful.plot([])": "must hold at least one run",
+    "heedful.plot('nowhere')": "nowhere",
+    "heedful.plot(sys.argv[2], 'curves.bmp')": "A figure ends in",
+    "heedful.plot(sys.argv[2], along='days')": "must be 'steps' or 'tokens' or 'hours'",
+    "heedful.average(None)": "`run` of average must be a string or a path",
+    "heedful.average(sys.argv[2], 0)": "`last` must be at least 1",
+    "heedful.Transformer(0)": "`vocabulary` must be at least 1, but is 0",
+    "heedful.Transformer(8000, heads=7)": "`heads` must divide d_model=512, but 7 does not",
     "heedful.Sampling(temperature='1')": "`temperature` of Sampling must be a number",
     "heedful.MultiHeadAttention('16', 2)": "`d_model` of MultiHeadAttention must be a whole number",
     "heedful.FeedForward(16, 0)": "`d_ff` must be at least 1",
@@ -84,9 +109,10 @@ REFUSED = {
 
 
 @pytest.fixture(scope="module")
-def answers(heedful_cli, trained):
+def answers(heedful_cli, trained, tmp_path_factory):
     """What each expression of the tests is, or is refused with."""
-    done = heedful_cli("-c", PROGRAM, json.dumps([*TAKEN, *REFUSED]), trained)
+    copy = tmp_path_factory.mktemp("copy") / "run"
+    done = heedful_cli("-c", PROGRAM, json.dumps([*TAKEN, *REFUSED]), trained, copy)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

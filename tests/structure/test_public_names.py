@@ -11,8 +11,11 @@ import heedful
 
 PROMISED = {
     "Callback": "heedful.training.callbacks",
+    "Decoder": "heedful.model.layers",
+    "Encoder": "heedful.model.layers",
     "FeedForward": "heedful.model.feed_forward",
     "HeedfulError": "heedful.errors",
+    "LayerConfig": "heedful.model.layer_config",
     "MultiHeadAttention": "heedful.model.attention",
     "Parser": "heedful.tasks.parsing.parser",
     "Sampling": "heedful.search.settings",
@@ -21,7 +24,11 @@ PROMISED = {
     "Transformer": "heedful.model.transformer",
     "Translation": "heedful.translation.result",
     "Translator": "heedful.translation.translator",
+    "average": "heedful.runs.average",
+    "evaluate": "heedful.analysis.evaluate",
+    "plot": "heedful.analysis.plot",
     "scaled_dot_product_attention": "heedful.model.attention",
+    "score": "heedful.translation.score",
     "train": "heedful.training.train",
 }
 

@@ -1,8 +1,10 @@
 """Evaluation of translation files against references."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from os import PathLike
 from pathlib import Path
+from reprlib import repr as shorten
 from typing import Any
 
 from sacrebleu.metrics.base import Metric
@@ -13,7 +15,8 @@ from heedful.analysis.aligned_texts import (
     select,
     unscored_note,
 )
-from heedful.errors import TextError, UserError
+from heedful.arguments import checked
+from heedful.errors import ArgumentError, TextError, UserError
 from heedful.evaluation.bleu import text_metrics
 from heedful.evaluation.comet import NEEDS, comet_score, require_comet
 from heedful.evaluation.languages import check_language, is_language, written_language
@@ -27,8 +30,10 @@ from heedful.evaluation.significance import (
     confidence_intervals,
 )
 from heedful.evaluation.sufficient_statistics import MetricScore, SufficientStatistics, measure
+from heedful.search.settings import SearchOptions
 from heedful.text.corpus import expand, language_of, one_file
 from heedful.text.file_formats import TextSource
+from heedful.text.sentence_pairs import Files, Pairs, file_list, pairs_in_memory
 
 _RESAMPLING = Resampling()
 _LABELS = {
@@ -74,6 +79,20 @@ class Evaluation:  # numpydoc ignore=PR02
     """How the p-values and intervals were drawn."""
     lines: tuple[int, int]
     """Lines that are scored, and all; a line without a reference is not scored."""
+    loss: float | None = None
+    """Of a run: loss of a token of the first reference in nats; None for a file."""
+
+    def __repr__(self) -> str:
+        scores = [
+            f"{_LABELS[name].partition(' (')[0]} {score.score:.2f}"
+            for name, score in self.scores.items()
+        ]
+        if self.loss is not None:
+            scores.insert(0, f"loss {self.loss:.3f}")
+        return f"Evaluation({str(self.file)!r}, {', '.join(scores)})"
+
+    def __str__(self) -> str:
+        return as_text(self)
 
     @property
     def resampled(self) -> bool:
@@ -86,6 +105,8 @@ class Evaluation:  # numpydoc ignore=PR02
         plain |= {name: score.to_dict() for name, score in self.scores.items()}
         if self.paper_bleu_missing:
             plain["paper_bleu_missing"] = self.paper_bleu_missing
+        if self.loss is not None:
+            plain["loss"] = self.loss
         scored, lines = self.lines
         if scored < lines:
             plain |= {"scored_lines": scored, "lines": lines}
@@ -101,51 +122,95 @@ class Evaluation:  # numpydoc ignore=PR02
         return plain
 
 
-def evaluate_files(
-    hypothesis: Path,
-    references: Sequence[str | Path],
+@dataclass(frozen=True)
+class _Texts:
+    """What is scored: translations, and all that belongs to their lines."""
+
+    file: Path
+    translations: list[str]
+    references: list[list[str | None]]
+    rivals: dict[Path, list[str]]
+    sources: list[str]
+    language: str
+    """As the names of the files say; empty if they do not."""
+    loss: float | None = None
+
+
+@checked
+def evaluate(
+    system: Any,
+    reference: Files | None = None,
     *,
+    source: Files | None = None,
+    pairs: Pairs | None = None,
+    options: SearchOptions | None = None,
     language: str = "",
     lowercase: bool = False,
-    source: Path | None = None,
     comet: str = "",
-    against: Sequence[str | Path] = (),
+    against: Files = (),
     confidence: bool = False,
     test: Test = "randomisation",
     resampling: Resampling = _RESAMPLING,
 ) -> Evaluation:
     """
-    Compute BLEU, the paper's BLEU, chrF, TER, exact match and CER of a file of translations.
+    Score translations, or a run that translates.
 
-    `comet`: a COMET model or checkpoint, if its score is wanted too. It is unpickled by its own
-    library, so it must be trusted.
+    Parameters
+    ----------
+    system : str, Path, TrainingResult or Translator
+        A file of translations; or a run folder or a translator, which translates `source` first.
+    reference : path or sequence of paths, optional
+        One or several reference translations.
+    source : path, optional
+        The source text, for a run or for COMET.
+    pairs : iterable of pairs of str, optional
+        For a run: sources and references in memory, instead of files.
+    options : SearchOptions, optional
+        Options of a run's search.
+    language : str, optional
+        Code of the target language; by default the ending of the files.
+    lowercase : bool, default False
+        Whether to ignore case.
+    comet : str, optional
+        A COMET model or checkpoint. Its own library runs code from it: name one that you trust.
+    against : path or sequence of paths, optional
+        Translations of other systems, to test the difference.
+    confidence : bool, default False
+        Whether to compute the 95 % interval of each score.
+    test : {'randomisation', 'bootstrap'}, default 'randomisation'
+        Significance test of `against`.
+    resampling : Resampling, optional
+        Number and seed of the random draws.
 
-    Everything is read and checked before anything is computed. Segments of WMT's test sets that
-    have no reference are not scored. The paper's BLEU is optional: where
-    it is not available, the reason is given instead.
+    Returns
+    -------
+    Evaluation
+        Its `scores` have BLEU, the paper's BLEU, chrF, TER, exact match and CER, each with its
+        signature; a run has its `loss` too. Printed, it is the table of the command.
 
-    Raises `TextError` if a file cannot be read, or has not the lines of the others, or there is no
-    such language. Raises `MissingExtra` if COMET is needed and not installed.
+    Notes
+    -----
+    The command `heedful evaluate`. Everything is read before anything is computed. Segments of
+    WMT's test sets without a reference are not scored. Where the paper's BLEU is not available, the
+    reason is returned instead.
     """
     check_language(language)
-    files = expand(references)
-    translated = AlignedTexts(one_file(hypothesis), "hypothesis")
-    all_sets = [translated.read_reference(text) for text in files]
-    scored = scored_lines(all_sets)
-    sets = [select(reference, scored) for reference in all_sets]
-    lines = select(translated.lines, scored)
-    rivals = {
-        path: select(translated.read(one_file(path), "other system"), scored)
-        for path in map(Path, against)
-    }
-    sources = [] if source is None else select(translated.read(one_file(source), "source"), scored)
+    is_file = isinstance(system, str | PathLike) and not Path(system).is_dir()
+    if is_file and pairs is None:
+        texts = _read_files(Path(system), reference, source, against)
+    elif is_file:
+        raise ArgumentError(
+            "`pairs` are for a run, which translates them, but `system` is a file of translations; "
+            "give its references as `reference`."
+        )
+    else:
+        texts = _run_texts(system, reference, source, pairs, options, against)
+    scored = scored_lines(texts.references)
+    sets = [select(reference, scored) for reference in texts.references]
+    lines = select(texts.translations, scored)
     if comet:
-        _check_comet(source, sets)
-    language = (
-        language
-        or _language([*files, translated.text])
-        or written_language([line for line in sets[0] if line])
-    )
+        _check_comet(texts.sources, sets)
+    language = language or texts.language or written_language([line for line in sets[0] if line])
 
     metrics = text_metrics(sets, language=language, lowercase=lowercase)
     paper, missing = _paper_metric(sets, language, lowercase)
@@ -153,25 +218,115 @@ def evaluate_files(
     measured = _measure(metrics, lines)
     scores = _scores(measured, resampling if confidence else None)
     if comet:
-        scores["comet"] = comet_score(comet, sources, lines, sets)
-    compared = [
-        ComparedFile(path, _compare(measured, _measure(metrics, theirs), test, resampling))
-        for path, theirs in rivals.items()
-    ]
+        scores["comet"] = comet_score(comet, select(texts.sources, scored), lines, sets)
+    compared = []
+    for path, theirs in texts.rivals.items():
+        rival = _measure(metrics, select(theirs, scored))
+        compared.append(ComparedFile(path, _compare(measured, rival, test, resampling)))
     return Evaluation(
-        hypothesis,
+        texts.file,
         scores,
         missing,
         tuple(compared),
         test,
         resampling,
-        (len(scored), len(translated.lines)),
+        (len(scored), len(texts.translations)),
+        texts.loss,
+    )
+
+
+def _read_files(
+    hypothesis: Path, reference: Files | None, source: Files | None, against: Files
+) -> _Texts:
+    """Read a file of translations, and the texts with the same lines."""
+    if reference is None:
+        raise ArgumentError("evaluate needs `reference`, one or several reference translations.")
+    translated = AlignedTexts(one_file(hypothesis), "hypothesis")
+    return _read_aligned(hypothesis, translated, translated.lines, reference, source, against)
+
+
+def _read_aligned(
+    file: Path,
+    first: AlignedTexts,
+    translations: list[str],
+    reference: Files,
+    source: Files | None,
+    against: Files,
+) -> _Texts:
+    """Read the texts whose lines belong to those of a first one."""
+    files = expand(file_list(reference))
+    return _Texts(
+        file,
+        translations,
+        [first.read_reference(text) for text in files],
+        {
+            path: first.read(one_file(path), "other system")
+            for path in map(Path, file_list(against))
+        },
+        [] if source is None else first.read(_one_source(source), "source"),
+        _language([*files, first.text]),
+    )
+
+
+def _one_source(source: Files) -> TextSource:
+    """Resolve the name of the source text, which is one."""
+    names = file_list(source)
+    if len(names) != 1:
+        raise TextError(f"`source` must be one file, but {len(names)} came.")
+    return one_file(names[0])
+
+
+def _run_texts(
+    system: Any,
+    reference: Files | None,
+    source: Files | None,
+    pairs: Pairs | None,
+    options: SearchOptions | None,
+    against: Files,
+) -> _Texts:
+    """Translate the sources by a run, and compute its loss on the first reference."""
+    from heedful.translation.translator import Translator
+
+    # 1. the texts, before the weights are read
+    if not isinstance(system, str | PathLike | Translator):
+        raise ArgumentError(
+            "`system` of evaluate must be a file of translations, a run folder or a Translator, "
+            f"but {shorten(system)} came."
+        )
+    texts = _Texts(Path(), [], [], {}, [], "")
+    if pairs is not None and not (reference or source or against):
+        listed = [*pairs_in_memory(pairs)]
+        if not listed:
+            raise TextError("`pairs` must hold at least one pair, but there is none.")
+        texts = replace(texts, references=[[t for _, t in listed]], sources=[s for s, _ in listed])
+    elif pairs is None and source is not None and reference is not None:
+        first = AlignedTexts(_one_source(source), "source")
+        texts = _read_aligned(Path(), first, [], reference, source, against)
+    else:
+        raise ArgumentError(
+            "a run is evaluated on files, `source` and `reference`, or on sentences, `pairs`."
+        )
+
+    # 2. translations, and the loss of the references
+    translator = system if isinstance(system, Translator) else Translator.load(system)
+    translations = translator.translate(texts.sources, options)
+    lines = zip(texts.sources, texts.references[0], strict=True)
+    known = [(line, target) for line, target in lines if target is not None]
+    scored = translator.score([s for s, _ in known], [t for _, t in known])
+    tokens = [value for line in scored for value in line]
+    return replace(
+        texts,
+        file=translator.run.folder.path,
+        translations=[str(translation) for translation in translations],
+        loss=-sum(tokens) / len(tokens),
     )
 
 
 def as_text(evaluation: Evaluation) -> str:
     """Format an evaluation as text."""
     lines = [_score_line(evaluation, name) for name in _LABELS]
+    if evaluation.loss is not None:
+        lines.insert(0, f"{'loss of the references':<{_WIDTH}} {evaluation.loss:6.3f}")
     if note := unscored_note(*evaluation.lines):
         lines += ["", note]
     lines += ["", *_signatures(evaluation)]
@@ -232,9 +387,9 @@ def _language(texts: Sequence[TextSource]) -> str:
     )
 
 
-def _check_comet(source: Path | None, references: References) -> None:
+def _check_comet(sources: Sequence[str], references: References) -> None:
     """Check the requirements of COMET early."""
-    if source is None:
+    if not sources:
         raise TextError(f"{NEEDS}; the source text is not given.")
     require_comet(references)
 

@@ -4,20 +4,24 @@ Learning curves from training logs, as a page or in TensorBoard.
 Needs no torch: the logs say everything.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
 from os.path import abspath
 from pathlib import Path
+from typing import Literal
 
-from heedful.errors import RunFolderError
+from heedful.arguments import check_counts, checked
+from heedful.errors import ArgumentError, MissingExtra, RunFolderError
 from heedful.runs.folder import RunFolder
+from heedful.text.sentence_pairs import Files, file_list
 from heedful.training.history import FIGURES, History, read_history
 from heedful.training.log import duration, perplexity
 from heedful.training.tensorboard import EventLog
 from heedful.training.validation_metrics import SCORES
-from heedful.visualise.curves import RunCurves, learning_curves
-from heedful.visualise.figure_files import check_ending, three_digits
+from heedful.visualise.curves import RunCurves, learning_curves, learning_curves_content
+from heedful.visualise.figure_files import three_digits
 
-AXES = ("steps", "tokens", "hours")
 _MINUTES_UP_TO = 2 * 3600
 
 
@@ -70,22 +74,85 @@ def run_names(paths: Sequence[Path]) -> list[str]:
     return names
 
 
-def draw_runs(
-    runs: dict[str, History], out: Path, *, along: str = "steps", smooth: int = 1
-) -> None:
-    """Draw learning curves."""
-    # Tokens are real target tokens. Time is counted over all sittings, validation included, and in
-    # minutes for short runs.
-    check_ending(out)
-    label, column, unit = "steps", "step", 1.0
-    if along == "tokens":
-        label, column = "target tokens", "target_tokens"
-    elif along == "hours":
-        longest = max(history.last("seconds") or 0.0 for history in runs.values())
-        label, unit = ("minutes", 60.0) if longest < _MINUTES_UP_TO else ("hours", 3600.0)
-        column = "seconds"
-    curves = [_curves(name, history, column, unit) for name, history in runs.items()]
-    learning_curves(curves, out, x_label=label, smooth=smooth)
+@dataclass(frozen=True)
+class LearningCurves:
+    """Learning curves of several runs; a notebook shows them as one picture."""
+
+    runs: Mapping[str, History]
+    """The log of each run, by its name."""
+    along: str = "steps"
+    """Horizontal axis: steps, real target tokens, or hours over all sittings."""
+    smooth: int = 1
+    """Log lines averaged around each point."""
+
+    def save(self, out: str | PathLike[str]) -> None:
+        """Write the picture; the ending is .png, .svg or .pdf."""
+        label, curves = self._read()
+        learning_curves(curves, Path(out), x_label=label, smooth=self.smooth)
+
+    def __repr__(self) -> str:
+        return summary(self.runs)
+
+    def _repr_svg_(self) -> str | None:
+        """Show the picture in a notebook, if matplotlib is installed."""
+        label, curves = self._read()
+        try:
+            return learning_curves_content(curves, ".svg", label, self.smooth).decode()
+        except MissingExtra:
+            return None
+
+    def _read(self) -> tuple[str, list[RunCurves]]:
+        """Collect the curves, and name the horizontal axis; short runs have minutes."""
+        label, column, unit = "steps", "step", 1.0
+        if self.along == "tokens":
+            label, column = "target tokens", "target_tokens"
+        elif self.along == "hours":
+            longest = max(history.last("seconds") or 0.0 for history in self.runs.values())
+            label, unit = ("minutes", 60.0) if longest < _MINUTES_UP_TO else ("hours", 3600.0)
+            column = "seconds"
+        return label, [_curves(*run, column, unit) for run in self.runs.items()]
+
+
+@checked
+def plot(
+    runs: Files,
+    out: str | PathLike[str] | None = None,
+    *,
+    along: Literal["steps", "tokens", "hours"] = "steps",
+    smooth: int = 1,
+) -> LearningCurves:
+    """
+    Draw the learning curves of a run or of several.
+
+    Parameters
+    ----------
+    runs : str, Path, TrainingResult or sequence of them
+        Run folders; a run may still be training.
+    out : path, optional
+        A file to write: .png, .svg or .pdf.
+    along : {'steps', 'tokens', 'hours'}, default 'steps'
+        Horizontal axis.
+    smooth : int, default 1
+        Number of log lines averaged around each point.
+
+    Returns
+    -------
+    LearningCurves
+        A notebook shows it as a picture, and print as a line for each run; `save` writes it.
+
+    Notes
+    -----
+    The command `heedful plot`. Pictures need matplotlib (extra plot). Attention is drawn by
+    `Translator.attend`.
+    """
+    check_counts(smooth=smooth)
+    names = file_list(runs)
+    if not names:
+        raise ArgumentError("`runs` of plot must hold at least one run, but is empty.")
+    curves = LearningCurves(read_runs(names), along, smooth)
+    if out is not None:
+        curves.save(out)
+    return curves
 
 
 def write_events(runs: Sequence[str | Path], folder: Path) -> None:
@@ -96,7 +163,7 @@ def write_events(runs: Sequence[str | Path], folder: Path) -> None:
             events.replay(RunFolder(path).log)
 
 
-def summary(runs: dict[str, History]) -> str:
+def summary(runs: Mapping[str, History]) -> str:
     """Summarise each run in one line."""
     scores = [
         metric

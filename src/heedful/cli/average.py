@@ -16,13 +16,11 @@ def average(
     ] = None,
 ) -> None:
     """Average the last checkpoints; translate uses it by default."""
-    from heedful.runs.average import average_checkpoints
-    from heedful.runs.run import Run
+    from heedful.runs.average import average as average_run
+    from heedful.runs.checkpoint import read_state
 
-    opened = Run.open(run)
-    wanted = last or opened.config.train.keep_last
-    steps = average_checkpoints(opened.folder, wanted, opened.signature)
+    place = average_run(run, last)
+    steps = read_state(place)["steps"]
     asked = f" ({last} requested, but there are no more)" if last and last > len(steps) else ""
     names = ", ".join(f"{step:,}" for step in steps)
-    place = opened.folder.average
     echo(f"averaged {len(steps)} checkpoints{asked}, steps {names}, into {place}")

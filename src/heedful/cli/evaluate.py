@@ -59,10 +59,10 @@ def evaluate(
     tokenised and compound-split like the figures of its Table 2, by the rules of tensor2tensor's
     get_ende_bleu.sh, and not comparable with sacreBLEU's. It needs the extra “paper”.
     """
-    from heedful.analysis.evaluate import as_text, evaluate_files
+    from heedful.analysis.evaluate import evaluate as evaluate_system
     from heedful.evaluation.significance import Resampling
 
-    evaluation = evaluate_files(
+    evaluation = evaluate_system(
         hypothesis,
         reference,
         language=language,
@@ -77,4 +77,4 @@ def evaluate(
     if as_json:
         echo_json(evaluation.to_dict())
     else:
-        typer.echo(as_text(evaluation))
+        typer.echo(str(evaluation))

@@ -1,11 +1,11 @@
 """`heedful plot`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from heedful.cli.options import check_choice, warn
+from heedful.cli.options import warn
 from heedful.cli.terminal_text import echo
 
 
@@ -15,7 +15,7 @@ def plot(
         Path | None, typer.Option(help="The figure to write: .png, .svg or .pdf.")
     ] = None,
     x: Annotated[
-        str, typer.Option("--x", help="Horizontal axis: steps, tokens or hours.")
+        Literal["steps", "tokens", "hours"], typer.Option("--x", help="Horizontal axis.")
     ] = "steps",
     smooth: Annotated[
         int, typer.Option(min=1, help="Number of log lines averaged around each point.")
@@ -31,18 +31,16 @@ def plot(
     One page holds training loss, perplexity in training and validation, BLEU, learning rate and
     speed. Runs in progress can be drawn too. Without --out only the lines are printed.
     """
-    check_choice("--x", x, ("steps", "tokens", "hours"))
-    from heedful.analysis.plot import draw_runs, read_runs, summary, write_events
+    from heedful.analysis.plot import plot as plot_runs
+    from heedful.analysis.plot import write_events
 
-    histories = read_runs(runs)
-    if out is not None:
-        draw_runs(histories, out, along=x, smooth=smooth)
+    curves = plot_runs(runs, out, along=x, smooth=smooth)
     if tensorboard is not None:
         write_events(runs, tensorboard)
-    for name, history in histories.items():
+    for name, history in curves.runs.items():
         if history.unreadable:
             warn(
                 f"{history.unreadable:,} lines in the log of {name} cannot be "
                 "read and are left out."
             )
-    echo(summary(histories))
+    echo(repr(curves))

@@ -1,7 +1,8 @@
 """`heedful score`."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -62,21 +63,34 @@ def score(
         raise typer.BadParameter("needs --alignments.", param_hint="--align-by")
 
     from heedful.text.corpus import Corpus, expand, one_file
-    from heedful.translation.score import ScoreFormat, gold_lines, score_lines
+    from heedful.translation.score import ScoreFormat, gold_lines
+    from heedful.translation.score import score as score_pairs
     from heedful.translation.translator import Translator
 
-    corpus = Corpus(tuple(expand(source)), tuple(expand(target)))
-    translator = Translator.load(
-        run, weights=weights, device=device, precision=precision, threads=threads
-    )
-    if alignments or gold is not None:
+    place: dict[str, Any] = {
+        "weights": weights,
+        "device": device,
+        "precision": precision,
+        "threads": threads,
+    }
+    if gold is None:
+        pairs = score_pairs(
+            run,
+            source,
+            target,
+            ranks=ranks,
+            alignments=alignments,
+            align_by=align_by,
+            warn=warn,
+            **place,
+        )
+        write = ScoreFormat(format, normalise).line
+        lines: Iterator[str] = (write(number, pair) for number, pair in enumerate(pairs))
+    else:
+        corpus = Corpus(tuple(expand(source)), tuple(expand(target)))
+        translator = Translator.load(run, **place)
         translator.aligner.extraction(align_by)
-    score_format = ScoreFormat(format, normalise, ranks, alignments, align_by)
-    lines = (
-        score_lines(translator, corpus, score_format, warn)
-        if gold is None
-        else gold_lines(translator, corpus, one_file(gold), format)
-    )
+        lines = gold_lines(translator, corpus, one_file(gold), format)
     write_utf8()
     for line in lines:
         typer.echo(line)

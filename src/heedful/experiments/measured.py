@@ -18,7 +18,7 @@ from heedful.experiments.record import read_json, write_json
 from heedful.experiments.system import TableSystem
 from heedful.files import read_text_within, replacing_file
 from heedful.model.weights import parameter_count
-from heedful.runs.average import average_checkpoints
+from heedful.runs.average import average
 from heedful.runs.run import Run
 from heedful.training.history import read_history
 from heedful.training.train import train
@@ -215,8 +215,7 @@ def _train(
             f"a signal ended the training of {system.title}; a checkpoint was written. Run the "
             "same command again to go on."
         ) from stopped
-    opened = Run.open(run)
-    average_checkpoints(opened.folder, opened.config.train.keep_last, opened.signature)
+    average(run)
 
 
 def _curve(run: Path, planned: PlannedSystem) -> tuple[CurvePoint, ...]:

@@ -1,10 +1,13 @@
 """Checkpoint averaging (section 6.1)."""
 
 from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from heedful.arguments import check_counts, checked
 from heedful.errors import RunFolderError
 from heedful.runs.checkpoint import (
     Signature,
@@ -15,6 +18,34 @@ from heedful.runs.checkpoint import (
 )
 from heedful.runs.folder import RunFolder
 from heedful.runs.lock import only_writer
+from heedful.runs.run import Run
+
+
+@checked
+def average(run: str | PathLike[str], last: int | None = None) -> Path:
+    """
+    Average the last checkpoints of a run.
+
+    Parameters
+    ----------
+    run : str, Path or TrainingResult
+        A run folder.
+    last : int, optional
+        Number of checkpoints; ``train.keep_last`` of the run if None.
+
+    Returns
+    -------
+    Path
+        The folder of the averaged weights, which `Translator.load` takes by default.
+
+    Notes
+    -----
+    The command `heedful average`; section 6.1. If there are fewer checkpoints, fewer are averaged.
+    """
+    check_counts(last=last)
+    opened = Run.open(run)
+    average_checkpoints(opened.folder, last or opened.config.train.keep_last, opened.signature)
+    return opened.folder.average
 
 
 def average_checkpoints(folder: RunFolder, last: int, signature: Signature) -> list[int]:

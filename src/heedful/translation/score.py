@@ -1,12 +1,13 @@
 """Scores of given pairs by forced decoding, in constant memory; and alignment error by layer."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from heedful.alignment.links import read_gold
+from heedful.arguments import checked
 from heedful.data.coverage import untagged_warning
 from heedful.data.length_batches import by_length
 from heedful.errors import TextError
@@ -14,10 +15,11 @@ from heedful.search.scoring import target_ranks
 from heedful.text.corpus import Corpus, read_lines
 from heedful.text.file_formats import TextSource
 from heedful.text.lines import json_line
+from heedful.text.sentence_pairs import Files, Pairs, sentence_pairs
 from heedful.tokenization.tokenizer import END
 from heedful.translation.result import WordAlignment
 from heedful.translation.translate import alignment_entry
-from heedful.translation.translator import Translator
+from heedful.translation.translator import Translator, Warn
 
 _WINDOW = 2048
 _BATCH_TOKENS = 2048
@@ -55,12 +57,6 @@ class ScoreFormat:
     """One number per line, or a JSON object with everything."""
     normalise: bool = False
     """Whether plain lines contain the mean per token instead of the sum."""
-    ranks: bool = False
-    """Whether JSON has the ranks of the tokens."""
-    alignments: bool = False
-    """Whether links are written; in plain lines after a tab."""
-    align_by: str = ""
-    """How alignments are extracted from attention."""
 
     def line(self, number: int, pair: ScoredPair) -> str:
         """
@@ -85,58 +81,93 @@ class ScoreFormat:
         return score if pair.alignment is None else f"{score}\t{pair.alignment}"
 
 
-def score_lines(
+@checked
+def score(
+    run: Translator | Files,
+    source: Files | None = None,
+    target: Files | None = None,
+    *,
+    pairs: Pairs | None = None,
+    ranks: bool = False,
+    alignments: bool = False,
+    align_by: str = "",
+    weights: str = "default",
+    device: str = "auto",
+    precision: str = "auto",
+    threads: int = 0,
+    warn: Warn | None = None,
+) -> Iterator[ScoredPair]:
+    """
+    Compute how probable given translations are.
+
+    Parameters
+    ----------
+    run : Translator, str, Path, TrainingResult or sequence of paths
+        A translator, or the run folders that `Translator.load` takes.
+    source, target : path, pattern or sequence of them, optional
+        Line-aligned text.
+    pairs : iterable of pairs of str, optional
+        Sentences in memory, instead of files.
+    ranks : bool, default False
+        Whether to return the rank of each token, 1 for the most probable.
+    alignments : bool, default False
+        Whether to return which word translates which.
+    align_by : str, optional
+        How alignments are extracted, such as ``layer=2,shift``.
+    weights, device, precision, threads : optional
+        As for `Translator.load`; not used with a translator.
+    warn : callable, optional
+        Called with a message about missing language tags.
+
+    Returns
+    -------
+    iterator of ScoredPair
+        With `log_probability`, `mean` and `log_probabilities`, one for each pair, in order.
+
+    Notes
+    -----
+    The command `heedful score`. Pairs are read as the iterator advances, so a text of any length
+    takes little memory. Natural logarithms, the end symbol included, no length penalty.
+    """
+    sentences = sentence_pairs("score", source, target, pairs)
+    translator = run
+    if not isinstance(translator, Translator):
+        translator = Translator.load(
+            translator, weights=weights, device=device, precision=precision, threads=threads
+        )
+    if alignments:
+        translator.aligner.extraction(align_by)
+    return _score(translator, sentences, ranks, align_by if alignments else None, warn)
+
+
+def _score(
     translator: Translator,
-    corpus: Corpus,
-    score_format: ScoreFormat | None = None,
-    warn: Callable[[str], None] | None = None,
-) -> Iterator[str]:
-    """
-    Score every pair of a corpus.
-
-    `score_format`: what is written of each pair; the log-probability alone if None. `warn`: told
-    once of lines without a language tag, if the model has several.
-
-    Natural logarithms, the end symbol included, no length penalty.
-    """
-    score_format = score_format or ScoreFormat()
-    pairs = corpus.pairs()
-    number = 0
+    pairs: Iterator[tuple[str, str]],
+    ranks: bool,
+    align_by: str | None,
+    warn: Warn | None,
+) -> Iterator[ScoredPair]:
+    """Score pairs, some thousand at a time; ranks and alignments each take another pass."""
     while window := list(islice(pairs, _WINDOW)):
         sources, targets = [s for s, _ in window], [t for _, t in window]
-        if warn is not None and translator.tokenizer.tags:
-            ids, _ = translator.aligner.pair_ids(sources, targets)
-            if text := untagged_warning(ids, translator.tokenizer):
-                warn(text)
-                warn = None
-        for pair in score_pairs(translator, sources, targets, score_format):
-            yield score_format.line(number, pair)
-            number += 1
-
-
-def score_pairs(
-    translator: Translator,
-    sources: Sequence[str],
-    targets: Sequence[str],
-    score_format: ScoreFormat,
-) -> list[ScoredPair]:
-    """Score given translations; ranks and alignments each take another pass."""
-    _, ids = translator.aligner.pair_ids(sources, targets)
-    scores = translator.score(sources, targets)
-    ranks = _ranks(translator, sources, targets) if score_format.ranks else [None] * len(ids)
-    wanted = score_format.alignments
-    links = (
-        translator.align(sources, targets, score_format.align_by) if wanted else [None] * len(ids)
-    )
-    return [
-        ScoredPair(
-            tuple(translator.tokenizer.pieces_target([*row, END])),
-            tuple(score),
-            None if rank is None else tuple(rank),
-            alignment,
-        )
-        for row, score, rank, alignment in zip(ids, scores, ranks, links, strict=True)
-    ]
+        source_ids, target_ids = translator.aligner.pair_ids(sources, targets)
+        untagged = translator.tokenizer.tags and untagged_warning(source_ids, translator.tokenizer)
+        if warn is not None and untagged:
+            warn(untagged)
+            warn = None
+        scores = translator.score(sources, targets)
+        nothing = [None] * len(window)
+        window_ranks = _ranks(translator, sources, targets) if ranks else nothing
+        links = nothing if align_by is None else translator.align(sources, targets, align_by)
+        for ids, log_probabilities, own_ranks, alignment in zip(
+            target_ids, scores, window_ranks, links, strict=True
+        ):
+            yield ScoredPair(
+                tuple(translator.tokenizer.pieces_target([*ids, END])),
+                tuple(log_probabilities),
+                None if own_ranks is None else tuple(own_ranks),
+                alignment,
+            )
 
 
 def gold_lines(

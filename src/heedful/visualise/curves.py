@@ -19,9 +19,10 @@ from heedful.visualise.figure_files import (
     INK,
     check_ending,
     drawing,
+    figure_content,
     printable,
-    save_figure,
     three_digits,
+    write_output,
 )
 
 if TYPE_CHECKING:
@@ -148,10 +149,17 @@ def learning_curves(
     run, `StorageError` if the file cannot be written.
     """
     check_ending(out)
+    write_output(out, learning_curves_content(runs, out.suffix, x_label, smooth), "figure")
+
+
+def learning_curves_content(
+    runs: Sequence[RunCurves], ending: str, x_label: str = "steps", smooth: int = 1
+) -> bytes:
+    """Draw learning curves in the format of a file's ending."""
     if not runs:
         raise ValueError("runs must hold at least one run, but is empty")
-    with drawing(_LETTERS, [run.name for run in runs], out.suffix):
-        save_figure(_draw(runs, x_label, smooth), out)
+    with drawing(_LETTERS, [run.name for run in runs], ending):
+        return figure_content(_draw(runs, x_label, smooth), ending.lower()[1:])
 
 
 def moving_mean(values: Line, lines: int) -> Line:

@@ -115,14 +115,12 @@ def three_digits(value: float) -> str:
 
 
 def save_figure(figure: "Figure", out: Path, more: Iterable["Figure"] = ()) -> None:
-    """
-    Write a figure atomically.
+    """Write a figure atomically; raises `StorageError` if the file cannot be written."""
+    write_output(out, figure_content(figure, out.suffix.lower()[1:], more), "figure")
 
-    No date is written into the file, so the same figure gives the same bytes.
 
-    Raises `StorageError` if the file cannot be written.
-    """
-    kind = out.suffix.lower()[1:]
+def figure_content(figure: "Figure", kind: str, more: Iterable["Figure"] = ()) -> bytes:
+    """Draw a figure as png, svg or pdf; without a date, so that equal figures are equal bytes."""
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     tight: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.2}
     content = BytesIO()  # not a file: on a full disk, PdfPages would fail again while it closes it
@@ -134,7 +132,7 @@ def save_figure(figure: "Figure", out: Path, more: Iterable["Figure"] = ()) -> N
                 pages.savefig(page, **tight)
     else:
         figure.savefig(content, format=kind, metadata=undated, **tight)
-    write_output(out, content.getvalue(), "figure")
+    return content.getvalue()
 
 
 def write_output(out: Path, content: bytes, kind: str) -> None:

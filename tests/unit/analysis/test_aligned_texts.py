@@ -8,7 +8,7 @@ from sacrebleu.dataset.wmt_xml import WMTXMLDataset
 from sacrebleu.metrics import BLEU, CHRF, TER
 
 from heedful.analysis.aligned_texts import AlignedTexts, scored_lines
-from heedful.analysis.evaluate import as_text, evaluate_files
+from heedful.analysis.evaluate import as_text, evaluate
 from heedful.errors import TextError
 from heedful.text.corpus import one_file, read_lines
 from tests.support.wmt import write_xml
@@ -57,7 +57,7 @@ def test_segments_without_a_reference_are_left_out_as_by_sacrebleu(tmp_path, wmt
     metrics = (BLEU(), CHRF(), TER())
     expected = [metric.corpus_score(theirs["x"], sets).score for metric in metrics]
     references = [f"{path}:ref:A", f"{path}:ref:C"]
-    found = evaluate_files(Path(f"{path}:hyp:x"), references, language="de")
+    found = evaluate(Path(f"{path}:hyp:x"), references, language="de")
     assert scores(found) == expected
     assert found.lines == (len(theirs["x"]), 200)
     assert "nrefs:var" in found.scores["bleu"].signature
@@ -68,7 +68,7 @@ def test_segments_without_a_reference_are_left_out_as_by_sacrebleu(tmp_path, wmt
     # One of the references alone: what it lacks is left out, though the other has it.
     ours = [(h, r) for h, r in zip(theirs["x"], sets[0], strict=True) if r is not None]
     lines, references = map(list, zip(*ours, strict=True))
-    alone = evaluate_files(Path(f"{path}:hyp:x"), [f"{path}:ref:A"], language="de")
+    alone = evaluate(Path(f"{path}:hyp:x"), [f"{path}:ref:A"], language="de")
     assert scores(alone) == [metric.corpus_score(lines, [references]).score for metric in metrics]
 
 
@@ -77,9 +77,9 @@ def test_documents_in_another_order_are_aligned_by_their_names(tmp_path):
     second = write_xml(tmp_path / "second.xml", *DOCUMENTS, order=[2, 0, 1])
     plain = tmp_path / "hyp.fr"
     plain.write_text("".join(f"{line}\n" for line in read_lines(one_file(f"{first}:hyp:x"))))
-    same = scores(evaluate_files(Path(f"{first}:hyp:x"), [f"{first}:ref:A"], language="fr"))
+    same = scores(evaluate(Path(f"{first}:hyp:x"), [f"{first}:ref:A"], language="fr"))
     for hypothesis, reference in ((first, second), (second, first)):
-        found = evaluate_files(
+        found = evaluate(
             Path(f"{hypothesis}:hyp:x"),
             [f"{reference}:ref:A"],
             against=[f"{reference}:hyp:x"],
@@ -89,18 +89,18 @@ def test_documents_in_another_order_are_aligned_by_their_names(tmp_path):
         assert scores(found) == same
         assert found.lines == (2, 5)
         assert found.rivals[0].comparisons["bleu"].difference == 0
-    assert scores(evaluate_files(plain, [f"{first}:ref:A"], language="fr")) == same
+    assert scores(evaluate(plain, [f"{first}:ref:A"], language="fr")) == same
 
 
 def test_other_sets_are_refused_with_the_segment(tmp_path):
     whole = write_xml(tmp_path / "whole.xml", *DOCUMENTS)
     part = write_xml(tmp_path / "part.xml", *DOCUMENTS[:2])
     with pytest.raises(TextError, match=r"part.xml:hyp:x must have every segment of .*whole.xml:"):
-        evaluate_files(Path(f"{part}:hyp:x"), [f"{whole}:ref:A"])
+        evaluate(Path(f"{part}:hyp:x"), [f"{whole}:ref:A"])
     with pytest.raises(TextError, match="but lacks segment “1” of the document “2”"):
         AlignedTexts(one_file(f"{whole}:hyp:x"), "hypothesis").read(one_file(f"{part}:src"), "so")
     # A reference may lack them.
-    found = evaluate_files(Path(f"{whole}:hyp:x"), [f"{part}:ref:A"], language="fr")
+    found = evaluate(Path(f"{whole}:hyp:x"), [f"{part}:ref:A"], language="fr")
     assert found.lines == (1, 5)
 
 
@@ -111,7 +111,7 @@ def test_an_empty_line_of_a_plain_reference_is_scored(tmp_path):
     reference = texts.read_reference(one_file(tmp_path / "ref"))
     assert reference == ["a b", ""]
     assert scored_lines([reference]) == [0, 1]
-    assert evaluate_files(tmp_path / "hyp", [tmp_path / "ref"]).lines == (2, 2)
+    assert evaluate(tmp_path / "hyp", [tmp_path / "ref"]).lines == (2, 2)
 
 
 def test_sgm_files_are_aligned_by_their_documents(tmp_path):
@@ -121,5 +121,5 @@ def test_sgm_files_are_aligned_by_their_documents(tmp_path):
     ]
     for name, order in (("hyp.sgm", documents), ("ref.sgm", documents[::-1])):
         (tmp_path / name).write_text(f"<refset>{''.join(order)}</refset>")
-    found = evaluate_files(tmp_path / "hyp.sgm", [tmp_path / "ref.sgm"], language="fr")
+    found = evaluate(tmp_path / "hyp.sgm", [tmp_path / "ref.sgm"], language="fr")
     assert found.scores["exact_match"].score == 100

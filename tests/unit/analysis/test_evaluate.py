@@ -3,13 +3,18 @@ import sys
 
 import pytest
 
-from heedful.analysis.evaluate import as_text, evaluate_files
+from heedful.analysis.evaluate import as_text, evaluate
+from heedful.bench.random_run import make_random_run
+from heedful.config.schema import RunConfig
 from heedful.errors import MissingExtra, SettingError, TextError
 from heedful.evaluation import moses
 from heedful.evaluation.bleu import evaluate_texts
 from heedful.evaluation.paper_bleu import paper_bleu
 from heedful.evaluation.significance import Resampling
+from heedful.search.settings import SearchOptions
 from heedful.text.corpus import read_lines
+from heedful.translation.translator import Translator
+from tests.unit.translation.test_translator import SMALL
 
 FEW = Resampling(200, seed=5)
 
@@ -38,7 +43,7 @@ def lines_of(path):
 
 
 def test_the_language_is_read_off_the_reference(files):
-    found = evaluate_files(files / "ours.txt", [files / "reference.de"])
+    found = evaluate(files / "ours.txt", [files / "reference.de"])
     ours, reference = lines_of(files / "ours.txt"), lines_of(files / "reference.de")
     assert list(found.scores) == ["bleu", "paper_bleu", "chrf", "ter", "exact_match", "cer"]
     assert found.scores["paper_bleu"] == paper_bleu(ours, [reference], "de")
@@ -56,7 +61,7 @@ def test_a_given_language_comes_first(files, tmp_path):
     plain.write_bytes((files / "reference.de").read_bytes())
 
     def tokeniser(*args, **keywords):
-        return evaluate_files(*args, **keywords).scores["paper_bleu"].signature.split("|")[4]
+        return evaluate(*args, **keywords).scores["paper_bleu"].signature.split("|")[4]
 
     assert tokeniser(files / "ours.txt", [files / "reference.de"], language="fr") == "tok:moses-fr"
     assert tokeniser(copy, [plain]) == "tok:moses-de"
@@ -66,7 +71,7 @@ def test_a_given_language_comes_first(files, tmp_path):
 def test_what_is_no_language_leaves_the_papers_bleu_out_and_says_why(files, tmp_path, ending):
     path = tmp_path / f"reference{ending}"
     path.write_bytes((files / "reference.de").read_bytes())
-    found = evaluate_files(files / "ours.txt", [path])
+    found = evaluate(files / "ours.txt", [path])
     assert found.to_dict()["paper_bleu"] is None
     assert "--language de" in found.to_dict()["paper_bleu_missing"]
     assert found.scores.keys() == {"bleu", "chrf", "ter", "exact_match", "cer"}
@@ -76,7 +81,7 @@ def test_what_is_no_language_leaves_the_papers_bleu_out_and_says_why(files, tmp_
 
 
 def test_a_language_that_moses_cannot_tokenise_leaves_it_out_too(files):
-    found = evaluate_files(files / "ours.txt", [files / "reference.de"], language="zh")
+    found = evaluate(files / "ours.txt", [files / "reference.de"], language="zh")
     assert "puts spaces between words" in found.paper_bleu_missing
     assert "tok:zh" in found.scores["bleu"].signature
 
@@ -85,7 +90,7 @@ def test_without_its_package_it_is_left_out_with_the_command_that_installs_it(fi
     moses._tokeniser.cache_clear()
     moses._normaliser.cache_clear()
     monkeypatch.setitem(sys.modules, "sacremoses", None)  # what Python itself does not find
-    found = evaluate_files(files / "ours.txt", [files / "reference.de"])
+    found = evaluate(files / "ours.txt", [files / "reference.de"])
     assert found.to_dict()["paper_bleu"] is None
     assert "pip install 'heedful[paper]'" in found.paper_bleu_missing
 
@@ -93,10 +98,10 @@ def test_without_its_package_it_is_left_out_with_the_command_that_installs_it(fi
 def test_systems_are_compared_by_every_metric(files):
     rivals = [files / "good.txt", files / "poor.txt"]
     references = [files / "reference.de", files / "other.de"]
-    found = evaluate_files(files / "ours.txt", references, against=rivals, resampling=FEW)
+    found = evaluate(files / "ours.txt", references, against=rivals, resampling=FEW)
     assert [rival.file for rival in found.rivals] == rivals
     for rival in found.rivals:
-        alone = evaluate_files(rival.file, references)
+        alone = evaluate(rival.file, references)
         assert list(rival.comparisons) == list(found.scores)
         for name, comparison in rival.comparisons.items():
             assert comparison.score == alone.scores[name].score
@@ -118,9 +123,7 @@ def test_systems_are_compared_by_every_metric(files):
 
 
 def test_each_score_gets_its_interval_where_it_is_wanted(files):
-    found = evaluate_files(
-        files / "ours.txt", [files / "reference.de"], confidence=True, resampling=FEW
-    )
+    found = evaluate(files / "ours.txt", [files / "reference.de"], confidence=True, resampling=FEW)
     for name, score in found.scores.items():
         low, high = score.interval
         assert low <= score.score <= high
@@ -134,7 +137,7 @@ def test_each_score_gets_its_interval_where_it_is_wanted(files):
 
 
 def test_the_text_is_a_table_to_read(files):
-    found = evaluate_files(
+    found = evaluate(
         files / "ours.txt",
         [files / "reference.de"],
         against=[files / "poor.txt"],
@@ -169,9 +172,9 @@ def test_references_without_text_are_refused(files, tmp_path):
     with pytest.raises(
         TextError, match=r"must hold text, but all 30 lines of .*blank\.de are empty"
     ):
-        evaluate_files(files / "ours.txt", [files / "reference.de", tmp_path / "blank.de"])
+        evaluate(files / "ours.txt", [files / "reference.de", tmp_path / "blank.de"])
     (tmp_path / "half.de").write_text("Eins.\n" + "\n" * 29, encoding="utf-8")
-    found = evaluate_files(tmp_path / "half.de", [tmp_path / "half.de"])
+    found = evaluate(tmp_path / "half.de", [tmp_path / "half.de"])
     assert (found.scores["exact_match"].score, found.scores["cer"].score) == (100, 0)
 
 
@@ -181,7 +184,7 @@ def test_files_must_be_aligned(files, tmp_path, role):
     short.write_text("Eins.\nZwei.\n", encoding="utf-8")
     references = [short if role == "reference" else files / "reference.de"]
     with pytest.raises(TextError, match=f"hypothesis and {role} must have as many lines") as caught:
-        evaluate_files(
+        evaluate(
             files / "ours.txt",
             references,
             against=[short] if role == "other system" else [],
@@ -193,20 +196,52 @@ def test_files_must_be_aligned(files, tmp_path, role):
 
 def test_comet_is_refused_without_a_source_before_anything_is_computed(files):
     with pytest.raises(TextError, match=r"--source.*the source text is not given"):
-        evaluate_files(files / "ours.txt", [files / "reference.de"], comet="Unbabel/wmt22-comet-da")
+        evaluate(files / "ours.txt", [files / "reference.de"], comet="Unbabel/wmt22-comet-da")
 
 
 def test_comet_is_refused_with_two_references_before_anything_is_computed(files):
     references = [files / "reference.de", files / "other.de"]
     with pytest.raises(TextError, match="one reference, but there are 2"):
-        evaluate_files(files / "ours.txt", references, source=files / "source.en", comet="model")
+        evaluate(files / "ours.txt", references, source=files / "source.en", comet="model")
 
 
 def test_comet_without_its_package_or_its_model_is_refused(files):
     with pytest.raises((MissingExtra, SettingError), match="comet"):
-        evaluate_files(
+        evaluate(
             files / "ours.txt",
             [files / "reference.de"],
             source=files / "source.en",
             comet="no/such-model",
         )
+
+
+@pytest.fixture(scope="module")
+def small_run(tmp_path_factory):
+    """A run with random weights, whose words are w1, w2 and so on."""
+    folder = tmp_path_factory.mktemp("run")
+    make_random_run(folder, RunConfig().with_settings(SMALL), 50)
+    return folder
+
+
+def test_a_run_translates_before_it_is_scored(small_run, tmp_path):
+    pairs = [("w1 w2", "w3"), ("w4", "w5 w6 w7")]
+    for name, lines in zip(("test.en", "test.de"), zip(*pairs, strict=True), strict=True):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    files = {"source": tmp_path / "test.en", "reference": tmp_path / "test.de"}
+    translator = Translator.load(small_run, device="cpu", precision="fp32")
+    few = SearchOptions(beam=1, max_length=3)
+    found = evaluate(translator, pairs=pairs, options=few, language="de")
+    assert found.file == small_run
+    by_file = evaluate(translator, **files, options=few)
+    assert (by_file.scores, by_file.loss) == (found.scores, found.loss)
+
+    # equal to the scores of the file with the same translations
+    output = tmp_path / "output.de"
+    texts = [translator.translate(source, few).text for source, _ in pairs]
+    output.write_text("".join(f"{text}\n" for text in texts), "utf-8")
+    assert evaluate(output, files["reference"]).scores == found.scores
+    tokens = [value for pair in pairs for value in translator.score(*pair)]
+    assert found.loss == pytest.approx(-sum(tokens) / len(tokens), abs=1e-5)
+    assert str(found).startswith("loss of the references")
+    assert repr(found).startswith(f"Evaluation({str(small_run)!r}, loss {found.loss:.3f}, BLEU ")
+    assert found.to_dict()["loss"] == found.loss

@@ -1,0 +1,44 @@
+"""Pairs of sentences that a Python function is given: as files, or in memory."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from os import PathLike, fspath
+from reprlib import repr as shorten
+
+from heedful.errors import ArgumentError
+from heedful.text.corpus import Corpus, expand
+
+Files = str | PathLike[str] | Sequence[str | PathLike[str]]
+"""A file or several, by name or pattern."""
+Pairs = Iterable[Sequence[str]]
+"""Sentences in memory, each with its translation."""
+
+
+def sentence_pairs(
+    owner: str, source: Files | None, target: Files | None, pairs: Pairs | None
+) -> Iterator[tuple[str, str]]:
+    """Iterate over the pairs of two texts, or over those in memory; `owner` is the function."""
+    if pairs is not None and source is None and target is None:
+        return pairs_in_memory(pairs)
+    if pairs is not None or source is None or target is None:
+        raise ArgumentError(
+            f"{owner} needs either files, as `source` and `target`, or sentences, as `pairs`."
+        )
+    return Corpus(tuple(expand(file_list(source))), tuple(expand(file_list(target)))).pairs()
+
+
+def file_list(files: Files) -> list[str]:
+    """List the names of a file or of several."""
+    names = [files] if isinstance(files, str | PathLike) else files
+    return [fspath(name) for name in names]
+
+
+def pairs_in_memory(pairs: Pairs) -> Iterator[tuple[str, str]]:
+    """Iterate over pairs of strings; refuse anything else."""
+    for number, pair in enumerate(pairs):
+        is_pair = isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2
+        if not is_pair or not all(isinstance(sentence, str) for sentence in pair):
+            raise ArgumentError(
+                "`pairs` must hold pairs of two strings, a source and a target, but its entry "
+                f"{number} is {shorten(pair)}."
+            )
+        yield pair[0], pair[1]
