@@ -13,7 +13,8 @@ from heedful.data.batching import PADDING_COST_CPU, BatchOrder
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.errors import RunFolderError
 from heedful.kernels.attention import SHORT
-from heedful.model.contracts import RowLengths, training_flops
+from heedful.model.contracts import training_flops
+from heedful.model.flops import RowLengths
 from heedful.runs.run import Run, read_machine_settings
 from heedful.training.history import read_history
 from tests.support.commands import train_arguments

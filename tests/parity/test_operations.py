@@ -27,7 +27,8 @@ from tests.support.operations import (
 
 from heedful.config.model import ModelConfig
 from heedful.model.attention import MultiHeadAttention
-from heedful.model.contracts import RowLengths, training_flops
+from heedful.model.contracts import training_flops
+from heedful.model.flops import RowLengths
 
 RECIPES = small_recipes()
 SIZES = {"d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
@@ -161,7 +162,7 @@ def test_what_a_processor_computes_without_padding_is_counted_so(name, monkeypat
         return 2 * math.prod(x) * weight[0]
 
     monkeypatch.setattr("heedful.kernels.linear._HAS_ONEDNN", True)
-    for module in ("model.layer_flops", "kernels.attention"):
+    for module in ("model.flops", "kernels.attention"):
         monkeypatch.setattr(f"heedful.{module}.native_products", lambda: None)
     model, batch = model_of(CONFIGS[name]), CountedBatch(True)
     more = {torch.ops.mkldnn._linear_pointwise: linear}
@@ -178,5 +179,5 @@ def test_compiled_attention_is_counted_as_that_of_each_sentence_alone(name, monk
     alone = sum(count(sentence.forward, model) for sentence in batch.alone())
     with_padding = model.forward_flops(*batch.lengths)
     monkeypatch.setattr("heedful.kernels.linear._HAS_ONEDNN", True)
-    monkeypatch.setattr("heedful.model.layer_flops.native_products", lambda: "compiled")
+    monkeypatch.setattr("heedful.model.flops.native_products", lambda: "compiled")
     assert model.forward_flops(*batch.lengths) == alone < with_padding

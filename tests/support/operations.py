@@ -14,7 +14,7 @@ from heedful.config.model import ModelConfig
 from heedful.config.recipes import recipe_names
 from heedful.families.build import build_model
 from heedful.kernels.loss import plain_loss
-from heedful.model.contracts import RowLengths
+from heedful.model.flops import RowLengths
 from heedful.model.initialise import initialise
 from tests.support.families import HERE
 from tests.support.models import draw_gates

@@ -13,8 +13,9 @@ import torch
 
 from heedful.config.schema import RunConfig
 from heedful.families.build import build_model, padded_vocabulary
-from heedful.model.contracts import RowLengths, training_flops
+from heedful.model.contracts import training_flops
 from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.flops import RowLengths
 from heedful.tokenization.tokenizer import END, PAD, START
 
 Ids = list[list[int]]

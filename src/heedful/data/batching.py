@@ -28,7 +28,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from heedful.data.mixing import Mixture
-from heedful.model.contracts import RowLengths
+from heedful.model.flops import RowLengths
 
 Lengths = Int[np.ndarray, " pairs"]
 Rows = Int[np.ndarray, "_"]

@@ -7,67 +7,21 @@ What a model and its halves promise training and search, so that families combin
     SourceEncoder, TargetDecoder   its halves, which meet in `Memory`
     DecoderInput                   what a task adds to the decoder's input
     DecodingState                  what a decoder keeps between two steps of a search
-    RowLengths                     how long the rows of a batch are, to count operations
 
 What takes the place of parts of a layer is in `heedful.model.parts`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heedful.model.embedding import OutputLayer
-
-PerRow = Int[np.ndarray, " rows"]
-
-
-@dataclass(frozen=True)
-class RowLengths:
-    """The lengths of the rows on one side of a batch."""
-
-    tokens: PerRow
-    """Real tokens."""
-    places: PerRow
-    """Tokens and padding."""
-    by_steps: bool = False
-    """Whether a search computes one position after the other, so that none sees a later one."""
-
-    @classmethod
-    def padded(cls, tokens: Sequence[int] | PerRow) -> "RowLengths":
-        """Make all rows as long as the longest."""
-        counted = np.asarray(tokens, dtype=np.int64)
-        return cls(counted, np.full_like(counted, counted.max(initial=1)))
-
-    @classmethod
-    def unpadded(cls, tokens: Sequence[int] | PerRow, by_steps: bool = False) -> "RowLengths":
-        """Let each row end with its last token."""
-        counted = np.asarray(tokens, dtype=np.int64)
-        return cls(counted, counted, by_steps)
-
-    @property
-    def longest(self) -> int:
-        """The places of the longest row."""
-        return int(self.places.max(initial=0))
-
-    def computed(self, leaves_out: bool) -> PerRow:
-        """Return the positions of each row that are computed; `leaves_out`: without padding."""
-        return self.tokens if leaves_out else self.places
-
-    def change(self, length: Callable[[PerRow], PerRow]) -> "RowLengths":
-        """Change the lengths of all rows by a function."""
-        return RowLengths(length(self.tokens), length(self.places), self.by_steps)
-
-
-def pairs_of(positions: PerRow, by_steps: bool = False) -> int:
-    """Count the pairs of two positions of a row, or of one and those up to it."""
-    every = positions * (positions + 1) // 2 if by_steps else positions * positions
-    return int(every.sum())
+from heedful.model.flops import DecoderFlops, RowLengths
 
 
 @dataclass(frozen=True)
@@ -100,15 +54,6 @@ class Memory:
     """What queries of a ConvS2S decoder are compared with; None means the states."""
     extra: Any = None
     """What the decoder's input needs of the source (`DecoderInput`)."""
-
-
-class DecoderFlops(NamedTuple):
-    """Forward operations of a decoder, a multiply-add as two."""
-
-    own: int
-    """For its own positions, attention to the memory included."""
-    memory: int = 0
-    """For what it computes of the memory, once a sentence."""
 
 
 @runtime_checkable
@@ -404,7 +349,7 @@ class Seq2Seq(nn.Module, ABC):
         """
         parts, figures = self._of_parts("log_figures"), dict[str, float]()
         for kind in dict.fromkeys(map(type, parts)):
-            of_kind = [part for part in parts if type(part) is kind]
+            of_kind: list[Any] = [part for part in parts if type(part) is kind]
             figures |= of_kind[0].log_figures(of_kind)
         return figures
 

@@ -17,15 +17,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.kernels.api import Dropout
-from heedful.model.contracts import (
-    DecoderInput,
-    Memory,
-    RowLengths,
-    Seq2Seq,
-    SourceEncoder,
-    TargetDecoder,
-)
+from heedful.model.contracts import DecoderInput, Memory, Seq2Seq, SourceEncoder, TargetDecoder
 from heedful.model.embedding import OutputLayer, Positions, TokenEmbedding
+from heedful.model.flops import RowLengths
 from heedful.model.layout import check_ids, padding_mask
 from heedful.model.parts import AttentionWeights
 

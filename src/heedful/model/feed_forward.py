@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import ClassVar
 
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -39,6 +40,9 @@ class FeedForward(nn.Module):
     -----
     Section 3.3.
     """
+
+    computes_padding: ClassVar[bool] = True
+    """Whether padding that is not removed before counts as positions."""
 
     @checked
     def __init__(
@@ -79,20 +83,25 @@ class FeedForward(nn.Module):
         out: Tensor = self.linear2(inner if is_relu else self.activation(inner))
         return out
 
-    def flops(self) -> int:
+    def flops(self, positions: int = 1) -> int:
         """
-        Count the operations for one position, a multiply-add as two.
+        Count the operations, a multiply-add as two.
+
+        Parameters
+        ----------
+        positions : int, default 1
+            How many positions are computed.
 
         Returns
         -------
         int
-            Two for each weight of the products; biases are not counted.
+            Two for each weight of the products and position; biases are not counted.
 
         Notes
         -----
         The cost that Table 1 leaves out, because it is the same for every kind of layer.
         """
-        return 2 * (self.linear1.weight.numel() + self.linear2.weight.numel())
+        return 2 * positions * (self.linear1.weight.numel() + self.linear2.weight.numel())
 
 
 def apply_network(

@@ -15,11 +15,11 @@ from torch import Tensor, nn
 
 from heedful.arguments import checked
 from heedful.errors import SettingError
-from heedful.model.contracts import DecoderFlops, Memory, RowLengths, SourceEncoder, TargetDecoder
+from heedful.model.contracts import Memory, SourceEncoder, TargetDecoder
 from heedful.model.feed_forward import apply_network
+from heedful.model.flops import DecoderFlops, RowLengths, decoder_flops, encoder_flops
 from heedful.model.kv_cache import DecoderState, mask_to_bias
 from heedful.model.layer_config import LayerConfig
-from heedful.model.layer_flops import decoder_flops, encoder_flops
 from heedful.model.layout import Layout, causal_mask, check_mask, pad, unpad
 from heedful.model.parts import KeyValue, Mixer, Parts, TargetCache, TargetMixer
 from heedful.model.residual import normalise

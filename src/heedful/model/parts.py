@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import (
     TYPE_CHECKING,
     Any,
+    ClassVar,
     Generic,
     NamedTuple,
     Protocol,
@@ -22,7 +23,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from heedful.errors import ArgumentError, SettingError
-from heedful.model.contracts import RowLengths
+from heedful.model.flops import RowLengths
 from heedful.model.layout import Layout, check_states
 
 
@@ -346,6 +347,8 @@ class Network(nn.Module, ABC):
     Buffers whose names begin with ``running_`` are averages of the training; a checkpoint has them.
     """
 
+    computes_padding: ClassVar[bool] = False
+    """Whether padding that is not removed before counts as tokens."""
     penalty: Tensor | None = None
     """What the last forward pass in training adds to the loss of a target token."""
 

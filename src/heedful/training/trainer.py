@@ -30,7 +30,8 @@ from heedful.data.batching import Batch, MicroBatches, Rows
 from heedful.errors import DeviceError, TrainingFailed
 from heedful.machine.device_memory import bound_of, peak_of
 from heedful.machine.memory import is_lack_of_memory, keep_freed_memory
-from heedful.model.contracts import RowLengths, Seq2Seq, training_flops
+from heedful.model.contracts import Seq2Seq, training_flops
+from heedful.model.flops import RowLengths
 from heedful.training.callbacks import Callbacks
 from heedful.training.distributed import RankGroup
 from heedful.training.log import RunLog, perplexity

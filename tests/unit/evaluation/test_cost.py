@@ -4,7 +4,8 @@ from heedful.config.model import ModelConfig
 from heedful.evaluation.cost import SUSTAINED_TFLOPS, paper_flops
 from heedful.families.build import build_model
 from heedful.kernels.loss import chunked_loss
-from heedful.model.contracts import RowLengths, training_flops
+from heedful.model.contracts import training_flops
+from heedful.model.flops import RowLengths
 from tests.support.operations import CountedBatch, count, model_of
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from heedful.arguments import check_counts, check_fields
 from heedful.families.convolution import Convolution
 from heedful.kernels.api import Dropout, Linear
-from heedful.model.contracts import RowLengths
+from heedful.model.flops import RowLengths
 from heedful.model.initial_weights import glorot, table
 from heedful.model.weights import Initialised
 

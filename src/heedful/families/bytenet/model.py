@@ -30,7 +30,8 @@ from heedful.families.bytenet.blocks import (
 )
 from heedful.families.row_state import RowState
 from heedful.kernels.api import Dropout, Linear
-from heedful.model.contracts import DecoderFlops, Memory, RowLengths, SourceEncoder, TargetDecoder
+from heedful.model.contracts import Memory, SourceEncoder, TargetDecoder
+from heedful.model.flops import DecoderFlops, RowLengths
 
 
 class ByteNetEncoder(ByteNetStack, SourceEncoder):

@@ -32,7 +32,7 @@ from torch import Tensor, nn
 from heedful.arguments import check_counts, checked
 from heedful.errors import SettingError
 from heedful.kernels.api import Linear
-from heedful.model.contracts import RowLengths
+from heedful.model.flops import RowLengths
 from heedful.model.initial_weights import glorot
 from heedful.model.layout import Layout, merge_heads, pad, split_heads
 from heedful.model.parts import KeyValue, Mixer, TargetMixer, check_mixed

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from heedful.families.recurrent.products import PLAIN, StepProducts
 from heedful.kernels.api import Linear
-from heedful.model.contracts import PerRow
+from heedful.model.flops import PerRow
 
 Score = Literal["dot", "general", "scaled", "additive", "normed-additive", "product"]
 _WITH_INNER_WIDTH = ("additive", "normed-additive", "product")

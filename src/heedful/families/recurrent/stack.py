@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from heedful.families.recurrent.cells import RecurrentLayer
 from heedful.families.recurrent.wiring import RecurrentWiring
 from heedful.kernels.api import Dropout
-from heedful.model.contracts import RowLengths
+from heedful.model.flops import RowLengths
 from heedful.model.initial_weights import glorot, table
 from heedful.model.parts import Network
 from heedful.model.weights import Initialised

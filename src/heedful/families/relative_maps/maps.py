@@ -15,7 +15,7 @@ from torch import Generator, Tensor, nn
 from heedful.arguments import check_counts, checked
 from heedful.errors import SettingError
 from heedful.families.convolution import Convolution
-from heedful.model.contracts import RowLengths
+from heedful.model.flops import RowLengths
 from heedful.model.initial_weights import glorot
 from heedful.model.layout import Layout, pad
 from heedful.model.parts import Mixer, check_mixed

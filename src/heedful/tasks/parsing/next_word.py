@@ -14,7 +14,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from heedful.model.contracts import DecoderInput, Memory, RowLengths
+from heedful.model.contracts import DecoderInput, Memory
+from heedful.model.flops import RowLengths
 from heedful.model.initial_weights import glorot
 
 

@@ -3,7 +3,7 @@
 from heedful.config.model import ModelConfig
 from heedful.families.bytenet.build import build_decoder, build_encoder
 from heedful.families.bytenet.config import ByteNetConfig
-from heedful.model.contracts import RowLengths
+from heedful.model.flops import RowLengths
 
 
 def test_the_room_for_the_target_is_made_once():

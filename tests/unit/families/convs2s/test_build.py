@@ -6,7 +6,7 @@ import torch
 from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
 from heedful.families.convs2s.build import build_decoder, build_encoder
-from heedful.model.contracts import RowLengths
+from heedful.model.flops import RowLengths
 from heedful.model.initialise import initialise
 from heedful.model.weights import parameter_count
 

@@ -2,7 +2,7 @@
 
 from heedful.families.recurrent.config import RecurrentConfig
 from heedful.families.recurrent.stack import RecurrentStack
-from heedful.model.contracts import RowLengths
+from heedful.model.flops import RowLengths
 from heedful.model.initialise import initialise
 from tests.support.models import small
 

@@ -7,7 +7,7 @@ from torch import nn
 from heedful.config.model import AttentionConfig
 from heedful.errors import SettingError
 from heedful.families.relative_maps.maps import RelativeMaps
-from heedful.model.contracts import RowLengths
+from heedful.model.flops import RowLengths
 from heedful.model.layout import Layout, unpad
 from tests.support.models import small
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from heedful.model.contracts import RowLengths, pairs_of
+from heedful.model.flops import RowLengths, pairs_of
 
 
 def test_rows_are_as_long_as_the_longest_or_end_with_their_tokens():

@@ -1,21 +1,80 @@
 """
-What a Transformer's layers compute of a batch, with its padding or without.
+How long the rows of a batch are, and what a Transformer's layers compute of them.
 
-Where padding is removed (`heedful.model.layout.unpad`), everything but attention is computed for
-the tokens alone. Attention needs rows: the compiled function leaves padding out, other kernels put
-it back.
+::
+
+    x x x x x      tokens 5, places 5
+    x x x . .      tokens 3, places 5
+    x . . . .      tokens 1, places 5
+
+Where a family computes padding it counts places, elsewhere tokens. Where padding is removed
+(`heedful.model.layout.unpad`), everything but attention is computed for the tokens alone. Attention
+needs rows: the compiled function leaves padding out, other kernels put it back.
 """
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Int
 
 from heedful.kernels.api import leaves_padding_out, native_products
-from heedful.model.attention import MultiHeadAttention
-from heedful.model.contracts import DecoderFlops, PerRow, RowLengths, pairs_of
-from heedful.model.parts import Mixer, Network
 from heedful.model.window import Window
+
+PerRow = Int[np.ndarray, " rows"]
+
+
+@dataclass(frozen=True)
+class RowLengths:
+    """The lengths of the rows on one side of a batch."""
+
+    tokens: PerRow
+    """Real tokens."""
+    places: PerRow
+    """Tokens and padding."""
+    by_steps: bool = False
+    """Whether a search computes one position after the other, so that none sees a later one."""
+
+    @classmethod
+    def padded(cls, tokens: Sequence[int] | PerRow) -> "RowLengths":
+        """Make all rows as long as the longest."""
+        counted = np.asarray(tokens, dtype=np.int64)
+        return cls(counted, np.full_like(counted, counted.max(initial=1)))
+
+    @classmethod
+    def unpadded(cls, tokens: Sequence[int] | PerRow, by_steps: bool = False) -> "RowLengths":
+        """Let each row end with its last token."""
+        counted = np.asarray(tokens, dtype=np.int64)
+        return cls(counted, counted, by_steps)
+
+    @property
+    def longest(self) -> int:
+        """The places of the longest row."""
+        return int(self.places.max(initial=0))
+
+    def computed(self, leaves_out: bool) -> PerRow:
+        """Return the positions of each row that are computed; `leaves_out`: without padding."""
+        return self.tokens if leaves_out else self.places
+
+    def change(self, length: Callable[[PerRow], PerRow]) -> "RowLengths":
+        """Change the lengths of all rows by a function."""
+        return RowLengths(length(self.tokens), length(self.places), self.by_steps)
+
+
+def pairs_of(positions: PerRow, by_steps: bool = False) -> int:
+    """Count the pairs of two positions of a row, or of one and those up to it."""
+    every = positions * (positions + 1) // 2 if by_steps else positions * positions
+    return int(every.sum())
+
+
+class DecoderFlops(NamedTuple):
+    """Forward operations of a decoder, a multiply-add as two."""
+
+    own: int
+    """For its own positions, attention to the memory included."""
+    memory: int = 0
+    """For what it computes of the memory, once a sentence."""
 
 
 def encoder_flops(encoder: Any, source: RowLengths) -> int:
@@ -34,19 +93,15 @@ def decoder_flops(decoder: Any, target: RowLengths, memory: RowLengths) -> Decod
 
 def _of_sequence(stack: Any, lengths: RowLengths, leaves_out: bool) -> int:
     """Count the operations of self-attention and networks, or of what takes their place."""
-    # other networks compute no padding
     places, tokens = int(lengths.computed(leaves_out).sum()), int(lengths.tokens.sum())
     networks = (layer.feed_forward for layer in stack.layers)
     return sum(
         _mixing(layer.self_attention, lengths, leaves_out, stack.window) for layer in stack.layers
-    ) + sum(
-        network.flops(tokens) if isinstance(network, Network) else network.flops() * places
-        for network in networks
-    )
+    ) + sum(network.flops(places if network.computes_padding else tokens) for network in networks)
 
 
 def _cross(
-    attentions: Iterable[MultiHeadAttention],
+    attentions: Iterable[Any],
     target: RowLengths,
     source: RowLengths,
     leaves_out: bool,
@@ -63,12 +118,11 @@ def _cross(
     return DecoderFlops(own, memory)
 
 
-def _mixing(
-    mixer: MultiHeadAttention | Mixer, lengths: RowLengths, leaves_out: bool, window: Window | None
-) -> int:
+def _mixing(mixer: Any, lengths: RowLengths, leaves_out: bool, window: Window | None) -> int:
     """Count the operations of one layer's mixer."""
-    if isinstance(mixer, Mixer):
-        return mixer.flops(lengths, leaves_out)
+    if hasattr(mixer, "flops"):  # a `Mixer` counts its own
+        operations: int = mixer.flops(lengths, leaves_out)
+        return operations
     weights = mixer.qkv_proj.weight.numel() + mixer.out_proj.weight.numel()
     positions = lengths.computed(leaves_out and _leaves_out_pairs(mixer))
     by_steps = lengths.by_steps
@@ -76,12 +130,12 @@ def _mixing(
     return 2 * weights * int(lengths.computed(leaves_out).sum()) + _pair(mixer) * pairs
 
 
-def _leaves_out_pairs(attention: MultiHeadAttention) -> bool:
+def _leaves_out_pairs(attention: Any) -> bool:
     """Whether the kernel of attention itself leaves padding out, where all else does."""
     return attention.energy is None and native_products() is not None
 
 
-def _pair(attention: MultiHeadAttention) -> int:
+def _pair(attention: Any) -> int:
     """Count the operations of a query and a key in all heads: a score, a share of the context."""
     return 2 * attention.heads * (attention.d_k + attention.d_v)
 
