@@ -150,7 +150,7 @@ def test_the_next_word_of_a_parser_is_counted(family, plain):
     model = model_with(**FAMILIES[family]).train()
     source = RowLengths.padded((SOURCE != 0).sum(1).numpy())
     target = RowLengths.padded(np.full(len(TARGET), TARGET.size(1)))
-    found = count(lambda: model.project(model(SOURCE, TARGET)))
+    found = count(lambda: model(SOURCE, TARGET))
     assert found == model.forward_flops(source, target)
 
 

@@ -52,7 +52,7 @@ def ours(run, source, target_in):
     model = run.load_model("default", torch.device("cpu"), "fp32")
     here, there = (one.id_mapping for one in run.tokenizer.models)
     with torch.no_grad():
-        states = model(
+        states = model.states(
             torch.tensor([here.to_ours(source)]), torch.tensor([there.to_ours(target_in)])
         )
         found = model.log_probabilities(states[0]).numpy()

@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heedful.errors import SettingError
 from heedful.model.embedding import (
     LearnedPositions,
     NoPositions,
@@ -59,7 +60,7 @@ def test_learned_positions_share_the_last_row_beyond_the_table():
 
 
 def test_an_odd_width_has_no_sinusoids():
-    with pytest.raises(ValueError, match="even d_model"):
+    with pytest.raises(SettingError, match="must be even for sines"):
         SinusoidalPositions(7)
 
 

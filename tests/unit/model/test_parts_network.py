@@ -7,7 +7,7 @@ from torch import nn
 from heedful.model.feed_forward import FeedForward, apply_network
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
-from heedful.model.parts import Network, Networks, networks_in
+from heedful.model.parts import Network, Networks
 
 REAL = torch.tensor([[True] * 4, [True, True, False, False]])
 
@@ -40,13 +40,18 @@ CONFIG = LayerConfig(8, 16, 2, dropout=0.0, networks=Networks(Scale, (2,)))
 def test_the_layers_that_are_named_have_it(stack):
     kinds = [type(layer.feed_forward) for layer in stack(CONFIG, 3).layers]
     assert kinds == [FeedForward, Scale, FeedForward]
-    assert [network.factors.shape for network in networks_in(stack(CONFIG, 3))] == [(8,)]
+    assert [
+        network.factors.shape
+        for network in stack(CONFIG, 3).modules()
+        if isinstance(network, Network)
+    ] == [(8,)]
 
 
 def test_it_learns_which_positions_are_real():
     encoder, x = Encoder(CONFIG, 2), torch.randn(2, 4, 8)
     encoder(x, REAL[:, None, None])
-    assert networks_in(encoder)[0].tokens == 6
+    (network,) = (part for part in encoder.modules() if isinstance(part, Network))
+    assert network.tokens == 6
     network = Scale(8)
     assert apply_network(network, x, REAL).equal(2 * x)
     assert network.tokens == 6

@@ -97,7 +97,7 @@ def test_scores_are_normalised_whatever_the_tables_are_filled_up_to():
     ensemble = Ensemble(pair())
     target_in = torch.tensor([[ensemble.start_token, 4, 5]])
     with torch.no_grad():
-        scores = ensemble.project(ensemble(SOURCE, target_in))
+        scores = ensemble(SOURCE, target_in)
     assert scores.shape == (1, 3, 7)
     torch.testing.assert_close(scores.exp().sum(-1), torch.ones(1, 3))
     torch.testing.assert_close(torch.log_softmax(scores, -1), scores, atol=1e-6, rtol=0)
@@ -111,7 +111,7 @@ def test_steps_equal_the_whole_when_rows_move_and_sentences_leave():
     target = torch.tensor([[4, 5, 1], [5, 1, 4]])
     start = torch.full((2, 1), ensemble.start_token)
     with torch.no_grad():
-        whole = ensemble(source, torch.cat([start, target], dim=1))
+        whole = ensemble.states(source, torch.cat([start, target], dim=1))
         state = ensemble.start(ensemble.encode(source))
         first, state = ensemble.step(state, start[:, 0])
         second, state = ensemble.step(state, target[:, 0])

@@ -85,6 +85,6 @@ def test_known_targets_have_the_mean_too():
     ensemble = Ensemble(models)
     source, target_in = torch.tensor([[4, 5, 3]]), torch.tensor([[2, 4, 1, 5]])
     with torch.no_grad():
-        found = ensemble.log_probabilities(ensemble(source, target_in))
+        found = ensemble.log_probabilities(ensemble.states(source, target_in))
     expected = mean_of(models)(None, source, target_in)
     torch.testing.assert_close(found.double(), expected, atol=1e-5, rtol=1e-5)

@@ -135,7 +135,7 @@ def trees_of(model):
         ]
         if texts:
             inputs = torch.tensor([[model.start_token, *tokens] for tokens in texts])
-            tables = model.log_probabilities(model(SOURCE.expand(len(texts), -1), inputs))
+            tables = model.log_probabilities(model.states(SOURCE.expand(len(texts), -1), inputs))
             for tokens, table in zip(texts, tables.tolist(), strict=True):
                 each = [table[i][token] for i, token in enumerate([*tokens, END])]
                 found.append((sum(each) / PENALTY.divisor(length + 1), tokens, each))

@@ -44,10 +44,10 @@ def test_the_word_is_the_one_after_those_written():
 @torch.no_grad()
 def test_steps_give_what_a_known_target_gives(family):
     model = model_with(**FAMILIES[family])
-    states = model(SOURCE, TARGET)
+    states = model.states(SOURCE, TARGET)
     without = small(tie_embeddings="none", **FAMILIES[family])
     without.load_state_dict(model.state_dict(), strict=False)
-    assert not states.allclose(without(SOURCE, TARGET))
+    assert not states.allclose(without.states(SOURCE, TARGET))
     state = model.start(model.encode(SOURCE))
     for place in range(TARGET.size(1)):
         # three hypotheses for each sentence, of which one goes on
@@ -65,8 +65,8 @@ def test_steps_give_what_a_known_target_gives(family):
 @torch.no_grad()
 def test_a_sentence_does_not_depend_on_its_batch():
     model = model_with()
-    together = model(SOURCE, TARGET)[1]
-    alone = model(SOURCE[1:, :4], TARGET[1:])[0]
+    together = model.states(SOURCE, TARGET)[1]
+    alone = model.states(SOURCE[1:, :4], TARGET[1:])[0]
     torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
 
 
@@ -84,7 +84,7 @@ def test_a_model_in_8_bits_reads_the_same_words():
 
 def test_every_weight_has_a_gradient():
     model = model_with()
-    model(SOURCE, TARGET).sum().backward()
+    model.states(SOURCE, TARGET).sum().backward()
     assert model.next_word.projection.weight.grad.abs().sum(dim=1).min() > 0
 
 
