@@ -4,7 +4,7 @@ import json
 import statistics
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from heedful.evaluation.languages import is_language
 from heedful.machine.devices import describe_machine, has_int8, resolve_device
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.runs.run import Run
-from heedful.search.length import LengthLimit, LengthPenalty
+from heedful.search.settings import PEERS_SEARCH, SearchOptions
 from heedful.text.corpus import read_lines
 
 # Rows of the table that peers with a table of positions are given.
@@ -47,18 +47,14 @@ class BenchText:
     """Reference translations."""
     lines: int | None = None
     """Number of first lines to use; all if None."""
-    beam: int = 4
-    """Open hypotheses."""
     batch: int | None = None
     """Sentences per batch; None to batch as `heedful translate` does."""
-    length_penalty: str = "power:1"
-    """Length penalty, in a form that every toolkit has."""
-    max_length: str = "input+50"
-    """Most tokens of a translation."""
+    search: SearchOptions = PEERS_SEARCH
+    """
+    Beam, length penalty in a form that every toolkit has, most tokens, and heedful's stopping rule.
+    """
     repeats: int = 5
     """Number of timed passes."""
-    stop: str = "as-ctranslate2"
-    """heedful's stopping rule; the default is CTranslate2's."""
     profile: bool = False
     """Whether to find where the time of heedful's search goes."""
 
@@ -109,15 +105,7 @@ def bench_random(
     config = load_config(recipe, settings)
     vocabulary = vocabulary or config.data.vocabulary_size
     lines = random_lines(vocabulary, source_length, text.lines or _RANDOM_LINES)
-    asked = BenchText(
-        beam=text.beam,
-        batch=text.batch,
-        length_penalty=text.length_penalty,
-        max_length=str(tokens),
-        repeats=text.repeats,
-        stop=text.stop,
-        profile=text.profile,
-    )
+    asked = replace(text, search=replace(text.search, max_length=tokens))
     with tempfile.TemporaryDirectory() as folder:
         run = make_random_run(Path(folder), config, vocabulary)
         place = run.checkpoint_folder()
@@ -135,6 +123,7 @@ def _bench(
 ) -> SpeedReport:
     """Translate the lines with all systems."""
     device, precision, threads = conditions.resolve()
+    search = text.search
     model = run.build().eval()
     field = _field(run, precision, conditions)
     ids = run.tokenizer.encode_source(lines)
@@ -157,14 +146,12 @@ def _bench(
             "model": shape_of(run.config, run.tokenizer.target_size),
             "batch": text.batch,
             "search": {
-                "beam": text.beam,
-                "length_penalty": text.length_penalty,
-                "max_length": text.max_length,
-                "stop": text.stop,
+                name: getattr(search, name)
+                for name in ("beam", "length_penalty", "max_length", "stop")
             },
-            "beam": text.beam,
-            "alpha": LengthPenalty.parse(text.length_penalty).alpha,
-            "max_length": _limit(text.max_length),
+            "beam": search.beam,
+            "alpha": search.penalty.alpha,
+            "max_length": {"tokens": search.limit.extra, "relative": search.limit.relative},
             "repeats": text.repeats,
             "profile": text.profile,
             "device": device,
@@ -188,11 +175,11 @@ def _bench(
         "weights": workdir.name,
         "lines": len(lines),
         "source tokens": sum(map(len, ids)),
-        "beam": text.beam,
+        "beam": search.beam,
         "batch": text.batch or "as heedful translate does",
-        "length penalty": text.length_penalty,
-        "max length": text.max_length,
-        "stop": text.stop,
+        "length penalty": search.length_penalty,
+        "max length": search.max_length,
+        "stop": search.stop,
         "passes": text.repeats * conditions.rounds,
     }
     machine = {**describe_machine(), "threads": threads, "device": device}
@@ -211,12 +198,6 @@ def _field(run: Run, precision: str, conditions: Conditions) -> Systems:
         return field
     alone = tuple(one for one in field.systems if one.name == OURS)
     return Systems(alone, (*field.notes, "peers are given no learned positions."))
-
-
-def _limit(max_length: str) -> dict[str, Any]:
-    """Write the length limit as plain values."""
-    limit = LengthLimit.parse(max_length)
-    return {"tokens": limit.extra, "relative": limit.relative}
 
 
 def _outputs(path: Path, run: Run) -> Iterator[tuple[str, int]]:
@@ -259,7 +240,7 @@ class _Judge:
             facts["seconds to load"] = answer["load"]
         source = [len(row) + self.run.config.model.source_end for row in self.ids]
         ended = [length + 1 for length in lengths]
-        flops = search_flops(self.model, source, ended, self.text.beam)
+        flops = search_flops(self.model, source, ended, self.text.search.size)
         return SpeedMeasurement(
             system.title,
             system.precision,

@@ -21,7 +21,7 @@ from heedful.cli.terminal_text import echo, read_argument
 from heedful.search.settings import SearchOptions
 
 
-@with_flags("search", SearchOptions, target_language=("length_penalty", "max_length"))
+@with_flags("search", SearchOptions, target_language=("beam", "length_penalty", "max_length"))
 def attend(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     search: dict[str, Any],
@@ -83,7 +83,6 @@ def attend(
     measures: Annotated[
         bool, typer.Option("--measures", help="Print statistics of each head.")
     ] = False,
-    beam: Annotated[int | None, typer.Option(min=1, help="Beam size; 1 is greedy.")] = None,
     target_language: Annotated[
         str | None,
         typer.Option(help="Language code of the tag to put before the line: de for >>de<<."),
@@ -109,7 +108,7 @@ def attend(
         write_files,
     )
 
-    options = SearchOptions(beam=beam, **search)
+    options = SearchOptions(**search)
     choice = AttentionSelection(
         tuple(kind or ()), tuple(layer or ()), tuple(head or ()), view, numbers
     )

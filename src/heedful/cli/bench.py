@@ -1,7 +1,7 @@
 """`heedful bench`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,8 +13,10 @@ from heedful.cli.options import (
     Weights,
     check_choice,
     check_stop,
+    with_flags,
 )
 from heedful.cli.terminal_text import echo_json
+from heedful.search.settings import PEERS_SEARCH, SearchOptions
 
 if TYPE_CHECKING:
     from heedful.bench.measurement import SpeedReport
@@ -111,7 +113,11 @@ def train(
 
 
 @app.command()
+@with_flags(
+    "search", PEERS_SEARCH, batch=("beam",), repeats=("length_penalty", "max_length", "stop")
+)
 def translate(
+    search: dict[str, Any],
     run: Annotated[
         Path | None,
         typer.Argument(metavar="RUN", help="A run folder; without one the weights are random."),
@@ -135,24 +141,10 @@ def translate(
         typer.Option(min=1, help="Without RUN: exact number of tokens of every translation."),
     ] = 24,
     vocabulary: Vocabulary = None,
-    beam: Annotated[int, typer.Option(min=1, help="Beam size.")] = 4,
     batch: Annotated[
         int | None,
         typer.Option(min=1, help="Sentences of a batch; by default as heedful translate does."),
     ] = None,
-    length_penalty: Annotated[
-        str, typer.Option(help="power:ALPHA (as in other toolkits), gnmt:ALPHA or none.")
-    ] = "power:1",
-    max_length: Annotated[
-        str, typer.Option(help="Most tokens: input+N or N, without the end symbol.")
-    ] = "input+50",
-    stop: Annotated[
-        str,
-        typer.Option(
-            help="When heedful's search stops: when-none-can-win, when-beam-finished, "
-            "as-ctranslate2, as-transformers, as-joey or as-opennmt."
-        ),
-    ] = "as-ctranslate2",
     repeats: Annotated[int, typer.Option(min=1, help="Passes over the text to time.")] = 5,
     profile: Annotated[
         bool,
@@ -173,26 +165,23 @@ def translate(
     """
     Time translating: lines in, lines out.
 
-    All toolkits use the weights of RUN. Without RUN weights and lines are random, and every
-    translation has exactly --tokens tokens. Printed for each toolkit: how many translations are
-    equal to heedful's, and BLEU if there is a --reference. With --precision bf16 or fp32 all
-    toolkits use that precision; else each uses all it has, heedful also 8 bits, and fp32 beside
-    bf16.
+    All toolkits use the weights of RUN, and heedful's search stops by --stop. Without RUN weights
+    and lines are random, and every translation has exactly --tokens tokens. Printed for each
+    toolkit: how many translations are equal to heedful's, and BLEU if there is a --reference. With
+    --precision bf16 or fp32 all toolkits use that precision; else each uses all it has, heedful
+    also 8 bits, and fp32 beside bf16.
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
-    check_stop(stop)
+    check_stop(search["stop"])
     from heedful.bench.translate import BenchText, bench_random, bench_trained
 
     text = BenchText(
         input,
         tuple(reference or ()),
         lines,
-        beam,
         batch,
-        length_penalty,
-        max_length,
+        SearchOptions(**search),
         repeats,
-        stop,
         profile,
     )
     conditions = _conditions(device, precision, threads, peers, only, rounds)

@@ -67,15 +67,19 @@ Command = Callable[..., None]
 
 
 def with_flags(
-    replaced: str, *kinds: type[Any], **before: Sequence[str] | EllipsisType
+    replaced: str, *kinds: Any, **before: Sequence[str] | EllipsisType
 ) -> Callable[[Command], Command]:
     """
     Replace a parameter of a command, a dict, by flags: the fields of dataclasses.
 
+    `kinds`: the dataclasses, or instances whose values are the defaults.
     `before`: of a parameter, the names of the flags that stand before it in the help; `...` for all
     that are not named. What a user does not set is not in the dict, unless it has a default.
     """
     options = {option.name: option for kind in kinds for option in fields(kind)}
+    defaults = {
+        option.name: getattr(kind, option.name) for kind in kinds for option in fields(kind)
+    }
     named = {name for group in before.values() if group is not ... for name in group}
     rest = [name for name in options if name not in named and "help" in options[name].metadata]
     places = {place: rest if group is ... else group for place, group in before.items()}
@@ -85,7 +89,7 @@ def with_flags(
         signature = inspect.signature(command)
         parameters: list[inspect.Parameter] = []
         for parameter in signature.parameters.values():
-            parameters += [_flag(options[name]) for name in places.get(parameter.name, ())]
+            parameters += [_flag(options[n], defaults[n]) for n in places.get(parameter.name, ())]
             if parameter.name != replaced:
                 parameters.append(parameter)
 
@@ -103,7 +107,7 @@ def with_flags(
     return decorate
 
 
-def _flag(option: "Field[Any]") -> inspect.Parameter:
+def _flag(option: "Field[Any]", default: Any) -> inspect.Parameter:
     """Make the flag of a field."""
     about = {"name": "--" + option.name.replace("_", "-"), **option.metadata["option"]}
     flag = typer.Option(
@@ -112,7 +116,7 @@ def _flag(option: "Field[Any]") -> inspect.Parameter:
     return inspect.Parameter(
         option.name,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        default=None if option.default == () else option.default,
+        default=None if default == () else default,
         annotation=Annotated[_flag_type(option.type), flag],
     )
 

@@ -130,12 +130,12 @@ def translate(
     """
     Translate lines from stdin or a file, in order.
 
-    An empty line stays empty. Each translation is one line: control characters that byte tokens
-    spell become spaces, and a warning counts them. Output is written whenever input pauses, so the
-    command works in a pipe and by hand. With --n-best the format is: number ||| text ||| score.
-    With --alignments the word alignment follows as one more field, after a tab. The files of
-    --target-prefix, --force-phrases and --avoid-phrases need one line, possibly empty, for each
-    line of the input.
+    Search options that are not set are the run's. An empty line stays empty. Each translation is
+    one line: control characters that byte tokens spell become spaces, and a warning counts them.
+    Output is written whenever input pauses, so the command works in a pipe and by hand. With
+    --n-best the format is: number ||| text ||| score. With --alignments the word alignment follows
+    as one more field, after a tab. The files of --target-prefix, --force-phrases and
+    --avoid-phrases need one line, possibly empty, for each line of the input.
     """
     check_choice("--format", format, ("text", "jsonl"))
     check_choice("--precision", precision, SEARCH_PRECISIONS)

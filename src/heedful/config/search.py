@@ -2,10 +2,15 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
-
 from heedful.settings.conditions import ActsIf
-from heedful.settings.field_types import Count, CountOrZero, Ids, LengthPenalty, OutputLength
+from heedful.settings.field_types import Count, Ids, LengthPenalty, OutputLength, explained
+from heedful.settings.search import (
+    BEAM,
+    COVERAGE_PENALTY,
+    LENGTH_PENALTY,
+    MAX_LENGTH,
+    MIN_LENGTH,
+)
 from heedful.settings.table import SettingsTable
 
 
@@ -14,18 +19,15 @@ class SearchConfig(SettingsTable):
 
     table: ClassVar[str] = "search"
 
-    beam: Annotated[int, Field(ge=1, le=10_000)] = 4
-    """Beam size: hypotheses kept at every step."""
-    length_penalty: LengthPenalty = "gnmt:0.6"
-    """Length penalty: gnmt:ALPHA (the paper), power:ALPHA or none."""
+    beam: Annotated[int, explained(BEAM)] = 4
+    length_penalty: Annotated[LengthPenalty, explained(LENGTH_PENALTY)] = "gnmt:0.6"
     coverage_penalty: Annotated[
         float,
-        Field(ge=0, le=10),
+        explained(COVERAGE_PENALTY),
         ActsIf("model.decoder", families_with="coverage"),
         ActsIf("model.encoder", families_without="one-state"),
         ActsIf("search.beam", unless=(1,)),
     ] = 0.0
-    """Beta of GNMT's coverage penalty, for source positions with little attention; 0 is off."""
     eos_candidates: Literal["beam", "twice"] = "beam"
     """EOS finishes a hypothesis if it ranks within the best `beam` candidates, or 2 x `beam`."""
     stop: Literal[
@@ -43,9 +45,7 @@ class SearchConfig(SettingsTable):
     """Whether the probabilities of the allowed subwords are normalised to a sum of one."""
     forbidden_ids: Ids = ""
     """Ids that are never written, separated by spaces; padding and start symbol always belong."""
-    min_length: CountOrZero = 0
-    """Fewest subwords of a translation; `max_length` wins if the two conflict."""
-    max_length: OutputLength = "input+50"
-    """Most subwords of a translation: input+N or N, without the end symbol."""
+    min_length: Annotated[int, explained(MIN_LENGTH)] = 0
+    max_length: Annotated[OutputLength, explained(MAX_LENGTH)] = "input+50"
     max_source_length: Count = 1024
     """Most subwords of a source line; a longer one is cut with a warning."""

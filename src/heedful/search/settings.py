@@ -16,15 +16,19 @@ from heedful.arguments import check_fields, check_keywords, flag
 from heedful.errors import ArgumentError, SettingError
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.search.stopping import StoppingPolicy
+from heedful.settings.search import (
+    BEAM,
+    COVERAGE_PENALTY,
+    LENGTH_PENALTY,
+    MAX_LENGTH,
+    MIN_LENGTH,
+    SearchSetting,
+)
 
 if TYPE_CHECKING:
     from heedful.config.search import SearchConfig
 
-# Largest beam: for each sentence a step keeps this many rows of the vocabulary's size in memory.
-_WIDEST = 10_000
 _LARGEST_SEED = 2**63 - 1
-# Largest coverage penalty: scores stay numbers.
-_MOST_COVERAGE = 10.0
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,11 @@ class Sampling:
             )
 
 
+def _shared(setting: SearchSetting, default: Any = None) -> Any:
+    """Declare a flag with the text and the range that it has elsewhere, too."""
+    return flag(setting.text, default, least=setting.least, most=setting.most)
+
+
 @dataclass(frozen=True)
 class SearchOptions:
     """
@@ -84,31 +93,29 @@ class SearchOptions:
     together.
     """
 
-    beam: int | None = flag("Beam size; 1 is greedy search.", least=1, most=_WIDEST)
+    beam: int | None = _shared(BEAM)
     """Open hypotheses per sentence, 1 for greedy search."""
-    length_penalty: str | None = flag("gnmt:ALPHA, power:ALPHA or none.")
+    length_penalty: str | None = _shared(LENGTH_PENALTY)
     """``gnmt:0.6``, ``power:1.0`` or ``none``."""
-    coverage_penalty: float | None = flag(
-        "Beta of GNMT's coverage penalty, for recurrent decoders; 0 is off."
-    )
+    coverage_penalty: float | None = flag(COVERAGE_PENALTY.text)
     """Beta of GNMT's coverage penalty, 0 for none."""
-    max_length: int | str | None = flag("Most tokens: input+N or N, without the end symbol.")
+    max_length: int | str | None = _shared(MAX_LENGTH)
     """``input+50`` or a number of tokens, without the end symbol."""
-    min_length: int | None = flag("Fewest tokens, without the end symbol.", least=0)
+    min_length: int | None = _shared(MIN_LENGTH)
     """Minimum number of tokens of a translation."""
-    n_best: int = flag("Number of translations of each line.", 1, least=1, most=_WIDEST)
+    n_best: int = flag("Number of translations of each line.", 1, least=1, most=BEAM.most)
     """Translations of each line; the beam is at least as wide."""
     sample: Sampling | None = None
     """Draw `n_best` translations instead of searching for the best."""
     stop: str | None = flag(
         "When the search stops: when-none-can-win, when-beam-finished (as many as the beam size), "
-        "as-ctranslate2, as-transformers, as-joey or as-opennmt; the run's by default."
+        "as-ctranslate2, as-transformers, as-joey or as-opennmt."
     )
     """The stopping rule, a name of `heedful.search.stopping.stopping_rules`."""
     no_repeat_ngram: int = flag("Forbid repeated n-grams of N subwords (0 = off).", 0, least=0)
     """Forbid repeated n-grams of this many tokens; 0 allows all."""
     diverse_groups: int = flag(
-        "Number of groups of a diverse beam search.", 1, least=1, most=_WIDEST
+        "Number of groups of a diverse beam search.", 1, least=1, most=BEAM.most
     )
     """Number of groups of diverse beam search."""
     diversity_strength: float | None = flag(
@@ -144,10 +151,10 @@ class SearchOptions:
                 "for two or more groups, or leave diversity-strength out."
             )
         beta = self.coverage_penalty
-        if beta is not None and not 0.0 <= beta <= _MOST_COVERAGE:
+        most = COVERAGE_PENALTY.most or 0
+        if beta is not None and not 0.0 <= beta <= most:
             raise SettingError(
-                f"coverage-penalty must be a number from 0 to {_MOST_COVERAGE:g}, but is {beta}; "
-                "GNMT's is 0.2."
+                f"coverage-penalty must be a number from 0 to {most}, but is {beta}; GNMT's is 0.2."
             )
         if beta and (self.sample is not None or self.size == 1):
             other = "a beam of 1 (greedy search)" if self.sample is None else "sampling"
@@ -282,3 +289,5 @@ class SearchOptions:
 
 PAPER_SEARCH = SearchOptions()
 """The paper's (section 6.1)."""
+PEERS_SEARCH = SearchOptions(4, "power:1", max_length="input+50", stop="as-ctranslate2")
+"""As other toolkits search, for measurements beside them."""

@@ -18,6 +18,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from heedful.settings.field_types import explained
+from heedful.settings.search import BEAM, COVERAGE_PENALTY, LENGTH_PENALTY, PENALTY_FORM
+
 Language = Annotated[str, Field(min_length=1, max_length=35, description="Its code, such as en.")]
 # Stop at the first error: a list of a hundred thousand numbers must not cause as many errors.
 RequestText = str | Annotated[list[str], Field(min_length=1, fail_fast=True)]
@@ -40,6 +43,7 @@ def _number(sent: object) -> object:
 
 
 _NUMBER = BeforeValidator(_number)
+_OR_THE_MODELS = "The model's setting if absent."
 Flag = Annotated[bool, BeforeValidator(_flag)]
 MULTIPART = "multipart/form-data"
 FORMS = ("application/x-www-form-urlencoded", MULTIPART)
@@ -194,22 +198,19 @@ class SearchRequest(RequestBody):
     model: str | None = Field(
         None, max_length=200, description="Name of a model in GET /v1/models."
     )
-    beam: Annotated[int | None, _NUMBER] = Field(
-        None, ge=1, le=100, description="Beam size; the model's setting if absent."
-    )
-    length_penalty: str | None = Field(
-        None,
+    beam: Annotated[int | None, _NUMBER] = explained(BEAM, _OR_THE_MODELS, default=None, le=100)
+    length_penalty: str | None = explained(
+        LENGTH_PENALTY,
+        _OR_THE_MODELS,
+        default=None,
         max_length=32,
-        description="gnmt:ALPHA, power:ALPHA or none; the model's setting if absent.",
-        json_schema_extra={"pattern": r"^(none|(gnmt|power):([0-9](\.[0-9]+)?|10))$"},
+        json_schema_extra={"pattern": f"^({PENALTY_FORM})$"},
     )
-    coverage_penalty: Annotated[float | None, _NUMBER] = Field(
-        None,
-        ge=0,
-        le=10,
+    coverage_penalty: Annotated[float | None, _NUMBER] = explained(
+        COVERAGE_PENALTY,
+        f"{_OR_THE_MODELS} For models whose `coverage_penalty` in GET /v1/models is a number.",
+        default=None,
         allow_inf_nan=False,
-        description="Beta of GNMT's coverage penalty, 0 for none; the model's setting if absent. "
-        "For models whose `coverage_penalty` in GET /v1/models is a number.",
     )
 
 

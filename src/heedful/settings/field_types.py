@@ -1,9 +1,11 @@
 """Types of settings: numbers in a range, and text of a form."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
+
+from heedful.settings.search import PENALTY_FORM, SearchSetting
 
 
 def written_as(pattern: str, rule: str) -> AfterValidator:
@@ -22,6 +24,13 @@ def number_as_text(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def explained(setting: SearchSetting, more: str = "", **field: Any) -> Any:
+    """Declare a setting of the search. `more`: text after its own. `field`: instead of its own."""
+    text = f"{setting.text} {more}".rstrip()
+    own = {"description": text, "ge": setting.least, "le": setting.most}
+    return Field(**own | field)
+
+
 # Bounds that nothing reaches, so that products of a few stay below torch's 2^63 bytes.
 Count = Annotated[int, Field(ge=1, le=10**12)]
 Width = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -38,7 +47,7 @@ Device = Annotated[str, written_as(r"auto|cpu|cuda(:[0-9]+)?", "must be auto, cp
 LengthPenalty = Annotated[
     str,
     written_as(
-        r"none|(gnmt|power):(10(\.0+)?|[0-9](\.[0-9]+)?)",
+        PENALTY_FORM,
         "must be gnmt:ALPHA, power:ALPHA or none, where ALPHA is a number to 10, such as 0.6",
     ),
 ]

@@ -1,0 +1,33 @@
+"""
+Text and range of the settings of search, wherever they are written.
+
+A recipe's table (`heedful.config.search`), `heedful.SearchOptions` with the flags of commands, and
+the bodies of requests (`heedful.serve.request_schemas`) take them from here. No pydantic: the
+command line starts without.
+"""
+
+from typing import NamedTuple
+
+
+class SearchSetting(NamedTuple):
+    """What a setting is for, and the range of its numbers."""
+
+    text: str
+    least: int | None = None
+    most: int | None = None
+
+
+# For each sentence a step keeps as many rows of the vocabulary's size in memory.
+BEAM = SearchSetting("Beam size: hypotheses kept at every step; 1 is greedy search.", 1, 10_000)
+LENGTH_PENALTY = SearchSetting("Length penalty: gnmt:ALPHA (the paper's), power:ALPHA or none.")
+PENALTY_FORM = r"none|(gnmt|power):(10(\.0+)?|[0-9](\.[0-9]+)?)"
+"""How a length penalty is written."""
+# Up to 10 scores stay numbers.
+COVERAGE_PENALTY = SearchSetting(
+    "Beta of GNMT's coverage penalty, for recurrent decoders; 0 is off.", 0, 10
+)
+MAX_LENGTH = SearchSetting("Most tokens of a translation: input+N or N, without the end symbol.")
+MIN_LENGTH = SearchSetting(
+    "Fewest tokens of a translation, without the end symbol; the maximum wins if the two conflict.",
+    0,
+)
