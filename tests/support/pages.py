@@ -11,6 +11,7 @@ is changed.
 import re
 import shlex
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,6 +50,8 @@ REDUCED = {
     "heedful bench translate ": "--precision fp32 --only heedful",
     "heedful parse train ": f"{SHORT} --set data.vocabulary_size=300",
 }
+# A block that imports one of these is executed where it is installed; heedful needs none of them.
+TRACKERS = re.compile(r"(?m)^import (mlflow|optuna|wandb)$")
 # Runs that a page names without training them.
 RUNS_BEFORE = {
     "howto/serve.md": (
@@ -77,11 +80,16 @@ def commands(page: str, languages: tuple[str, ...] = EXECUTED) -> list[str]:
     """The commands of a page in order: lines of shell, continued ones joined, and Python."""
     lines = []
     for language, text in blocks(DOCS / page):
-        if language == "python" and language in languages:
+        if language == "python" and language in languages and can_run(text):
             lines.append(f"heedful -c {shlex.quote(text)}")  # see tests/support/fork_server.py
-        elif language in languages:
+        elif language in languages and language != "python":
             lines += shell_commands(text)
     return lines
+
+
+def can_run(block: str) -> bool:
+    """Decide whether the library that a block of Python shows, if any, is installed."""
+    return all(find_spec(name) for name in TRACKERS.findall(block))
 
 
 def shell_commands(block: str) -> list[str]:
