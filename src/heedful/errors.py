@@ -17,6 +17,7 @@ Exceptions and their messages to the user.
         ├── TokenizerError             subwords that cannot be trained or read
         ├── RunFolderError             a run folder that is missing, taken or damaged
         ├── ExchangeError              a model of another toolkit that cannot be taken or given
+        ├── PluginError                a file of code that is missing, wrong or another one
         ├── DeviceError                a device that is not there or is too small
         └── MissingExtra               an optional package that is not installed
 
@@ -105,6 +106,10 @@ class RunFolderError(UserError):
 
 class ExchangeError(UserError):
     """A model of another toolkit cannot be read, or one of ours cannot be expressed in it."""
+
+
+class PluginError(UserError):
+    """A plugin is missing, cannot be loaded, or is not the one that a run was made with."""
 
 
 class DeviceError(UserError):

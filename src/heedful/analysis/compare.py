@@ -24,10 +24,10 @@ from heedful.evaluation.comparison import (
 from heedful.model.weights import parameter_count
 from heedful.preparation.training_data import without_keys
 from heedful.runs.run import Run, read_corpus, read_machine_settings
+from heedful.settings.registries import score_metrics
 from heedful.text.corpus import expand, one_file
 from heedful.training.history import read_history
 from heedful.training.log import perplexity
-from heedful.training.validation_metrics import SCORES
 from heedful.translation.translator import Translator
 
 Both = tuple[Any, Any]
@@ -42,7 +42,7 @@ FACTS = (
     "last_loss",
     "valid_perplexity",
     "valid_perplexity_step",
-    *(f"{metric.key}{what}" for metric in SCORES for what in ("", "_step")),
+    *(f"{metric.key}{what}" for metric in score_metrics() for what in ("", "_step")),
     "weights",
 )
 
@@ -143,7 +143,7 @@ def _facts(run: Run) -> dict[str, Any]:
     }
     if loss is not None:
         facts |= {"valid_perplexity": perplexity(loss[0]), "valid_perplexity_step": loss[1]}
-    for metric in SCORES:
+    for metric in score_metrics():
         if best := history.best(metric.key):
             facts |= {metric.key: best[0], f"{metric.key}_step": best[1]}
     return facts

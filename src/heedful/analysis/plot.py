@@ -14,11 +14,11 @@ from typing import Literal
 from heedful.arguments import check_counts, checked
 from heedful.errors import ArgumentError, MissingExtra, RunFolderError
 from heedful.runs.folder import RunFolder
+from heedful.settings.registries import score_metrics
 from heedful.text.sentence_pairs import Files, file_list
 from heedful.training.history import FIGURES, History, read_history
 from heedful.training.log import duration, perplexity
 from heedful.training.tensorboard import EventLog
-from heedful.training.validation_metrics import SCORES
 from heedful.visualise.curves import RunCurves, learning_curves, learning_curves_content
 from heedful.visualise.figure_files import three_digits
 
@@ -167,7 +167,7 @@ def summary(runs: Mapping[str, History]) -> str:
     """Summarise each run in one line."""
     scores = [
         metric
-        for metric in SCORES
+        for metric in score_metrics()
         if metric.key == "bleu" or any(run.best(metric.key) for run in runs.values())
     ]
     best = [f"best {metric.label}" for metric in scores]
@@ -217,6 +217,9 @@ def _curves(name: str, history: History, column: str, unit: float) -> RunCurves:
         training["target_tokens_per_second"],
         valid_x / unit,
         validation["valid_loss"],
-        {metric.label: (validation[metric.key], metric.higher_is_better) for metric in SCORES},
+        {
+            metric.label: (validation[metric.key], metric.higher_is_better)
+            for metric in score_metrics()
+        },
         {name: training[name] for name in FIGURES},
     )

@@ -113,8 +113,8 @@ def _table(
 
 def _facts(facts: dict[str, tuple[Any, Any]]) -> list[tuple[str, ...]]:
     """Format the facts about both runs, one per line."""
+    from heedful.settings.registries import score_metrics
     from heedful.training.log import duration
-    from heedful.training.validation_metrics import SCORES
     from heedful.visualise.figure_files import three_digits
 
     def row(name: str, key: str, write: Any, at: str = "") -> tuple[str, ...]:
@@ -138,7 +138,7 @@ def _facts(facts: dict[str, tuple[Any, Any]]) -> list[tuple[str, ...]]:
         row("best perplexity", "valid_perplexity", three_digits, "valid_perplexity_step"),
         *(
             row(f"best {metric.label}", metric.key, "{:.1f}".format, f"{metric.key}_step")
-            for metric in SCORES
+            for metric in score_metrics()
             if metric.key == "bleu" or any(facts[metric.key])
         ),
     ]

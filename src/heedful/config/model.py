@@ -5,7 +5,7 @@ A registered family adds its names to the values of `model.encoder`, `model.deco
 settings, and its table to ``[model]``.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import create_model, model_validator
 from pydantic.fields import FieldInfo
@@ -22,6 +22,7 @@ from heedful.families.registry import (
 from heedful.settings.attention import TRANSFORMER, AttentionSettings
 from heedful.settings.conditions import ActsIf
 from heedful.settings.model import SIDES, ModelSettings
+from heedful.settings.registries import CHOSEN_BY
 from heedful.settings.table import SettingsTable
 
 
@@ -83,6 +84,51 @@ def _family_fields() -> dict[str, Any]:
     return fields
 
 
+def _compose_attention() -> Any:
+    """Make the table of attention with the names that families and plugins add."""
+    return create_model(
+        "AttentionConfig",
+        __base__=AttentionSettings,
+        __module__=__name__,
+        __doc__=AttentionSettings.__doc__,
+        **_named_fields(AttentionSettings),
+    )
+
+
+def _compose_model() -> Any:
+    """Make the table of the model with the names and the tables that families add."""
+    return create_model(
+        "ModelConfig",
+        __base__=_ComposedSettings,
+        __module__=__name__,
+        __doc__="The shape of the model and every choice inside it.",
+        **_family_fields(),
+    )
+
+
+def compose_again() -> None:
+    """Give both tables, which stay the same objects, what the families have now."""
+    take_fields(AttentionConfig, _compose_attention())
+    extend_choices(AttentionConfig)
+    take_fields(ModelConfig, _compose_model())
+
+
+def take_fields(table: type[SettingsTable], other: type[SettingsTable]) -> None:
+    """Give a table the fields of another one."""
+    table.__pydantic_fields__ = other.__pydantic_fields__
+    table.model_rebuild(force=True)
+
+
+def extend_choices(table: type[SettingsTable]) -> None:
+    """Let the settings of a table have the names that plugins registered."""
+    for name, field in table.model_fields.items():
+        registry = CHOSEN_BY.get(f"{table.table}.{name}")
+        if registry is not None and get_origin(field.annotation) is Literal:
+            own = [value for value in get_args(field.annotation) if value in registry.own]
+            field.annotation = Literal[(*own, *registry.added())]
+    table.model_rebuild(force=True)
+
+
 if TYPE_CHECKING:
 
     class AttentionConfig(AttentionSettings):
@@ -92,17 +138,5 @@ if TYPE_CHECKING:
         """The shape of the model and every choice inside it."""
 
 else:
-    AttentionConfig = create_model(
-        "AttentionConfig",
-        __base__=AttentionSettings,
-        __module__=__name__,
-        __doc__=AttentionSettings.__doc__,
-        **_named_fields(AttentionSettings),
-    )
-    ModelConfig = create_model(
-        "ModelConfig",
-        __base__=_ComposedSettings,
-        __module__=__name__,
-        __doc__="The shape of the model and every choice inside it.",
-        **_family_fields(),
-    )
+    AttentionConfig = _compose_attention()
+    ModelConfig = _compose_model()

@@ -16,13 +16,14 @@ from pydantic import create_model, model_validator
 from pydantic.fields import FieldInfo
 
 from heedful.config.data import DataConfig
-from heedful.config.model import ModelConfig
+from heedful.config.model import ModelConfig, compose_again, extend_choices
 from heedful.config.search import SearchConfig
 from heedful.config.train import TrainConfig
 from heedful.errors import SettingError
-from heedful.families.registry import families, names_with
+from heedful.families.registry import FAMILIES, families, names_with
 from heedful.settings.conditions import Conditions, acts, flat, idle_settings
 from heedful.settings.field_types import Name
+from heedful.settings.registries import METRICS, OBJECTIVES, SCHEDULES, SCORES
 from heedful.settings.table import SettingsTable, walk
 from heedful.tasks.registry import tasks
 
@@ -141,6 +142,21 @@ else:
         __doc__="All settings of one run.",
         **_task_fields(),
     )
+
+
+def follow_registries() -> None:
+    """Compose the settings again, because names have come or gone."""
+    setting_conditions.cache_clear()
+    setting_defaults.cache_clear()
+    compose_again()
+    extend_choices(TrainConfig)
+    for name, table in (("model", ModelConfig), ("train", TrainConfig)):
+        RunConfig.model_fields[name].default = table()
+    RunConfig.model_rebuild(force=True)
+
+
+for _registry in (FAMILIES, SCORES, OBJECTIVES, SCHEDULES, METRICS):
+    _registry.watch(follow_registries)
 
 
 def setting_fields() -> dict[str, FieldInfo]:

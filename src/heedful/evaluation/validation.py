@@ -1,6 +1,6 @@
 """Scores of validation translations, without sacreBLEU's advice on the console."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
@@ -8,6 +8,7 @@ from sacrebleu.metrics.chrf import CHRF
 from heedful.evaluation.languages import bleu_tokenizer, is_language, written_language
 from heedful.evaluation.line_metrics import CharacterErrorRate, ExactMatch
 from heedful.evaluation.sufficient_statistics import measure
+from heedful.settings.registries import METRICS, ScoreText
 
 
 class ValidationScorer:
@@ -18,19 +19,42 @@ class ValidationScorer:
     ) -> None:
         # endings of files such as .tgt are no languages
         language = language if is_language(language) else written_language(references)
-        self.bleu = BLEU(force=True, tokenize=bleu_tokenizer(language), references=[references])
-        chrf = CHRF(references=[references])
-        known: dict[str, Callable[[Sequence[str]], float]] = {
-            "bleu": lambda texts: float(self.bleu.corpus_score(texts, None).score),
-            "chrf": lambda texts: float(chrf.corpus_score(texts, None).score),
-            "exact_match": lambda texts: measure(ExactMatch([references]), texts).score,
-            "cer": lambda texts: measure(CharacterErrorRate([references]), texts).score,
-        }
-        self.scores = {name: known[name] for name in names}
+        self.signature = str(_bleu(references[:1], language).get_signature())
+        self.scores = {name: METRICS[name].of(references, language) for name in names}
 
     def __call__(self, translations: Sequence[str]) -> dict[str, float | str]:
         """Return each score in percent, and BLEU's signature."""
-        found: dict[str, float | str] = {
-            name: score(translations) for name, score in self.scores.items()
+        scores: dict[str, float | str] = {
+            name: float(score(translations)) for name, score in self.scores.items()
         }
-        return found | {"bleu_signature": str(self.bleu.get_signature())}
+        return scores | {"bleu_signature": self.signature}
+
+
+def score_bleu(references: Sequence[str], language: str) -> ScoreText:
+    """Prepare references for BLEU."""
+    bleu = _bleu(references, language)
+    return lambda texts: float(bleu.corpus_score(texts, None).score)
+
+
+def score_chrf(references: Sequence[str], language: str) -> ScoreText:
+    """Prepare references for chrF."""
+    del language
+    chrf = CHRF(references=[references])
+    return lambda texts: float(chrf.corpus_score(texts, None).score)
+
+
+def score_exact_match(references: Sequence[str], language: str) -> ScoreText:
+    """Prepare references for the share of equal lines."""
+    del language
+    return lambda texts: measure(ExactMatch([references]), texts).score
+
+
+def score_cer(references: Sequence[str], language: str) -> ScoreText:
+    """Prepare references for the character error rate."""
+    del language
+    return lambda texts: measure(CharacterErrorRate([references]), texts).score
+
+
+def _bleu(references: Sequence[str], language: str) -> BLEU:
+    """Create sacreBLEU's metric for the tokens of a language."""
+    return BLEU(force=True, tokenize=bleu_tokenizer(language), references=[references])

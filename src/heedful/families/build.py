@@ -126,7 +126,7 @@ def _parts(family: Family, settings: ModelSettings, side: str) -> dict[str, Any]
 def _chosen(settings: ModelSettings, setting: str) -> Any:
     """Import the builder of the family that a setting names; None for the Transformer's own."""
     family = family_of(setting, chosen_value(settings, setting))
-    return None if family.names else _builder(family)
+    return None if "transformer" in family.names else _builder(family)
 
 
 def _networks(settings: ModelSettings, side: str) -> Networks:
@@ -139,5 +139,5 @@ def _networks(settings: ModelSettings, side: str) -> Networks:
 
 
 def _builder(family: Family) -> Any:
-    """Import the module that builds a family, and torch with it."""
-    return import_module(family.builder)
+    """Import the module that builds a family, and torch with it; or the family itself builds."""
+    return import_module(family.builder) if family.builder else family

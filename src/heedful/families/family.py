@@ -61,7 +61,8 @@ class Family:
     """The module that has `LAYER`, its row of the paper's Table 1; empty if there is none."""
     builder: ClassVar[str] = ""
     """
-    The module that builds it, with `build_encoder(settings)`, `build_decoder(settings, encoder)`.
+    The module that builds it; empty if the family has these functions itself, as in a plugin:
+    `build_encoder(settings)`, `build_decoder(settings, encoder)`.
 
     With the trait `networks` both also take `parts`, a `LayerParts`. A family of networks has
     `build_networks(settings, side)`, one of mixers `build_mixer(side,

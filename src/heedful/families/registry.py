@@ -1,16 +1,16 @@
 """
-The families that there are: a line for each.
+The families that there are: a line for each of ours; plugins add theirs.
 
 The order is that of their tables in a printed recipe, and of their names in messages.
 """
 
 from collections.abc import Iterator, Mapping
-from functools import cache
 from importlib import import_module
 from typing import Any
 
 from heedful.families.family import Family, Recipe
 from heedful.settings.model import SIDES, ModelSettings
+from heedful.settings.registry import Registry, cannot_take
 
 # Each module has a `FAMILY`.
 MODULES = (
@@ -26,10 +26,44 @@ MODULES = (
 )
 
 
-@cache
+# What a family that builds its own parts must have, by the setting that names it.
+_BUILDERS = {
+    "model.encoder": ("build_encoder", ("settings",)),
+    "model.decoder": ("build_decoder", ("settings", "encoder")),
+    "model.attention.encoder": ("build_mixer", ("side", "layer_config")),
+    "model.attention.decoder": ("build_mixer", ("side", "layer_config")),
+    "model.norm_kind": ("build_norm", ("d_model", "epsilon")),
+}
+
+
 def families() -> tuple[Family, ...]:
     """List the families."""
-    return tuple(import_module(name).FAMILY for name in MODULES)
+    return tuple(FAMILIES.values())
+
+
+def _refusal(name: str, family: Any) -> str:
+    """Say what is wrong with a family of a plugin."""
+    del name
+    if not isinstance(family, Family):
+        return f"must be an object of a class derived from `Family`, but is {family!r}"
+    for setting, values in family.choices.items():
+        if taken := sorted({*values}.intersection(values_of(setting))):
+            return f"must have names of its own, but `{setting}` has {taken[0]!r} already"
+        function, arguments = _BUILDERS[setting]
+        if family.builder:
+            continue
+        if not hasattr(family, function):
+            return f"must have {function}({', '.join(arguments)}) for `{setting}`"
+        if "networks" in family.traits and setting in SIDES:
+            arguments = (*arguments, "parts")
+        if wrong := cannot_take(getattr(family, function), arguments):
+            return f"has a {function} that {wrong}"
+    return ""
+
+
+FAMILIES: Registry[Family] = Registry(
+    "family", {name.rpartition(".")[2]: f"{name}:FAMILY" for name in MODULES}, _refusal
+)
 
 
 def family_of(setting: str, value: str) -> Family:

@@ -1,5 +1,5 @@
 """
-Additive scores between the queries and keys of several heads.
+Scores that are no products of queries and keys, of which ours are additive.
 
 ``e_ij = v tanh(q_i + k_j)`` (Bahdanau et al. 2015), one vector v a head. The products W x_i and
 U x_j are the projections of queries and keys that every attention has.
@@ -8,7 +8,7 @@ All sums q_i + k_j at once would be queries x keys x d_k numbers a head. They ar
 queries after the other, and again on the way back, so that only the scores are kept.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -17,6 +17,8 @@ from torch import Tensor
 
 from heedful.model.layout import Layout, merge_heads, pad, split_heads
 
+Compare = Callable[[Tensor, Tensor], Tensor]
+"""From queries and keys (batch, heads, time, d_k) to scores (batch, heads, queries, keys)."""
 # Sums that are held at once. Chosen by hand: 16 MB in fp32, and few enough to start seldom.
 MOST_NUMBERS = 1 << 22
 
@@ -39,31 +41,36 @@ def additive_attention(
     mask: Bool[Tensor, "#batch #heads #queries keys"] | None = None,
 ) -> tuple[Float[Tensor, "batch heads queries d_v"], Float[Tensor, "batch heads queries keys"]]:
     """Compute contexts and weights. `mask`: true where the query may attend to the key."""
-    scores = additive_scores(query, key, energy)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
-    weights = torch.softmax(scores, dim=-1)
-    return weights @ value, weights
+    return _attention_of(additive_scores(query, key, energy), value, mask)
 
 
-def attend_additively(
+def attend_by_scores(
     queries: Float[Tensor, "batch queries width"],
     keys: Float[Tensor, "other keys width"],
     values: Float[Tensor, "other keys width_v"],
+    heads: int,
     layout: Layout,
-    energy: Float[Tensor, "heads d_k"],
+    compare: Compare,
 ) -> tuple[Tensor, Tensor]:
-    """Compute the context of all heads from additive scores, in padded rows."""
+    """Compute the context of all heads from scores of any kind, in padded rows."""
     packings = (layout.query_packing, layout.key_packing, layout.key_packing)
     query, key, value = (
-        split_heads(pad(part, packing), len(energy))
+        split_heads(pad(part, packing), heads)
         for part, packing in zip((queries, keys, values), packings, strict=True)
     )
-    context, weights = additive_attention(query, key, value, energy, layout.mask)
+    context, weights = _attention_of(compare(query, key), value, layout.mask)
     if layout.weights is not None:
         layout.weights.append(weights)
     merged = merge_heads(context)
     return merged if layout.query_packing is None else layout.query_packing.pack(merged), weights
+
+
+def _attention_of(scores: Tensor, value: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Turn scores into weights, and weigh the values."""
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ value, weights
 
 
 class _AdditiveScores(torch.autograd.Function):

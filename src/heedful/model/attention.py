@@ -9,6 +9,7 @@ a query may attend to a key; the additive form in a search is `mask_bias`.
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -26,7 +27,7 @@ from heedful.kernels.api import (
     split,
     use_cpu_kernel,
 )
-from heedful.model.additive import additive_scores, attend_additively
+from heedful.model.additive import Compare, additive_scores, attend_by_scores
 from heedful.model.kv_cache import KVCache
 from heedful.model.layout import (
     EVERYWHERE,
@@ -38,9 +39,7 @@ from heedful.model.layout import (
 )
 from heedful.model.parts import KeyValue, TargetMixer
 from heedful.model.window import Blocks
-
-SCORES = ("scaled", "unscaled", "additive")
-"""How a query may meet a key."""
+from heedful.settings.registries import SCORES
 
 
 def scaled_dot_product_attention(
@@ -102,7 +101,7 @@ def attend(
     heads: int,
     layout: Layout = EVERYWHERE,
     need_weights: bool = False,
-    energy: Float[Tensor, "heads d_k"] | None = None,
+    compare: Compare | None = None,
 ) -> tuple[Float[Tensor, "batch queries width_v"], Float[Tensor, "_ heads _ _"] | None]:
     """
     Compute the context of all heads by the fastest kernel for the case.
@@ -121,8 +120,9 @@ def attend(
         The mask, the window, the padding that was removed, and a list for the weights.
     need_weights : bool, default False
         Whether to return the weights.
-    energy : Tensor of float, shape (heads, d_k), optional
-        The vectors v of additive scores; without them a score is a scaled product.
+    compare : callable, optional
+        Computes scores (batch, heads, queries, keys) of queries and keys that are split into heads;
+        without it a score is a scaled product.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def attend(
     - torch's, which stores no weights: all else.
 
     A window that is not in the mask is cut into blocks (`heedful.model.window`), which attend by
-    one of them. Additive scores have one kernel, `heedful.model.additive`, for padded rows.
+    one of them. Scores that are no products are computed in padded rows.
     Raises `ArgumentError` if weights are wanted where padding was removed.
     """
     record = need_weights or layout.weights is not None
@@ -149,10 +149,10 @@ def attend(
     if layout.window is not None:
         blocks = Blocks.of(queries, keys, values, layout.mask, layout.window)
         in_blocks = (blocks.queries, blocks.keys, blocks.values)
-        context, _ = attend(*in_blocks, heads, Layout(blocks.mask), energy=energy)
+        context, _ = attend(*in_blocks, heads, Layout(blocks.mask), compare=compare)
         return blocks.join(context), None
-    if energy is not None:
-        context, weights = attend_additively(queries, keys, values, layout, energy)
+    if compare is not None:
+        context, weights = attend_by_scores(queries, keys, values, heads, layout, compare)
         return context, weights if need_weights else None
     if layout.is_unpadded or (not record and use_cpu_kernel(queries, keys.size(1))):
         packings = layout.query_packing, layout.key_packing
@@ -186,7 +186,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         Whether the projections add a bias.
     score : str, default "scaled"
         How a query meets a key: ``scaled`` q k / sqrt(d_k) (paper), ``unscaled`` q k, or
-        ``additive`` v tanh(q + k) with one vector v a head.
+        ``additive`` v tanh(q + k) with one vector v a head; or the name of a plugin's score.
 
     Notes
     -----
@@ -229,6 +229,8 @@ class MultiHeadAttention(nn.Module, TargetMixer):
             raise SettingError(f"`score` must be one of {', '.join(SCORES)}, but {score!r} came.")
         self.score = score
         self.energy = None
+        build_scorer = SCORES[score]
+        self.scorer = None if build_scorer is None else build_scorer(heads, self.d_k)
         if score == "additive":
             self.energy = nn.Parameter(torch.empty(heads, self.d_k).uniform_(-1, 1))
 
@@ -272,9 +274,16 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         # heads side by side: (batch, time, heads * d_k), values (batch, time, heads * d_v)
         queries, keys, values = self.project(queries_from, keys_from)
         context, weights = attend(
-            queries, keys, values, self.heads, Layout.of(layout), need_weights, self.energy
+            queries, keys, values, self.heads, Layout.of(layout), need_weights, self.compare
         )
         return self.out_proj(context), weights  # (batch, queries, d_model)
+
+    @property
+    def compare(self) -> Compare | None:
+        """What computes its scores; None for scaled products, which the kernels know."""
+        if self.energy is not None:
+            return partial(additive_scores, energy=self.energy)
+        return self.scorer
 
     def project(
         self,
@@ -388,10 +397,14 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         A step of a search: equal to `forward` at the newest positions.
         """
         short = query.to(cached.keys.dtype)
-        if self.energy is None:
+        if self.compare is None:
             context = cached_attention(short, *cached, mask_bias)
         else:
-            scores = additive_scores(short, cached.keys, self.energy.to(short.dtype)) + mask_bias
+            if self.energy is not None:
+                scores = additive_scores(short, cached.keys, self.energy.to(short.dtype))
+            else:  # a module has the type of the queries
+                scores = self.compare(query, cached.keys.to(query.dtype)).to(short.dtype)
+            scores = scores + mask_bias
             context = torch.softmax(scores, dim=-1) @ cached.values
         return self.out_proj(merge_heads(context.to(query.dtype)))
 

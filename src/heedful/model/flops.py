@@ -132,7 +132,7 @@ def _mixing(mixer: Any, lengths: RowLengths, leaves_out: bool, window: Window | 
 
 def _leaves_out_pairs(attention: Any) -> bool:
     """Whether the kernel of attention itself leaves padding out, where all else does."""
-    return attention.energy is None and native_products() is not None
+    return attention.compare is None and native_products() is not None
 
 
 def _pair(attention: Any) -> int:

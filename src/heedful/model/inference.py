@@ -139,7 +139,7 @@ class PrepackedAttention(MultiHeadAttention):
         self.d_k, self.d_v, self.widths = plain.d_k, plain.d_v, plain.widths
         # the packed weights of unscaled scores hold their factor
         self.score = "scaled" if plain.score == "unscaled" else plain.score
-        self.energy = plain.energy
+        self.energy, self.scorer = plain.energy, plain.scorer
         self._pack(plain, make_linear)
         self.add_module("out_proj", make_linear(plain.out_proj.weight, plain.out_proj.bias))
 
@@ -202,7 +202,7 @@ def is_known(stack: Encoder | Decoder) -> bool:
     layers: list[EncoderLayer | DecoderLayer] = [*stack.layers]
     # they know products of queries and keys alone
     attentions = [layer.self_attention for layer in layers]
-    if not all(isinstance(one, MultiHeadAttention) and one.energy is None for one in attentions):
+    if not all(isinstance(one, MultiHeadAttention) and one.compare is None for one in attentions):
         return False
     closed = isinstance(stack.norm, nn.LayerNorm)
     wirings = [one for one in stack.modules() if isinstance(one, PostNorm | PreNorm)]

@@ -49,8 +49,8 @@ class LayerConfig:
     """Whether a decoder hides later positions when it reads a known target."""
     projection_bias: bool = True
     """Whether the attention projections have a bias."""
-    score: Literal["scaled", "unscaled", "additive"] = "scaled"
-    """``scaled``, ``unscaled`` or ``additive``: how attention compares a query with a key."""
+    score: str = "scaled"
+    """``scaled``, ``unscaled``, ``additive``, or one of a plugin: how attention compares."""
     mixer: Callable[["LayerConfig"], Mixer] | None = None
     """Builds what takes the place of self-attention; None means nothing."""
     window: int | None = None

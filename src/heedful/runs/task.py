@@ -11,7 +11,7 @@ from heedful.config.schema import RunConfig
 from heedful.evaluation.validation import ValidationScorer
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.search.rules import DecodingRule
-from heedful.tasks.registry import task_metrics
+from heedful.settings.registries import METRICS
 from heedful.text.blanks import read_source
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.visualise.record import Phrase
@@ -67,7 +67,7 @@ class RunTask:
     def text_scorer(self, references: Sequence[str], metric: str) -> Scorer:
         """Create scores of text: a metric, and `train.best_by` if it is of text, too."""
         names = dict.fromkeys((metric, self.config.train.best_by))
-        text_metrics = [name for name in names if name not in ("loss", *task_metrics())]
+        text_metrics = [name for name in names if METRICS[name].score]
         return ValidationScorer(references, self.config.data.target_language, text_metrics)
 
     def phrases(

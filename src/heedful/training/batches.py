@@ -145,7 +145,7 @@ def _leaves_out(run: Run, machine_settings: MachineSettings) -> int:
     """Return the length up to which rows are computed without padding; 0 for none."""
     model, attention = run.config.model, run.config.model.attention
     by_products = (attention.encoder, attention.decoder) == ("attention", "attention")
-    by_products &= attention.score != "additive" and attention.window is None
+    by_products &= attention.score in ("scaled", "unscaled") and attention.window is None
     if {model.encoder, model.decoder} != {"transformer"} or not by_products:
         return 0
     dtype = torch.bfloat16 if machine_settings.precision == "bf16" else torch.float32

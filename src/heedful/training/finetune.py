@@ -154,7 +154,7 @@ def check_same_optimizer(pretrained: PretrainedRun, settings: TrainConfig) -> No
 
 def check_objective(pretrained: PretrainedRun | None, objective: str) -> None:
     """Refuse to train from their own translations models that cannot translate yet."""
-    if objective == "likelihood":
+    if objective not in ("reward", "risk"):
         return
     if pretrained is None:
         raise SettingError(

@@ -18,7 +18,7 @@ from jaxtyping import Float64
 
 from heedful.errors import RunFolderError
 from heedful.files import open_ordinary
-from heedful.training.validation_metrics import METRICS
+from heedful.settings.registries import METRICS
 
 FIGURES = ("reward", "risk")
 """Means of a training's own translations (`heedful.training.objective`), where it has them."""
@@ -36,7 +36,6 @@ TRAINING = (
     "memory",
     *FIGURES,
 )
-VALIDATION = ("step", "flops", *(metric.key for metric in METRICS.values()))
 TrainingColumns = dict[str, Float64[np.ndarray, " lines"]]
 ValidationColumns = dict[str, Float64[np.ndarray, " validations"]]
 
@@ -52,7 +51,7 @@ class History:
     training: TrainingColumns
     """A column for each of `TRAINING`, in rising order of steps."""
     validation: ValidationColumns
-    """A column for each of `VALIDATION`."""
+    """A column for each of `validation_columns`."""
     refused: tuple[int, ...] = ()
     """Steps not taken because loss or gradient was not finite."""
     unreadable: int = 0
@@ -107,6 +106,11 @@ class History:
         return int(max([0, *self.training["step"][-1:], *self.validation["step"][-1:]]))
 
 
+def validation_columns() -> tuple[str, ...]:
+    """List what is read of a validation: those of metrics, of plugins too."""
+    return ("step", "flops", *(metric.key for metric in METRICS.values()))
+
+
 def read_history(path: Path) -> History:
     """
     Read a training log.
@@ -117,7 +121,7 @@ def read_history(path: Path) -> History:
     Raises `RunFolderError` if there is no such file, or it cannot be read.
     """
     training = {name: array("d") for name in TRAINING}
-    validation = {name: array("d") for name in VALIDATION}
+    validation = {name: array("d") for name in validation_columns()}
     refused: list[int] = []
     unreadable = 0
     for entry in read_entries(path):

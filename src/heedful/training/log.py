@@ -11,10 +11,10 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from heedful.errors import RunFolderError, StorageError, escape_controls
 from heedful.files import open_ordinary, write_whole, writing
+from heedful.settings.registries import score_metrics
 from heedful.text.lines import json_line
 from heedful.training.history import FIGURES, parse_line
 from heedful.training.live_line import LiveLine
-from heedful.training.validation_metrics import SCORES
 
 
 class _Console(Console):
@@ -98,7 +98,9 @@ class RunLog:
         """Log a validation; scores may be absent: a run can be validated by loss alone."""
         self._write(line)
         scores = "".join(
-            f", {metric.label} {line[metric.key]:.1f}" for metric in SCORES if metric.key in line
+            f", {metric.label} {line[metric.key]:.1f}"
+            for metric in score_metrics()
+            if metric.key in line
         )
         shown = f"perplexity {line['valid_perplexity']:.2f}{scores}"
         if self._line is not None:

@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float64
 
 from heedful.errors import RunFolderError
+from heedful.settings.registries import METRICS, score_metrics
 from heedful.training.history import read_history
-from heedful.training.validation_metrics import METRICS, SCORES
 from heedful.visualise.small_curves import SmallCurve, small_curves
 
 _TRAINING, _VALIDATION, _SCORES = "#0072b2", "#d55e00", ("#009e73", "#cc79a7", "#e69f00")
@@ -66,7 +66,7 @@ class TrainingResult:
         training, validation = history.training, history.validation
         scores = {
             metric.key: validation[metric.key]
-            for metric in SCORES
+            for metric in score_metrics()
             if np.isfinite(validation[metric.key]).any()
         }
         return TrainingCurve(
@@ -93,7 +93,7 @@ class TrainingResult:
     def _best_words(self) -> str:
         """Say the first score of the best validation, or its loss, and its step."""
         best = self.best[0]
-        metric = next((one for one in SCORES if one.key in best), METRICS["loss"])
+        metric = next((one for one in score_metrics() if one.key in best), METRICS["loss"])
         step, value = best["step"], best.get(metric.key)
         if value is None:
             return f"best validation at step {step:,}"
@@ -110,7 +110,7 @@ class TrainingResult:
                 "validation loss", curve.valid_steps, curve.valid_losses, _VALIDATION, has_dots=True
             ),
         ]
-        labels = {metric.key: metric.label for metric in SCORES}
+        labels = {metric.key: metric.label for metric in score_metrics()}
         scores = [
             SmallCurve(labels[key], curve.valid_steps, values, colour, has_dots=True)
             for (key, values), colour in zip(curve.scores.items(), _SCORES, strict=False)

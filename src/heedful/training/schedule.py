@@ -11,8 +11,12 @@ follows::
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
+
+from heedful.settings.registries import SCHEDULES
 
 if TYPE_CHECKING:
     from heedful.config.schema import RunConfig
@@ -80,7 +84,7 @@ class Schedule:
     """
 
     name: str = "paper"
-    """paper, constant, inverse_sqrt, cosine, plateau or step."""
+    """paper, constant, inverse_sqrt, cosine, plateau, step, or one of a plugin."""
     warmup: int = 4000
     """Steps over which the rate rises."""
     d_model: int = 512
@@ -140,6 +144,11 @@ class Schedule:
             earlier_steps=earlier_steps,
         )
 
+    @cached_property
+    def _formula(self) -> Callable[["Schedule", int, int], float]:
+        """What computes the rate, looked up once."""
+        return SCHEDULES[self.name]
+
     def rate(self, step: int, decays: int = 0) -> float:
         """
         Compute the learning rate of a step.
@@ -161,17 +170,7 @@ class Schedule:
         Section 5.3 for `paper`; the other formulas are the functions of this module.
         """
         step += self.earlier_steps
-        if self.name == "paper":
-            return paper_rate(step, self.d_model, self.warmup, self.factor)
-        if self.name == "constant":
-            return constant_rate(step, self.peak, self.warmup)
-        if self.name == "inverse_sqrt":
-            return inverse_sqrt_rate(step, self.peak, self.warmup, self.minimum)
-        if self.name == "cosine":
-            return cosine_rate(step, self.peak, self.warmup, self.steps, self.minimum)
-        if self.name == "step":
-            decays = decays_before(step, self.decay_start, self.decay_steps)
-        return decayed_rate(step, self.peak, self.warmup, decays, self.decay_factor, self.minimum)
+        return float(self._formula(self, step, decays))
 
     def is_past_warmup(self, step: int) -> bool:
         """
@@ -193,3 +192,42 @@ class Schedule:
         ``reduce_lr_on_plateau`` waits as well.
         """
         return step + self.earlier_steps >= self.warmup
+
+
+# What the registry names; the numbers come from a `Schedule`, as in a plugin.
+
+
+def paper(schedule: Schedule, step: int, decays: int) -> float:
+    """Compute equation 3."""
+    del decays
+    return paper_rate(step, schedule.d_model, schedule.warmup, schedule.factor)
+
+
+def constant(schedule: Schedule, step: int, decays: int) -> float:
+    """Stay at the peak."""
+    del decays
+    return constant_rate(step, schedule.peak, schedule.warmup)
+
+
+def inverse_sqrt(schedule: Schedule, step: int, decays: int) -> float:
+    """Fall with the square root of the step."""
+    del decays
+    return inverse_sqrt_rate(step, schedule.peak, schedule.warmup, schedule.minimum)
+
+
+def cosine(schedule: Schedule, step: int, decays: int) -> float:
+    """Fall in half a wave."""
+    del decays
+    return cosine_rate(step, schedule.peak, schedule.warmup, schedule.steps, schedule.minimum)
+
+
+def plateau(schedule: Schedule, step: int, decays: int) -> float:
+    """Fall by the decays that validations caused."""
+    factor, minimum = schedule.decay_factor, schedule.minimum
+    return decayed_rate(step, schedule.peak, schedule.warmup, decays, factor, minimum)
+
+
+def step_decay(schedule: Schedule, step: int, decays: int) -> float:
+    """Fall at fixed steps."""
+    del decays
+    return plateau(schedule, step, decays_before(step, schedule.decay_start, schedule.decay_steps))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from heedful.training.validation_metrics import METRICS, ValidationMetric
+from heedful.settings.registries import METRICS, ValidationMetric
 
 
 @dataclass

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import MissingExtra, StorageError
+from heedful.settings.registries import score_metrics
 from heedful.training.callbacks import Callback
 from heedful.training.history import read_entries, read_history
-from heedful.training.validation_metrics import SCORES
 
 _TAGS = {
     "loss": "train/loss",
@@ -29,7 +29,6 @@ _TAGS = {
     "memory": "train/memory",
     "valid_loss": "validation/loss",
     "valid_perplexity": "validation/perplexity",
-    **{metric.key: f"validation/{metric.key}" for metric in SCORES},
 }
 
 
@@ -91,7 +90,8 @@ class EventLog(Callback):
         On disk when the call returns. Values that are not finite are left out.
         """
         with self._storage_errors():
-            for name, tag in _TAGS.items():
+            scores = {m.key: f"validation/{m.key}" for m in score_metrics()}
+            for name, tag in {**_TAGS, **scores}.items():
                 if _is_number(line.get(name)):
                     self._writer.add_scalar(tag, line[name], line["step"], wall_time)
             if samples := line.get("samples"):

@@ -32,6 +32,7 @@ from heedful.machine.device_memory import bound_of, peak_of
 from heedful.machine.memory import is_lack_of_memory, keep_freed_memory
 from heedful.model.contracts import Seq2Seq, training_flops
 from heedful.model.flops import RowLengths
+from heedful.settings.registries import METRICS
 from heedful.training.callbacks import Callbacks
 from heedful.training.distributed import RankGroup
 from heedful.training.log import RunLog, perplexity
@@ -39,7 +40,6 @@ from heedful.training.objective.likelihood import Likelihood, Objective
 from heedful.training.optimizer import MixedPrecisionOptimizer
 from heedful.training.state import Clock, LogSums, StepTotals, StopSignal, TrainState, Validation
 from heedful.training.trainer_config import TrainerConfig
-from heedful.training.validation_metrics import METRICS
 
 # A line of the log is due after this many steps or seconds.
 _LOG_STEPS, _LOG_SECONDS = 50, 10.0

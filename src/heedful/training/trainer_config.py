@@ -36,7 +36,7 @@ class TrainerConfig:
     keep_best: int = 1
     """Best validations to remember."""
     best_by: str = "bleu"
-    """The metric that decides, one of `heedful.training.validation_metrics.METRICS`."""
+    """The metric that decides, one of `heedful.settings.registries.METRICS`."""
 
     @classmethod
     def of(cls, config: "RunConfig", schedule_steps: int = 0) -> "TrainerConfig":

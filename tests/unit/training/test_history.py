@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.errors import RunFolderError
-from heedful.training.history import TRAINING, VALIDATION, read_entries, read_history
+from heedful.training.history import TRAINING, read_entries, read_history, validation_columns
 
 
 def training(step, **values):
@@ -31,7 +31,7 @@ def test_training_and_validation_lines_become_columns(tmp_path):
     )
     history = read_history(path)
     assert set(history.training) == set(TRAINING)
-    assert set(history.validation) == set(VALIDATION)
+    assert set(history.validation) == set(validation_columns())
     assert history.training["step"].tolist() == [50, 100]
     assert history.training["padding"].tolist() == [0.1, 0.2]
     assert np.isnan(history.training["memory"]).all()

@@ -3,8 +3,8 @@ import math
 import pytest
 import torch
 
+from heedful.settings.registries import METRICS
 from heedful.training.state import Counters, LogSums, StepTotals, TrainState
-from heedful.training.validation_metrics import METRICS
 
 
 def test_totals_of_a_step_pass_through_a_tensor_unchanged() -> None:

@@ -1,0 +1,131 @@
+"""
+What settings choose by name, apart from families (`heedful.families.registry`).
+
+::
+
+    model.attention.score    SCORES       build(heads, d_k) makes a module of queries and keys
+    train.objective          OBJECTIVES   build(run, machine) makes an `Objective`
+    train.schedule           SCHEDULES    rate(schedule, step, decays) is a learning rate
+    train.best_by            METRICS      a `ValidationMetric`
+    search.rules             RULES        build(tokenizer, lines, limits, device) makes a rule
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pkgutil import resolve_name
+from typing import Any
+
+from heedful.settings.registry import Registry, cannot_take
+
+ScoreText = Callable[[Sequence[str]], float]
+"""From translations, one for each reference, to a number."""
+BuildScore = Callable[[Sequence[str], str], ScoreText]
+"""From references and the code of their language to a `ScoreText`."""
+
+
+@dataclass(frozen=True)
+class ValidationMetric:
+    """
+    A number by which validations are compared.
+
+    Notes
+    -----
+    A plugin's `score` takes the references and the code of their language, once a training. It
+    returns a function from translations to the number, which is called at each validation.
+    """
+
+    key: str
+    """Its name in `log.jsonl`, and in `train.best_by`."""
+    label: str
+    """Its name for people."""
+    higher_is_better: bool
+    """Whether 30 is better than 20."""
+    score: BuildScore | str = ""
+    """What computes it from text, or where that is; empty if something else does."""
+
+    def of(self, references: Sequence[str], language: str) -> ScoreText:
+        """Prepare references."""
+        build = resolve_name(self.score) if isinstance(self.score, str) else self.score
+        score: ScoreText = build(references, language)
+        return score
+
+
+def _takes(*names: str) -> Callable[[str, Any], str]:
+    """Make the check of a part that is a function."""
+    return lambda _, part: cannot_take(part, names)
+
+
+def _wrong_metric(name: str, part: Any) -> str:
+    """Say what is wrong with a metric."""
+    if not isinstance(part, ValidationMetric):
+        return f"must be a `ValidationMetric`, but is {type(part).__name__}"
+    if part.key != name:
+        return f"must have its name as key, but has {part.key!r}"
+    return cannot_take(part.score, ("references", "language"))
+
+
+# The own scores are cases of `MultiHeadAttention`, for which there are kernels.
+SCORES: Registry[Any] = Registry(
+    "attention score",
+    dict.fromkeys(("scaled", "unscaled", "additive")),
+    _takes("heads", "d_k"),
+)
+_BUILD = "heedful.training.objective.build"
+OBJECTIVES: Registry[Callable[[Any, Any], Any]] = Registry(
+    "objective",
+    {
+        "likelihood": f"{_BUILD}:build_likelihood",
+        "reward": f"{_BUILD}:build_reward",
+        "risk": f"{_BUILD}:build_risk",
+    },
+    _takes("run", "machine"),
+)
+_RATES = "heedful.training.schedule"
+SCHEDULES: Registry[Callable[[Any, int, int], float]] = Registry(
+    "schedule",
+    {
+        "paper": f"{_RATES}:paper",
+        "constant": f"{_RATES}:constant",
+        "inverse_sqrt": f"{_RATES}:inverse_sqrt",
+        "cosine": f"{_RATES}:cosine",
+        "plateau": f"{_RATES}:plateau",
+        "step": f"{_RATES}:step_decay",
+    },
+    _takes("schedule", "step", "decays"),
+)
+_SCORE = "heedful.evaluation.validation"
+METRICS: Registry[ValidationMetric] = Registry(
+    "metric",
+    {
+        "bleu": ValidationMetric("bleu", "BLEU", True, f"{_SCORE}:score_bleu"),
+        "chrf": ValidationMetric("chrf", "chrF", True, f"{_SCORE}:score_chrf"),
+        "exact_match": ValidationMetric(
+            "exact_match", "exact match", True, f"{_SCORE}:score_exact_match"
+        ),
+        "cer": ValidationMetric("cer", "CER", False, f"{_SCORE}:score_cer"),
+        "f1": ValidationMetric("f1", "F1", True),  # of trees, which a task computes
+        "loss": ValidationMetric("valid_loss", "loss", False),
+    },
+    _wrong_metric,
+)
+RULES: Registry[Callable[..., Any]] = Registry(
+    "search rule", {}, _takes("tokenizer", "lines", "limits", "device")
+)
+CHOSEN_BY: Mapping[str, Registry[Any]] = {
+    "model.attention.score": SCORES,
+    "train.objective": OBJECTIVES,
+    "train.schedule": SCHEDULES,
+    "train.best_by": METRICS,
+    "search.rules": RULES,
+}
+"""By the dotted names of the settings."""
+
+
+def score_metrics() -> tuple[ValidationMetric, ...]:
+    """List the metrics that compare translations with references."""
+    return tuple(metric for name, metric in METRICS.items() if name != "loss")
+
+
+def unknown_rules(names: str) -> list[str]:
+    """List the names of rules, separated by spaces, that nobody has registered."""
+    return [name for name in names.split() if name not in RULES]

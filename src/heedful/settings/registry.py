@@ -1,0 +1,152 @@
+"""
+Parts that settings name: those of heedful, and those that plugins add.
+
+A part of heedful may be written as ``module:name``, which is imported when the part is used. So the
+names are known without torch.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pkgutil import resolve_name
+from typing import Any, ClassVar, TypeVar
+
+from heedful.errors import PluginError
+
+Part = TypeVar("Part")
+_NAME = re.compile(r"[\w.+-]+")
+# The plugin that is being loaded.
+_loading: ContextVar[Any] = ContextVar("loading", default=None)
+
+
+class Registry(Mapping[str, Part]):
+    """
+    The parts of one kind by their names.
+
+    Parameters
+    ----------
+    kind : str
+        What a part is called in messages.
+    own : mapping of str to object
+        The parts of heedful; text is ``module:name``.
+    refusal : callable, optional
+        Says what is wrong with a name and a part; empty if nothing is.
+
+    Notes
+    -----
+    Heedful finds its own parts in the same way as those of plugins.
+    """
+
+    every: ClassVar[list["Registry[Any]"]] = []
+    """All registries."""
+
+    def __init__(
+        self,
+        kind: str,
+        own: Mapping[str, Any],
+        refusal: Callable[[str, Any], str] = lambda name, part: "",
+    ) -> None:
+        self.kind, self.own, self._parts, self._refusal = kind, own, dict(own), refusal
+        self._plugins: dict[str, Any] = {}
+        self._watchers: list[Callable[[], None]] = []
+        Registry.every.append(self)
+
+    def __getitem__(self, name: str) -> Part:
+        part = self._parts[name]
+        if isinstance(part, str):
+            part = self._parts[name] = resolve_name(part)
+        found: Part = part
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def register(self, name: str, part: Part) -> None:
+        """
+        Add a part under a name that settings may have.
+
+        Parameters
+        ----------
+        name : str
+            The name: letters, digits and ``. + - _``.
+        part : object
+            The part; `heedful.plugins` says what each kind must offer.
+
+        Returns
+        -------
+        None
+            The name counts from now on.
+
+        Notes
+        -----
+        Raises `PluginError` if the name is taken, or if the part is not of this kind.
+        """
+        if not (isinstance(name, str) and _NAME.fullmatch(name)):
+            raise PluginError(
+                f"the name of a {self.kind} must be letters, digits and . + - _, but {name!r} came."
+            )
+        if name in self._parts:
+            owner = self._plugins.get(name)
+            raise PluginError(
+                f"the name of a {self.kind} must be new, but {name!r} belongs to "
+                f"{'heedful' if owner is None else owner}; choose another name."
+            )
+        if wrong := self._refusal(name, part):
+            raise PluginError(f"the {self.kind} {name!r} {wrong}.")
+        self._parts[name] = part
+        self._plugins[name] = _loading.get()
+        self._changed()
+
+    def added(self) -> tuple[str, ...]:
+        """List the names that are not heedful's own."""
+        return tuple(self._plugins)
+
+    def plugin_of(self, name: str) -> Any:
+        """Find the plugin that registered a name; None for a part that no file registered."""
+        return self._plugins.get(name)
+
+    def forget(self, plugin: Any) -> None:
+        """Remove what a plugin registered."""
+        names = [name for name, owner in self._plugins.items() if owner is plugin]
+        for name in names:
+            del self._parts[name], self._plugins[name]
+        if names:
+            self._changed()
+
+    def watch(self, function: Callable[[], None]) -> None:
+        """Call a function after each change."""
+        self._watchers.append(function)
+
+    def _changed(self) -> None:
+        """Tell those who watch."""
+        for function in self._watchers:
+            function()
+
+
+@contextmanager
+def registering(plugin: Any) -> Iterator[None]:
+    """Ascribe to a plugin what is registered meanwhile."""
+    token = _loading.set(plugin)
+    try:
+        yield
+    finally:
+        _loading.reset(token)
+
+
+def cannot_take(function: Any, names: Sequence[str]) -> str:
+    """Say that a function cannot be called with some arguments; empty if it can."""
+    wanted = f"must be a function of ({', '.join(names)})"
+    if not callable(function):
+        return f"{wanted}, but is {type(function).__name__}"
+    try:
+        inspect.signature(function).bind(*names)
+    except TypeError:
+        return f"{wanted}, but takes {inspect.signature(function)}"
+    except ValueError:  # a function of C does not say what it takes
+        return ""
+    return ""
