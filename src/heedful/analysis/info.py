@@ -21,7 +21,7 @@ from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.weights import parameter_count
 from heedful.runs.checkpoint import STATE, read_averages
 from heedful.runs.folder import read_json
-from heedful.runs.run import Run, best_steps, read_machine_settings
+from heedful.runs.run import Run, best_steps, read_machine_settings, read_plugins
 from heedful.training.history import read_history
 
 _CORE = ("torch", "numpy", "sentencepiece", "safetensors", "sacrebleu", "pydantic", "typer", "rich")
@@ -101,6 +101,7 @@ def describe_run(path: str | Path) -> dict[str, Any]:
         **({"best": read_json(run.folder.best)["best"][0]} if best_steps(run.folder) else {}),
         **cost,
         **_shares(run, steps),
+        **({"plugins": used} if (used := read_plugins(run.folder)) else {}),
         "weights": {name: _weights_line(state) for name, state in weights.items()},
         "settings": run.config.to_dict(),
     }

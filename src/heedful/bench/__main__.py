@@ -8,11 +8,13 @@ import torch
 
 from heedful._version import __version__
 from heedful.errors import HeedfulError
+from heedful.plugins import load_plugins
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Run the requested measurement."""
     # Imports only what the task needs, so that its memory is that of the task.
+    load_plugins(request.get("plugins"))
     done: dict[str, Any]
     if request["task"] == "train":
         from heedful.bench.step import measure_step

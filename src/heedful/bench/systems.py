@@ -17,6 +17,7 @@ from heedful.bench.process import run_process
 from heedful.bench.product_rates import measure_product_rates
 from heedful.errors import MeasurementFailed
 from heedful.machine.devices import resolve_device
+from heedful.plugins import loaded_plugins
 
 OURS = "heedful"
 """What heedful is called among the contenders."""
@@ -54,6 +55,8 @@ class System:
         Adds the variant and its precision to the request.
         """
         asked = {**request, "variant": self.variant, "precision": self.precision}
+        if self.name == OURS:
+            asked["plugins"] = [str(plugin.path) for plugin in loaded_plugins()]
         return run_process(self.command, asked, foreign=self.name != OURS)
 
 

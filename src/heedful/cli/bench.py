@@ -15,6 +15,7 @@ from heedful.cli.options import (
     check_stop,
     with_flags,
 )
+from heedful.cli.plugin_option import with_plugins
 from heedful.cli.terminal_text import echo_json
 from heedful.search.settings import PEERS_SEARCH, SearchOptions
 
@@ -56,6 +57,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, with every repet
 
 
 @app.command()
+@with_plugins
 def train(
     recipe: Recipe = "small",
     set_: Settings = None,
@@ -113,6 +115,7 @@ def train(
 
 
 @app.command()
+@with_plugins
 @with_flags(
     "search", PEERS_SEARCH, batch=("beam",), repeats=("length_penalty", "max_length", "stop")
 )
@@ -202,6 +205,7 @@ def translate(
 
 
 @app.command()
+@with_plugins
 def data(
     recipe: Recipe = "small",
     set_: Settings = None,

@@ -3,6 +3,7 @@
 import typer
 
 from heedful.cli.data_get import get, list_corpora
+from heedful.cli.plugin_option import with_plugins
 from heedful.cli.prepare import prepare
 from heedful.cli.show import show
 
@@ -14,5 +15,5 @@ app = typer.Typer(
 )
 app.command("list")(list_corpora)
 app.command()(get)
-app.command()(prepare)
-app.command()(show)
+app.command()(with_plugins(prepare))
+app.command()(with_plugins(show))

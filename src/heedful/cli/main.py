@@ -35,6 +35,7 @@ from heedful.cli import (
     train,
     translate,
 )
+from heedful.cli.plugin_option import with_plugins
 from heedful.cli.terminal_text import fit_streams
 from heedful.cli.usage import explain_usage
 from heedful.errors import HeedfulError, escape_controls
@@ -71,22 +72,22 @@ def _options(
 
 app.command()(quickstart.quickstart)
 app.add_typer(data.app)
-app.command()(train.train)
-app.command()(average.average)
-app.command()(translate.translate)
-app.command()(score.score)
-app.command()(attend.attend)
-app.command()(serve.serve)
+app.command()(with_plugins(train.train))
+app.command()(with_plugins(average.average))
+app.command()(with_plugins(translate.translate))
+app.command()(with_plugins(score.score))
+app.command()(with_plugins(attend.attend))
+app.command()(with_plugins(serve.serve))
 app.command()(evaluate.evaluate)
-app.command()(plot.plot)
-app.command()(compare.compare)
+app.command()(with_plugins(plot.plot))
+app.command()(with_plugins(compare.compare))
 app.command("import")(import_.import_)
-app.command()(export.export)
+app.command()(with_plugins(export.export))
 for _task in task_modules("cli"):
     app.add_typer(_task.app)
 app.add_typer(bench.app)
 app.add_typer(paper.app)
-app.command()(info.info)
+app.command()(with_plugins(info.info))
 
 # Both oneDNN and torch keep kernels. Values that the user has set stay.
 _SEARCH = WAITING | {"LRU_CACHE_CAPACITY": "1", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128"}

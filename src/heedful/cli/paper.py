@@ -9,6 +9,7 @@ from heedful.cli.paper_table1 import table1
 from heedful.cli.paper_table2 import table2
 from heedful.cli.paper_table3 import table3
 from heedful.cli.paper_table4 import table4
+from heedful.cli.plugin_option import with_plugins
 from heedful.tasks.registry import task_names
 
 app = typer.Typer(
@@ -18,14 +19,14 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(claims)
-app.command()(figure3)
-app.command()(figure4)
-app.command()(figure5)
-app.command()(heads)
+app.command()(with_plugins(figure3))
+app.command()(with_plugins(figure4))
+app.command()(with_plugins(figure5))
+app.command()(with_plugins(heads))
 app.command()(positions)
 app.command()(scaling)
 app.command()(table1)
 app.command()(table2)
 app.command()(table3)
 if "parsing" in task_names():  # what it compares are parsers
-    app.command()(table4)
+    app.command()(with_plugins(table4))

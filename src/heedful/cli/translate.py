@@ -40,7 +40,7 @@ from heedful.search.settings import Sampling, SearchOptions
         "min_length",
         "n_best",
     ),
-    target_prefix=("stop", "no_repeat_ngram", "diverse_groups", "diversity_strength"),
+    target_prefix=("stop", "rules", "no_repeat_ngram", "diverse_groups", "diversity_strength"),
 )
 def translate(
     run: Annotated[

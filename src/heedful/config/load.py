@@ -2,7 +2,8 @@
 Settings from a recipe or TOML file plus ``key=value`` changes; and back to TOML.
 
 A settings file has the tables ``model``, ``data``, ``train`` and ``search``. ``base = "small"``
-above them names the recipe it starts from; without it, what is not set takes its default. TOML has
+above them names the recipe it starts from; without it, what is not set takes its default.
+``plugins = ["mine.py"]`` names files beside it that are loaded first (`heedful.plugins`). TOML has
 no null: ``"none"`` stands for it where a setting may be none.
 """
 
@@ -19,6 +20,7 @@ from heedful.config.recipes import RECIPES, recipe
 from heedful.config.schema import RunConfig, acting_settings, setting_fields, without_idle
 from heedful.errors import SettingError
 from heedful.files import read_text_within
+from heedful.plugins import load_plugins, plugins_of
 from heedful.settings.conditions import flat, written
 from heedful.tasks.task import Task
 
@@ -87,6 +89,8 @@ def to_toml(config: RunConfig) -> str:
     """
     values, acting = flat(config.to_dict()), acting_settings(config)
     lines = []
+    if plugins := plugins_of(config.model, values):
+        lines += [f"plugins = {_toml_value([str(plugin.path) for plugin in plugins])}", ""]
     here = ""
     for name, field in setting_fields().items():
         if name not in acting:
@@ -108,6 +112,7 @@ def _read(path: Path) -> RunConfig:
     """Read a settings file on top of the recipe it names."""
     tables = _parse(path)
     base = tables.pop("base", None)
+    load_plugins(_named_plugins(path, tables.pop("plugins", [])))
     try:
         values = {} if base is None else recipe(str(base)).to_dict()
         for name, value in tables.items():
@@ -115,6 +120,15 @@ def _read(path: Path) -> RunConfig:
         return RunConfig.from_dict(without_idle(values, given=flat(tables)))
     except SettingError as error:
         raise SettingError(f"{path}: {error}") from None
+
+
+def _named_plugins(path: Path, names: object) -> list[Path]:
+    """Find the plugins that a settings file names, beside it."""
+    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise SettingError(
+            f'{path}: `plugins` must be a list of files, such as ["mine.py"], but {names!r} came.'
+        )
+    return [path.parent / name for name in names]
 
 
 def _merged(below: object, name: str, given: object) -> object:

@@ -2,8 +2,11 @@
 
 from typing import Annotated, ClassVar, Literal
 
+from pydantic import AfterValidator
+
 from heedful.settings.conditions import ActsIf
 from heedful.settings.field_types import Count, Ids, LengthPenalty, OutputLength, explained
+from heedful.settings.registries import unknown_rules
 from heedful.settings.search import (
     BEAM,
     COVERAGE_PENALTY,
@@ -12,6 +15,13 @@ from heedful.settings.search import (
     MIN_LENGTH,
 )
 from heedful.settings.table import SettingsTable
+
+
+def _known(names: str) -> str:
+    """Refuse names of rules that nobody has registered."""
+    if unknown := unknown_rules(names):
+        raise ValueError(f"must name rules of plugins that are loaded, but {unknown[0]!r} is none")
+    return names
 
 
 class SearchConfig(SettingsTable):
@@ -47,5 +57,7 @@ class SearchConfig(SettingsTable):
     """Ids that are never written, separated by spaces; padding and start symbol always belong."""
     min_length: Annotated[int, explained(MIN_LENGTH)] = 0
     max_length: Annotated[OutputLength, explained(MAX_LENGTH)] = "input+50"
+    rules: Annotated[str, AfterValidator(_known)] = ""
+    """Rules of plugins that every search keeps, by their names, separated by spaces."""
     max_source_length: Count = 1024
     """Most subwords of a source line; a longer one is cut with a warning."""

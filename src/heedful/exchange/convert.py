@@ -242,6 +242,8 @@ def _refuse_other_parts(run: Run, kind: str) -> None:
         others += task.beyond_transformer(flat_settings(run.config))
     for family in families():
         others += family.beyond_transformer(model)
+    if rules := run.config.search.rules:
+        others.append(("search.rules", rules))
     if others := [*others, *model.attention.changed()]:
         named = " and ".join(f"`{name}` is {written(value)}" for name, value in others)
         raise ExchangeError(

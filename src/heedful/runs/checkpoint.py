@@ -21,6 +21,7 @@ from heedful.data.tensor_shapes import check_header
 from heedful.errors import RunFolderError
 from heedful.files import open_ordinary, remove_folder, replacing, write_synced
 from heedful.model.weights import is_running_average, named_weights
+from heedful.plugins import classes_of_plugins
 from heedful.runs.folder import RunFolder, read_json
 from heedful.runs.language_pair import LanguagePair
 
@@ -197,9 +198,11 @@ def check_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
     ]
     problems += wrong[:5] + ["…"] * (len(wrong) > 5)
     if problems:
+        classes = classes_of_plugins(model.modules())
+        changed = f", or a class has changed since: {', '.join(classes)}" if classes else ""
         raise RunFolderError(
             f"the weights in {origin} must fit the settings of this run, but do not: "
-            f"{'; '.join(problems)}. They belong to another recipe or vocabulary."
+            f"{'; '.join(problems)}. They belong to another recipe or vocabulary{changed}."
         )
 
 

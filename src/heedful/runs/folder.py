@@ -12,6 +12,7 @@ The layout of a run folder.
     RUN/checkpoints/step-00001000/             model.safetensors, training.safetensors, state.json
     RUN/average/                               model.safetensors, state.json
     RUN/best.json                              the best validations, best first
+    RUN/plugins/                               copies of plugins, which are never executed
 
 Everything is written beside its place, synced, then renamed: a reader never sees half a file.
 """
@@ -24,6 +25,7 @@ from typing import Any
 
 from heedful.errors import RunFolderError
 from heedful.files import read_within, sync, write_whole, writing
+from heedful.plugins import FOLDER
 from heedful.runs.foreign_models import recognise, what_to_check
 
 _LARGEST = 1 << 24
@@ -55,6 +57,11 @@ class RunFolder:
     def average(self) -> Path:
         """Folder of averaged weights, after `heedful average`."""
         return self.path / "average"
+
+    @property
+    def plugins(self) -> Path:
+        """Folder of copies of plugins, which nothing here reads but messages."""
+        return self.path / FOLDER
 
     @property
     def best(self) -> Path:

@@ -4,6 +4,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
 
+from heedful.plugins import NAME
 from heedful.settings.field_types import Count, CountOrZero, Positive, written_as
 from heedful.settings.table import SettingsTable
 
@@ -76,6 +77,15 @@ class FileRecord(_Record):
     """The share of a corpus in every epoch, in any unit."""
 
 
+class PluginRecord(_Record):
+    """What a plugin is recognized by."""
+
+    name: Annotated[str, written_as(NAME, "must be the name of a Python file")]
+    """Of the file, and of its copy in the run folder."""
+    sha256: Annotated[str, written_as("[0-9a-f]{64}", "must be a SHA-256")]
+    """Of its bytes."""
+
+
 class RecordedParts(SettingsTable):
     """The parts of `config.json` that are checked beside the settings."""
 
@@ -83,6 +93,8 @@ class RecordedParts(SettingsTable):
     """None in a file that does not say."""
     corpus: dict[str, list[FileRecord]] = Field(default_factory=dict)
     """The files of each side of the text."""
+    plugins: list[PluginRecord] = Field(default_factory=list)
+    """The plugins whose parts the settings name."""
 
     @classmethod
     def of(cls, content: dict[str, Any]) -> "RecordedParts":

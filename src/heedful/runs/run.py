@@ -20,10 +20,12 @@ from heedful.config.schema import RunConfig
 from heedful.data.batching import Collator
 from heedful.errors import RunFolderError, SettingError
 from heedful.families.build import build_model, padded_vocabulary
+from heedful.files import write_whole, writing
 from heedful.kernels.api import can_prepack
 from heedful.machine.memory import give_memory_back, keep_freed_memory
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.inference import can_round_to_bf16, optimize_for_inference
+from heedful.plugins import Plugin, missing_plugins, plugins_of
 from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, stored_shapes
 from heedful.runs.folder import RunFolder, read_json, write_json
 from heedful.runs.language_pair import LanguagePair
@@ -32,6 +34,7 @@ from heedful.runs.size_check import check_sizes
 from heedful.runs.task import RunTask
 from heedful.search.rules import AllowedTokens, DecodingRule
 from heedful.settings.conditions import flat
+from heedful.settings.registries import RULES
 from heedful.tasks.registry import task_of
 from heedful.tokenization.tokenizer import END, PAD, START, Tokenizer
 
@@ -55,7 +58,12 @@ class Run:
 
     @classmethod
     def open(cls, path: str | PathLike[str]) -> "Run":
-        """Read a run folder. Raises `RunFolderError` if something is missing or damaged."""
+        """
+        Read a run folder.
+
+        Raises `RunFolderError` if something is missing or damaged, and `PluginError` if its plugins
+        are not loaded.
+        """
         folder = RunFolder(Path(path))
         folder.require()
         return cls(folder, read_settings(folder), Tokenizer.load(folder.path))
@@ -75,7 +83,7 @@ class Run:
     @property
     def signature(self) -> dict[str, Any]:
         """Tokenizer fingerprint and settings, stored beside the weights and compared when read."""
-        settings = flat_settings(self.config)
+        settings = flat(recorded_settings(self.config))
         return {"tokenizer": self.tokenizer.fingerprint, "settings": settings}
 
     @property
@@ -95,14 +103,17 @@ class Run:
         return self.task.read_sources(lines)
 
     def rules(
-        self, lines: Sequence[str], limits: Sequence[int], device: torch.device
+        self, lines: Sequence[str], limits: Sequence[int], device: torch.device, names: str | None
     ) -> list[DecodingRule]:
         """
         Collect the rules that its searches of some source lines keep, whatever their settings.
 
-        Raises `TextError` for lines and limits that its task refuses.
+        `names`: the rules of plugins. Raises `TextError` for lines and limits that its task
+        refuses.
         """
-        return [self.allowed, *self.task.rules(lines, limits, device)]
+        rules = [self.allowed, *self.task.rules(lines, limits, device)]
+        added = [RULES[name] for name in (names or "").split()]
+        return [*rules, *(build(self.tokenizer, lines, limits, device) for build in added)]
 
     def check_forbidden_ids(self) -> list[int]:
         """Return the ids that its searches never generate; refuse any that the target has not."""
@@ -218,6 +229,14 @@ def flat_settings(config: RunConfig) -> dict[str, Any]:
     return flat(config.to_dict())
 
 
+def recorded_settings(config: RunConfig) -> dict[str, Any]:
+    """Convert settings for a run folder, where only a run with plugins names rules of search."""
+    settings = config.to_dict()
+    if not config.search.rules:
+        del settings["search"]["rules"]
+    return settings
+
+
 def best_steps(folder: RunFolder) -> list[int]:
     """List the steps with the best validations, best first."""
     if not folder.best.is_file():
@@ -229,10 +248,17 @@ def best_steps(folder: RunFolder) -> list[int]:
     return [step for step in steps if type(step) is int]
 
 
-def read_settings(folder: RunFolder) -> RunConfig:
-    """Read the settings of a run from `config.json`."""
+def read_settings(folder: RunFolder, changed_plugins: bool = False) -> RunConfig:
+    """
+    Read the settings of a run from `config.json`.
+
+    `changed_plugins`: whether its plugins may have changed since.
+    """
+    content = _read_config(folder)
+    records = [(record.name, record.sha256) for record in RecordedParts.of(content).plugins]
+    missing_plugins(records, folder.path, changed_plugins)
     try:
-        return RunConfig.from_dict(_read_config(folder).get("settings"))
+        return RunConfig.from_dict(content.get("settings"))
     except SettingError as error:
         raise RunFolderError(
             f"{folder.config} must hold the settings of a run of format {_FORMAT}, but does not: "
@@ -268,12 +294,30 @@ def write_config(
     content = {
         "format": _FORMAT,
         "heedful": __version__,
-        "settings": config.to_dict(),
+        "settings": recorded_settings(config),
         "choices": machine_settings.model_dump(),
         "corpus": dict(corpus),
         "machine": dict(machine),
     }
+    # The key is there only if there are plugins, whose names other versions refuse.
+    if used := plugins_of(config.model, flat_settings(config)):
+        content["plugins"] = [{"name": one.name, "sha256": one.sha256} for one in used]
+        _copy_plugins(folder, used)
     write_json(folder.config, content)
+
+
+def read_plugins(folder: RunFolder) -> list[dict[str, str]]:
+    """Read name and SHA-256 of the plugins of a run from `config.json`."""
+    records = RecordedParts.of(_read_config(folder)).plugins
+    return [{"name": record.name, "sha256": record.sha256} for record in records]
+
+
+def _copy_plugins(folder: RunFolder, plugins: Sequence[Plugin]) -> None:
+    """Write what was executed into the run folder, to be read by people."""
+    with writing(folder.plugins):
+        folder.plugins.mkdir(parents=True, exist_ok=True)
+        for plugin in plugins:
+            write_whole(folder.plugins / plugin.name, plugin.content, alone=True)
 
 
 def _read_config(folder: RunFolder) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from heedful.arguments import check_fields, check_keywords, flag
 from heedful.errors import ArgumentError, SettingError
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.search.stopping import StoppingPolicy
+from heedful.settings.registries import unknown_rules
 from heedful.settings.search import (
     BEAM,
     COVERAGE_PENALTY,
@@ -112,6 +113,10 @@ class SearchOptions:
         "as-ctranslate2, as-transformers, as-joey or as-opennmt."
     )
     """The stopping rule, a name of `heedful.search.stopping.stopping_rules`."""
+    rules: str | None = flag(
+        "Rules of plugins, by their names, separated by spaces; the run's by default."
+    )
+    """Names of `heedful.plugins.RULES`, separated by spaces."""
     no_repeat_ngram: int = flag("Forbid repeated n-grams of N subwords (0 = off).", 0, least=0)
     """Forbid repeated n-grams of this many tokens; 0 allows all."""
     diverse_groups: int = flag(
@@ -142,6 +147,11 @@ class SearchOptions:
                 raise SettingError(f"{name} must be at least {least}, but is {value}.")
             if None not in (value, most) and value > most:
                 raise SettingError(f"{name} must be at most {most:,}, but is {value:,}.")
+        if unknown := unknown_rules(self.rules or ""):
+            raise SettingError(
+                f"rules must be names that a plugin has registered, but {unknown[0]!r} is none; "
+                "name its file with --plugin."
+            )
         cost = self.diversity_strength
         if cost is not None and not (math.isfinite(cost) and cost >= 0.0):
             raise SettingError(f"diversity-strength must be a number of at least 0, but is {cost}.")
@@ -262,6 +272,7 @@ class SearchOptions:
         """
         names = [option.name for option in fields(self) if getattr(self, option.name) in (None, "")]
         filling = {name: getattr(recipe, name) for name in names if hasattr(recipe, name)}
+        filling["rules"] = self.rules or recipe.rules or None
         beta = filling.pop("coverage_penalty", 0.0)
         if self.sample is not None:
             filling.pop("beam", None)

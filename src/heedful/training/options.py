@@ -117,6 +117,8 @@ class RunOptions:
         "Write events for `tensorboard --logdir` to a subfolder of this folder."
     )
     """TensorBoard's `--logdir`; events are written to a folder in it, named like the run."""
+    plugins: Files | None = None
+    """Python files that register parts of your own (`heedful.plugins`); they are executed."""
 
 
 @dataclass(frozen=True, kw_only=True)

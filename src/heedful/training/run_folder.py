@@ -86,7 +86,7 @@ def _missing(folder: Path) -> list[Path]:
     return [path for path in (folder, *folder.parents) if not path.exists()]
 
 
-_PATTERNS = ("config.json", "origin.json", "tokenizer*")
+_PATTERNS = ("config.json", "origin.json", "tokenizer*", "plugins/*")
 
 
 class RunFiles:

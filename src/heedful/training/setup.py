@@ -28,6 +28,7 @@ from heedful.machine.devices import (
     resolve_device,
     resolve_threads,
 )
+from heedful.plugins import load_plugins
 from heedful.preparation.find_training_data import find_training_data
 from heedful.preparation.pair_text import PAIRS, find_pair_text
 from heedful.preparation.tokenizer import check_given_tokenizer
@@ -49,6 +50,7 @@ from heedful.runs.run import (
     read_settings,
     write_config,
 )
+from heedful.settings.registries import SCHEDULES
 from heedful.tasks.registry import task_of, tasks
 from heedful.tasks.task import TRANSLATION, Task
 from heedful.text.pairs import store_pairs
@@ -129,7 +131,8 @@ class TrainingSetup:
 
         `task_texts`: the text of a task, by its names (`Task.text_options`).
         """
-        # 1. what needs no file
+        # 1. what needs no file of text
+        load_plugins(options.plugins)
         if options.tensorboard is not None:
             require_tensorboard()
         if options.resume and options.out is None:
@@ -266,7 +269,9 @@ def _is_filled(folder: Path) -> bool:
 
 def _unknown_files(folder: RunFolder) -> list[str]:
     """List files that no killed run can have left."""
-    own = re.compile(r"(tokenizer|data|epoch|checkpoints|average|config|log|best|origin)\b.*|\..*")
+    own = re.compile(
+        r"(tokenizer|data|epoch|checkpoints|average|config|log|best|origin|plugins)\b.*|\..*"
+    )
     return sorted(e.name for e in folder.path.iterdir() if not own.fullmatch(e.name))
 
 
@@ -275,7 +280,8 @@ def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
     files, may_change = setup.files, _may_change(setup.config)
     if setup.allow_inexact:
         may_change |= _OF_THE_MACHINE
-    old, new = flat_settings(read_settings(folder)), flat_settings(setup.config)
+    began_with = read_settings(folder, changed_plugins=setup.allow_inexact)
+    old, new = flat_settings(began_with), flat_settings(setup.config)
     if other := _changed(old, new, may_change):
         of_the_machine = not _changed(old, new, may_change | _OF_THE_MACHINE)
         inexactly = ", or add --allow-inexact-resume to go on with small differences"
@@ -330,7 +336,9 @@ def pairs_digests(pairs: Sequence[EncodedPairs]) -> list[str]:
 
 def _may_change(config: RunConfig) -> frozenset[str]:
     """List the settings that a resumed run may change."""
-    return _MAY_CHANGE - _OF_THE_SCHEDULE.get(config.train.schedule, set())
+    name = config.train.schedule
+    of_the_schedule = {"train.steps"} if name in SCHEDULES.added() else set()
+    return _MAY_CHANGE - of_the_schedule - _OF_THE_SCHEDULE.get(name, set())
 
 
 def _changed(
@@ -425,7 +433,8 @@ def resumed_settings(folder: RunFolder, setup: TrainingSetup, ranks: RankGroup) 
         for name, value in now.items()
         if getattr(began, name) and getattr(began, name) != value
     ]
-    before, asked = flat_settings(read_settings(folder)), flat_settings(setup.config)
+    began_with = read_settings(folder, changed_plugins=setup.allow_inexact)
+    before, asked = flat_settings(began_with), flat_settings(setup.config)
     if not other and all(before[name] == asked[name] for name in _OF_THE_MACHINE):
         return began
     if not setup.allow_inexact:

@@ -114,7 +114,9 @@ def run_training(
         resolve_threads(session.machine_settings.threads)
         with torch.device("meta"):
             require_room(parameter_count(run.build()), device)
-        model = run.build()
+        with torch.random.fork_rng(devices=[]):  # modules of plugins may draw when they are made
+            torch.manual_seed(config.train.seed)
+            model = run.build()
         initialise(model, config.train.seed)
         train_state, start_weights = session.first_state(model)
         session.claim.train_state = train_state

@@ -212,7 +212,7 @@ def _translate(
             continue
         source = collator.source([sources[i] for i in rows]).to(model.device)  # (rows, source)
         limits = [room[i] for i in rows]
-        rules = run.rules([lines[i] for i in rows], limits, source.device)
+        rules = run.rules([lines[i] for i in rows], limits, source.device, settings.rules)
         found = greedy_search(model, source, limits, settings, rules)
         for i, hypothesis in zip(rows, found, strict=True):
             translations[i], _ = without_controls(run.tokenizer.decode(hypothesis.tokens))

@@ -47,6 +47,7 @@ _CANNOT = (
     "diversity-strength",
     "coverage-penalty",
     "stop",
+    "rules",
     "force-phrases",
     "avoid-phrases",
     "attention",
@@ -73,6 +74,7 @@ def check_engine(engine: str, options: SearchOptions, others: Mapping[str, objec
         "diversity-strength": options.diversity_strength,
         "coverage-penalty": options.coverage_penalty,
         "stop": options.stop,
+        "rules": options.rules,
         **others,
     }
     wrong = [f"--{name}" for name in _CANNOT if given.get(name)]

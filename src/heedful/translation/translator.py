@@ -15,12 +15,13 @@ from typing import Any, overload
 
 import torch
 
-from heedful.arguments import check_counts, checked, read_pairs, read_texts, with_fields_of
+from heedful.arguments import Files, check_counts, checked, read_pairs, read_texts, with_fields_of
 from heedful.data.length_batches import by_length
 from heedful.errors import DeviceError
 from heedful.kernels.api import resolve_precision, why_not_native
 from heedful.machine.devices import has_int8, resolve_device, resolve_threads
 from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.plugins import load_plugins
 from heedful.runs.run import Run
 from heedful.search.coverage import check_coverage
 from heedful.search.ensemble import Ensemble
@@ -87,6 +88,7 @@ class Translator:
         device: str = "auto",
         precision: str = "auto",
         threads: int = 0,
+        plugins: Files | None = None,
     ) -> "Translator":
         """
         Open a run folder, or several as an ensemble.
@@ -107,6 +109,8 @@ class Translator:
             states are rounded to 8 bits for the products, on CPUs only.
         threads : int, default 0
             Number of CPU threads; 0 for all.
+        plugins : path or sequence of them, optional
+            Python files with the run's own parts (`heedful.plugins`); they are executed.
 
         Returns
         -------
@@ -117,6 +121,7 @@ class Translator:
         -----
         Checksums are verified; nothing in a run folder is executed. Later forks use one thread.
         """
+        load_plugins(plugins)
         runs = [Run.open(one) for one in ([path] if isinstance(path, str | PathLike) else path)]
         check_members(runs)
         place = resolve_device(device)
@@ -266,7 +271,9 @@ class Translator:
                 source,
                 limits,
                 settings,
-                rules=self.run.rules([lines[row] for row in rows], limits, source.device),
+                rules=self.run.rules(
+                    [lines[row] for row in rows], limits, source.device, settings.rules
+                ),
                 line_constraints=constraints,
                 lines=numbers,
                 constrained=force_phrases is not None,

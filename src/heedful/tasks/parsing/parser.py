@@ -14,7 +14,7 @@ from os import PathLike
 from reprlib import repr as shorten
 from typing import overload
 
-from heedful.arguments import checked, read_texts
+from heedful.arguments import Files, checked, read_texts
 from heedful.errors import ArgumentError, SettingError, TextError
 from heedful.search.settings import SearchOptions
 from heedful.tasks.parsing.config import ParsingConfig
@@ -83,6 +83,7 @@ class Parser:
         precision: str = "auto",
         threads: int = 0,
         constrained: bool = True,
+        plugins: Files | None = None,
     ) -> "Parser":
         """
         Open a run folder, or several as an ensemble.
@@ -102,6 +103,8 @@ class Parser:
         constrained : bool, default True
             Whether the search writes only trees of the words. Without it, an output that is not
             such a tree becomes one flat phrase.
+        plugins : path or sequence of them, optional
+            As for `Translator.load`.
 
         Returns
         -------
@@ -109,7 +112,12 @@ class Parser:
             Ready to use.
         """
         translator = Translator.load(
-            path, weights=weights, device=device, precision=precision, threads=threads
+            path,
+            weights=weights,
+            device=device,
+            precision=precision,
+            threads=threads,
+            plugins=plugins,
         )
         if not constrained and translator.run.config.part(ParsingConfig).linearisation is not None:
             config = translator.run.config.with_settings({"parsing.constrained": False})

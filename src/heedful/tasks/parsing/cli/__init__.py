@@ -2,6 +2,7 @@
 
 import typer
 
+from heedful.cli.plugin_option import with_plugins
 from heedful.tasks.parsing.cli.draw import draw
 from heedful.tasks.parsing.cli.evaluate import evaluate
 from heedful.tasks.parsing.cli.predict import predict
@@ -14,7 +15,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 TRAINS = ("parse", "train")
-app.command()(train)
-app.command()(predict)
+app.command()(with_plugins(train))
+app.command()(with_plugins(predict))
 app.command()(evaluate)
 app.command()(draw)

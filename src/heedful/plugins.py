@@ -1,0 +1,279 @@
+"""
+Plugins: a Python file that registers parts of its own.
+
+::
+
+    from heedful import plugins
+
+    plugins.FAMILIES.register("mean", Mean())            encoder, decoder, layer, network, norm
+    plugins.SCORES.register("cosine", Cosine)            how attention compares
+    plugins.OBJECTIVES.register("focal", build_focal)    what a training minimizes
+    plugins.SCHEDULES.register("sine", sine_rate)        the learning rate of a step
+    plugins.METRICS.register("length", metric)           what `train.best_by` may name
+    plugins.RULES.register("no-digits", NoDigits)        what `search.rules` may name
+
+Heedful's own parts are in the same registries. `heedful.settings.registries` says what each part
+must offer, and `heedful.families.family` what a family must.
+
+A file is read once, and the bytes that are executed are those of its SHA-256. It is code of the
+user: it is loaded only where the user names it, by ``--plugin FILE``, ``plugins=`` in Python, or
+``plugins`` in a settings file. A run folder holds a copy, which is never executed.
+"""
+
+import hashlib
+import re
+import sys
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from heedful.errors import HeedfulError, PluginError
+from heedful.families.registry import FAMILIES
+from heedful.files import read_within
+from heedful.settings.model import SIDES, ModelSettings
+from heedful.settings.registries import (
+    CHOSEN_BY,
+    METRICS,
+    OBJECTIVES,
+    RULES,
+    SCHEDULES,
+    SCORES,
+    ValidationMetric,
+)
+from heedful.settings.registry import Registry, registering
+
+__all__ = [
+    "FAMILIES",
+    "METRICS",
+    "OBJECTIVES",
+    "RULES",
+    "SCHEDULES",
+    "SCORES",
+    "Plugin",
+    "ValidationMetric",
+    "load_plugin",
+    "loaded_plugins",
+]
+
+NAME = r"[\w.+-]+\.py"
+"""What the name of a file must be, because a run folder has a copy under it."""
+FOLDER = "plugins"
+"""The folder of the copies in a run folder."""
+_MODULE = "heedful_plugin_"
+_LARGEST = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Plugin:
+    """A loaded file."""
+
+    path: Path
+    """Where it was read."""
+    content: bytes
+    """What was executed."""
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return self.path.name
+
+    @property
+    def sha256(self) -> str:
+        """The digest of its bytes."""
+        return hashlib.sha256(self.content).hexdigest()
+
+    @property
+    def module(self) -> str:
+        """The name of its module, which no other file has."""
+        stem = re.sub(r"\W", "_", self.path.stem)
+        return f"{_MODULE}{stem}_{self.sha256[:16]}"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_loaded: dict[Path, Plugin] = {}
+
+
+def loaded_plugins() -> tuple[Plugin, ...]:
+    """List the plugins of this process."""
+    return tuple(_loaded.values())
+
+
+def load_plugins(files: str | Path | Iterable[str | Path] | None) -> None:
+    """Load some files in order; a file that has not changed since is not loaded again."""
+    for file in [files] if isinstance(files, str | Path) else files or ():
+        load_plugin(file)
+
+
+def load_plugin(file: str | Path) -> Plugin:
+    """
+    Execute a file, so that what it registers can be named by settings.
+
+    A file that has changed since it was loaded takes the place of its earlier self. Raises
+    `PluginError` if it cannot be read or fails; then nothing of it stays registered.
+    """
+    path = Path(file).absolute()
+    plugin = Plugin(path, _read(path))
+    earlier = _loaded.get(path)
+    if earlier is not None and earlier.content == plugin.content:
+        return earlier
+    if earlier is not None:
+        unload_plugin(earlier)
+    try:
+        _execute(plugin)
+    except BaseException:
+        _forget(plugin)
+        raise
+    _loaded[path] = plugin
+    return plugin
+
+
+def unload_plugin(plugin: Plugin) -> None:
+    """Forget what a plugin registered."""
+    del _loaded[plugin.path]
+    _forget(plugin)
+
+
+def plugins_of(model: ModelSettings, settings: Mapping[str, Any]) -> list[Plugin]:
+    """
+    List the plugins whose parts some settings name, in the order of loading.
+
+    `settings`: all of them, by their dotted names. A family that has a table of settings counts
+    wherever it is loaded, because every run then has the table.
+    """
+    owners = [
+        registry.plugin_of(name)
+        for setting, registry in CHOSEN_BY.items()
+        for name in str(settings.get(setting, "")).split()
+    ]
+    for name in FAMILIES.added():
+        family = FAMILIES[name]
+        is_chosen = any(settings.get(key) in names for key, names in family.choices.items())
+        has_layers = any(family.part_layers(model, side.partition(".")[2]) for side in SIDES)
+        if is_chosen or has_layers or family.settings is not None:
+            owners.append(FAMILIES.plugin_of(name))
+    used = [plugin for plugin in loaded_plugins() if plugin in owners]
+    for plugin in used:
+        alike = [other for other in used if other.name == plugin.name]
+        if len(alike) > 1:
+            raise PluginError(
+                f"the plugins of a run must have different names, but {alike[0].path} and "
+                f"{alike[1].path} do not; rename one."
+            )
+    return used
+
+
+def classes_of_plugins(modules: Iterable[object]) -> list[str]:
+    """List the classes of modules that plugins define, each with its file."""
+    names = {plugin.module: plugin.name for plugin in loaded_plugins()}
+    kinds = {type(module) for module in modules}
+    return sorted(
+        f"{k.__qualname__} of {names[k.__module__]}" for k in kinds if k.__module__ in names
+    )
+
+
+def missing_plugins(
+    records: Sequence[tuple[str, str]], folder: Path, may_differ: bool = False
+) -> None:
+    """
+    Check that the plugins of a run are loaded.
+
+    `records`: name and SHA-256 of each. `folder`: the run folder. `may_differ`: whether a file of
+    another content but the same name will do. Raises `PluginError`.
+    """
+    digests = {plugin.sha256 for plugin in loaded_plugins()}
+    names = {plugin.name: plugin for plugin in loaded_plugins()}
+    for name, digest in records:
+        if digest in digests or (may_differ and name in names):
+            continue
+        copy = folder / FOLDER / name
+        if name in names:
+            raise PluginError(
+                f"{folder} must be used with the plugin {name} of SHA-256 {digest}, but "
+                f"{names[name].path} has {names[name].sha256}. Name the file that the run was made "
+                f"with{_copy(copy, digest)}. If the changed file is meant, `heedful train` with "
+                "--resume --allow-inexact-resume records it anew."
+            )
+        raise PluginError(
+            f"{folder} needs the plugin {name} of SHA-256 {digest}. Plugins are code, so a file is "
+            f"executed only if you name it: repeat the command with --plugin {name}, or in Python "
+            f"with plugins=[{name!r}]{_copy(copy, digest)}."
+        )
+
+
+def _copy(copy: Path, digest: str) -> str:
+    """Say where the copy in a run folder is, for a message."""
+    try:
+        content = read_within(copy, _LARGEST)
+    except OSError:
+        return ""
+    if hashlib.sha256(content).hexdigest() != digest:
+        return f"; the copy {copy} is another file, which was changed since"
+    return f"; {copy} is a copy to read and to save elsewhere"
+
+
+def _read(path: Path) -> bytes:
+    """Read a file that may be a plugin."""
+    if not re.fullmatch(NAME, path.name):
+        raise PluginError(
+            "a plugin must be a Python file, whose name has letters, digits and . + - _ before "
+            f".py, but {path} is not."
+        )
+    place = path.resolve()
+    if place.parent.name == FOLDER and (place.parents[1] / "config.json").exists():
+        raise PluginError(
+            f"a plugin must be a file of your own, but {path} is the copy in a run folder, which "
+            "is never executed; read it, copy it to a place of your own, and name that."
+        )
+    try:
+        return read_within(path, _LARGEST)
+    except OSError as error:
+        raise PluginError(
+            f"a plugin must be a file that can be read, but {path} cannot: {error.strerror}."
+        ) from None
+
+
+def _execute(plugin: Plugin) -> None:
+    """Run the bytes of a file as a module."""
+    module = ModuleType(plugin.module)
+    module.__file__ = str(plugin.path)
+    sys.modules[plugin.module] = module  # for `pickle` and `dataclass`
+    before = sum(map(len, Registry.every))
+    try:
+        code = compile(plugin.content, str(plugin.path), "exec", dont_inherit=True)
+        with registering(plugin):
+            exec(code, module.__dict__)
+    except HeedfulError as error:
+        raise PluginError(f"the plugin {plugin.path} cannot be loaded: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise PluginError(
+            f"the plugin {plugin.path} must run without an error, but "
+            f"{_line(plugin, error)} raises {type(error).__name__}: {error}."
+        ) from error
+    if sum(map(len, Registry.every)) == before:
+        raise PluginError(
+            f"the plugin {plugin.path} must register something, but registers nothing; "
+            "docs/howto/plugins.md shows how."
+        )
+
+
+def _line(plugin: Plugin, error: BaseException) -> str:
+    """Name the line of a file where an error came from."""
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == str(plugin.path)
+    ]
+    number = error.lineno if isinstance(error, SyntaxError) else (lines[-1] if lines else None)
+    return "it" if number is None else f"its line {number}"
+
+
+def _forget(plugin: Plugin) -> None:
+    """Remove a plugin's parts and its module."""
+    for registry in Registry.every:
+        registry.forget(plugin)
+    sys.modules.pop(plugin.module, None)
