@@ -207,6 +207,19 @@ def check_counts(**counts: int | None) -> None:
             raise SettingError(f"`{name}` must be at least 1, but is {value}.")
 
 
+def both_sides(name: str, sizes: int | Sequence[int]) -> tuple[int, int]:
+    """Read a number for source and target, or a pair; refuse other lengths and numbers below 1."""
+    pair = tuple(sizes) if isinstance(sizes, Sequence) else (sizes, sizes)
+    if len(pair) != 2:
+        raise SettingError(
+            f"`{name}` must be a number or a pair of numbers, but {len(pair)} numbers came."
+        )
+    both = int(pair[0]), int(pair[1])
+    for size in both:
+        check_counts(**{name: size})
+    return both
+
+
 def check_argument(owner: str, name: str, value: object, annotation: Any, advice: str = "") -> None:
     """Refuse one value of a wrong type. `advice`: what to do instead."""
     takes_path = any(option in (Path, PathLike[str]) for option in get_args(annotation))

@@ -148,8 +148,7 @@ def attend(
         raise ArgumentError("attention weights need padded rows, but padding was removed.")
     if layout.window is not None:
         blocks = Blocks.of(queries, keys, values, layout.mask, layout.window)
-        in_blocks = (blocks.queries, blocks.keys, blocks.values)
-        context, _ = attend(*in_blocks, heads, Layout(blocks.mask), compare=compare)
+        context, _ = attend(*blocks.states, heads, Layout(blocks.mask), compare=compare)
         return blocks.join(context), None
     if compare is not None:
         context, weights = attend_by_scores(queries, keys, values, heads, layout, compare)

@@ -23,6 +23,9 @@ from torch import Tensor, nn
 from heedful.model.embedding import OutputLayer
 from heedful.model.flops import DecoderFlops, RowLengths
 
+WeightLists = tuple[list[Tensor], list[Tensor]] | None
+"""Where the weights of self-attention and cross-attention are appended, if they are wanted."""
+
 
 @dataclass(frozen=True)
 class FinalState:
@@ -102,7 +105,7 @@ class TargetDecoder(Protocol):
         self,
         x: Float[Tensor, "batch time d_model"],
         memory: Memory,
-        weights: tuple[list[Tensor], list[Tensor]] | None = None,
+        weights: WeightLists = None,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time width"]:
         """Compute the states of a known target, and append attention weights to two lists."""

@@ -17,7 +17,14 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.kernels.api import Dropout
-from heedful.model.contracts import DecoderInput, Memory, Seq2Seq, SourceEncoder, TargetDecoder
+from heedful.model.contracts import (
+    DecoderInput,
+    Memory,
+    Seq2Seq,
+    SourceEncoder,
+    TargetDecoder,
+    WeightLists,
+)
 from heedful.model.embedding import OutputLayer, Positions, TokenEmbedding
 from heedful.model.flops import RowLengths
 from heedful.model.layout import check_ids, padding_mask
@@ -197,12 +204,7 @@ class EncoderDecoder(Seq2Seq):
         out: Tensor = self.dropout(x + positions(first, 1 if step else x.size(1)))
         return out
 
-    def _decode(
-        self,
-        memory: Memory,
-        target_in: Tensor,
-        weights: tuple[list[Tensor], list[Tensor]] | None,
-    ) -> Tensor:
+    def _decode(self, memory: Memory, target_in: Tensor, weights: WeightLists) -> Tensor:
         """Run the decoder on a known target."""
         x = self.embed_target(target_in)
         x = self.decoder_input.read(x, memory, target_in)

@@ -225,12 +225,8 @@ class CompiledDecoder(Decoder):
         return self.native.dtype
 
     def _step_layers(
-        self,
-        x: Float[Tensor, "sentences width d_model"],
-        cache: TargetCache,
-        memory: Sequence[KeyValue],
-        mask_bias: Float[Tensor, "sentences 1 1 source"],
-    ) -> Float[Tensor, "sentences width d_model"]:
+        self, x: Tensor, cache: TargetCache, memory: Sequence[KeyValue], mask_bias: Tensor
+    ) -> Tensor:
         """
         Process one more token of each hypothesis through all layers.
 

@@ -7,11 +7,11 @@ from typing import Any, Literal
 from torch import nn
 
 from heedful.arguments import check_counts, check_fields
-from heedful.errors import SettingError
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.feed_forward import FeedForward
 from heedful.model.parts import NO_NETWORKS, Mixer, Network, Networks
 from heedful.model.residual import RESIDUALS, NormFactory, NormKind, make_norm
+from heedful.model.window import check_window
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,7 @@ class LayerConfig:
         check_fields(self)
         names = ("d_model", "d_ff", "heads", "d_k", "d_v", "window")
         check_counts(**{name: getattr(self, name) for name in names})
-        if self.window is not None and not self.causal_mask:
-            raise SettingError(
-                "`causal_mask` must be true with a `window`, which hides what follows from a "
-                "decoder, but false came."
-            )
+        check_window(self.window, self.causal_mask)
 
     def attention(self) -> MultiHeadAttention:
         """

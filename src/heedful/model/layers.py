@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from heedful.arguments import checked
 from heedful.errors import SettingError
-from heedful.model.contracts import Memory, SourceEncoder, TargetDecoder
+from heedful.model.contracts import Memory, SourceEncoder, TargetDecoder, WeightLists
 from heedful.model.feed_forward import apply_network
 from heedful.model.flops import DecoderFlops, RowLengths, decoder_flops, encoder_flops
 from heedful.model.kv_cache import DecoderState, mask_to_bias
@@ -316,7 +316,7 @@ class Decoder(nn.Module, TargetDecoder):
         x: Float[Tensor, "batch time d_model"],
         memory: Float[Tensor, "batch source d_model"],
         memory_mask: Bool[Tensor, "batch _ _ source"] | None = None,
-        weights: tuple[list[Tensor], list[Tensor]] | None = None,
+        weights: WeightLists = None,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
         """
@@ -385,7 +385,7 @@ class Decoder(nn.Module, TargetDecoder):
         self,
         x: Float[Tensor, "batch time d_model"],
         memory: Memory,
-        weights: tuple[list[Tensor], list[Tensor]] | None = None,
+        weights: WeightLists = None,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
         out: Tensor = self(x, memory.states, memory.mask, weights, real)
@@ -414,13 +414,9 @@ class Decoder(nn.Module, TargetDecoder):
         return states, DecoderState(cache, state.memory, state.mask_bias, state.length + 1)
 
     def _step_layers(
-        self,
-        x: Float[Tensor, "sentences width d_model"],
-        cache: TargetCache,
-        memory: Sequence[KeyValue],
-        mask_bias: Float[Tensor, "sentences 1 1 source"],
-    ) -> Float[Tensor, "sentences width d_model"]:
-        """Run all layers on one more token of each hypothesis, whose slots in the cache are new."""
+        self, x: Tensor, cache: TargetCache, memory: Sequence[KeyValue], mask_bias: Tensor
+    ) -> Tensor:
+        """Run all layers on one more token of each hypothesis; `x` (sentences, width, d_model)."""
         width, heads = x.size(1), memory[0].keys.size(1)
         # copied, not expanded: the products of a step start from dense biases
         own_bias = cache.mask_bias.unsqueeze(1).repeat(1, heads, 1, 1)  # (.., heads, width, slots)

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import torch
 
-from heedful.arguments import check_counts, check_keywords, checked, with_fields_of
+from heedful.arguments import both_sides, check_counts, check_keywords, checked, with_fields_of
 from heedful.errors import SettingError
 from heedful.model.embedding import Positions, TokenEmbedding, build_output, build_positions
 from heedful.model.encoder_decoder import EncoderDecoder
@@ -93,8 +93,8 @@ class Transformer(EncoderDecoder):
         **layer: Any,
     ) -> None:
         # 1. the sizes, refused before anything is built
-        rows = _both("vocabulary", vocabulary)
-        depths = _both("layers", layers)
+        rows = both_sides("vocabulary", vocabulary)
+        depths = both_sides("layers", layers)
         check_counts(max_length=max_length)
         check_keywords("Transformer", layer, LayerConfig)
         config = LayerConfig(**layer)
@@ -160,16 +160,3 @@ class Transformer(EncoderDecoder):
         model = cls.__new__(cls)
         EncoderDecoder.__init__(model, *parts, **settings)
         return model
-
-
-def _both(name: str, sizes: int | Sequence[int]) -> tuple[int, int]:
-    """Read a number for both sides, or a pair; refuse other lengths and numbers below 1."""
-    pair = tuple(sizes) if isinstance(sizes, Sequence) else (sizes, sizes)
-    if len(pair) != 2:
-        raise SettingError(
-            f"`{name}` must be a number or a pair of numbers, but {len(pair)} numbers came."
-        )
-    both = int(pair[0]), int(pair[1])
-    for size in both:
-        check_counts(**{name: size})
-    return both

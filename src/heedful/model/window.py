@@ -23,6 +23,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from heedful.errors import SettingError
 from heedful.kernels.api import SHORT, join, split
 
 # Below this many queries in a block the copies of keys and values cost more than they spare.
@@ -74,6 +75,15 @@ class Window(NamedTuple):
     def contains(self, distance: Tensor) -> Tensor:
         """Tell at which distances of a key from its query it is seen."""
         return (distance >= -self.before) & (distance <= self.after)
+
+
+def check_window(window: int | None, is_causal: bool) -> None:
+    """Refuse a window without a causal mask: it hides from a decoder what follows."""
+    if window is not None and not is_causal:
+        raise SettingError(
+            "`causal_mask` must be true with a `window`, which hides what follows from a decoder, "
+            "but false came."
+        )
 
 
 def restrict(
@@ -155,6 +165,11 @@ class Blocks:
         )
         by_block = filled.view(rows * count, window.block, -1)
         return cls(by_block, around_keys, around_values, seen, rows, length)
+
+    @property
+    def states(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values."""
+        return self.queries, self.keys, self.values
 
     def join(
         self, context: Float[Tensor, "blocks queries width"]

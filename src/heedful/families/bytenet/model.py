@@ -30,7 +30,7 @@ from heedful.families.bytenet.blocks import (
 )
 from heedful.families.row_state import RowState
 from heedful.kernels.api import Dropout, Linear
-from heedful.model.contracts import Memory, SourceEncoder, TargetDecoder
+from heedful.model.contracts import Memory, SourceEncoder, TargetDecoder, WeightLists
 from heedful.model.flops import DecoderFlops, RowLengths
 
 
@@ -147,7 +147,7 @@ class ByteNetDecoder(ByteNetStack, TargetDecoder):
         self,
         x: Float[Tensor, "batch time d_model"],
         memory: Memory,
-        weights: tuple[list[Tensor], list[Tensor]] | None = None,
+        weights: WeightLists = None,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time width"]:
         columns, time = self._columns(memory), x.size(1)

@@ -34,7 +34,7 @@ from heedful.arguments import check_counts, check_fields
 from heedful.families.convolution import Convolution, sentence_places
 from heedful.families.row_state import RowState
 from heedful.kernels.api import Dropout, Packing, leaves_padding_out
-from heedful.model.contracts import Memory, SourceEncoder, TargetDecoder
+from heedful.model.contracts import Memory, SourceEncoder, TargetDecoder, WeightLists
 from heedful.model.flops import DecoderFlops, RowLengths
 from heedful.model.layout import pad, unpad
 
@@ -247,7 +247,7 @@ class ConvS2SDecoder(ConvS2SStack, TargetDecoder):
         self,
         x: Float[Tensor, "batch time d_model"],
         memory: Memory,
-        weights: tuple[list[Tensor], list[Tensor]] | None = None,
+        weights: WeightLists = None,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time width"]:
         x, packing = unpad(x, real, keys=0)  # the real tokens alone, on a processor

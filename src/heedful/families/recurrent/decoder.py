@@ -33,7 +33,7 @@ from heedful.families.recurrent.stack import RecurrentStack
 from heedful.families.recurrent.wiring import RecurrentWiring
 from heedful.families.row_state import RowState
 from heedful.kernels.api import Dropout, Linear, linear
-from heedful.model.contracts import Memory, TargetDecoder
+from heedful.model.contracts import Memory, TargetDecoder, WeightLists
 from heedful.model.flops import DecoderFlops, RowLengths
 from heedful.model.parts import Parts
 
@@ -135,7 +135,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         self,
         x: Float[Tensor, "batch time d_model"],
         memory: Memory,
-        weights: tuple[list[Tensor], list[Tensor]] | None = None,
+        weights: WeightLists = None,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time width"]:
         x = self.embedding_dropout(x)
