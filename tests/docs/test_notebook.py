@@ -108,15 +108,19 @@ def test_a_quiet_training_shows_nothing(executed):
     assert executed[QUIET] == []
 
 
-@pytest.mark.parametrize(
-    ("library", "record"),
-    [("wandb", "wandb/offline-run-*/*.wandb"), ("mlflow", "mlflow.db"), ("optuna", "runs/trial-2")],
-)
-def test_a_library_that_is_installed_gets_its_record(library, record, executed, folder):
-    if find_spec(library) is None:
-        pytest.skip(f"{library} is not installed, which heedful does not need")
-    assert executed
-    assert list(folder.glob(record))
+RECORDS = {
+    "wandb": "wandb/offline-run-*/*.wandb",
+    "mlflow": "mlflow.db",
+    "optuna": "runs/trial-2",
+}
+
+
+@pytest.mark.parametrize("library", RECORDS)
+def test_a_library_has_its_record_where_it_is_installed(library, executed, folder):
+    cells = [source for source in executed if f"import {library}\n" in source]
+    is_here = find_spec(library) is not None
+    assert len(cells) == is_here
+    assert bool(list(folder.glob(RECORDS[library]))) == is_here
 
 
 def test_no_cell_writes_to_stderr(executed):

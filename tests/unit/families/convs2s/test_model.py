@@ -164,7 +164,7 @@ def test_the_gradient_of_the_encoder_is_scaled_by_the_number_of_attentions():
     for scale in (1.0, scaled.encoder.wiring.gradient_scale):
         object.__setattr__(scaled.encoder.wiring, "gradient_scale", scale)
         scaled.zero_grad()
-        scaled(source, target).square().sum().backward()
+        scaled.states(source, target).square().sum().backward()
         found[scale] = scaled.encoder.fc2.weight.grad.clone()
     (_, plain), (scale, ours) = found.items()
     assert scale == 1 / 8
