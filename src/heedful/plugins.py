@@ -145,18 +145,24 @@ def plugins_of(model: ModelSettings, settings: Mapping[str, Any]) -> list[Plugin
     `settings`: all of them, by their dotted names. A family that has a table of settings counts
     wherever it is loaded, because every run then has the table.
     """
-    owners = [
-        registry.plugin_of(name)
+    owners = {
+        name: registry.plugin_of(name)
         for setting, registry in CHOSEN_BY.items()
         for name in str(settings.get(setting, "")).split()
-    ]
+        if name in registry.added()
+    }
     for name in FAMILIES.added():
         family = FAMILIES[name]
         is_chosen = any(settings.get(key) in names for key, names in family.choices.items())
         has_layers = any(family.part_layers(model, side.partition(".")[2]) for side in SIDES)
         if is_chosen or has_layers or family.settings is not None:
-            owners.append(FAMILIES.plugin_of(name))
-    used = [plugin for plugin in loaded_plugins() if plugin in owners]
+            owners[name] = FAMILIES.plugin_of(name)
+    if loose := [name for name, plugin in owners.items() if plugin is None]:
+        raise PluginError(
+            f"a run can record only parts that a file registers, but {loose[0]!r} was registered "
+            "without one; write its code to a file, and name that in plugins=."
+        )
+    used = [plugin for plugin in loaded_plugins() if plugin in owners.values()]
     for plugin in used:
         alike = [other for other in used if other.name == plugin.name]
         if len(alike) > 1:

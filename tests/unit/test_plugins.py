@@ -28,6 +28,7 @@ from heedful.runs.checkpoint import load_weights
 from heedful.runs.run import Run
 from heedful.settings.table import SettingsTable
 from heedful.training.schedule import Schedule
+from heedful.translation.engine import check_engine
 from heedful.translation.translator import Translator
 from tests.support.models import batch
 from tests.support.plugins import HEAD, SCHEDULE, page_plugin, write_plugin
@@ -447,6 +448,15 @@ def test_a_family_may_have_a_table_of_settings():
     assert "model.wide.width" not in setting_fields()
 
 
+def test_a_run_refuses_what_no_file_registers(tmp_path):
+    plugins.SCHEDULES.register("loose", lambda schedule, step, decays: schedule.peak)
+    config = load_config("tiny", ["train.schedule=loose", "train.learning_rate=0.5"])
+    assert Schedule.of(config).rate(7) == 0.5
+    with pytest.raises(PluginError, match="'loose' was registered without one"):
+        random_run(tmp_path / "run", config, 50)
+    plugins.SCHEDULES.forget(None)
+
+
 def test_a_rule_is_kept_by_every_search(tmp_path):
     load_plugin(write_plugin(tmp_path, page_plugin("no_repeat.py")))
     run = random_run(tmp_path / "run", load_config("tiny"), 12)
@@ -465,3 +475,6 @@ def test_a_rule_is_kept_by_every_search(tmp_path):
         RunConfig().with_settings({"search.rules": "other"})
     with pytest.raises(SettingError, match=r"'other' is none; name its file with --plugin"):
         heedful.SearchOptions(rules="other")
+    options = heedful.SearchOptions(rules="no-repeat")
+    with pytest.raises(SettingError, match="--rules was given"):
+        check_engine("ctranslate2", options, {})

@@ -12,9 +12,9 @@ from heedful.families.registry import (
     families,
     family_of,
 )
-from heedful.model.contracts import SourceEncoder, TargetDecoder
 from heedful.model.embedding import Positions, TokenEmbedding, build_output, build_positions
 from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.halves import SourceEncoder, TargetDecoder
 from heedful.model.parts import NO_NETWORKS, LayerParts, Networks
 from heedful.model.transformer import Transformer
 from heedful.settings.model import ModelSettings

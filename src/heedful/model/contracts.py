@@ -1,125 +1,27 @@
 """
-What a model and its halves promise training and search, so that families combine freely.
+What a model promises training and search.
 
 ::
 
     Seq2Seq                        a model, as training and search know it
-    SourceEncoder, TargetDecoder   its halves, which meet in `Memory`
     DecoderInput                   what a task adds to the decoder's input
     DecodingState                  what a decoder keeps between two steps of a search
 
-What takes the place of parts of a layer is in `heedful.model.parts`.
+Its halves are in `heedful.model.halves`, and what takes the place of parts of a layer in
+`heedful.model.parts`.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.model.embedding import OutputLayer
-from heedful.model.flops import DecoderFlops, RowLengths
-
-WeightLists = tuple[list[Tensor], list[Tensor]] | None
-"""Where the weights of self-attention and cross-attention are appended, if they are wanted."""
-
-
-@dataclass(frozen=True)
-class FinalState:
-    """Last states of one recurrent layer: h, and c of an LSTM, each of shape (batch, width)."""
-
-    forward: tuple[Tensor, ...] | None
-    """Of the direction that ends with the last token."""
-    backward: tuple[Tensor, ...] | None
-    """Of the direction that ends with the first token."""
-
-
-@dataclass(frozen=True)
-class Memory:
-    """
-    The encoded source with its mask.
-
-    Notes
-    -----
-    The z of section 3.
-    """
-
-    states: Tensor
-    """Output of the encoder, shape (batch, source, width)."""
-    mask: Tensor
-    """True at real source tokens, shape (batch, 1, 1, source)."""
-    final: tuple[FinalState, ...] = ()
-    """Last states of each layer of a recurrent encoder; empty for others."""
-    keys: Tensor | None = None
-    """What queries of a ConvS2S decoder are compared with; None means the states."""
-    extra: Any = None
-    """What the decoder's input needs of the source (`DecoderInput`)."""
-
-
-@runtime_checkable
-class SourceEncoder(Protocol):
-    """What an encoder of any family offers."""
-
-    width: int
-    """Width of its states."""
-    positions_differ: bool = True
-    """Whether its states differ from position to position."""
-
-    def flops(self, source: RowLengths) -> int:
-        """Count the operations of a forward pass, of padding only those that are computed."""
-        ...
-
-    def memory_lengths(self, source: RowLengths) -> RowLengths:
-        """Return the lengths of its states."""
-        return source
-
-    def encode(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        mask: Bool[Tensor, "batch _ _ time"],
-        weights: list[Tensor] | None = None,
-    ) -> Memory:
-        """Encode embedded tokens; append the attention weights of each layer, if there are any."""
-        ...
-
-
-@runtime_checkable
-class TargetDecoder(Protocol):
-    """What a decoder of any family offers; `decode` equals `start` and `step` token by token."""
-
-    width: int
-    """Width of what meets the output matrix."""
-    attends: bool = True
-    """Whether it attends to the source."""
-    attends_once: bool = False
-    """Whether each step attends once, and its state has the weights as `attention`."""
-
-    def flops(self, target: RowLengths, memory: RowLengths) -> DecoderFlops:
-        """Count the operations of a forward pass, of padding only those that are computed."""
-        ...
-
-    def decode(
-        self,
-        x: Float[Tensor, "batch time d_model"],
-        memory: Memory,
-        weights: WeightLists = None,
-        real: Bool[Tensor, "batch time"] | None = None,
-    ) -> Float[Tensor, "batch time width"]:
-        """Compute the states of a known target, and append attention weights to two lists."""
-        ...
-
-    def start(self, memory: Memory) -> Any:
-        """Prepare a search; the state has `sentences`, `length` and `select`."""
-        ...
-
-    def step(
-        self, x: Float[Tensor, "sentences hypotheses d_model"], state: Any
-    ) -> tuple[Float[Tensor, "sentences hypotheses width"], Any]:
-        """Process one more token of each hypothesis."""
-        ...
+from heedful.model.flops import RowLengths
+from heedful.model.halves import Memory
 
 
 class DecoderInput:

@@ -17,16 +17,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.kernels.api import Dropout
-from heedful.model.contracts import (
-    DecoderInput,
-    Memory,
-    Seq2Seq,
-    SourceEncoder,
-    TargetDecoder,
-    WeightLists,
-)
+from heedful.model.contracts import DecoderInput, Seq2Seq
 from heedful.model.embedding import OutputLayer, Positions, TokenEmbedding
 from heedful.model.flops import RowLengths
+from heedful.model.halves import Memory, SourceEncoder, TargetDecoder, WeightLists
 from heedful.model.layout import check_ids, padding_mask
 from heedful.model.parts import AttentionWeights
 
@@ -176,7 +170,8 @@ class EncoderDecoder(Seq2Seq):
         return weights
 
     def forward_flops(self, source: RowLengths, target: RowLengths, hypotheses: int = 1) -> int:
-        memory = self.encoder.memory_lengths(source)
+        memory_lengths = self.encoder.memory_lengths
+        memory = source if memory_lengths is None else memory_lengths(source)
         own, of_memory = self.decoder.flops(target, memory)
         own += 2 * self.output.weight.numel() * int(target.tokens.sum())
         extra = self.decoder_input.flops(memory)

@@ -31,10 +31,10 @@ from heedful.kernels.api import (
     processor_flags,
 )
 from heedful.model.attention import MultiHeadAttention
-from heedful.model.contracts import Memory
 from heedful.model.embedding import OutputLayer
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.feed_forward import ACTIVATIONS, FeedForward
+from heedful.model.halves import Memory
 from heedful.model.kv_cache import KVCache, mask_to_bias
 from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
 from heedful.model.parts import KeyValue, TargetCache

@@ -12,6 +12,7 @@ from heedful.model.feed_forward import FeedForward
 from heedful.model.parts import NO_NETWORKS, Mixer, Network, Networks
 from heedful.model.residual import RESIDUALS, NormFactory, NormKind, make_norm
 from heedful.model.window import check_window
+from heedful.settings.registries import SCORES
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,11 @@ class LayerConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.score not in SCORES:
+            raise SettingError(
+                f"`score` of LayerConfig must be one of {', '.join(SCORES)}, but "
+                f"{self.score!r} came."
+            )
         names = ("d_model", "d_ff", "heads", "d_k", "d_v", "window")
         check_counts(**{name: getattr(self, name) for name in names})
         check_window(self.window, self.causal_mask)

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from heedful.arguments import checked
 from heedful.errors import SettingError
-from heedful.model.contracts import Memory, SourceEncoder, TargetDecoder, WeightLists
 from heedful.model.feed_forward import apply_network
 from heedful.model.flops import DecoderFlops, RowLengths, decoder_flops, encoder_flops
+from heedful.model.halves import Memory, SourceEncoder, TargetDecoder, WeightLists
 from heedful.model.kv_cache import DecoderState, mask_to_bias
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layout import Layout, causal_mask, check_mask, pad, unpad

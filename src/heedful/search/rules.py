@@ -44,7 +44,27 @@ class DecodingRule(Protocol):
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """Put minus infinity where a token is forbidden."""
+        """
+        Put minus infinity where a token is forbidden.
+
+        Parameters
+        ----------
+        scores : Tensor of float, shape (rows, vocabulary)
+            Log-probabilities of the next token; may be changed in place.
+        written : Tensor of int, shape (rows, length)
+            The tokens of each row so far, without the start symbol.
+        sentences : Tensor of int, shape (rows,)
+            The sentence of each row, from 0 in its batch.
+
+        Returns
+        -------
+        Tensor of float, shape (rows, vocabulary)
+            What the search reads.
+
+        Notes
+        -----
+        Rows of one sentence may be in any order and number.
+        """
         ...
 
 

@@ -6,8 +6,8 @@ import torch
 from heedful.config.model import ModelConfig
 from heedful.errors import ArgumentError
 from heedful.families.build import build_model
-from heedful.model.contracts import Memory
 from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.halves import Memory
 from heedful.model.transformer import Transformer
 from tests.support.models import batch, small
 

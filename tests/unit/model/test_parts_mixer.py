@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from heedful.errors import ArgumentError, SettingError
-from heedful.model.contracts import Memory
+from heedful.model.halves import Memory
 from heedful.model.kv_cache import KVCache
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder

@@ -6,8 +6,8 @@ import torch
 
 from heedful.config.model import AttentionConfig
 from heedful.model import window
-from heedful.model.contracts import Memory
 from heedful.model.flops import _pairs_in
+from heedful.model.halves import Memory
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
 from heedful.model.window import Window, restrict

@@ -3,7 +3,7 @@
 from heedful.families.bytenet.blocks import ByteNetSizes, Unfolding, repeated_dilations
 from heedful.families.bytenet.config import ByteNetConfig
 from heedful.families.bytenet.model import ByteNetDecoder, ByteNetEncoder
-from heedful.model.contracts import SourceEncoder
+from heedful.model.halves import SourceEncoder
 from heedful.settings.model import ModelSettings
 
 

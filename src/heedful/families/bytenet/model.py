@@ -30,8 +30,8 @@ from heedful.families.bytenet.blocks import (
 )
 from heedful.families.row_state import RowState
 from heedful.kernels.api import Dropout, Linear
-from heedful.model.contracts import Memory, SourceEncoder, TargetDecoder, WeightLists
 from heedful.model.flops import DecoderFlops, RowLengths
+from heedful.model.halves import Memory, SourceEncoder, TargetDecoder, WeightLists
 
 
 class ByteNetEncoder(ByteNetStack, SourceEncoder):

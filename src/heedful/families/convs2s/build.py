@@ -9,7 +9,7 @@ from heedful.families.convs2s.model import (
     ConvS2SWiring,
     LayerShape,
 )
-from heedful.model.contracts import SourceEncoder
+from heedful.model.halves import SourceEncoder
 from heedful.settings.model import ModelSettings
 
 

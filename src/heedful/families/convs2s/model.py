@@ -34,8 +34,8 @@ from heedful.arguments import check_counts, check_fields
 from heedful.families.convolution import Convolution, sentence_places
 from heedful.families.row_state import RowState
 from heedful.kernels.api import Dropout, Packing, leaves_padding_out
-from heedful.model.contracts import Memory, SourceEncoder, TargetDecoder, WeightLists
 from heedful.model.flops import DecoderFlops, RowLengths
+from heedful.model.halves import Memory, SourceEncoder, TargetDecoder, WeightLists
 from heedful.model.layout import pad, unpad
 
 _ROOT_HALF = math.sqrt(0.5)

@@ -14,8 +14,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from heedful.kernels.api import Dropout
-from heedful.model.contracts import Memory, SourceEncoder
 from heedful.model.flops import RowLengths
+from heedful.model.halves import Memory, SourceEncoder
 
 
 class PooledEncoder(nn.Module, SourceEncoder):

@@ -16,7 +16,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from heedful.families.recurrent.products import PLAIN, LoopProducts, StepProducts
 from heedful.kernels.api import can_flatten, flatten_weights, linear, wants_flat_weights
-from heedful.model.contracts import FinalState
+from heedful.model.halves import FinalState
 
 Cell = Literal["lstm", "gru", "rnn"]
 CellState = tuple[Tensor, ...]

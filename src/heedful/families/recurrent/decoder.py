@@ -33,8 +33,8 @@ from heedful.families.recurrent.stack import RecurrentStack
 from heedful.families.recurrent.wiring import RecurrentWiring
 from heedful.families.row_state import RowState
 from heedful.kernels.api import Dropout, Linear, linear
-from heedful.model.contracts import Memory, TargetDecoder, WeightLists
 from heedful.model.flops import DecoderFlops, RowLengths
+from heedful.model.halves import Memory, TargetDecoder, WeightLists
 from heedful.model.parts import Parts
 
 

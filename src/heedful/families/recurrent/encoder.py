@@ -19,8 +19,8 @@ from heedful.families.recurrent.cells import RecurrentLayer, first_half, reverse
 from heedful.families.recurrent.stack import RecurrentStack
 from heedful.families.recurrent.wiring import RecurrentWiring
 from heedful.kernels.api import Dropout, Linear
-from heedful.model.contracts import FinalState, Memory, SourceEncoder
 from heedful.model.flops import RowLengths
+from heedful.model.halves import FinalState, Memory, SourceEncoder
 from heedful.model.parts import Parts
 
 

@@ -1,6 +1,6 @@
 """A Transformer's halves from settings."""
 
-from heedful.model.contracts import SourceEncoder
+from heedful.model.halves import SourceEncoder
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
 from heedful.model.parts import NO_PARTS, LayerParts

@@ -14,8 +14,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from heedful.model.contracts import DecoderInput, Memory
+from heedful.model.contracts import DecoderInput
 from heedful.model.flops import RowLengths
+from heedful.model.halves import Memory
 from heedful.model.initial_weights import glorot
 
 

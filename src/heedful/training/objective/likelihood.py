@@ -44,7 +44,29 @@ class Objective(Protocol):
         ...
 
     def parts(self, model: Seq2Seq, batch: Batch, rows: Rows, step: int) -> Iterator[LossPart]:
-        """Compute the loss of a micro-batch in parts. `rows`: the numbers of its pairs."""
+        """
+        Compute the loss of a micro-batch in parts.
+
+        Parameters
+        ----------
+        model : Seq2Seq
+            The model in training.
+        batch : Batch
+            The pairs, padded: `source`, `target_in` and `target_out`.
+        rows : array of int
+            The numbers of the pairs in the training text.
+        step : int
+            The update that the batch belongs to.
+
+        Yields
+        ------
+        LossPart
+            A sum over target tokens, and what it adds to the log.
+
+        Notes
+        -----
+        The gradient is divided by the target tokens of the whole batch.
+        """
         ...
 
 

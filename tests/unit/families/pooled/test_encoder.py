@@ -6,8 +6,8 @@ import torch
 from heedful.config.load import load_config
 from heedful.errors import SettingError
 from heedful.families.pooled.encoder import PooledEncoder
-from heedful.model.contracts import SourceEncoder
 from heedful.model.flops import RowLengths
+from heedful.model.halves import SourceEncoder
 from heedful.model.weights import parameter_count
 from tests.support.families import cases
 from tests.support.models import batch, small

@@ -6,7 +6,7 @@ import torch
 from heedful.families.recurrent.decoder import RecurrentDecoder
 from heedful.families.recurrent.encoder import RecurrentEncoder
 from heedful.families.recurrent.wiring import RecurrentWiring
-from heedful.model.contracts import Memory
+from heedful.model.halves import Memory
 
 SMALL = {"d_model": 6, "hidden_size": 4, "layers": 2}
 

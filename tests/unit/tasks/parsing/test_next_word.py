@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from heedful.model.contracts import Memory
 from heedful.model.flops import RowLengths
+from heedful.model.halves import Memory
 from heedful.model.inference import optimize_for_inference
 from heedful.model.initialise import initialise
 from heedful.tasks.parsing.next_word import NextWord

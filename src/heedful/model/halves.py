@@ -1,0 +1,220 @@
+"""
+What the halves of a model promise each other, so that encoders and decoders combine freely.
+
+They meet in `Memory`. A part of the same name in a plugin fulfils the same contract.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heedful.model.flops import DecoderFlops, RowLengths
+
+WeightLists = tuple[list[Tensor], list[Tensor]] | None
+"""Where the weights of self-attention and cross-attention are appended, if they are wanted."""
+
+
+@dataclass(frozen=True)
+class FinalState:
+    """Last states of one recurrent layer: h, and c of an LSTM, each of shape (batch, width)."""
+
+    forward: tuple[Tensor, ...] | None
+    """Of the direction that ends with the last token."""
+    backward: tuple[Tensor, ...] | None
+    """Of the direction that ends with the first token."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """
+    The encoded source with its mask.
+
+    Notes
+    -----
+    The z of section 3.
+    """
+
+    states: Tensor
+    """Output of the encoder, shape (batch, source, width)."""
+    mask: Tensor
+    """True at real source tokens, shape (batch, 1, 1, source)."""
+    final: tuple[FinalState, ...] = ()
+    """Last states of each layer of a recurrent encoder; empty for others."""
+    keys: Tensor | None = None
+    """What queries of a ConvS2S decoder are compared with; None means the states."""
+    extra: Any = None
+    """What the decoder's input needs of the source (`DecoderInput`)."""
+
+
+@runtime_checkable
+class SourceEncoder(Protocol):
+    """What an encoder of any family offers."""
+
+    width: int
+    """Width of its states."""
+    positions_differ: bool = True
+    """Whether its states differ from position to position."""
+    memory_lengths: Callable[[RowLengths], RowLengths] | None = None
+    """From the lengths of the source to those of its states, if these are others."""
+
+    def flops(self, source: RowLengths) -> int:
+        """
+        Count the operations of a forward pass, a multiply-add as two.
+
+        Parameters
+        ----------
+        source : RowLengths
+            How long the rows of a batch are.
+
+        Returns
+        -------
+        int
+            Forward operations.
+
+        Notes
+        -----
+        Of padding only what is computed counts: `source.places` with it, `source.tokens` without.
+        """
+        ...
+
+    def encode(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        mask: Bool[Tensor, "batch _ _ time"],
+        weights: list[Tensor] | None = None,
+    ) -> Memory:
+        """
+        Encode embedded tokens.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (batch, time, d_model)
+            Embeddings, with positions if the family has that trait.
+        mask : Tensor of bool, shape (batch, 1, 1, time)
+            True at real tokens.
+        weights : list, optional
+            A list to which the attention weights of each layer are appended, if there are any.
+
+        Returns
+        -------
+        Memory
+            The states (batch, time, width), and the mask.
+
+        Notes
+        -----
+        Padding must not change the states of real tokens: a search batches sentences by length.
+        """
+        ...
+
+
+@runtime_checkable
+class TargetDecoder(Protocol):
+    """What a decoder of any family offers; `decode` equals `start` and `step` token by token."""
+
+    width: int
+    """Width of what meets the output matrix."""
+    attends: bool = True
+    """Whether it attends to the source."""
+    attends_once: bool = False
+    """Whether each step attends once, and its state has the weights as `attention`."""
+
+    def flops(self, target: RowLengths, memory: RowLengths) -> DecoderFlops:
+        """
+        Count the operations of a forward pass, a multiply-add as two.
+
+        Parameters
+        ----------
+        target, memory : RowLengths
+            How long the rows of a batch and of the encoded source are.
+
+        Returns
+        -------
+        DecoderFlops
+            Operations for the target, and those for the source alone.
+
+        Notes
+        -----
+        Of padding only what is computed counts.
+        """
+        ...
+
+    def decode(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        memory: Memory,
+        weights: WeightLists = None,
+        real: Bool[Tensor, "batch time"] | None = None,
+    ) -> Float[Tensor, "batch time width"]:
+        """
+        Compute the states of a known target.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (batch, time, d_model)
+            Embeddings of the target, which begins with the start symbol.
+        memory : Memory
+            The encoded source.
+        weights : tuple of two lists, optional
+            Weights of self-attention and of attention to the source are appended, for each layer.
+        real : Tensor of bool, shape (batch, time), optional
+            True at real tokens; everywhere if None.
+
+        Returns
+        -------
+        Tensor of float, shape (batch, time, width)
+            What meets the output matrix.
+
+        Notes
+        -----
+        A position may read only itself and earlier ones.
+        """
+        ...
+
+    def start(self, memory: Memory) -> Any:
+        """
+        Prepare a search.
+
+        Parameters
+        ----------
+        memory : Memory
+            The encoded source.
+
+        Returns
+        -------
+        object
+            A state with `sentences`, `length` and `select` (`DecodingState`).
+
+        Notes
+        -----
+        What depends on the source alone is computed here, once a search.
+        """
+        ...
+
+    def step(
+        self, x: Float[Tensor, "sentences hypotheses d_model"], state: Any
+    ) -> tuple[Float[Tensor, "sentences hypotheses width"], Any]:
+        """
+        Process one more token of each hypothesis.
+
+        Parameters
+        ----------
+        x : Tensor of float, shape (sentences, hypotheses, d_model)
+            Embeddings of the newest tokens.
+        state : object
+            Of `start` or the step before.
+
+        Returns
+        -------
+        states : Tensor of float, shape (sentences, hypotheses, width)
+            What meets the output matrix.
+        state : object
+            For the next step.
+
+        Notes
+        -----
+        Equal to `decode` at the newest positions.
+        """
+        ...
