@@ -2,7 +2,7 @@
 
 import ast
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import MISSING, Field, field, fields
 from functools import cache, wraps
 from itertools import pairwise
@@ -205,6 +205,30 @@ def check_counts(**counts: int | None) -> None:
     for name, value in counts.items():
         if value is not None and value < 1:
             raise SettingError(f"`{name}` must be at least 1, but is {value}.")
+
+
+def check_choice(name: str, value: str, choices: Collection[str]) -> None:
+    """Refuse a value that is no choice."""
+    if value not in choices:
+        raise SettingError(f"`{name}` must be {' or '.join(choices)}, but is {value!r}.")
+
+
+def check_special_ids(size: int, **ids: int) -> None:
+    """Refuse special ids that a vocabulary of some size does not hold."""
+    if min(ids.values()) < 0 or max(ids.values()) >= size:
+        raise SettingError(
+            f"`vocabulary` must hold the special ids {', '.join(map(str, ids.values()))} "
+            f"({', '.join(f'`{name}`' for name in ids)}), but has {size:,} ids, from 0."
+        )
+
+
+def check_tying(tied: str, source: int, target: int) -> None:
+    """Refuse to share one matrix between vocabularies of two sizes."""
+    if tied == "all" and source != target:
+        raise SettingError(
+            f"`tie_embeddings` can be 'all' only for one vocabulary, but there are {source:,} "
+            f"source ids and {target:,} target ids; choose 'output' or 'none'."
+        )
 
 
 def both_sides(name: str, sizes: int | Sequence[int]) -> tuple[int, int]:

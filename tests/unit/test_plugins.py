@@ -392,7 +392,7 @@ def test_a_norm_a_score_and_a_layer_train_and_step_alike(tmp_path, text, setting
     model = build_model(ModelConfig(**SMALL, **settings), 20, 20, max_length=12).eval()
     assert any(type(module) is kind for module in model.modules())
     source, target = batch()
-    states = model(source, target)
+    states = model.states(source, target)
     states.square().sum().backward()
     state = model.start(model.encode(source))
     for place in range(target.size(1)):

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.arguments import check_counts, checked
+from heedful.arguments import check_choice, check_counts, checked
 from heedful.errors import ArgumentError, SettingError
 from heedful.kernels.api import (
     SHORT,
@@ -224,10 +224,8 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         self.widths = (heads * self.d_k, heads * self.d_k, heads * self.d_v)
         self.qkv_proj = Linear(d_model, sum(self.widths), bias=bias)
         self.out_proj = Linear(heads * self.d_v, d_model, bias=bias)
-        if score not in SCORES:
-            raise SettingError(f"`score` must be one of {', '.join(SCORES)}, but {score!r} came.")
-        self.score = score
-        self.energy = None
+        check_choice("score", score, SCORES)
+        self.score, self.energy = score, None
         build_scorer = SCORES[score]
         self.scorer = None if build_scorer is None else build_scorer(heads, self.d_k)
         if score == "additive":

@@ -7,8 +7,7 @@ from typing import ClassVar
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.arguments import check_counts, checked
-from heedful.errors import SettingError
+from heedful.arguments import check_choice, check_counts, checked
 from heedful.kernels.api import Linear
 from heedful.model.layout import check_states
 from heedful.model.parts import Network
@@ -50,10 +49,7 @@ class FeedForward(nn.Module):
     ) -> None:
         super().__init__()
         check_counts(d_model=d_model, d_ff=d_ff)
-        if activation not in ACTIVATIONS:
-            raise SettingError(
-                f"`activation` must be {' or '.join(ACTIVATIONS)}, but is {activation!r}."
-            )
+        check_choice("activation", activation, ACTIVATIONS)
         self.d_model = d_model
         self.linear1 = Linear(d_model, d_ff, bias)
         self.linear2 = Linear(d_ff, d_model, bias)

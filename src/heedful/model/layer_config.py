@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from torch import nn
 
-from heedful.arguments import check_counts, check_fields
+from heedful.arguments import check_choice, check_counts, check_fields
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.feed_forward import FeedForward
 from heedful.model.parts import NO_NETWORKS, Mixer, Network, Networks
@@ -81,11 +81,7 @@ class LayerConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if self.score not in SCORES:
-            raise SettingError(
-                f"`score` of LayerConfig must be one of {', '.join(SCORES)}, but "
-                f"{self.score!r} came."
-            )
+        check_choice("score", self.score, SCORES)
         names = ("d_model", "d_ff", "heads", "d_k", "d_v", "window")
         check_counts(**{name: getattr(self, name) for name in names})
         check_window(self.window, self.causal_mask)

@@ -16,8 +16,15 @@ from typing import Any, Literal
 
 import torch
 
-from heedful.arguments import both_sides, check_counts, check_keywords, checked, with_fields_of
-from heedful.errors import SettingError
+from heedful.arguments import (
+    both_sides,
+    check_counts,
+    check_keywords,
+    check_special_ids,
+    check_tying,
+    checked,
+    with_fields_of,
+)
 from heedful.model.embedding import Positions, TokenEmbedding, build_output, build_positions
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.initialise import initialise
@@ -98,18 +105,10 @@ class Transformer(EncoderDecoder):
         check_counts(max_length=max_length)
         check_keywords("Transformer", layer, LayerConfig)
         config = LayerConfig(**layer)
-        special = (padding, start_token, end_token)
-        if min(special) < 0 or max(special) >= min(rows):
-            raise SettingError(
-                f"`vocabulary` must hold the special ids {', '.join(map(str, special))} "
-                f"(`padding`, `start_token`, `end_token`), but has {min(rows):,} ids, from 0."
-            )
+        special = {"padding": padding, "start_token": start_token, "end_token": end_token}
+        check_special_ids(min(rows), **special)
         tied = tie_embeddings or ("all" if rows[0] == rows[1] else "output")
-        if tied == "all" and rows[0] != rows[1]:
-            raise SettingError(
-                "`tie_embeddings` can be 'all' only for one vocabulary, but there are "
-                f"{rows[0]:,} source ids and {rows[1]:,} target ids; choose 'output' or 'none'."
-            )
+        check_tying(tied, *rows)
 
         # 2. the parts, on the processor, where the weights are drawn
         place = torch.get_default_device()
@@ -129,9 +128,7 @@ class Transformer(EncoderDecoder):
                     embed_target, config.d_model, is_tied=tied != "none", has_bias=output_bias
                 ),
                 dropout=config.dropout,
-                padding=padding,
-                start_token=start_token,
-                end_token=end_token,
+                **special,
             )
 
             # 3. the initial weights

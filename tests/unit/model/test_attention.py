@@ -184,5 +184,5 @@ def test_unscaled_scores_are_products(length):
 
 
 def test_a_score_has_one_of_the_names():
-    with pytest.raises(SettingError, match="`score` must be one of scaled, unscaled, additive"):
+    with pytest.raises(SettingError, match="`score` must be scaled or unscaled or additive"):
         MultiHeadAttention(8, 2, score="dot")

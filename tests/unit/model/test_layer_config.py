@@ -13,7 +13,7 @@ SIZES = {"d_model": 8, "d_ff": 8, "heads": 2}
     ("changes", "words"),
     [
         ({"mixer": "fast"}, "`mixer` of LayerConfig must be a function or None"),
-        ({"score": "cosine"}, "`score` of LayerConfig must be"),
+        ({"score": "cosine"}, "`score` must be scaled or"),
         ({"norm": "sandwich"}, "`norm` of LayerConfig must be"),
         ({"norm_kind": "rms"}, "`norm_kind` of LayerConfig must be"),
         ({"window": 0}, "`window` must be at least 1"),

@@ -72,6 +72,7 @@ class ByteNetEncoder(ByteNetStack, SourceEncoder):
         return 2 * self._weights_of_blocks() * int(self.memory_lengths(source).places.sum())
 
     def memory_lengths(self, source: RowLengths) -> RowLengths:
+        """Return the lengths of the states, which unfolding makes longer than the source."""
         return source if self.unfolding is None else self.unfolding.lengths(source)
 
 
