@@ -21,6 +21,8 @@ Result = TypeVar("Result")
 Function = TypeVar("Function", bound=Callable[..., Any])
 Files = str | Path | Sequence[str | Path]
 """A file, a pattern, or several."""
+Pairs = Iterable[Sequence[str] | Mapping[str, object]]
+"""Pairs of sentences, as rows or by their names; tables are read, too (`heedful.text.pairs`)."""
 Settings = Sequence[str] | Mapping[str, object]
 """``key=value`` strings, or values by their names, nested or with dotted names."""
 _ONE = {

@@ -6,11 +6,11 @@ what `TrainingSetup.resolve` reads. Its metadata hold the help of the flag; the 
 shown by ``help(heedful.train)``. No torch here: the command line shows its help without.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from heedful.arguments import PAIR_FORMS, WRITE_SENTENCES, Files, Settings, flag
+from heedful.arguments import PAIR_FORMS, WRITE_SENTENCES, Files, Pairs, Settings, flag
 
 _TEXT = (
     "lines, FILE.tsv:COLUMN, FILE.tmx:LANGUAGE, .sgm or FILE.xml:SIDE; plain, .gz or .xz; may be "
@@ -52,14 +52,14 @@ class TextOptions:
         "Held-out target text.", metavar="FILE", advice=WRITE_SENTENCES
     )
     """Their translations."""
-    pairs: Iterable[object] | None = field(default=None, metadata={"advice": PAIR_FORMS})
+    pairs: Pairs | None = field(default=None, metadata={"advice": PAIR_FORMS})
     """
     Pairs in memory, instead of files: ``[("A dog.", "Ein Hund."), …]``, ``zip(sources, targets)``,
     a generator that ends, a table with two columns (pandas), or a split of `datasets`, with two
     columns or one named ``translation`` (set ``data.source_language`` for its order). They are
     stored in the run folder, so that a resumed run needs none, and refuses others.
     """
-    valid_pairs: Iterable[object] | None = field(default=None, metadata={"advice": PAIR_FORMS})
+    valid_pairs: Pairs | None = field(default=None, metadata={"advice": PAIR_FORMS})
     """Pairs for validation, in the same forms; they are stored, too."""
 
 
