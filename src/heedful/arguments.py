@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, S
 from dataclasses import MISSING, Field, field, fields
 from functools import cache, wraps
 from itertools import pairwise
-from numbers import Integral, Real
+from numbers import Integral, Rational, Real
 from os import PathLike
 from pathlib import Path
 from reprlib import repr as shorten
@@ -25,6 +25,8 @@ Pairs = Iterable[Sequence[str] | Mapping[str, object]]
 """Pairs of sentences, as rows or by their names; tables are read, too (`heedful.text.pairs`)."""
 Settings = Sequence[str] | Mapping[str, object]
 """``key=value`` strings, or values by their names, nested or with dotted names."""
+# Larger whole numbers fit no tensor; the largest can be neither a float nor written in digits.
+_LARGEST = 2**64 - 1
 _ONE = {
     Callable: "a function",
     NoneType: "None",
@@ -256,6 +258,11 @@ def check_argument(owner: str, name: str, value: object, annotation: Any, advice
             f"`{name}` of {owner} must be {_words(annotation)}, but "
             f"{_what_came(value, annotation)}{advice and f'; {advice}'}."
         )
+    if isinstance(value, Integral) and abs(int(value)) > _LARGEST:
+        raise ArgumentError(
+            f"`{name}` of {owner} must be a number below 2**64, but one of "
+            f"{int(value).bit_length():,} bits came."
+        )
 
 
 def _fits(value: Any, annotation: Any) -> bool:
@@ -278,8 +285,10 @@ def _fits(value: Any, annotation: Any) -> bool:
     elif origin is PathLike:
         fits = isinstance(value, PathLike)
     elif annotation in (int, float):
+        # a fraction is real, but torch computes with none
+        is_fraction = isinstance(value, Rational) and not isinstance(value, Integral)
         number = Integral if annotation is int else Real
-        fits = isinstance(value, number) and not isinstance(value, bool)
+        fits = isinstance(value, number) and not isinstance(value, bool) and not is_fraction
     else:
         named = isinstance(annotation, type) and annotation is not Any
         fits = not named or isinstance(value, annotation)

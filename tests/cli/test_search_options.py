@@ -208,6 +208,22 @@ def test_what_cannot_go_together_is_refused_before_anything_is_loaded(
     refused(heedful_cli("translate", tmp_path / "no-run", *options, stdin=STDIN), told)
 
 
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("translate", "no-run", "--max-length", ""), "a length limit must be"),
+        (("translate", "no-run", "--length-penalty", ""), "a length penalty must be"),
+        (("translate", "no-run", "--min-length", "9" * 40), "must be a number below 2**64"),
+        (("serve", "no-run", "--beam", "10001"), "beam must be at most 10,000"),
+        (("serve", "no-run", "--max-beam", "10001"), "beam must be at most 10,000"),
+    ],
+)
+def test_values_that_no_search_can_have_are_refused_before_anything_is_loaded(
+    heedful_cli, command, told
+):
+    refused(heedful_cli(*command, stdin=STDIN), told)
+
+
 def test_details_of_sampling_need_sampling(heedful_cli, tmp_path):
     done = heedful_cli("translate", tmp_path / "no-run", "--top-k", "5", stdin=STDIN)
     assert done.returncode == 2

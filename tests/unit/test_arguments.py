@@ -1,11 +1,12 @@
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from heedful.arguments import check_counts, checked, read_pairs, read_texts
+from heedful.arguments import check_argument, check_counts, checked, read_pairs, read_texts
 from heedful.errors import ArgumentError, SettingError, TextError
 
 
@@ -91,3 +92,15 @@ def test_counts_begin_with_one():
     check_counts(beam=1, processes=None)
     with pytest.raises(SettingError, match="`beam` must be at least 1, but is 0"):
         check_counts(processes=2, beam=0)
+
+
+@pytest.mark.parametrize("annotation", [int, float, int | None, int | str])
+def test_a_number_beyond_64_bits_is_refused_without_its_digits(annotation):
+    with pytest.raises(ArgumentError, match=r"`x` of f must be a number below .* 16,610 bits came"):
+        check_argument("f", "x", 10**5000, annotation)
+    check_argument("f", "x", -(2**64) + 1, annotation)
+
+
+def test_a_fraction_is_no_number_for_torch():
+    with pytest.raises(ArgumentError, match=r"must be a number, but Fraction\(1, 5\) came"):
+        check_argument("f", "x", Fraction(1, 5), float)

@@ -15,6 +15,7 @@ from heedful.cli.options import (
     Weights,
     check_choice,
 )
+from heedful.search.settings import SearchOptions
 
 
 def serve(
@@ -141,6 +142,7 @@ def serve(
     from heedful.serve.server import listen
     from heedful.serve.server import serve as run_server
 
+    SearchOptions(beam=max(max_beam, beam or 1))  # refuses one that no search can have
     limits = Limits(
         characters=max_characters,
         lines=max_lines,

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from heedful.errors import SettingError
 
-# Of the exponent: a power of any length stays a number.
-_MOST = 10.0
+# The exponent is at most 10, so a power of any length stays a number.
+_PENALTY = re.compile(r"none|(gnmt|power):(10(?:\.0+)?|[0-9](?:\.[0-9]+)?)")
 
 
 @dataclass(frozen=True)
@@ -60,18 +60,14 @@ class LengthPenalty:
         -----
         Raises `SettingError` for anything else.
         """
-        kind, _, alpha = text.partition(":")
-        try:
-            if kind == "none" and not alpha:
-                return cls("none")
-            if kind in ("gnmt", "power") and 0.0 <= float(alpha) <= _MOST:
-                return cls(kind, float(alpha))
-        except ValueError:
-            pass
-        raise SettingError(
-            f"a length penalty must be gnmt:ALPHA, power:ALPHA or none with ALPHA between 0 and "
-            f"{_MOST:g}, but is {text!r}; the paper's is gnmt:0.6."
-        )
+        match = _PENALTY.fullmatch(text)
+        if match is None:
+            raise SettingError(
+                "a length penalty must be gnmt:ALPHA, power:ALPHA or none with ALPHA between 0 and "
+                f"10, such as 0.6, but is {text!r}; the paper's is gnmt:0.6."
+            )
+        kind, alpha = match.groups()
+        return cls("none") if kind is None else cls(kind, float(alpha))
 
     def divisor(self, length: int) -> float:
         """

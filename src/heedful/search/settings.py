@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from heedful.config.search import SearchConfig
 
 _LARGEST_SEED = 2**63 - 1
+# Lowest temperature: a log-probability divided by it stays a number in fp64.
+_COLDEST = 1e-300
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,10 @@ class Sampling:
     def __post_init__(self) -> None:
         """Check types and ranges."""
         check_fields(self)
-        if not (math.isfinite(self.temperature) and self.temperature > 0.0):
+        if not _COLDEST <= self.temperature < math.inf:
             raise SettingError(
-                f"the temperature of sampling must be a number above 0, but is {self.temperature}; "
-                "for the most probable token at each step take a beam of 1."
+                f"the temperature of sampling must be a number above 0 (at least {_COLDEST}), but "
+                f"is {self.temperature}; for the most probable token at each step take a beam of 1."
             )
         if self.top_k < 0:
             raise SettingError(f"top-k must be at least 0, but is {self.top_k}; 0 is all tokens.")
@@ -201,17 +203,18 @@ class SearchOptions:
     @cached_property
     def penalty(self) -> LengthPenalty:
         """The length penalty."""
-        return LengthPenalty.parse(self.length_penalty or "gnmt:0.6")
+        text = self.length_penalty
+        return LengthPenalty.parse("gnmt:0.6" if text is None else text)
 
     @cached_property
     def limit(self) -> LengthLimit:
         """Maximum number of tokens of a translation."""
-        return LengthLimit.parse(str(self.max_length or "input+50"))
+        return LengthLimit.parse("input+50" if self.max_length is None else str(self.max_length))
 
     @cached_property
     def stopping(self) -> StoppingPolicy:
         """When a sentence is done, and what happens to hypotheses at their limit."""
-        stop = self.stop or StoppingPolicy.stop
+        stop = StoppingPolicy.stop if self.stop is None else self.stop
         policy = StoppingPolicy(stop, self.length_limit_policy or "cut")
         return policy.resolved_for(self.penalty)
 
@@ -270,7 +273,7 @@ class SearchOptions:
         A recipe's beam does not act in sampling, and its coverage penalty only where hypotheses
         are compared.
         """
-        names = [option.name for option in fields(self) if getattr(self, option.name) in (None, "")]
+        names = [option.name for option in fields(self) if getattr(self, option.name) is None]
         filling = {name: getattr(recipe, name) for name in names if hasattr(recipe, name)}
         filling["rules"] = self.rules or recipe.rules or None
         beta = filling.pop("coverage_penalty", 0.0)

@@ -30,4 +30,5 @@ MAX_LENGTH = SearchSetting("Most tokens of a translation: input+N or N, without 
 MIN_LENGTH = SearchSetting(
     "Fewest tokens of a translation, without the end symbol; the maximum wins if the two conflict.",
     0,
+    1_000_000,
 )

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from heedful.config.load import load_config
-from heedful.errors import SettingError
+from heedful.errors import ArgumentError, SettingError
 from heedful.search.length import LengthLimit, LengthPenalty
 from heedful.search.settings import PAPER_SEARCH, Sampling, SearchOptions
 from heedful.search.stopping import StoppingPolicy
@@ -179,3 +179,34 @@ def test_the_longest_translation_is_a_number_or_text():
     for wrong in (0, -1, "0"):
         with pytest.raises(SettingError, match="a length limit must be"):
             SearchOptions(max_length=wrong)
+
+
+HUGE = 10**5000
+
+
+@pytest.mark.parametrize("name", ["beam", "max_length", "min_length", "no_repeat_ngram"])
+def test_numbers_beyond_64_bits_are_refused_without_their_digits(name):
+    with pytest.raises(ArgumentError, match=rf"`{name}` of SearchOptions .* of 16,610 bits came"):
+        SearchOptions(**{name: HUGE})
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, 1e-320, float("nan"), float("inf")])
+def test_a_temperature_without_finite_quotients_is_refused(temperature):
+    with pytest.raises(SettingError, match="temperature of sampling must be a number above 0"):
+        Sampling(temperature=temperature)
+
+
+@pytest.mark.parametrize("name", ["length_penalty", "max_length", "stop"])
+def test_an_empty_text_is_refused_and_no_default(name):
+    with pytest.raises(SettingError, match="but is ''"):
+        SearchOptions(**{name: ""})
+
+
+@pytest.mark.parametrize(
+    "text", ["none:", "gnmt:-0", "gnmt:1_0", "gnmt: 0.6", "power:+1", "power:٠.٦"]
+)
+def test_a_length_penalty_is_written_the_same_way_at_every_door(text):
+    with pytest.raises(SettingError, match="length penalty must be"):
+        SearchOptions(length_penalty=text)
+    with pytest.raises(SettingError, match=r"search\.length_penalty"):
+        load_config("tiny", {"search.length_penalty": text})
