@@ -12,10 +12,13 @@ next step's sums, so they end one step later than a single process would.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heedful.errors import HeedfulError, TrainingFailed
+import torch
+
+from heedful.errors import ArgumentError, HeedfulError, TrainingFailed
 
 if TYPE_CHECKING:
     from heedful.training.result import TrainingResult
@@ -28,7 +31,9 @@ class Callback:
     Notes
     -----
     The methods are called between two steps, in the order of the list of callbacks. An exception in
-    one of them ends the run after a checkpoint. A line is a copy, so changing it changes no log.
+    one of them ends the run after a checkpoint. Each callback gets a copy of what it is told, so
+    changing it changes no log. The number of torch's threads is restored after each call, because
+    the weights depend on it.
     """
 
     stop_reason: str = ""
@@ -51,8 +56,13 @@ class Callback:
         Notes
         -----
         With several processes it ends after the next step. `heedful.train(…, resume=True)` goes on
-        from the checkpoint.
+        from the checkpoint. Raises `ArgumentError` for a reason that is no text, or empty.
         """
+        if not isinstance(reason, str) or not reason:
+            raise ArgumentError(
+                "`reason` of Callback.stop must be text that is not empty, because the result of "
+                f"the training has it, but {reason!r} came."
+            )
         self.stop_reason = reason
 
     def on_step(self, figures: Mapping[str, float]) -> None:
@@ -158,7 +168,7 @@ class Callbacks:
 
     def __init__(self, callbacks: Sequence[Callback] = ()) -> None:
         self.members = tuple(callbacks)
-        self._failure: HeedfulError | None = None
+        self._failure: BaseException | None = None
         for callback in self.members:
             callback.stop_reason = ""  # it may have stopped an earlier run
 
@@ -172,15 +182,15 @@ class Callbacks:
 
     def step(self, figures: Mapping[str, float]) -> None:
         """Report a step."""
-        self._call("on_step", lambda callback: callback.on_step(figures))
+        self._call("on_step", lambda callback: callback.on_step(dict(figures)))
 
     def log(self, line: dict[str, Any]) -> None:
         """Report a line of the log."""
-        self._call("on_log", lambda callback: callback.on_log(dict(line)))
+        self._call("on_log", lambda callback: callback.on_log(deepcopy(line)))
 
     def validation(self, line: dict[str, Any]) -> None:
         """Report a validation."""
-        self._call("on_validation", lambda callback: callback.on_validation(dict(line)))
+        self._call("on_validation", lambda callback: callback.on_validation(deepcopy(line)))
 
     def checkpoint(self, folder: Path) -> None:
         """Report a checkpoint."""
@@ -206,14 +216,19 @@ class Callbacks:
     @contextmanager
     def _recorded(self, name: str) -> Iterator[None]:
         """Record an exception, so that the run ends after a checkpoint and then raises it."""
+        threads = torch.get_num_threads()
         try:
             yield
-        except HeedfulError as error:
-            self._failure = error
         except Exception as error:
-            self._failure = TrainingFailed(
-                f"the callback {name} failed with {type(error).__name__}: {error}. The last "
-                "checkpoint has everything that was trained; the same call with resume=True "
-                "continues from it."
-            )
-            self._failure.__cause__ = error
+            self._failure = error
+            if not isinstance(error, HeedfulError):
+                reason = f"{type(error).__name__}{str(error) and f': {error}'}"
+                self._failure = TrainingFailed(
+                    f"the callback {name} failed with {reason}. The last checkpoint has everything "
+                    "that was trained; the same call with resume=True continues from it."
+                )
+                self._failure.__cause__ = error
+        except BaseException as error:  # such as SystemExit, which ends the program afterwards
+            self._failure = error
+        finally:
+            torch.set_num_threads(threads)  # the sums of a step depend on it

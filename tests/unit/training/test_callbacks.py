@@ -2,10 +2,12 @@
 
 import json
 
+import jaxtyping
 import pytest
+import torch
 
 import heedful
-from heedful.errors import StorageError, TrainingFailed
+from heedful.errors import ArgumentError, StorageError, TrainingFailed
 from heedful.training.callbacks import Callback
 from heedful.training.result import TrainingResult
 from tests.support.commands import write_text
@@ -153,3 +155,48 @@ def test_a_callback_cannot_change_the_log(train):
     recorder = Recorder()
     recorder.on_log = lambda line: line.clear()
     assert "loss" in json.loads(train(recorder).log.read_text("utf-8").splitlines()[-2])
+
+
+class Meddler(Recorder):
+    """Empties what it is told, and changes torch's threads."""
+
+    def record(self, name, value):
+        torch.set_num_threads(2)
+        if isinstance(value, dict):
+            for part in value.values():
+                if isinstance(part, list | dict):
+                    part.clear()
+            value.clear()
+
+
+def test_what_a_callback_changes_is_seen_by_no_other_and_by_no_step(train, tmp_path):
+    threads = torch.get_num_threads()
+    recorder = Recorder()
+    train(Meddler(), recorder)
+    assert torch.get_num_threads() == threads
+    assert all(figures["loss"] for figures in recorder.named("step"))
+    assert all(line["samples"] for line in recorder.named("validation"))
+    train(out="alone")
+    weights = [
+        tmp_path / run / "checkpoints/step-00000006/model.safetensors" for run in ("run", "alone")
+    ]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, MemoryError])
+def test_what_ends_a_program_ends_it_after_the_checkpoint(train, tmp_path, kind):
+    def leave(_):
+        raise kind
+
+    with pytest.raises(kind if kind is not MemoryError else TrainingFailed) as failure:
+        train(Recorder(leave, ("step", 2)))
+    assert ": ." not in str(failure.value)
+    assert (tmp_path / "run/checkpoints/step-00000002").is_dir()
+    assert train(resume=True).step == 6
+
+
+@pytest.mark.parametrize("reason", ["", None, 5])
+def test_a_reason_to_stop_is_text(reason):
+    jaxtyping.config.update("jaxtyping_disable", True)  # a user has no such checks
+    with pytest.raises(ArgumentError, match="must be text that is not empty"):
+        Callback().stop(reason)
