@@ -240,7 +240,7 @@ def both_sides(name: str, sizes: int | Sequence[int]) -> tuple[int, int]:
     pair = tuple(sizes) if isinstance(sizes, Sequence) else (sizes, sizes)
     if len(pair) != 2:
         raise SettingError(
-            f"`{name}` must be a number or a pair of numbers, but {len(pair)} numbers came."
+            f"`{name}` must be a number or a pair of numbers, but {shorten(sizes)} came."
         )
     both = int(pair[0]), int(pair[1])
     for size in both:

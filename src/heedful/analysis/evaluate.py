@@ -195,7 +195,8 @@ def evaluate(
     reason is returned instead.
     """
     check_language(language)
-    is_file = isinstance(system, str | PathLike) and not Path(system).is_dir()
+    # a result of a training is a run even where its folder is gone
+    is_file = isinstance(system, str | Path) and not Path(system).is_dir()
     if is_file and pairs is None:
         texts = _read_files(Path(system), reference, source, against)
     elif is_file:

@@ -6,13 +6,14 @@ import pytest
 from heedful.analysis.evaluate import as_text, evaluate
 from heedful.bench.random_run import make_random_run
 from heedful.config.schema import RunConfig
-from heedful.errors import MissingExtra, SettingError, TextError
+from heedful.errors import MissingExtra, RunFolderError, SettingError, TextError
 from heedful.evaluation import moses
 from heedful.evaluation.bleu import evaluate_texts
 from heedful.evaluation.paper_bleu import paper_bleu
 from heedful.evaluation.significance import Resampling
 from heedful.search.settings import SearchOptions
 from heedful.text.corpus import read_lines
+from heedful.training.result import TrainingResult
 from heedful.translation.translator import Translator
 from tests.unit.translation.test_translator import SMALL
 
@@ -221,6 +222,12 @@ def small_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     make_random_run(folder, RunConfig().with_settings(SMALL), 50)
     return folder
+
+
+def test_a_result_whose_run_is_gone_is_no_file_of_translations(files, tmp_path):
+    gone = TrainingResult("steps", tmp_path / "gone", 5, (), tmp_path / "gone" / "log.jsonl")
+    with pytest.raises(RunFolderError, match="gone is not there"):
+        evaluate(gone, source=files / "source.en", reference=files / "reference.de")
 
 
 def test_a_run_translates_before_it_is_scored(small_run, tmp_path):

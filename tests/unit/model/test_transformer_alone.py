@@ -105,7 +105,7 @@ def test_it_learns_in_a_plain_loop_and_is_searched():
         ({"vocabulary": 0}, "`vocabulary` must be at least 1, but is 0"),
         ({"vocabulary": 3}, "must hold the special ids 0, 2, 3"),
         ({"vocabulary": "8000"}, "`vocabulary` of Transformer must be a whole number or a list of"),
-        ({"vocabulary": (1, 2, 3)}, "must be a number or a pair of numbers, but 3 numbers came"),
+        ({"vocabulary": (1, 2, 3)}, "must be a number or a pair of numbers, but (1, 2, 3) came"),
         ({"vocabulary": (8, 9), "tie_embeddings": "all"}, "8 source ids and 9 target ids"),
         ({"d_model": 510}, "`heads` must divide d_model=510, but 8 does not"),
         ({"d_model": 7, "heads": 7}, "`d_model` must be even for sines and cosines, but is 7"),
