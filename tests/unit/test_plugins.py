@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import subprocess
 import sys
 import warnings
 from itertools import pairwise
@@ -178,6 +179,20 @@ def test_a_file_is_loaded_once_and_again_when_it_has_changed(tmp_path):
     assert load_plugin(write_plugin(tmp_path, SCHEDULE)).sha256 == first.sha256
     load_plugins(None)
     assert len(loaded_plugins()) == 1
+
+
+def test_a_plugin_counts_that_is_loaded_before_the_settings_are_imported(tmp_path):
+    program = """
+import sys
+from heedful.plugins import load_plugin
+load_plugin(sys.argv[1])
+assert "heedful.config.schema" not in sys.modules
+from heedful.config.load import load_config
+print(load_config("tiny", ["train.schedule=flat", "train.learning_rate=0.5"]).train.schedule)
+"""
+    path = write_plugin(tmp_path, SCHEDULE)
+    words = [sys.executable, "-c", program, str(path)]
+    assert subprocess.run(words, check=True, capture_output=True, text=True).stdout == "flat\n"
 
 
 def test_what_is_executed_is_what_the_digest_is_of(tmp_path):

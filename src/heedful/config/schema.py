@@ -211,3 +211,8 @@ def _table_of(name: str, values: dict[str, Any]) -> tuple[dict[str, Any] | None,
     for part in above:
         table = table.get(part) if isinstance(table, dict) else None
     return table if isinstance(table, dict) else None, last
+
+
+# A command loads its plugins before it imports the settings.
+if any(registry.added() for registry in (SCORES, OBJECTIVES, SCHEDULES, METRICS)):
+    follow_registries()
