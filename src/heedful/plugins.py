@@ -21,6 +21,7 @@ user: it is loaded only where the user names it, by ``--plugin FILE``, ``plugins
 """
 
 import hashlib
+import os
 import re
 import sys
 import traceback
@@ -30,6 +31,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from heedful.arguments import checked
 from heedful.errors import HeedfulError, PluginError
 from heedful.families.registry import FAMILIES
 from heedful.files import read_within
@@ -58,7 +60,7 @@ __all__ = [
     "loaded_plugins",
 ]
 
-NAME = r"[\w.+-]+\.py"
+NAME = r"[\w.+-]{1,200}\.py"
 """What the name of a file must be, because a run folder has a copy under it."""
 FOLDER = "plugins"
 """The folder of the copies in a run folder."""
@@ -109,20 +111,25 @@ def load_plugins(files: str | Path | Iterable[str | Path] | None) -> None:
         load_plugin(file)
 
 
+@checked
 def load_plugin(file: str | Path) -> Plugin:
     """
     Execute a file, so that what it registers can be named by settings.
 
-    A file that has changed since it was loaded takes the place of its earlier self. Raises
-    `PluginError` if it cannot be read or fails; then nothing of it stays registered.
+    A file that has changed since it was loaded takes the place of its earlier self. The same bytes
+    under another path are the same plugin. Raises `PluginError` if it cannot be read or fails; then
+    nothing of it stays registered.
     """
     path = Path(file).absolute()
     plugin = Plugin(path, _read(path))
     earlier = _loaded.get(path)
-    if earlier is not None and earlier.content == plugin.content:
-        return earlier
-    if earlier is not None:
+    if earlier is not None and earlier.content != plugin.content:
         unload_plugin(earlier)
+    for known in _loaded.values():
+        if known.content == plugin.content:
+            return known
+    if plugin.module in sys.modules:
+        raise PluginError(f"a plugin must not load itself, but {path} does.")
     try:
         _execute(plugin)
     except BaseException:
@@ -182,6 +189,18 @@ def classes_of_plugins(modules: Iterable[object]) -> list[str]:
     )
 
 
+def failure_of_plugin(error: BaseException) -> PluginError | None:
+    """Name the line of a plugin that an error came through; None if it came through none."""
+    files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+    for plugin in loaded_plugins():
+        if str(plugin.path) in files:
+            return PluginError(
+                f"the plugin {plugin.path} must run without an error, but {_line(plugin, error)} "
+                f"raises {_first_line(error)}. In Python the same call shows the whole traceback."
+            )
+    return None
+
+
 def missing_plugins(
     records: Sequence[tuple[str, str]], folder: Path, may_differ: bool = False
 ) -> None:
@@ -229,12 +248,14 @@ def _read(path: Path) -> bytes:
             "a plugin must be a Python file, whose name has letters, digits and . + - _ before "
             f".py, but {path} is not."
         )
-    place = path.resolve()
-    if place.parent.name == FOLDER and (place.parents[1] / "config.json").exists():
-        raise PluginError(
-            f"a plugin must be a file of your own, but {path} is the copy in a run folder, which "
-            "is never executed; read it, copy it to a place of your own, and name that."
-        )
+    # Links lead into a run folder, and a run folder may hold links to any place.
+    places = (os.path.abspath(path), f"{os.path.realpath(path.parent)}/_", os.path.realpath(path))
+    for place in map(Path, places):
+        if place.parent.name == FOLDER and os.path.exists(place.parents[1] / "config.json"):
+            raise PluginError(
+                f"a plugin must be a file of your own, but {path} is the copy in a run folder, "
+                "which is never executed; read it, copy it to a place of your own, and name that."
+            )
     try:
         return read_within(path, _LARGEST)
     except OSError as error:
@@ -258,7 +279,7 @@ def _execute(plugin: Plugin) -> None:
     except (Exception, SystemExit) as error:
         raise PluginError(
             f"the plugin {plugin.path} must run without an error, but "
-            f"{_line(plugin, error)} raises {type(error).__name__}: {error}."
+            f"{_line(plugin, error)} raises {_first_line(error)}."
         ) from error
     if sum(map(len, Registry.every)) == before:
         raise PluginError(
@@ -276,6 +297,12 @@ def _line(plugin: Plugin, error: BaseException) -> str:
     ]
     number = error.lineno if isinstance(error, SyntaxError) else (lines[-1] if lines else None)
     return "it" if number is None else f"its line {number}"
+
+
+def _first_line(error: BaseException) -> str:
+    """Write the type of an error and the first line of its message."""
+    text = str(error).partition("\n")[0].rstrip(".")
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _forget(plugin: Plugin) -> None:

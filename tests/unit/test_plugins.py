@@ -125,6 +125,26 @@ def test_settings_without_plugins_are_the_same_after_one_was_there(tmp_path):
             r"must have build_encoder\(settings\)",
         ),
         (
+            f"{FAMILY}class A(Family):\n norms = ('rms')\nplugins.FAMILIES.register('a', A())\n",
+            r"must have a tuple of text as norms, such as \(\"mine\",\), but has 'rms'",
+        ),
+        (
+            f"{FAMILY}class A(Family):\n settings = dict\nplugins.FAMILIES.register('a', A())\n",
+            "as settings a class derived from `SettingsTable`",
+        ),
+        (
+            f"{FAMILY}from heedful.settings.table import SettingsTable\n"
+            "class T(SettingsTable):\n table = 'model.heads'\n"
+            "class A(Family):\n settings = T\nplugins.FAMILIES.register('a', A())\n",
+            r"a table of its own, such as model\.mine, but has 'model\.heads'",
+        ),
+        (
+            f"{HEAD}plugins.METRICS.register('step', "
+            "plugins.ValidationMetric('step', 'S', True, lambda references, language: len))",
+            "must have another name",
+        ),
+        (f"{HEAD}plugins.load_plugin(__file__)\n", "a plugin must not load itself"),
+        (
             f"{FAMILY}class A(Family):\n norms = ('a',)\n def build_norm(self): ...\n"
             "plugins.FAMILIES.register('a', A())\n",
             r"build_norm that must be a function of \(d_model, epsilon\), but takes \(\)",
@@ -146,6 +166,7 @@ def test_a_file_that_is_no_plugin_is_refused_and_leaves_nothing(tmp_path, text, 
     [
         (lambda path: None, "cannot: No such file"),
         (lambda path: path.mkdir(), "cannot: Is a directory"),
+        (lambda path: path.symlink_to(path), "cannot: Too many levels of symbolic links"),
         (lambda path: path.write_bytes(b"x = '\xff\xfe'\n"), "raises SyntaxError"),
         (lambda path: path.write_bytes(b"\0"), "raises (SyntaxError|ValueError)"),
     ],
@@ -168,8 +189,9 @@ def test_a_file_is_loaded_once_and_again_when_it_has_changed(tmp_path):
     link.symlink_to(path)
     first = load_plugin(path)
     assert load_plugin(str(path)) is first
+    assert load_plugin(link) is load_plugin(tmp_path / ".." / tmp_path.name / "mine.py") is first
     with pytest.raises(PluginError, match=r"'flat' belongs to mine\.py"):
-        load_plugin(link)
+        load_plugin(write_plugin(tmp_path, f"{SCHEDULE}# other\n", "other.py"))
     second = load_plugin(write_plugin(tmp_path, f"{SCHEDULE}# changed\n"))
     assert loaded_plugins() == (second,) and second.sha256 != first.sha256
     write_plugin(tmp_path, "raise ValueError\n")
@@ -238,7 +260,7 @@ def test_a_run_is_opened_only_with_the_same_file(run, conv, tmp_path):
     assert digest in str(it.value)
 
 
-def test_the_copy_is_never_executed_and_a_changed_one_is_named(run):
+def test_the_copy_is_never_executed_and_a_changed_one_is_named(run, tmp_path):
     forget_all()
     copy = run.plugins / "conv.py"
     with pytest.raises(PluginError, match="is the copy in a run folder, which is never executed"):
@@ -247,6 +269,13 @@ def test_the_copy_is_never_executed_and_a_changed_one_is_named(run):
     link.symlink_to(copy)
     with pytest.raises(PluginError, match="is the copy in a run folder"):
         load_plugin(link)
+    evil = write_plugin(tmp_path, "raise SystemExit('executed')\n", "evil.py")
+    copy.unlink()
+    copy.symlink_to(evil)  # by whoever made the run folder
+    for path in (copy, run.plugins / ".." / "plugins" / "conv.py"):
+        with pytest.raises(PluginError, match="is the copy in a run folder"):
+            load_plugin(path)
+    copy.unlink()
     copy.write_text("raise SystemExit('executed')\n")
     with pytest.raises(PluginError, match="is another file, which was changed since"):
         Run.open(run.path)

@@ -14,7 +14,7 @@ from heedful.errors import HeedfulError, RunFolderError, TrainingFailed, UserErr
 from heedful.files import read_within, tidy, write_whole, writing
 from heedful.runs.folder import RunFolder
 from heedful.runs.lock import LOCK, only_writer, refuse_if_written
-from heedful.runs.run import Run
+from heedful.runs.run import Run, read_plugins
 from heedful.training.setup import TrainingSetup, check_folder
 from heedful.training.state import TrainState
 
@@ -86,15 +86,16 @@ def _missing(folder: Path) -> list[Path]:
     return [path for path in (folder, *folder.parents) if not path.exists()]
 
 
-_PATTERNS = ("config.json", "origin.json", "tokenizer*", "plugins/*")
+_PATTERNS = ("config.json", "origin.json", "tokenizer*")
 
 
 class RunFiles:
     """Settings and tokenizer as at the start, to be restored if they are deleted."""
 
     def __init__(self, folder: RunFolder) -> None:
-        found = [path for pattern in _PATTERNS for path in sorted(folder.path.glob(pattern))]
-        self._content = {path: read_within(path) for path in found}
+        paths = [path for pattern in _PATTERNS for path in sorted(folder.path.glob(pattern))]
+        paths += [folder.plugins / record["name"] for record in read_plugins(folder)]
+        self._content = {path: read_within(path) for path in paths}
 
     def restore(self) -> list[str]:
         """Write missing files again; return their names."""

@@ -129,6 +129,7 @@ def test_an_average_says_whose_it_is(folder: Path) -> None:
 
 
 def test_settings_and_subwords_that_vanish_are_written_again(folder: Path) -> None:
+    (folder / "plugins" / "__pycache__").mkdir(parents=True)  # of an editor, or of Python
     files = RunFiles(RunFolder(folder))
     shutil.rmtree(folder / "average")
     names = ["config.json", "tokenizer.json", "tokenizer.vocabulary.json"]
