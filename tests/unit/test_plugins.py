@@ -20,6 +20,7 @@ from heedful.config.load import load_config, to_toml
 from heedful.config.model import ModelConfig
 from heedful.config.schema import RunConfig, setting_fields
 from heedful.errors import ExchangeError, PluginError, RunFolderError, SettingError
+from heedful.evaluation.validation import ValidationScorer
 from heedful.exchange.convert import export_model
 from heedful.families.build import build_model
 from heedful.families.family import Family
@@ -28,6 +29,7 @@ from heedful.plugins import load_plugin, load_plugins, loaded_plugins, unload_pl
 from heedful.runs.checkpoint import load_weights
 from heedful.runs.run import Run
 from heedful.settings.table import SettingsTable
+from heedful.training.objective.build import build_objective
 from heedful.training.schedule import Schedule
 from heedful.translation.engine import check_engine
 from heedful.translation.translator import Translator
@@ -121,10 +123,6 @@ def test_settings_without_plugins_are_the_same_after_one_was_there(tmp_path):
             "`model.encoder` has 'transformer' already",
         ),
         (
-            f"{FAMILY}class A(Family):\n encoders = ('a',)\nplugins.FAMILIES.register('a', A())\n",
-            r"must have build_encoder\(settings\)",
-        ),
-        (
             f"{FAMILY}class A(Family):\n norms = ('rms')\nplugins.FAMILIES.register('a', A())\n",
             r"must have a tuple of text as norms, such as \(\"mine\",\), but has 'rms'",
         ),
@@ -144,6 +142,10 @@ def test_settings_without_plugins_are_the_same_after_one_was_there(tmp_path):
             "must have another name",
         ),
         (f"{HEAD}plugins.load_plugin(__file__)\n", "a plugin must not load itself"),
+        (
+            f"{FAMILY}class A(Family):\n encoders = ('a',)\nplugins.FAMILIES.register('a', A())\n",
+            r"must have build_encoder\(settings\)",
+        ),
         (
             f"{FAMILY}class A(Family):\n norms = ('a',)\n def build_norm(self): ...\n"
             "plugins.FAMILIES.register('a', A())\n",
@@ -458,6 +460,89 @@ def test_a_score_is_compared_in_the_place_of_products(tmp_path):
     query, key, value = (torch.randn(2, 2, 5, 8) for _ in range(3))
     _, weights = scaled_dot_product_attention(2 * query, key, value)
     assert torch.allclose(torch.softmax(doubled.compare(query, key), dim=-1), weights, atol=1e-6)
+
+
+@pytest.mark.parametrize("rate", ["None", "'fast'", "float('nan')", "float('inf')", "-1.0"])
+def test_a_schedule_must_give_a_rate(tmp_path, rate):
+    load_plugin(write_plugin(tmp_path, SCHEDULE.replace("schedule.peak", rate)))
+    config = load_config("tiny", ["train.schedule=flat", "train.learning_rate=0.5"])
+    with pytest.raises(PluginError, match="'flat' must give a learning rate that is finite"):
+        Schedule.of(config).rate(3)
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [("None", "must return a function"), ("lambda texts: 'x'", "must give a number")],
+)
+def test_a_metric_must_give_a_number(tmp_path, score, message):
+    metric = f"plugins.ValidationMetric('mine', 'Mine', True, lambda references, language: {score})"
+    load_plugin(write_plugin(tmp_path, f"{HEAD}plugins.METRICS.register('mine', {metric})\n"))
+    with pytest.raises(PluginError, match=f"the metric 'mine' {message}"):
+        ValidationScorer(["a"], "en", ["mine"])(["a"])
+
+
+def test_an_objective_must_be_one(tmp_path):
+    text = f"{HEAD}plugins.OBJECTIVES.register('mine', lambda run, machine: None)\n"
+    load_plugin(write_plugin(tmp_path, text))
+    run = SimpleNamespace(config=load_config("tiny", ["train.objective=mine"]))
+    with pytest.raises(PluginError, match="'mine' must build an object with figure, describe"):
+        build_objective(run, None)
+
+
+MINE = f"""{FAMILY}
+from torch import nn
+from heedful.model.halves import SourceEncoder
+
+class Mine(Family):
+    encoders = ("mine",)
+
+    def build_encoder(self, settings):
+        return BUILT
+
+class Half(nn.Module, SourceEncoder):
+    width = 16
+
+plugins.FAMILIES.register("mine", Mine())
+"""
+
+
+@pytest.mark.parametrize(
+    ("built", "message"),
+    [
+        ("None", "must return a module, not None"),
+        ("nn.Linear(1, 1)", "but Linear has no encode"),
+        ("Half()", "but Half has no encode"),
+    ],
+)
+def test_an_encoder_must_have_what_is_asked_of_it(tmp_path, built, message):
+    load_plugin(write_plugin(tmp_path, MINE.replace("BUILT", built)))
+    config = RunConfig().with_settings({"model.encoder": "mine"})
+    with pytest.raises(PluginError, match=message):
+        build_model(config.model, 20, 20, max_length=12)
+
+
+def test_a_score_must_be_a_module(tmp_path):
+    text = f"{HEAD}plugins.SCORES.register('mine', lambda heads, d_k: None)\n"
+    load_plugin(write_plugin(tmp_path, text))
+    with pytest.raises(PluginError, match="'mine' must build a module, but builds None"):
+        build_model(ModelConfig(**SMALL, attention={"score": "mine"}), 20, 20, max_length=12)
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("None", "build a function"),
+        ("lambda scores, written, sentences: None", "but NoneType came"),
+        ("lambda scores, written, sentences: scores[:, :3]", r"but one of shape \(\d+, 3\) came"),
+    ],
+)
+def test_a_rule_must_give_scores(tmp_path, rule, message):
+    build = f"lambda tokenizer, lines, limits, device: {rule}"
+    load_plugin(write_plugin(tmp_path, f"{HEAD}plugins.RULES.register('mine', {build})\n"))
+    run = random_run(tmp_path / "run", load_config("tiny"), 12)
+    translator = Translator.load(run.folder.path, device="cpu")
+    with pytest.raises(PluginError, match=f"'mine' must.*{message}"):
+        translator.translate("a b", rules="mine")
 
 
 class Width(SettingsTable):

@@ -134,6 +134,7 @@ def main() -> None:
             _end_by(signal.SIGINT)
         if is_lack_of_memory(error):
             _fail(lack_of_memory(error), 1)
+        _fail_by_plugin(error)
         if not isinstance(error, OSError):
             raise
         with suppress(OSError):
@@ -158,6 +159,15 @@ def _run(arguments: list[str]) -> int:
             return error.exit_code
         _fail(explain_usage(error, command, arguments), error.exit_code)
     return 0
+
+
+def _fail_by_plugin(error: Exception) -> None:
+    """Exit with the line of a plugin, if an error came through one."""
+    if "heedful.plugins" in sys.modules:
+        from heedful.plugins import failure_of_plugin
+
+        if failure := failure_of_plugin(error):
+            _fail(str(failure), failure.exit_code)
 
 
 def _record_interrupts() -> list[int]:

@@ -1,10 +1,12 @@
 """Scores of validation translations, without sacreBLEU's advice on the console."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
+from heedful.errors import PluginError
 from heedful.evaluation.languages import bleu_tokenizer, is_language, written_language
 from heedful.evaluation.line_metrics import CharacterErrorRate, ExactMatch
 from heedful.evaluation.sufficient_statistics import measure
@@ -25,9 +27,17 @@ class ValidationScorer:
     def __call__(self, translations: Sequence[str]) -> dict[str, float | str]:
         """Return each score in percent, and BLEU's signature."""
         scores: dict[str, float | str] = {
-            name: float(score(translations)) for name, score in self.scores.items()
+            name: _number(name, score(translations)) for name, score in self.scores.items()
         }
         return scores | {"bleu_signature": self.signature}
+
+
+def _number(name: str, score: Any) -> float:
+    """Turn what a metric gives into a number."""
+    try:
+        return float(score)
+    except (TypeError, ValueError):
+        raise PluginError(f"the metric {name!r} must give a number, but gives {score!r}.") from None
 
 
 def score_bleu(references: Sequence[str], language: str) -> ScoreText:

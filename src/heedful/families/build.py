@@ -4,6 +4,9 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
+from torch import nn
+
+from heedful.errors import PluginError
 from heedful.families.family import Family
 from heedful.families.registry import (
     chosen_value,
@@ -12,12 +15,14 @@ from heedful.families.registry import (
     families,
     family_of,
 )
+from heedful.model.attention import MultiHeadAttention
 from heedful.model.embedding import Positions, TokenEmbedding, build_output, build_positions
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.halves import SourceEncoder, TargetDecoder
 from heedful.model.parts import NO_NETWORKS, LayerParts, Networks
 from heedful.model.transformer import Transformer
 from heedful.settings.model import ModelSettings
+from heedful.settings.registries import SCORES
 
 
 def build_model(
@@ -58,7 +63,7 @@ def build_model(
         has_bias=settings.output_bias,
     )
     is_transformer = settings.encoder == settings.decoder == "transformer"
-    return (Transformer.from_parts if is_transformer else EncoderDecoder)(
+    model = (Transformer.from_parts if is_transformer else EncoderDecoder)(
         embed_target if shared else embedding(source_vocabulary, settings.encoder),
         embed_target,
         source_positions,
@@ -71,6 +76,8 @@ def build_model(
         start_token=first[settings.decoder_start],
         end_token=end_token,
     )
+    _check_scores(model)
+    return model
 
 
 def padded_vocabulary(size: int, multiple: int) -> int:
@@ -88,6 +95,7 @@ def _encoder(settings: ModelSettings, max_length: int) -> tuple[SourceEncoder, P
     """Build the encoder and its positions."""
     family = encoder_family(settings.encoder)
     encoder = _builder(family).build_encoder(settings, **_parts(family, settings, "encoder"))
+    _check_contract(family, "build_encoder", encoder, SourceEncoder)
     return encoder, _positions(family, settings, max_length)
 
 
@@ -98,7 +106,40 @@ def _decoder(
     family = decoder_family(settings.decoder)
     parts = _parts(family, settings, "decoder")
     decoder = _builder(family).build_decoder(settings, encoder, **parts)
+    _check_contract(family, "build_decoder", decoder, TargetDecoder)
     return decoder, _positions(family, settings, max_length)
+
+
+def _check_contract(family: Family, function: str, part: Any, contract: type) -> None:
+    """Refuse an encoder or decoder of a plugin that lacks anything that is asked of it."""
+    if family.builder:
+        return
+    if not isinstance(part, nn.Module):
+        raise PluginError(f"{function} of {family.names[0]} must return a module, not {part!r}.")
+    names = {name for name in (*contract.__annotations__, *vars(contract)) if name[0] != "_"}
+    inherited = vars(contract)
+    lacking = [
+        name
+        for name in sorted(names)
+        if not hasattr(part, name)
+        or (callable(inherited.get(name)) and getattr(type(part), name, 0) is inherited[name])
+    ]
+    if lacking:
+        raise PluginError(
+            f"{function} of {family.names[0]} must return all that `{contract.__name__}` of "
+            f"heedful.model.halves asks for, but {type(part).__name__} has no {lacking[0]}; derive "
+            "it from that class, and define what has no default."
+        )
+
+
+def _check_scores(model: nn.Module) -> None:
+    """Refuse attention whose score, of a plugin, is no module."""
+    for module in (part for part in model.modules() if isinstance(part, MultiHeadAttention)):
+        if module.score in SCORES.added() and not isinstance(module.scorer, nn.Module):
+            raise PluginError(
+                f"the attention score {module.score!r} must build a module, but builds "
+                f"{module.scorer!r}."
+            )
 
 
 def _positions(family: Family, settings: ModelSettings, rows: int) -> Positions | None:

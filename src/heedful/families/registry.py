@@ -4,6 +4,7 @@ The families that there are: a line for each of ours; plugins add theirs.
 The order is that of their tables in a printed recipe, and of their names in messages.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from heedful.families.family import Family, Recipe
 from heedful.settings.model import SIDES, ModelSettings
 from heedful.settings.registry import Registry, cannot_take
+from heedful.settings.table import SettingsTable
 
 # Each module has a `FAMILY`.
 MODULES = (
@@ -36,6 +38,9 @@ _BUILDERS = {
 }
 
 
+_NAMES = ("encoders", "decoders", "encoder_mixers", "decoder_mixers", "norms")
+
+
 def families() -> tuple[Family, ...]:
     """List the families."""
     return tuple(FAMILIES.values())
@@ -46,6 +51,10 @@ def _refusal(name: str, family: Any) -> str:
     del name
     if not isinstance(family, Family):
         return f"must be an object of a class derived from `Family`, but is {family!r}"
+    for field in _NAMES:
+        names = getattr(family, field)
+        if not isinstance(names, tuple) or not all(isinstance(value, str) for value in names):
+            return f'must have a tuple of text as {field}, such as ("mine",), but has {names!r}'
     for setting, values in family.choices.items():
         if taken := sorted({*values}.intersection(values_of(setting))):
             return f"must have names of its own, but `{setting}` has {taken[0]!r} already"
@@ -58,6 +67,17 @@ def _refusal(name: str, family: Any) -> str:
             arguments = (*arguments, "parts")
         if wrong := cannot_take(getattr(family, function), arguments):
             return f"has a {function} that {wrong}"
+    return "" if family.settings is None else _wrong_table(family.settings)
+
+
+def _wrong_table(table: Any) -> str:
+    """Say what is wrong with the table of settings of a plugin's family."""
+    if not (isinstance(table, type) and issubclass(table, SettingsTable)):
+        return f"must have as settings a class derived from `SettingsTable`, but has {table!r}"
+    taken = {f"model.{name}" for name in ModelSettings.model_fields}
+    taken |= {family.settings.table for family in families() if family.settings is not None}
+    if not re.fullmatch(r"model\.\w+", table.table) or table.table in taken:
+        return f"must have a table of its own, such as model.mine, but has {table.table!r}"
     return ""
 
 

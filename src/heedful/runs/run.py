@@ -18,7 +18,7 @@ import torch
 from heedful._version import __version__
 from heedful.config.schema import RunConfig
 from heedful.data.batching import Collator
-from heedful.errors import RunFolderError, SettingError
+from heedful.errors import PluginError, RunFolderError, SettingError
 from heedful.families.build import build_model, padded_vocabulary
 from heedful.files import write_whole, writing
 from heedful.kernels.api import can_prepack
@@ -112,8 +112,10 @@ class Run:
         refuses.
         """
         rules = [self.allowed, *self.task.rules(lines, limits, device)]
-        added = [RULES[name] for name in (names or "").split()]
-        return [*rules, *(build(self.tokenizer, lines, limits, device) for build in added)]
+        for name in (names or "").split():
+            rule = RULES[name](self.tokenizer, lines, limits, device)
+            rules.append(_same_shape(name, rule))
+        return rules
 
     def check_forbidden_ids(self) -> list[int]:
         """Return the ids that its searches never generate; refuse any that the target has not."""
@@ -222,6 +224,25 @@ class Run:
         if not steps:
             return None
         return self.load_checkpoint(self.folder.checkpoint(steps[-1]), with_training=True)
+
+
+def _same_shape(name: str, rule: Any) -> DecodingRule:
+    """Hold a rule of a plugin to its contract: scores of the shape that it gets."""
+    if not callable(rule):
+        raise PluginError(f"the search rule {name!r} must build a function, but builds {rule!r}.")
+
+    def apply(scores: torch.Tensor, written: torch.Tensor, sentences: torch.Tensor) -> torch.Tensor:
+        changed = rule(scores, written, sentences)
+        if not isinstance(changed, torch.Tensor) or changed.shape != scores.shape:
+            shape = getattr(changed, "shape", None)
+            came = type(changed).__name__ if shape is None else f"one of shape {tuple(shape)}"
+            raise PluginError(
+                f"the search rule {name!r} must return a tensor of shape {tuple(scores.shape)}, "
+                f"but {came} came."
+            )
+        return changed
+
+    return apply
 
 
 def flat_settings(config: RunConfig) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any
 
+from heedful.errors import PluginError
 from heedful.settings.registry import Registry, cannot_take
 
 ScoreText = Callable[[Sequence[str]], float]
@@ -47,7 +48,16 @@ class ValidationMetric:
         """Prepare references."""
         build = resolve_name(self.score) if isinstance(self.score, str) else self.score
         score: ScoreText = build(references, language)
+        if not callable(score):
+            raise PluginError(
+                f"the metric {self.key!r} must return a function of the translations, but returns "
+                f"{score!r}."
+            )
         return score
+
+
+# What a validation in the log has besides metrics.
+_LOGGED = ("step", "flops", "valid_loss", "valid_perplexity", "samples", "bleu_signature")
 
 
 def _takes(*names: str) -> Callable[[str, Any], str]:
@@ -61,6 +71,8 @@ def _wrong_metric(name: str, part: Any) -> str:
         return f"must be a `ValidationMetric`, but is {type(part).__name__}"
     if part.key != name:
         return f"must have its name as key, but has {part.key!r}"
+    if name in _LOGGED:
+        return "must have another name, because each validation in the log has that entry already"
     return cannot_take(part.score, ("references", "language"))
 
 

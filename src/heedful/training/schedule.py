@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from heedful.errors import PluginError
 from heedful.settings.registries import SCHEDULES
 
 if TYPE_CHECKING:
@@ -170,7 +171,17 @@ class Schedule:
         Section 5.3 for `paper`; the other formulas are the functions of this module.
         """
         step += self.earlier_steps
-        return float(self._formula(self, step, decays))
+        rate = self._formula(self, step, decays)
+        try:
+            number = float(rate)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not 0 <= number < math.inf:
+            raise PluginError(
+                f"the schedule {self.name!r} must give a learning rate that is finite and not "
+                f"negative, but gives {rate!r} for step {step:,}."
+            )
+        return number
 
     def is_past_warmup(self, step: int) -> bool:
         """

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from heedful.errors import PluginError
 from heedful.evaluation.reward_metrics import reward_metric
 from heedful.runs.machine_settings import MachineSettings
 from heedful.runs.run import Run
@@ -15,7 +16,13 @@ from heedful.training.objective.risk import MinimumRisk
 
 def build_objective(run: Run, machine: MachineSettings) -> Objective:
     """Build the objective of `train.objective`."""
-    objective: Objective = OBJECTIVES[run.config.train.objective](run, machine)
+    name = run.config.train.objective
+    objective = OBJECTIVES[name](run, machine)
+    if not isinstance(objective, Objective):
+        raise PluginError(
+            f"the objective {name!r} must build an object with figure, describe and parts, but "
+            f"builds {objective!r}."
+        )
     return objective
 
 
