@@ -111,7 +111,7 @@ def test_a_part_that_fails_is_named_by_file_and_line(heedful_cli, text, tmp_path
     bad = write_plugin(tmp_path, SCHEDULE.replace("schedule.peak", "1 / (2 - step)"), "flat.py")
     settings = ("train.schedule=flat", "train.learning_rate=0.1", "train.steps=2")
     done = heedful_cli(*train_arguments(text, tmp_path / "run", *settings), "--plugin", bad)
-    refused(done, f"{bad} must run", "its line 3 raises ZeroDivisionError: division by zero")
+    refused(done, f"{bad} must run", "its line 4 raises ZeroDivisionError: division by zero")
 
 
 def test_several_plugins_and_what_is_no_plugin(heedful_cli, conv, tmp_path):
