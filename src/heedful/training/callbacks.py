@@ -16,8 +16,6 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from heedful.errors import ArgumentError, HeedfulError, TrainingFailed
 
 if TYPE_CHECKING:
@@ -216,6 +214,8 @@ class Callbacks:
     @contextmanager
     def _recorded(self, name: str) -> Iterator[None]:
         """Record an exception, so that the run ends after a checkpoint and then raises it."""
+        import torch  # noqa: PLC0415  # callbacks are defined without it
+
         threads = torch.get_num_threads()
         try:
             yield
