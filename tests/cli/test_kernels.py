@@ -80,7 +80,7 @@ def runs(tmp_path_factory):
     write_grammar_text(home / "text", (500, 20, 20))
     found = {}
     for kernels in ("fast", "plain"):
-        settings = ["train.steps=100", "train.threads=1", "model.dropout=0"]
+        settings = ["train.steps=40", "train.warmup=20", "train.threads=1", "model.dropout=0"]
         settings += ["train.precision=fp32"]
         done, is_used = heedful(
             kernels,
