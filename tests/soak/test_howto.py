@@ -14,6 +14,8 @@ def begun(zygote, tmp_path_factory):
     return folder
 
 
+# A page that trains tables takes ten minutes where other work shares the cores.
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("page", HOWTO)
 def test_the_commands_of_a_page_work(page, zygote, begun, corpora, tmp_path):
     follow(page, zygote, begun, corpora, tmp_path)
