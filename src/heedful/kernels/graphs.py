@@ -1,0 +1,57 @@
+"""
+Work that a GPU repeats as one launch.
+
+An eager training step of a base model starts some two thousand kernels, each of which costs its
+process several microseconds; a recorded graph starts them all at once, over the same memory. On a
+processor the same work is called anew each time, so that one path serves both.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+# Before it is recorded, work runs so often apart: libraries allocate, and compilers compile.
+_WARM_UP = 3
+
+
+class Graph:
+    """
+    Work over fixed tensors, recorded once and replayed.
+
+    `work`: reads and writes the same tensors in each call; its shapes and branches never change.
+    It runs some times before it is recorded, so what it changes must not matter until then.
+    `pool`: the memory that another graph also uses (`Graph.pool`); its own if None.
+
+    Random numbers come from the device's default generator: its seed at a replay decides.
+    """
+
+    def __init__(
+        self, work: Callable[[], object], device: torch.device, pool: Any | None = None
+    ) -> None:
+        self._work = work
+        self._graph: torch.cuda.CUDAGraph | None = None
+        if device.type != "cuda":
+            return
+        apart = torch.cuda.Stream(device)
+        apart.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(apart):
+            for _ in range(_WARM_UP):
+                work()
+        torch.cuda.current_stream(device).wait_stream(apart)
+        self._graph = torch.cuda.CUDAGraph()
+        # another thread may prepare the next batch meanwhile
+        with torch.cuda.graph(self._graph, pool=pool, capture_error_mode="thread_local"):
+            work()
+
+    @property
+    def pool(self) -> Any | None:
+        """The memory that the graph uses, for graphs that are never replayed at once."""
+        return None if self._graph is None else self._graph.pool()
+
+    def replay(self) -> None:
+        """Run the work once."""
+        if self._graph is None:
+            self._work()
+        else:
+            self._graph.replay()
