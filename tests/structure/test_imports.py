@@ -26,6 +26,12 @@ ELSEWHERE = {
     "the door of a package: tests/structure/test_kernels.py": """
         kernels.api
     """,
+    "kernels that need a GPU: tests/gpu/test_kernels.py": """
+        kernels.triton_kernels
+    """,
+    "a part of the loop of a GPU: tests/unit/training/device/test_trainer.py": """
+        training.device.ahead training.device.buffers training.device.source
+    """,
     "a table of settings: tests/unit/config/test_schema.py": """
         config.data config.search
     """,

@@ -4,6 +4,7 @@ The door to the kernels: whatever the rest of heedful computes by them comes fro
 Each name has a plain twin of documented functions of torch, to which the tests hold it.
 """
 
+from heedful.kernels.add_norm import add_and_normalise, has_add_norm
 from heedful.kernels.attention import (
     SHORT,
     Packing,
@@ -13,6 +14,7 @@ from heedful.kernels.attention import (
     use_cpu_kernel,
 )
 from heedful.kernels.dropout import Dropout
+from heedful.kernels.graphs import Graph
 from heedful.kernels.linear import (
     LINEAR_FACTORIES,
     Int8Linear,
@@ -30,6 +32,7 @@ from heedful.kernels.loss import (
     chunked_loss,
     softmax_kind,
 )
+from heedful.kernels.masked_loss import masked_loss
 from heedful.kernels.native.compile import processor_flags
 from heedful.kernels.native.layers import (
     ROWS_OF_A_BLOCK,
@@ -74,14 +77,17 @@ from heedful.kernels.torch_internals import (
     kernels_choice,
     scale_all,
 )
+from heedful.kernels.varlen import UP_TO_ITSELF, PackedRows, has_packed_kernel, packed_attention
 
 __all__ = [
     "LINEAR_FACTORIES",
     "ROWS_OF_A_BLOCK",
     "SHORT",
+    "UP_TO_ITSELF",
     "Arguments",
     "AttendedStates",
     "Dropout",
+    "Graph",
     "Int8Linear",
     "Linear",
     "LinearFactory",
@@ -90,7 +96,9 @@ __all__ = [
     "NativeInt8Linear",
     "NativeLayers",
     "NativeLinear",
+    "PackedRows",
     "Packing",
+    "add_and_normalise",
     "approach_all",
     "best_continuations",
     "best_of_rows",
@@ -107,6 +115,8 @@ __all__ = [
     "copy_all",
     "flatten_weights",
     "fused_scaling",
+    "has_add_norm",
+    "has_packed_kernel",
     "is_product",
     "join",
     "kernels_choice",
@@ -115,10 +125,12 @@ __all__ = [
     "linear",
     "log_probabilities",
     "lookup",
+    "masked_loss",
     "measured_rates",
     "native_products",
     "observe_operations",
     "operation_name",
+    "packed_attention",
     "processor_flags",
     "products_in_turn",
     "remembered_rates",

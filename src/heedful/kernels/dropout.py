@@ -6,21 +6,24 @@ model that is a seventh of a training step. Here sixteen random bits decide abou
 Philox in a compiled function that draws, scales and adds in one pass
 (``dropout.h``), or of numpy's SFC64 where there is none. The generator
 is seeded anew in each call from torch's own, so ``torch.manual_seed`` makes everything repeatable
-and nothing else has to be saved. On other devices torch's kernel is used.
+and nothing else has to be saved. On other devices torch's kernel is used, except where a compiler
+makes one kernel of dropout and what surrounds it: there a hash of each element's index decides
+(`hashed_bits`), because Philox takes longer than all the rest of such a kernel.
 """
 
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
 from heedful.errors import SettingError
 from heedful.kernels.native.product import FLOATS, is_plain, native_products
 from heedful.kernels.torch_internals import is_plain_torch
 
-_LEVELS = 1 << 16
+LEVELS = 1 << 16
+"""What the random bits of an element can be."""
 
 
 def draw_seed() -> int:
@@ -38,14 +41,14 @@ def keep_mask(shape: torch.Size, probability: float) -> UInt8[Tensor, "*shape"]:
     """
     count = shape.numel()
     words = np.random.SFC64(draw_seed()).random_raw((count + 3) // 4)
-    threshold = _threshold(probability) - _LEVELS // 2
+    threshold = drop_threshold(probability) - LEVELS // 2
     kept = words.view(np.int16)[:count] >= threshold
     return torch.from_numpy(kept.view(np.uint8)).view(shape)
 
 
-def _threshold(probability: float) -> int:
+def drop_threshold(probability: float) -> int:
     """Return below which of all levels an element is dropped; one level at least is kept."""
-    return min(round(probability * _LEVELS), _LEVELS - 1)
+    return min(round(probability * LEVELS), LEVELS - 1)
 
 
 class _AddThinned(torch.autograd.Function):
@@ -91,27 +94,36 @@ class Dropout(nn.Module):
         if not self.training or self.probability == 0.0:
             return x
         if x.device.type != "cpu" or is_plain_torch():
-            return nn.functional.dropout(x, self.probability)
+            return _thin(x, self.probability)
         return self._add(None, x)
 
+    @property
+    def present_probability(self) -> float:
+        """The share that is dropped now: none outside of training."""
+        return self.probability if self.training else 0.0
+
     def add(
-        self, x: Float[Tensor, "*shape"], y: Float[Tensor, "*shape"]
+        self, x: Float[Tensor, "*shape"] | None, y: Float[Tensor, "*shape"]
     ) -> Float[Tensor, "*shape"]:
         """
         Compute ``x + dropout(y)``, as every residual connection does; one pass on a CPU.
 
+        Without `x` it is dropout alone.
+
         Rounded once, where two passes would round the product and the sum.
         """
+        if x is None:
+            return self.forward(y)
         if not self.training or self.probability == 0.0:
             return x + y
         if y.device.type != "cpu" or is_plain_torch():
-            return x + nn.functional.dropout(y, self.probability)
+            return x + _thin(y, self.probability)
         return self._add(x, y)
 
     def _add(self, x: Tensor | None, y: Tensor) -> Tensor:
         """Draw the mask and add, on a CPU."""
-        threshold = _threshold(self.probability)
-        scale = 1.0 / (1.0 - threshold / _LEVELS)
+        threshold = drop_threshold(self.probability)
+        scale = 1.0 / (1.0 - threshold / LEVELS)
         if can_thin(x, y):
             return native_add_thinned(x, y, draw_seed(), threshold, scale)
         keep = keep_mask(y.shape, self.probability)
@@ -121,6 +133,35 @@ class Dropout(nn.Module):
     def extra_repr(self) -> str:
         """Show the probability in the printed module."""
         return f"probability={self.probability}"
+
+
+def _thin(x: Tensor, probability: float) -> Tensor:
+    """Drop out by torch's kernel, or by a hash in what a compiler translates."""
+    if not torch.compiler.is_compiling() or x.numel() >= torch.iinfo(torch.int32).max:
+        return nn.functional.dropout(x, probability)
+    words = torch.iinfo(torch.int32)
+    keys = torch.randint(words.min, words.max, (2,), dtype=torch.int32, device=x.device)
+    keep = hashed_bits(x.numel(), keys) >= drop_threshold(probability)
+    scale = 1.0 / (1.0 - drop_threshold(probability) / LEVELS)
+    return torch.where(keep.view(x.shape), x * scale, 0.0)
+
+
+# The multipliers of “lowbias32”, a hash found by a search for least bias
+# (https://nullprogram.com/blog/2018/07/31/).
+_FIRST, _SECOND = 0x7FEB352D, 0x846CA68B - (1 << 32)
+
+
+def hashed_bits(count: int, keys: Int[Tensor, "2"]) -> Int[Tensor, " count"]:
+    """
+    Make sixteen random bits of the index of each element: integers from 0 to 2^16 - 1.
+
+    `keys`: 32 random bits each; others give other bits.
+    """
+    x = torch.arange(count, dtype=torch.int32, device=keys.device) ^ keys[0]
+    # shifts of signed numbers fill in the sign, so it is cut off
+    x = (x ^ ((x >> 16) & 0xFFFF)) * _FIRST + keys[1]
+    x = (x ^ ((x >> 15) & 0x1FFFF)) * _SECOND
+    return (x >> 16) & 0xFFFF
 
 
 def can_thin(x: Tensor | None, y: Tensor) -> bool:

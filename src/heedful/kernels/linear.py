@@ -73,8 +73,48 @@ def linear(
         # oneDNN multiplies by columns cut out of a matrix a thousand times as slowly as by a copy
         out: Tensor = _Linear.apply(x, weight.contiguous(), bias, relu)
         return out
+    if relu and bias is not None and has_relu_epilogue(x):
+        with_relu: Tensor = linear_relu(x.flatten(0, -2), weight, bias)
+        return with_relu.unflatten(0, x.shape[:-1])
     out = nn.functional.linear(x, weight, bias)
     return out.relu() if relu else out
+
+
+def has_relu_epilogue(x: Tensor) -> bool:
+    """Decide whether a GPU's product applies ReLU while its result is at hand."""
+    is_known = x.device.type == "cuda" and x.dtype in (torch.bfloat16, torch.float16)
+    return is_known and x.dim() > 1
+
+
+@torch.library.custom_op("heedful::linear_relu", mutates_args=())
+def linear_relu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Compute ``relu(x @ weight.T + bias)`` of rows as one kernel; plain functions elsewhere."""
+    multiply = internal("torch._addmm_activation") if x.is_cuda else None
+    if multiply is None:
+        return nn.functional.linear(x, weight, bias).relu_()
+    out: Tensor = multiply(bias, x, weight.t())
+    return out
+
+
+@linear_relu.register_fake
+def _(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    del bias
+    return x.new_empty(x.size(0), weight.size(0))
+
+
+def _keep_of_relu(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    """Keep what the gradients are computed from."""
+    ctx.save_for_backward(inputs[0], inputs[1], output)
+
+
+def _differentiate_relu(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Compute the gradients of rows, weight and bias."""
+    x, weight, out = ctx.saved_tensors
+    before = torch.where(out > 0, gradient, 0.0)
+    return before @ weight, before.t() @ x, before.sum(dim=0)
+
+
+linear_relu.register_autograd(_differentiate_relu, setup_context=_keep_of_relu)
 
 
 class Linear(nn.Linear):
@@ -95,7 +135,8 @@ def split(
 
     `torch.split` would copy them into one tensor.
     """
-    if not (torch.is_grad_enabled() and x.requires_grad) or is_plain_torch():
+    is_cpu = x.device.type == "cpu"  # a GPU's kernels write gradients apart
+    if not (is_cpu and torch.is_grad_enabled() and x.requires_grad) or is_plain_torch():
         return x.split([*widths], dim=-1)
     parts: tuple[Tensor, ...] = _Split.apply(x, widths)
     return parts

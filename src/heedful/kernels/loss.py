@@ -168,7 +168,7 @@ def smoothed_target(
     -----
     Only for the plain loss and for reading.
     """
-    off, on = _off_and_on(classes, smoothing, form)
+    off, on = smoothed_shares(classes, smoothing, form)
     full = torch.full((len(targets), classes), off, device=targets.device)
     return full.scatter_(1, targets.unsqueeze(1), on)
 
@@ -276,7 +276,7 @@ class _ChunkedLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, states, targets, weight, bias, smoothing, form):  # type: ignore[no-untyped-def]
-        off, on = _off_and_on(weight.size(0), smoothing, form)
+        off, on = smoothed_shares(weight.size(0), smoothing, form)
         wanted = any(ctx.needs_input_grad)
         row_sum = weight.sum(dim=0, dtype=torch.float32)  # (d_model,)
         bias_sum = 0.0 if bias is None else bias.float().sum()
@@ -368,7 +368,7 @@ def _rows_kept(rows: int, classes: int, device: torch.device) -> int:
     return sum(part.stop - part.start for part in chunks[:together])
 
 
-def _off_and_on(classes: int, smoothing: float, form: str) -> tuple[float, float]:
+def smoothed_shares(classes: int, smoothing: float, form: str) -> tuple[float, float]:
     """Return the target probability of a wrong class and of the right one."""
     if form == "uniform":
         return smoothing / classes, 1.0 - smoothing + smoothing / classes

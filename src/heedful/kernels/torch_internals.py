@@ -67,6 +67,7 @@ INTERNALS = {
     "torch.ops.onednn.qlinear_pointwise": Internal(
         ("kernels.linear",), "products of the rounded numbers in fp32"
     ),
+    "torch._addmm_activation": Internal(("kernels.linear",), "ReLU after the product"),
     "torch.ops.aten.threshold_backward": Internal(("kernels.linear",), "torch.Tensor.masked_fill"),
     "torch.ops.aten._softmax_backward_data": Internal(
         ("kernels.attention",), "the derivative of softmax in fp32"

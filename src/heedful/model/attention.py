@@ -23,6 +23,7 @@ from heedful.kernels.api import (
     Linear,
     cached_attention,
     linear,
+    packed_attention,
     short_attention,
     split,
     use_cpu_kernel,
@@ -133,8 +134,9 @@ def attend(
 
     Notes
     -----
-    Three kernels compute equation 1, and the tests hold them equal:
+    Four kernels compute equation 1, and the tests hold them equal:
 
+    - `packed_attention`: sentences that lie one after the other on a device;
     - `short_attention`: at most 256 keys on a processor with oneDNN, and rows without padding;
     - `scaled_dot_product_attention`: weights are wanted, or at most 256 keys on another processor;
     - torch's, which stores no weights: all else.
@@ -146,6 +148,8 @@ def attend(
     record = need_weights or layout.weights is not None
     if record and layout.is_unpadded:
         raise ArgumentError("attention weights need padded rows, but padding was removed.")
+    if layout.rows is not None:
+        return packed_attention(queries, keys, values, heads, *layout.rows), None
     if layout.window is not None:
         blocks = Blocks.of(queries, keys, values, layout.mask, layout.window)
         context, _ = attend(*blocks.states, heads, Layout(blocks.mask), compare=compare)

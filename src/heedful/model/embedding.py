@@ -206,9 +206,6 @@ SINUSOIDS = {
 }
 
 
-RATES = {"interleaved": paper_rates, "halves": code_rates, "grouped": paper_rates}
-
-
 class SinusoidalPositions(nn.Module):
     """
     Sinusoidal position encodings for text of any length.

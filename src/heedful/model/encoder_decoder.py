@@ -184,8 +184,8 @@ class EncoderDecoder(Seq2Seq):
         self, state: Any, tokens: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows d_model"], Any]:
         newest = tokens.view(state.sentences, -1)  # (sentences, width)
-        x = self.embed_target(newest)  # (sentences, width, d_model)
-        x, inner, wrap = self.decoder_input.step(x, state, newest)
+        # x (sentences, width, d_model)
+        x, inner, wrap = self.decoder_input.step(self.embed_target(newest), state, newest)
         x = self._add_positions(x, self.target_positions, state.length, step=True)
         states, inner = self.decoder.step(x, inner)
         return states.flatten(0, 1), wrap(inner)  # (rows, d_model)
@@ -201,8 +201,7 @@ class EncoderDecoder(Seq2Seq):
 
     def _decode(self, memory: Memory, target_in: Tensor, weights: WeightLists) -> Tensor:
         """Run the decoder on a known target."""
-        x = self.embed_target(target_in)
-        x = self.decoder_input.read(x, memory, target_in)
+        x = self.decoder_input.read(self.embed_target(target_in), memory, target_in)
         x = self._add_positions(x, self.target_positions, 0)
         real = target_in != self.padding
         real[:, 0] = True  # the start token may be the padding symbol

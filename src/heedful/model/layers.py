@@ -394,12 +394,8 @@ class Decoder(nn.Module, TargetDecoder):
     def start(self, memory: Memory) -> DecoderState:
         dtype = self._cache_dtype(len(memory.states), memory.states.dtype)
         kv = (layer.cross_attention.project_kv(memory.states) for layer in self.layers)
-        # laid out head by head, as every step reads them; `to` alone leaves the same type as it is
-        layout = torch.contiguous_format
-        projected = tuple(
-            KeyValue(*(part.to(dtype, memory_format=layout).contiguous() for part in both))
-            for both in kv
-        )
+        # laid out head by head, as every step reads them
+        projected = tuple(KeyValue(*(part.to(dtype).contiguous() for part in both)) for both in kv)
         mask_bias = mask_to_bias(memory.mask, projected[0].keys.dtype)
         kept = None if self.window is None else self.window.width
         mixer = self.layers.first.self_attention
@@ -422,8 +418,7 @@ class Decoder(nn.Module, TargetDecoder):
         own_bias = cache.mask_bias.unsqueeze(1).repeat(1, heads, 1, 1)  # (.., heads, width, slots)
         memory_bias = mask_bias.repeat(1, heads, width, 1)  # (sentences, heads, width, source)
         for index, layer in enumerate(self.layers):
-            write = partial(cache.write, index)
-            x = layer.step(x, write, own_bias, memory[index], memory_bias)
+            x = layer.step(x, partial(cache.write, index), own_bias, memory[index], memory_bias)
         out: Tensor = self.norm(x)
         return out
 

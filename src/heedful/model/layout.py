@@ -22,7 +22,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from heedful.errors import ArgumentError
-from heedful.kernels.api import Packing, use_cpu_kernel
+from heedful.kernels.api import PackedRows, Packing, use_cpu_kernel
 from heedful.model.window import Window
 
 
@@ -93,6 +93,8 @@ class Layout:
     """True at real queries, for norms and networks; None if all are, or padding was removed."""
     window: Window | None = None
     """The neighbours that a query may attend to, if they are not in the mask, which is of keys."""
+    rows: tuple[PackedRows, PackedRows] | None = None
+    """Where the sentences of queries and of keys start that lie one after the other on a device."""
 
     def __post_init__(self) -> None:
         """Check the mask."""
@@ -135,9 +137,9 @@ class Layout:
 
         Notes
         -----
-        Then only the processor's kernel can attend.
+        Then only kernels for tokens without padding can attend.
         """
-        return self.query_packing is not None or self.key_packing is not None
+        return any(part is not None for part in (self.query_packing, self.key_packing, self.rows))
 
 
 EVERYWHERE = Layout()

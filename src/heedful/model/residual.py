@@ -12,7 +12,7 @@ from typing import Literal
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.kernels.api import Dropout
+from heedful.kernels.api import Dropout, add_and_normalise, has_add_norm
 from heedful.model.parts import PaddedNorm
 
 NormKind = Literal["layer", "none"]
@@ -79,8 +79,7 @@ class Residual(nn.Module):
         self, x: Float[Tensor, "batch time d_model"], out: Float[Tensor, "batch time d_model"]
     ) -> Float[Tensor, "batch time d_model"]:
         """Drop out of the sub-layer's output, and add its input."""
-        result: Tensor = self.dropout.add(x, out) if self.residual else self.dropout(out)
-        return result
+        return self.dropout.add(x if self.residual else None, out)
 
 
 class PostNorm(Residual):
@@ -93,6 +92,8 @@ class PostNorm(Residual):
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
         """Run the sub-layer, add its input and normalise. `real`: true at what is no padding."""
+        if x.is_cuda and self.residual and has_add_norm(x, self.norm):
+            return add_and_normalise(x, sublayer(x), self.dropout.present_probability, self.norm)
         return normalise(self.norm, self.add(x, sublayer(x)), real)
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from heedful.model.embedding import RATES
+from heedful.model.embedding import code_rates, paper_rates
 from heedful.paper.positions import CRITERIA, Scheme, check_criteria, products, schemes
 
 # Unique, deterministic, same distance, generalises.
@@ -57,11 +57,13 @@ def test_encodings_that_break_a_criterion_are_found():
     assert check_criteria(same, 12)[2].number == 1
 
 
-@pytest.mark.parametrize("layout", ["interleaved", "halves"])
-def test_products_of_sinusoids_are_sums_of_cosines(layout):
+@pytest.mark.parametrize(
+    ("layout", "rates_of"), [("interleaved", paper_rates), ("halves", code_rates)]
+)
+def test_products_of_sinusoids_are_sums_of_cosines(layout, rates_of):
     table = scheme(layout).encode(50)
     found = products(table)
-    rates = RATES[layout](64).numpy()
+    rates = rates_of(64).numpy()
     for i in (0, 7, 49):
         for j in (0, 3, 30):
             expected = sum(math.cos(rate * (i - j)) for rate in rates)

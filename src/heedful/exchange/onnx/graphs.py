@@ -26,16 +26,20 @@ from heedful.exchange.onnx.nodes import Nodes
 from heedful.exchange.torch_block_parts import activation_name
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.embedding import (
-    RATES,
     NoPositions,
     Positions,
     SinusoidalPositions,
     TokenEmbedding,
+    code_rates,
+    paper_rates,
 )
 from heedful.model.feed_forward import FeedForward
 from heedful.model.layers import DecoderLayer, EncoderLayer
 from heedful.model.residual import PreNorm
 from heedful.model.transformer import Transformer
+
+# Angular frequencies by layout, in double precision.
+_RATES = {"interleaved": paper_rates, "halves": code_rates, "grouped": paper_rates}
 
 _NEVER = np.array(-np.inf, dtype=np.float32)
 
@@ -174,7 +178,7 @@ def _positions(nodes: Nodes, positions: Positions, first: str, end: str) -> str:
         numbers = nodes.add("Min", numbers, last)
         return nodes.add("Gather", nodes.weight(positions.weight), numbers, axis=0)
     numbers = nodes.add("Add", numbers, nodes.constant(np.int64(positions.position_offset)))
-    rates = RATES[positions.layout](positions.d_model).numpy()  # in double precision, as there
+    rates = _RATES[positions.layout](positions.d_model).numpy()  # in double precision, as there
     column = nodes.add(
         "Unsqueeze", nodes.add("Cast", numbers, to=nodes.double), nodes.constant([1])
     )

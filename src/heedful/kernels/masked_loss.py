@@ -1,0 +1,131 @@
+"""
+The label-smoothed loss of a fixed number of rows, some of which do not count.
+
+A graph of a GPU has one shape, so what is left of a batch's room is filled with rows that must
+change nothing. The sums and gradients are those of `heedful.kernels.loss.plain_loss` for the rows
+that count. One kernel makes the loss and the gradient of the logits, in place of them, so the
+logits are written once and read twice; its plain twin is `plain_rows`.
+"""
+
+import functools
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from heedful.kernels.loss import smoothed_shares
+from heedful.kernels.torch_internals import is_plain_torch
+
+# The logits that are computed at once take this part of a GPU's memory: 2.5 GB of 80.
+_SHARE = 32
+
+RowLosses = tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]]
+"""Loss and negative log-probability of each row, in fp32; zero of rows that do not count."""
+
+
+def masked_loss(
+    states: Float[Tensor, "rows d_model"],
+    targets: Int[Tensor, " rows"],
+    counts: Bool[Tensor, " rows"],
+    weight: Float[Tensor, "classes d_model"],
+    bias: Float[Tensor, " classes"] | None = None,
+    smoothing: float = 0.1,
+    form: str = "uniform",
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+    """
+    Sum the loss over the rows that count, with gradients, and their negative log-probabilities.
+
+    `form`: as in `heedful.kernels.loss`. Nothing waits for the device.
+    """
+    loss, nll = _MaskedLoss.apply(states, targets, counts, weight, bias, smoothing, form)
+    return loss, nll
+
+
+class _MaskedLoss(torch.autograd.Function):
+    """The loss, whose gradients are computed in the forward pass."""
+
+    @staticmethod
+    def forward(  # type: ignore[no-untyped-def]
+        ctx, states, targets, counts, weight, bias, smoothing, form
+    ):
+        off, on = smoothed_shares(weight.size(0), smoothing, form)
+        differentiate = rows_function(states)
+        losses, nlls = [], []
+        d_states = torch.empty_like(states)
+        d_weight, d_bias = None, None if bias is None else bias.new_zeros(len(bias)).float()
+        for part in _chunks(states, weight.size(0)):
+            scores = nn.functional.linear(states[part], weight, bias)  # (rows, classes)
+            loss, nll = differentiate(scores, targets[part], counts[part], off, on)
+            losses.append(loss.sum())
+            nlls.append(nll.sum())
+            # `scores` holds their gradient now
+            torch.mm(scores, weight, out=d_states[part])
+            product = torch.mm(scores.t(), states[part])  # (classes, d_model)
+            d_weight = product if d_weight is None else d_weight.float().add_(product)
+            if d_bias is not None:
+                d_bias += scores.sum(dim=0, dtype=torch.float32)
+        ctx.d_states = d_states
+        ctx.d_weight = None if d_weight is None else d_weight.to(weight.dtype)
+        ctx.d_bias = None if d_bias is None else d_bias.to(weight.dtype)
+        nll = torch.stack(nlls).sum()
+        ctx.mark_non_differentiable(nll)
+        return torch.stack(losses).sum(), nll
+
+    @staticmethod
+    def backward(ctx, upstream, _):  # type: ignore[no-untyped-def]
+        d_states, d_weight, d_bias = (
+            None if gradient is None else gradient * upstream.to(gradient.dtype)
+            for gradient in (ctx.d_states, ctx.d_weight, ctx.d_bias)
+        )
+        return d_states, None, None, d_weight, d_bias, None, None
+
+
+def _chunks(states: Tensor, classes: int) -> Iterator[slice]:
+    """Divide the rows into parts whose logits take little of the device's memory."""
+    memory = 1 << 27
+    if states.is_cuda:
+        memory = torch.cuda.get_device_properties(states.device).total_memory // _SHARE
+    size = max(64, memory // (classes * states.element_size()) // 64 * 64)
+    for start in range(0, len(states), size):
+        yield slice(start, min(start + size, len(states)))
+
+
+def plain_rows(
+    scores: Float[Tensor, "rows classes"],
+    targets: Int[Tensor, " rows"],
+    counts: Bool[Tensor, " rows"],
+    off: float,
+    on: float,
+) -> RowLosses:
+    """
+    Compute the loss of each row, and write the gradient of its scores in their place.
+
+    `off, on`: the smoothed target's share of a wrong class and of the right one.
+    """
+    log_p = torch.log_softmax(scores.float(), dim=1)
+    right = log_p.gather(1, targets.unsqueeze(1)).squeeze(1)  # (rows,)
+    loss = -(on - off) * right - off * log_p.sum(dim=1)
+    gradient = log_p.exp_().sub_(off)
+    gradient.scatter_add_(1, targets.unsqueeze(1), gradient.new_full((len(scores), 1), off - on))
+    scores.copy_(gradient * counts.unsqueeze(1))
+    return loss * counts, -right * counts
+
+
+def rows_function(x: Tensor) -> Callable[..., RowLosses]:
+    """Choose the function for the rows of a device: one kernel where Triton is, else the plain."""
+    if x.device.type != "cuda" or is_plain_torch():
+        return plain_rows
+    kernel = _triton_rows()
+    return plain_rows if kernel is None else kernel
+
+
+@functools.cache
+def _triton_rows() -> Any:
+    """Find the kernel; None without Triton."""
+    if find_spec("triton") is None:
+        return None
+    return import_module("heedful.kernels.triton_kernels").loss_rows

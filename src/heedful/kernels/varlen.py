@@ -1,0 +1,209 @@
+"""
+Attention over sentences that lie one after the other, without padding, as a GPU computes it.
+
+::
+
+    starts   0        3     5              10
+             x x x | x x | x x x x x            three sentences in one row of ten tokens
+
+Where each sentence starts is read on the device, so shapes never change and no mask is made. Three
+functions compute the same:
+
+- `heedful.kernels.triton_kernels`: sentences of a few dozen tokens, where Triton is;
+- torch's `varlen_attn`: longer ones, and heads of other widths;
+- `plain_packed_attention`: a loop over the sentences, everywhere else.
+
+The first two know 16-bit numbers on a GPU alone.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+EVERYTHING = (-1, -1)
+"""The window of a query that sees all keys of its sentence."""
+UP_TO_ITSELF = (-1, 0)
+"""The window of a query that sees itself and what precedes it."""
+
+# The longest sentences for tiles that one program goes through; not compared with others yet.
+_SHORT = 256
+# Widths of heads that make a tile.
+_WIDTHS = (16, 32, 64, 128)
+
+
+class PackedRows(NamedTuple):
+    """Where sentences start that lie one after the other."""
+
+    starts: Int[Tensor, " rows_and_one"]
+    """Index of the first token of each, and of one behind the last; 32 bits, on the device."""
+    longest: int
+    """Tokens that no sentence exceeds."""
+    window: tuple[int, int] = EVERYTHING
+    """The keys before and behind its own position that a query sees; -1 for all of them."""
+
+
+# Functions of modules that are imported when they are first needed, as a compiler cannot do it.
+_loaded: dict[str, Any] = {}
+
+
+def tiles_of(x: Tensor) -> Any:
+    """Return the module of Triton's kernels for tensors of this device and type, or None."""
+    return _loaded.get("tiles") if has_packed_kernel(x) else None
+
+
+def has_packed_kernel(x: Tensor) -> bool:
+    """Decide whether there are kernels for tensors of this device and type; load them then."""
+    is_known = x.device.type == "cuda" and x.dtype in (torch.bfloat16, torch.float16)
+    if is_known and not _loaded:
+        _loaded["varlen"] = import_module("torch.nn.attention.varlen").varlen_attn
+        if find_spec("triton") is not None:
+            _loaded["tiles"] = import_module("heedful.kernels.triton_kernels")
+    return is_known
+
+
+def packed_attention(
+    queries: Float[Tensor, "1 tokens width"],
+    keys: Float[Tensor, "1 keys width"],
+    values: Float[Tensor, "1 keys width"],
+    heads: int,
+    query_rows: PackedRows,
+    key_rows: PackedRows,
+) -> Float[Tensor, "1 tokens width"]:
+    """
+    Compute the context of all heads, which lie side by side.
+
+    Each sentence of the queries attends to the sentence of the same number among the keys, within
+    the window of the queries.
+    """
+    # (tokens, heads, d)
+    query, key, value = (part[0].unflatten(-1, (heads, -1)) for part in (queries, keys, values))
+    longest = max(query_rows.longest, key_rows.longest)
+    if not has_packed_kernel(query):
+        context = plain_packed_attention(query, key, value, query_rows, key_rows)
+    elif "tiles" in _loaded and longest <= _SHORT and query.size(2) in _WIDTHS:
+        starts = query_rows.starts, key_rows.starts
+        context, _ = tiled_attention(query, key, value, *starts, longest, *query_rows.window)
+    else:
+        context = _loaded["varlen"](
+            query,
+            key,
+            value,
+            query_rows.starts,
+            key_rows.starts,
+            query_rows.longest,
+            key_rows.longest,
+            window_size=query_rows.window,
+        )
+    return context.flatten(1).unsqueeze(0)
+
+
+@torch.library.custom_op("heedful::tiled_attention", mutates_args=())
+def tiled_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    query_starts: Tensor,
+    key_starts: Tensor,
+    longest: int,
+    before: int,
+    behind: int,
+) -> tuple[Tensor, Tensor]:
+    """Attend by tiles; an operation of its own, which torch's compiler leaves as it is."""
+    context, log_sums = _loaded["tiles"].attention(
+        query, key, value, query_starts, key_starts, longest, (before, behind)
+    )
+    return context, log_sums
+
+
+@tiled_attention.register_fake
+def _(query: Tensor, key: Tensor, value: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
+    del key, value, rest
+    sums = query.new_empty(query.size(1), query.size(0), dtype=torch.float32)
+    return query.new_empty(query.shape), sums
+
+
+@torch.library.custom_op("heedful::tiled_attention_gradients", mutates_args=())
+def tiled_attention_gradients(
+    gradient: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    context: Tensor,
+    log_sums: Tensor,
+    query_starts: Tensor,
+    key_starts: Tensor,
+    longest: int,
+    before: int,
+    behind: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Compute the gradients of queries, keys and values by tiles."""
+    tensors = gradient, query, key, value, context, log_sums, query_starts, key_starts
+    d_query, d_key, d_value = _loaded["tiles"].attention_gradients(
+        *tensors, longest, (before, behind)
+    )
+    return d_query, d_key, d_value
+
+
+@tiled_attention_gradients.register_fake
+def _(
+    gradient: Tensor, query: Tensor, key: Tensor, value: Tensor, *rest: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    del gradient, rest
+    d_query, d_key, d_value = (part.new_empty(part.shape) for part in (query, key, value))
+    return d_query, d_key, d_value
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    """Keep what the gradients are computed from."""
+    query, key, value, query_starts, key_starts, *sizes = inputs
+    ctx.save_for_backward(query, key, value, *output, query_starts, key_starts)
+    ctx.sizes = sizes
+
+
+def _differentiate(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    """Compute the gradients of all inputs."""
+    found = tiled_attention_gradients(gradient, *ctx.saved_tensors, *ctx.sizes)
+    return (*found, None, None, None, None, None)
+
+
+tiled_attention.register_autograd(_differentiate, setup_context=_keep)
+
+
+def _distances(queries: int, keys: int) -> Tensor:
+    """Return how far each key is behind each query."""
+    return torch.arange(keys).unsqueeze(0) - torch.arange(queries).unsqueeze(1)
+
+
+def plain_packed_attention(
+    query: Float[Tensor, "tokens heads d_k"],
+    key: Float[Tensor, "keys heads d_k"],
+    value: Float[Tensor, "keys heads d_v"],
+    query_rows: PackedRows,
+    key_rows: PackedRows,
+) -> Float[Tensor, "tokens heads d_v"]:
+    """Do the same sentence by sentence; a query without keys gets zeros."""
+    contexts = []
+    edges, key_edges = query_rows.starts.tolist(), key_rows.starts.tolist()
+    before, behind = query_rows.window
+    for number in range(len(edges) - 1):
+        # (heads, tokens, d)
+        own = query[edges[number] : edges[number + 1]].transpose(0, 1)
+        others = slice(key_edges[number], key_edges[number + 1])
+        keys, values = (part[others].transpose(0, 1) for part in (key, value))
+        if not own.size(1) or not keys.size(1):
+            contexts.append(value.new_zeros(own.size(1), *value.shape[1:]))
+            continue
+        distance = _distances(own.size(1), keys.size(1))
+        seen = torch.ones_like(distance, dtype=torch.bool)
+        if before >= 0:
+            seen &= distance >= -before
+        if behind >= 0:
+            seen &= distance <= behind
+        seen = seen.to(query.device)
+        attend = nn.functional.scaled_dot_product_attention
+        contexts.append(attend(own, keys, values, attn_mask=seen).transpose(0, 1))
+    return torch.cat(contexts)

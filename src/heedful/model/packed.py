@@ -1,0 +1,135 @@
+"""
+A Transformer over sentences that lie one after the other, as a training step on a GPU has them.
+
+The layers are those of `heedful.model.layers`; only positions and attention have to know where a
+sentence starts, so no padding is computed and all shapes stay the same from step to step.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from heedful.kernels.api import UP_TO_ITSELF, PackedRows
+from heedful.model.attention import MultiHeadAttention
+from heedful.model.contracts import DecoderInput, Seq2Seq
+from heedful.model.embedding import Positions
+from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.feed_forward import FeedForward
+from heedful.model.layers import Decoder, Encoder
+from heedful.model.layout import Layout
+from heedful.model.parts import PaddedNorm
+from heedful.model.window import Window
+
+# The widest head of torch's kernel.
+_WIDEST = 256
+
+
+class PackedSide(NamedTuple):
+    """One side of a batch."""
+
+    ids: Int[Tensor, "1 tokens"]
+    """The ids of all sentences."""
+    places: Int[Tensor, " tokens"]
+    """Position of each token in its sentence."""
+    rows: PackedRows
+    """Where the sentences start."""
+
+
+Run = Callable[..., Any]
+"""Calls a function with arguments: itself, or as a compiler has translated it."""
+
+
+def call(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function as it is."""
+    return function(*arguments)
+
+
+def packed_states(
+    model: EncoderDecoder, source: PackedSide, target_in: PackedSide, run: Run = call
+) -> Float[Tensor, "1 tokens d_model"]:
+    """
+    Compute the decoder states of known targets: `EncoderDecoder.states` without padding.
+
+    `run`: calls each layer and each end. The model is one that `why_not_packed` takes.
+    """
+    encoder, decoder = model.encoder, model.decoder
+    assert isinstance(encoder, Encoder)  # `why_not_packed` has seen to both
+    assert isinstance(decoder, Decoder)
+    x = run(_embed, model, source, False)
+    rows = _within(source.rows, encoder.window)
+    layout = Layout(rows=(rows, rows))
+    for layer in encoder.layers:
+        x = run(apply_layer, layer, x, layout)
+    memory = run(apply_layer, encoder.norm, x)
+    y = run(_embed, model, target_in, True)
+    rows = target_in.rows
+    own = rows._replace(window=UP_TO_ITSELF) if decoder.causal else rows
+    own = _within(own, decoder.window)
+    layout, cross = Layout(rows=(own, own)), Layout(rows=(rows, source.rows))
+    for decoder_layer in decoder.layers:
+        y = run(apply_layer, decoder_layer, y, memory, layout, cross)
+    out: Tensor = run(apply_layer, decoder.norm, y)
+    return out
+
+
+def apply_layer(layer: nn.Module, *arguments: Any) -> Any:
+    """Apply a layer."""
+    return layer(*arguments)
+
+
+def _embed(model: EncoderDecoder, side: PackedSide, is_target: bool) -> Tensor:
+    """Look up tokens, and add the positions that they have in their sentences."""
+    embed = model.embed_target if is_target else model.embed_source
+    positions = model.target_positions if is_target else model.source_positions
+    x = embed(side.ids)
+    if positions is not None:
+        x = x + _table(positions, side.rows.longest)[side.places]
+        x = model.dropout(x)
+    return x
+
+
+def _table(positions: Positions, length: int) -> Tensor:
+    """Return the encodings of the first positions."""
+    table: Tensor = positions(0, length)
+    return table
+
+
+def _within(rows: PackedRows, window: Window | None) -> PackedRows:
+    """Restrict attention to a window."""
+    return rows if window is None else rows._replace(window=(window.before, window.after))
+
+
+def why_not_packed(model: Seq2Seq) -> str:
+    """Say what in a model needs padded rows; empty if nothing does."""
+    return next(_obstacles(model), "")
+
+
+def _obstacles(model: Seq2Seq) -> Iterator[str]:
+    """Go through the parts that need padded rows."""
+    if not isinstance(model, EncoderDecoder) or type(model).states is not EncoderDecoder.states:
+        yield f"{type(model).__name__} computes its states in a way of its own"
+        return
+    if type(model.decoder_input) is not DecoderInput:
+        yield f"{type(model.decoder_input).__name__} reads padded rows"
+    for stack, kind in ((model.encoder, Encoder), (model.decoder, Decoder)):
+        if type(stack) is not kind:
+            yield f"{type(stack).__name__} is not the {kind.__name__.lower()} of a Transformer"
+            continue
+        for layer in stack.layers:
+            if type(layer.self_attention) is not MultiHeadAttention:
+                yield f"{type(layer.self_attention).__name__} mixes padded rows"
+            if type(layer.feed_forward) is not FeedForward:
+                yield f"{type(layer.feed_forward).__name__} takes the place of a network"
+        for part in stack.modules():
+            if isinstance(part, PaddedNorm):
+                yield f"{type(part).__name__} has to know padding"
+            if isinstance(part, MultiHeadAttention):
+                if part.compare is not None:
+                    yield f"the attention score “{part.score}” is no product"
+                if part.d_k != part.d_v or part.d_k % 8 or part.d_k > _WIDEST:
+                    yield (
+                        f"heads need queries and values of one width, a multiple of 8 up to "
+                        f"{_WIDEST}, and have {part.d_k} and {part.d_v}"
+                    )

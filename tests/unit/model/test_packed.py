@@ -1,0 +1,64 @@
+"""The Transformer without padding gives the states of its padded rows."""
+
+import pytest
+import torch
+
+from heedful.kernels.varlen import PackedRows
+from heedful.model.packed import PackedSide, packed_states, why_not_packed
+from tests.support.models import FAMILIES, batch, small
+
+WIDE = {"d_model": 16, "heads": 2}
+
+
+def packed(ids, padding=0):
+    """Lay rows out one after the other; the first token of a row is always real."""
+    real = ids != padding
+    real[:, 0] = True
+    counts = real.sum(dim=1)
+    starts = torch.tensor([0, *counts.cumsum(0)], dtype=torch.int32)
+    places = torch.cat([torch.arange(count) for count in counts.tolist()])
+    return PackedSide(ids[real].unsqueeze(0), places, PackedRows(starts, ids.size(1))), real
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"norm": "pre"},
+        {"positions": "learned"},
+        {"positions": "none"},
+        {"causal_mask": False},
+        {"tie_embeddings": "none"},
+        {"attention": {"window": 3}},
+        {"attention": {"score": "unscaled"}},
+    ],
+    ids=str,
+)
+def test_states_are_those_of_padded_rows(changes):
+    model = small(**WIDE, **changes)
+    assert why_not_packed(model) == ""
+    source, target = batch()
+    target[1, 3:] = 0
+    (source_side, _), (target_side, real) = packed(source), packed(target)
+    with torch.no_grad():
+        expected = model.states(source, target)[real]
+        found = packed_states(model, source_side, target_side)[0]
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"attention": {"score": "additive"}}, "no product"),
+        ({"d_k": 4, "d_v": 8}, "4 and 8"),
+        ({"d_k": 6, "d_v": 6}, "6 and 6"),
+    ],
+    ids=str,
+)
+def test_what_needs_padded_rows_is_named(changes, reason):
+    assert reason in why_not_packed(small(**WIDE, **changes))
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES.keys() - {"transformer"}))
+def test_other_families_keep_padded_rows(family):
+    assert why_not_packed(small(**FAMILIES[family]))
