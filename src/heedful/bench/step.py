@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -15,22 +16,30 @@ from heedful.bench.profile import shares
 from heedful.bench.work import build
 from heedful.config.schema import RunConfig
 from heedful.data.batching import Batch, Collator, MicroBatches, Rows
+from heedful.data.encoded.dataset import FlatIds
 from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.machine.memory import peak_memory
 from heedful.model.initialise import initialise
+from heedful.training.device.levers import Levers, why_padded
+from heedful.training.device.packed import PackedBatch, Room, pack
+from heedful.training.device.trainer import DeviceTrainer
 from heedful.training.distributed import RankGroup
 from heedful.training.log import RunLog
+from heedful.training.objective.likelihood import Likelihood
 from heedful.training.optimizer import MixedPrecisionOptimizer
 from heedful.training.state import TrainState
 from heedful.training.trainer import Trainer
 from heedful.training.trainer_config import TrainerConfig
+
+# Steps of a GPU that are timed together: the next one begins before the last one is read.
+_STEPS_AT_ONCE = 10
 
 
 class FixedBatch:
     """
     A batch order that always returns the same batch.
 
-    `micro_batch_tokens`: padded tokens computed at once; all when None.
+    `micro_batch_tokens`: padded tokens computed at once; all when None. `steps`: of an epoch.
 
     Pairs of similar length are grouped, as in training where padding is computed.
     """
@@ -41,8 +50,11 @@ class FixedBatch:
         targets: Sequence[Sequence[int]],
         collator: Collator,
         micro_batch_tokens: int | None,
+        steps: int = 1,
     ) -> None:
+        self._steps = steps
         self._sources, self._targets, self._collator = sources, targets, collator
+        self._arrays = [[np.array(row, np.uint32) for row in side] for side in (sources, targets)]
         longest = np.array([max(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]) + 1
         order = np.argsort(longest, kind="stable")
         size = len(order)
@@ -52,9 +64,9 @@ class FixedBatch:
         self.micro_batch_tokens = size * int(longest.max())
 
     def epoch(self, number: int) -> list[Rows]:
-        """Return one batch: an epoch is a step."""
+        """Return the same batch for every step."""
         del number
-        return [np.concatenate(self._parts)]
+        return [np.concatenate(self._parts)] * self._steps
 
     def cut(self, rows: Rows, ranks: int) -> list[MicroBatches]:
         """Return the prepared micro-batches, whatever is requested."""
@@ -64,6 +76,24 @@ class FixedBatch:
     def largest(self) -> Rows:
         """Return the last micro-batch, the largest, because they are sorted."""
         return self._parts[-1]
+
+    def room(self, batches: Sequence[Rows]) -> Room:
+        """Find the room that the batch fits into."""
+        ended = int(self._collator.source_end)
+        source = np.array([len(row) + ended for row in self._sources])
+        target = np.array([len(row) + 1 for row in self._targets])
+        return Room.of_batches(batches, source, target, self.micro_batch_tokens)
+
+    def pack(self, rows: Rows, room: Room) -> PackedBatch:
+        """Lay pairs out in a room, part of the timed step, too."""
+        source, target = (
+            FlatIds(
+                np.concatenate([side[row] for row in rows]),
+                np.array([len(side[row]) for row in rows]),
+            )
+            for side in self._arrays
+        )
+        return pack(source, target, self._collator, room)
 
     def collate(self, rows: Rows) -> Batch:
         """Collate pairs into tensors, part of the timed step, as it is part of training."""
@@ -96,11 +126,17 @@ class TimedTraining:
             model.padding, model.start_token, model.end_token, settings.model.source_end
         )
         sides = request["sources"], request["targets"]
-        batch = FixedBatch(*sides, collator, train.micro_batch_tokens)
+        self.at_once = _STEPS_AT_ONCE if self.device.type == "cuda" else 1
+        batch = FixedBatch(*sides, collator, train.micro_batch_tokens, self.at_once)
         self.log = _Losses()
-        self._trainer = Trainer(
+        optimizer = MixedPrecisionOptimizer.of(model, request["precision"], train)
+        levers = Levers(**request.get("levers", {}))
+        objective = Likelihood(train.label_smoothing, train.smoothing_target)
+        self.padded = "off" if not levers.unpadded else why_padded(model, optimizer, objective, 1)
+        loop = Trainer if self.padded else partial(DeviceTrainer, levers=levers)
+        self._trainer = loop(
             model,
-            MixedPrecisionOptimizer.of(model, request["precision"], train),
+            optimizer,
             batch,
             batch.collate,
             replace(TrainerConfig.of(settings), minutes=None),
@@ -108,12 +144,14 @@ class TimedTraining:
             RankGroup(),
             self.log,
             _NoCheckpoints(),
+            objective=objective,
         )
 
     def step(self) -> None:
-        """Take a step, and wait for it."""
+        """Take a step, on a GPU several, and wait for what was started."""
         trainer = self._trainer
-        trainer.config = replace(trainer.config, steps=trainer.train_state.counters.step + 1)
+        steps = trainer.train_state.counters.step + self.at_once
+        trainer.config = replace(trainer.config, steps=steps)
         trainer.run()
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
@@ -128,11 +166,13 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
     """
     training = TimedTraining(request)
     training.step()
-    seconds = time_repeats(training.step, request["steps"])
+    seconds = [each / training.at_once for each in time_repeats(training.step, request["steps"])]
     memory = peak_memory()
     if training.device.type == "cuda":
         memory = int(torch.cuda.max_memory_allocated(training.device))
     found: dict[str, Any] = {"seconds": seconds, "memory": memory, "loss": training.log.losses[0]}
+    if training.device.type == "cuda":
+        found["padded"] = training.padded
     if request.get("profile"):
         found["profile"] = shares(training.step)
         if training.device.type == "cpu":

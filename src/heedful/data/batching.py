@@ -67,7 +67,7 @@ class _Part:
         self.of_padding = padding_cost, left_out
         longest = int(max(source.max(), target.max()))
         leaves_out = longest <= left_out
-        self.padding_cost = _COST_OF_LEFT_OUT if leaves_out else padding_cost
+        self.padding_cost = min(_COST_OF_LEFT_OUT, padding_cost) if leaves_out else padding_cost
         self.padded_tokens = len(rows) * int(source.max() + target.max())
         tokens = int(source.sum() + target.sum())
         self.cost = tokens + self.padding_cost * (self.padded_tokens - tokens)

@@ -9,7 +9,15 @@ from typing import Any
 
 import torch
 
-from heedful.data.batching import PADDING_COST_CPU, Batch, BatchOrder, Collator, MicroBatches, Rows
+from heedful.data.batching import (
+    PADDING_COST_CPU,
+    Batch,
+    BatchOrder,
+    Collator,
+    Lengths,
+    MicroBatches,
+    Rows,
+)
 from heedful.data.encoded.dataset import EncodedPairs, JoinedPairs
 from heedful.data.encoded.sampled import sampled_epoch
 from heedful.data.mixing import Mixture
@@ -17,7 +25,11 @@ from heedful.kernels.api import SHORT, use_cpu_kernel
 from heedful.runs.machine_settings import MachineSettings
 from heedful.runs.run import Run
 from heedful.tokenization.tokenizer import Tokenizer
+from heedful.training.device.packed import PackedBatch, Room, pack
 from heedful.training.distributed import RankGroup
+
+# Rows of any length are computed without padding.
+_ANY_LENGTH = 1 << 30
 
 
 class Sampler:
@@ -65,7 +77,7 @@ class TrainingPairs:
 
     `collator`: adds special symbols and padding. `mixture`: which pairs an epoch has; all of them,
     once, if None. `sampler`: gives the same pairs in other subwords for every epoch; the usual ones
-    if None.
+    if None. `without_padding`: whether batches are laid out by `pack`, and not by `collate`.
 
     Row numbers mean the same pairs in every epoch; only their subwords, and so their lengths,
     change.
@@ -79,12 +91,15 @@ class TrainingPairs:
         collator: Collator,
         mixture: Mixture | None = None,
         sampler: Sampler | None = None,
+        without_padding: bool = False,
     ) -> None:
         self.micro_batch_tokens = machine_settings.micro_batch_tokens
         self._pairs, self._run, self._collator = pairs, run, collator
         self._mixture, self._sampler = mixture, sampler
-        self._is_cpu = machine_settings.device == "cpu"
-        self._left_out = _leaves_out(run, machine_settings)
+        self._left_out = _ANY_LENGTH if without_padding else _leaves_out(run, machine_settings)
+        self._padding_cost = PADDING_COST_CPU if machine_settings.device == "cpu" else 1.0
+        if without_padding:
+            self._padding_cost = 0.0
         self._order = self._batch_order()
 
     def epoch(self, number: int) -> Sequence[Rows]:
@@ -108,6 +123,15 @@ class TrainingPairs:
         sources, targets = zip(*(self._pairs.pair(int(row)) for row in rows), strict=True)
         return self._collator.batch([s.tolist() for s in sources], [t.tolist() for t in targets])
 
+    def room(self, batches: Sequence[Rows]) -> Room:
+        """Find the room that any micro-batch of these batches fits into, without padding."""
+        return Room.of_batches(batches, *self._lengths, self._most_tokens)
+
+    def pack(self, rows: Rows, room: Room) -> PackedBatch:
+        """Lay pairs out in a room."""
+        self._pairs.require_sizes()
+        return pack(*self._pairs.gather(rows), self._collator, room)
+
     def describe(self, rows: list[int]) -> list[dict[str, Any]]:
         """Show pairs as subwords, for the report of a batch with a non-finite loss."""
         tokenizer: Tokenizer = self._run.tokenizer
@@ -124,19 +148,31 @@ class TrainingPairs:
             )
         return shown
 
+    @property
+    def _lengths(self) -> tuple[Lengths, Lengths]:
+        """Tokens of the source and the target of each pair, special symbols included."""
+        ended = int(self._run.config.model.source_end)
+        return self._pairs.source_lengths + ended, self._pairs.target_lengths + 1
+
+    @property
+    def _most_tokens(self) -> int:
+        """Tokens a side of a micro-batch; without padding a batch that is a little larger stays."""
+        if self._left_out < _ANY_LENGTH:
+            return self.micro_batch_tokens
+        return self.micro_batch_tokens + max(int(side.max()) for side in self._lengths)
+
     def _batch_order(self) -> BatchOrder:
         """Compute the batches of an epoch."""
-        settings, source_end = self._run.config.train, self._run.config.model.source_end
+        settings = self._run.config.train
         return BatchOrder(
-            self._pairs.source_lengths + int(source_end),
-            self._pairs.target_lengths + 1,
+            *self._lengths,
             settings.batch_tokens,
-            self.micro_batch_tokens,
+            self._most_tokens,
             settings.batch_counting,
             settings.seed,
             self._mixture,
             settings.block_tokens,
-            PADDING_COST_CPU if self._is_cpu else 1.0,
+            self._padding_cost,
             self._left_out,
         )
 

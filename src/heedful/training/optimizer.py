@@ -279,10 +279,45 @@ class MixedPrecisionOptimizer:
         self._average()
         self._copy()
 
-    def _step_of_adam(self, learning_rate: float, scaling: dict[str, Any]) -> None:
+    def apply_on_device(
+        self,
+        gradients: list[Tensor],
+        divisor: Tensor,
+        learning_rate: Tensor,
+        share: Tensor,
+        skips: Tensor,
+    ) -> None:
+        """
+        Change the weights by Adam with all numbers on the device, so that a graph can do it.
+
+        `gradients`: sums, divided by `divisor`. `share`: `averaged_share` of this step. `skips`:
+        one if nothing may change, else zero. `steps` is counted by the caller.
+        """
+        scaling = {"grad_scale": divisor, "found_inf": skips}
+        self._step_of_adam(learning_rate, scaling, gradients)
+        if self.averages:
+            share = share * (1.0 - skips)
+            for average, master in zip(self.averages, self.masters, strict=True):
+                average.lerp_(master, share)
+        self._copy()
+
+    @property
+    def averaged_share(self) -> float:
+        """How far a moving average goes to the weights; first far, while they are mostly noise."""
+        if self.ema_decay is None:
+            return 0.0
+        return 1.0 - min(self.ema_decay, self.steps / (self.steps + 9.0))
+
+    def _step_of_adam(
+        self,
+        learning_rate: float | Tensor,
+        scaling: dict[str, Any],
+        gradients: list[Tensor] | None = None,
+    ) -> None:
         """Change the masters by Adam, which AdamW without decay is."""
+        gradients = self.gradients if gradients is None else gradients
         adamw(
-            *(self.masters, self.gradients, self._moments["first"], self._moments["second"]),
+            *(self.masters, gradients, self._moments["first"], self._moments["second"]),
             *([], self._counters),
             fused=True,
             **scaling,
@@ -429,9 +464,7 @@ class MixedPrecisionOptimizer:
         """Update the moving averages; faster at the beginning, when weights are mostly noise."""
         if self.ema_decay is None:
             return
-        # 0.1 at the first step and 0.9 at step 81, so that the first weights are soon forgotten
-        decay = min(self.ema_decay, self.steps / (self.steps + 9.0))
-        approach_all(self.averages, self.masters, 1.0 - decay)
+        approach_all(self.averages, self.masters, self.averaged_share)
 
     def _exchange(self) -> None:
         """Swap masters and averages, here and in the model."""

@@ -36,6 +36,8 @@ from heedful.runs.run import Run
 from heedful.tasks.registry import text_options
 from heedful.training.batches import Sampler, TrainingPairs
 from heedful.training.callbacks import Callback, Callbacks
+from heedful.training.device.levers import describe_steps, why_padded
+from heedful.training.device.trainer import DeviceTrainer
 from heedful.training.distributed import RankGroup, rank_group
 from heedful.training.finetune import first_weights, write_pretrained
 from heedful.training.live_line import LiveLine, live_line
@@ -112,12 +114,7 @@ def run_training(
         run, config = session.run, session.run.config
         device = resolve_device(session.machine_settings.device)
         resolve_threads(session.machine_settings.threads)
-        with torch.device("meta"):
-            require_room(parameter_count(run.build()), device)
-        with torch.random.fork_rng(devices=[]):  # modules of plugins may draw when they are made
-            torch.manual_seed(config.train.seed)
-            model = run.build()
-        initialise(model, config.train.seed)
+        model = session.first_model(device)
         train_state, start_weights = session.first_state(model)
         session.claim.train_state = train_state
         model.to(device)
@@ -131,14 +128,14 @@ def run_training(
             optimizer_step = train_state.counters.step + earlier
             optimizer.load(start_weights.model, start_weights.training, optimizer_step)
 
-        # 3. batches, validation and objective
+        # 3. objective, batches and validation
+        objective = build_objective(run, session.machine_settings)
         collator = run.collator(model)
-        pairs = session.training_pairs(collator)
+        padded = why_padded(model, optimizer, objective, session.ranks.world)
+        pairs = session.training_pairs(collator, without_padding=not padded)
         validate = None
         if setup.valid is not None:
             validate = validator(model, run, collator, *setup.valid)
-
-        objective = build_objective(run, session.machine_settings)
 
         # 4. log, checkpoints, and the loop itself
         step = train_state.counters.step
@@ -148,7 +145,8 @@ def run_training(
             RunLog(log_path, step, config.train.steps, quiet, line) as log,
         ):
             digests = pairs_digests(session.pairs)
-            trainer = Trainer(
+            loop = Trainer if padded else DeviceTrainer
+            trainer = loop(
                 model,
                 optimizer,
                 pairs,
@@ -164,6 +162,8 @@ def run_training(
                 called,
             )
             session.introduce(log, parameter_count(model), train_state)
+            if device.type == "cuda":
+                log.say(describe_steps(padded))
             if run.config.train.objective != "likelihood":
                 log.say(f"objective: {objective.describe()}")
             trainer.check_memory()
@@ -222,6 +222,17 @@ class _Session:
     ranks: RankGroup
     claim: Claim
 
+    def first_model(self, device: torch.device) -> EncoderDecoder:
+        """Build the model with initial weights, if a device has room for it."""
+        with torch.device("meta"):
+            require_room(parameter_count(self.run.build()), device)
+        seed = self.run.config.train.seed
+        with torch.random.fork_rng(devices=[]):  # modules of plugins may draw when they are made
+            torch.manual_seed(seed)
+            model = self.run.build()
+        initialise(model, seed)
+        return model
+
     def first_state(self, model: EncoderDecoder) -> tuple[TrainState, Checkpoint | None]:
         """Return the state to begin with and its weights: checkpoint, pretrained, or None."""
         # there is one only with --resume: `check_folder` refuses other folders that are filled
@@ -257,7 +268,7 @@ class _Session:
             with EventLog.follow(self.setup.events, self.run.folder.log, step) as events:
                 yield Callbacks([events, *callbacks])
 
-    def training_pairs(self, collator: Collator) -> TrainingPairs:
+    def training_pairs(self, collator: Collator, without_padding: bool) -> TrainingPairs:
         """Create the training pairs, with fixed or sampled subwords."""
         data, seed = self.run.config.data, self.run.config.train.seed
         joined = JoinedPairs(self.pairs)
@@ -269,7 +280,9 @@ class _Session:
         sampler = None
         if data.subword_sampling:
             sampler = Sampler(self.run, self.pairs, self.ranks, self.machine_settings.threads)
-        return TrainingPairs(joined, self.run, self.machine_settings, collator, mixture, sampler)
+        return TrainingPairs(
+            *(joined, self.run, self.machine_settings, collator, mixture, sampler, without_padding)
+        )
 
     def introduce(self, log: RunLog, parameters: int, train_state: TrainState) -> None:
         """Report model, data and machine before the first step."""

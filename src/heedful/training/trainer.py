@@ -41,8 +41,10 @@ from heedful.training.optimizer import MixedPrecisionOptimizer
 from heedful.training.state import Clock, LogSums, StepTotals, StopSignal, TrainState, Validation
 from heedful.training.trainer_config import TrainerConfig
 
-# A line of the log is due after this many steps or seconds.
-_LOG_STEPS, _LOG_SECONDS = 50, 10.0
+LOG_STEPS = 50
+"""Steps after which a line of the log is due."""
+LOG_SECONDS = 10.0
+"""Seconds after which one is due in any case."""
 
 CALLBACK = "a callback of rank zero"
 """Why the run ends for the ranks that have no callbacks."""
@@ -155,16 +157,22 @@ class Trainer:
         reason = self._end_before_step()
         while not reason:
             batches = self.batches.epoch(counters.epoch)
-            while counters.position < len(batches) and not reason:
-                rows, step = batches[counters.position], counters.step + 1
-                started, before = time.monotonic(), self._copy_averages()
-                own = self._forward_backward(step, *self._own_share(rows))
-                totals = self._sum_over_ranks(own)
-                norm = self._update(step, rows, totals, before)  # check, scale, clip, step
-                counters.add(totals)
-                reason = self._after_step(totals, norm, time.monotonic() - started)
+            reason = self._run_epoch(batches)
             if counters.position >= len(batches):
                 counters.epoch, counters.position = counters.epoch + 1, 0
+        return reason
+
+    def _run_epoch(self, batches: Sequence[Rows]) -> str:
+        """Take the steps of an epoch that are left; return the reason to stop."""
+        counters, reason = self.train_state.counters, ""
+        while counters.position < len(batches) and not reason:
+            rows, step = batches[counters.position], counters.step + 1
+            started, before = time.monotonic(), self._copy_averages()
+            own = self._forward_backward(step, *self._own_share(rows))
+            totals = self._sum_over_ranks(own)
+            norm = self._update(step, rows, totals, before)  # check, scale, clip, step
+            counters.add(totals)
+            reason = self._after_step(totals, norm, time.monotonic() - started)
         return reason
 
     def _copy_averages(self) -> dict[str, Tensor]:
@@ -188,7 +196,7 @@ class Trainer:
         for index, rows in enumerate(micro_batches, start=first):
             batch = self.collate(rows)
             counts = (batch.source_tokens, batch.target_tokens, *self._count(batch))
-            _seed_dropout(self.config.seed, step, index)
+            seed_dropout(self.config.seed, step, index)
             totals = totals.plus(StepTotals(0.0, 0.0, *map(float, counts)))
             batch = batch.to(self.model.device)
             for part in self.objective.parts(self.model, batch, rows, step):
@@ -209,18 +217,23 @@ class Trainer:
     def _sum_over_ranks(self, own: StepTotals) -> StepTotals:
         """Add up losses, counts, requests and gradients over all ranks."""
         # Requests are read after the micro-batches: a signal during the step counts in it.
-        own = own._replace(
+        own = self._with_requests(own)
+        if self.ranks.world == 1:
+            return own
+        totals = StepTotals.from_tensor(self.ranks.all_reduce(own.as_tensor()))
+        self.ranks.all_reduce_gradients(self.optimizer.gradients)
+        return totals
+
+    def _with_requests(self, own: StepTotals) -> StepTotals:
+        """Add what asks for the end of the run, or for a checkpoint."""
+        requests = own._replace(
             stop_signals=float(bool(self.stop.reason)),
             time_over=float(self._time_is_over()),
             checkpoint_requests=float(self.stop.checkpoint),
             callback_stops=float(bool(self._callback_reason())),
         )
         self.stop.checkpoint = False
-        if self.ranks.world == 1:
-            return own
-        totals = StepTotals.from_tensor(self.ranks.all_reduce(own.as_tensor()))
-        self.ranks.all_reduce_gradients(self.optimizer.gradients)
-        return totals
+        return requests
 
     def _update(
         self, step: int, rows: Rows, totals: StepTotals, averages: dict[str, Tensor]
@@ -240,15 +253,8 @@ class Trainer:
     def _after_step(self, totals: StepTotals, norm: float, seconds: float) -> str:
         """Log, validate and save if due; return the reason to stop, or an empty string."""
         # 1. sums since the last line of the log
-        counters = self.train_state.counters
-        step = counters.step
-        counters.seconds = self.clock.seconds
-        loss = totals.loss / totals.target_tokens
-        rate = self._learning_rate(step)
-        if self.callbacks.members:
-            figures = {"step": step, "loss": loss, "gradient_norm": norm, "learning_rate": rate}
-            self.callbacks.step(figures)
-        self.train_state.since_log = self.train_state.since_log.plus(totals, seconds)
+        step = self.train_state.counters.step
+        self._note_step(totals, norm, seconds)
 
         # 2. log; a stop by a signal writes no line, see `_log_if_due`
         last = step >= self.config.steps
@@ -282,6 +288,16 @@ class Trainer:
         if not reason and self._is_stopped_alone():  # when told of that checkpoint
             reason = self._callback_reason()
         return reason
+
+    def _note_step(self, totals: StepTotals, norm: float, seconds: float) -> None:
+        """Add a step to the sums since the last line of the log, and tell the callbacks."""
+        counters = self.train_state.counters
+        counters.seconds = self.clock.seconds
+        if self.callbacks.members:
+            loss, rate = totals.loss / totals.target_tokens, self._learning_rate(counters.step)
+            figures = {"step": counters.step, "loss": loss, "gradient_norm": norm}
+            self.callbacks.step(figures | {"learning_rate": rate})
+        self.train_state.since_log = self.train_state.since_log.plus(totals, seconds)
 
     def _callback_reason(self) -> str:
         """Return why a callback wants to end the run; empty if none does."""
@@ -333,7 +349,7 @@ class Trainer:
         # run equals that of an uninterrupted one.
         counters = self.train_state.counters
         waited = self.clock.seconds - self._logged_at
-        if not (forced or step % _LOG_STEPS == 0 or waited >= _LOG_SECONDS):
+        if not (forced or step % LOG_STEPS == 0 or waited >= LOG_SECONDS):
             return
         self._logged_at = self.clock.seconds
         since = self.train_state.since_log
@@ -357,7 +373,7 @@ class Trainer:
             line["penalty"] = since.penalty / since.target_tokens
         if self.objective.figure:
             line[self.objective.figure] = since.figure / since.pairs
-        line |= self.model.log_figures()
+        line |= self.model.log_figures() | self._more_of_log()
         share = step / self.config.steps
         if self.config.minutes is not None:
             share = min(1.0, max(share, counters.seconds / (self.config.minutes * 60)))
@@ -365,11 +381,15 @@ class Trainer:
         self.callbacks.log(line)
         self.train_state.since_log = LogSums()
 
+    def _more_of_log(self) -> dict[str, float]:
+        """Return what a loop of another kind adds to a line of the log."""
+        return {}
+
     def _warn_of_warmup(self, step: int, ended: bool) -> None:
         """Warn once if the minutes end before the learning rate has reached its peak."""
         config, seconds = self.config, self.clock.seconds - self.clock.earlier
         # The pace is known when the log has its first line.
-        known = seconds >= _LOG_SECONDS or step - self._began_at >= _LOG_STEPS
+        known = seconds >= LOG_SECONDS or step - self._began_at >= LOG_STEPS
         if config.minutes is None or not (ended or (known and not self._warned_of_warmup)):
             return
         pace = (step - self._began_at) / max(seconds, 1e-9)
@@ -430,11 +450,10 @@ class Trainer:
         """Write a checkpoint if due, once, with its reason."""
         # Of several reasons “regular” comes first: an average and `train.keep_last` count only
         # those.
-        steps, minutes = self.config.checkpoint_steps, self.config.checkpoint_minutes
-        waited = self.clock.seconds - self._saved_at
+        steps = self.config.checkpoint_steps
         due_by_steps = steps is not None and step % steps == 0
         reason = ""
-        if due_by_steps or (minutes is not None and waited >= minutes * 60):
+        if due_by_steps or self._is_checkpoint_due():
             reason = "regular"
         elif asked:
             reason = "last"
@@ -442,6 +461,11 @@ class Trainer:
             reason = "best"
         if reason and self.ranks.is_first:
             self._save(reason)
+
+    def _is_checkpoint_due(self) -> bool:
+        """Tell whether the minutes between two checkpoints are over."""
+        minutes = self.config.checkpoint_minutes
+        return minutes is not None and self.clock.seconds - self._saved_at >= minutes * 60
 
     def _save(self, reason: str) -> None:
         """Write a checkpoint and record its time."""
@@ -457,7 +481,7 @@ class Trainer:
         return [self.model.device] if self.model.device.type == "cuda" else []
 
 
-def _seed_dropout(seed: int, step: int, micro_batch: int) -> None:
+def seed_dropout(seed: int, step: int, micro_batch: int) -> None:
     """Seed dropout from (seed, step, micro-batch)."""
     word = np.random.SeedSequence([seed, step, micro_batch]).generate_state(1, np.uint64)[0]
     torch.manual_seed(int(word))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b, file_digest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,14 @@ AGAIN = (
 _SIDES = ("source", "target")
 # Folders from before there were blocks have one digest of everything.
 _NO_BLOCKS = {"ids": None, "offsets": None}
+
+
+class FlatIds(NamedTuple):
+    """The ids of several sentences, one sentence after the other."""
+
+    ids: Ids
+    lengths: Lengths
+    """Ids of each sentence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +153,14 @@ class EncodedPairs:  # numpydoc ignore=PR02
     def target(self, index: int) -> Ids:
         """Return the ids of one target sentence, as `source` does."""
         return _slice(self.target_ids, self.target_offsets, index)
+
+    def gather(self, rows: NDArray[np.integer[Any]]) -> tuple[FlatIds, FlatIds]:
+        """Copy the ids of both sides of some pairs, one pair after the other."""
+        source, target = self.source_lengths[rows], self.target_lengths[rows]
+        return (
+            FlatIds(self.source_ids.gather(self.source_offsets[rows], source), source),
+            FlatIds(self.target_ids.gather(self.target_offsets[rows], target), target),
+        )
 
     def pair(self, index: int) -> tuple[Ids, Ids]:
         """
@@ -301,6 +317,25 @@ class JoinedPairs:  # numpydoc ignore=PR02
         """Return the ids of both sides of a pair."""
         part = int(np.searchsorted(self._edges, index, side="right")) - 1
         return self.parts[part].pair(index - int(self._edges[part]))
+
+    def gather(self, rows: NDArray[np.integer[Any]]) -> tuple[FlatIds, FlatIds]:
+        """Copy the ids of both sides of some pairs, one pair after the other."""
+        if len(self.parts) == 1:
+            return self.parts[0].gather(rows)
+        part = np.searchsorted(self._edges, rows, side="right") - 1
+        every = self.source_lengths[rows], self.target_lengths[rows]
+        sides = [FlatIds(np.empty(int(lengths.sum()), np.uint32), lengths) for lengths in every]
+        for number in np.unique(part):
+            chosen = part == number
+            found = self.parts[number].gather(rows[chosen] - int(self._edges[number]))
+            for flat, side in zip(found, sides, strict=True):
+                first = np.cumsum(side.lengths) - side.lengths
+                within = np.arange(len(flat.ids)) - np.repeat(
+                    np.cumsum(flat.lengths) - flat.lengths, flat.lengths
+                )
+                side.ids[np.repeat(first[chosen], flat.lengths) + within] = flat.ids
+        source, target = sides
+        return source, target
 
     @cached_property
     def _edges(self) -> NDArray[np.int64]:

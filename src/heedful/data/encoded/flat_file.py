@@ -135,6 +135,18 @@ class CheckedValues:
                 self._check(block)
         return self._values[begin:end]
 
+    def gather(self, begins: NDArray[np.int64], lengths: NDArray[np.integer[Any]]) -> NDArray[Any]:
+        """Check and copy the values of several rows, one row after the other."""
+        if self._unread and len(begins):
+            size = self._values.itemsize
+            ends = np.maximum(begins, begins + lengths - 1)
+            touched = {*(begins * size // self._block_bytes), *(ends * size // self._block_bytes)}
+            for block in self._unread.intersection(int(block) for block in touched):
+                self._check(block)
+        before = np.cumsum(lengths) - lengths  # values of the rows before each
+        index = np.repeat(begins - before, lengths) + np.arange(int(lengths.sum()))
+        return self._values[index]
+
     def read_all(self) -> NDArray[Any]:
         """All values."""
         return self.read(0, len(self._values))

@@ -1,0 +1,105 @@
+"""Steps that a thread lays out while the device computes those before."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import Empty, Full, Queue
+
+from heedful.data.batching import MicroBatches, Rows
+from heedful.model.contracts import Seq2Seq, training_flops
+from heedful.training.device.buffers import Buffers, Slot
+from heedful.training.device.source import PackedSource
+from heedful.training.state import StepTotals
+
+# Steps that wait for the device; one more is being laid out.
+_READY = 1
+# Seconds after which a thread looks whether the other one has given up.
+_PATIENCE = 0.1
+
+
+@dataclass(frozen=True)
+class PreparedStep:
+    """A step that is laid out."""
+
+    rows: Rows
+    """The pairs of its batch."""
+    slots: list[Slot]
+    """Its micro-batches."""
+    counts: StepTotals
+    """Its tokens and operations; what the device computes is still zero."""
+
+
+class StepLayout:
+    """Cuts batches, and lays their micro-batches out."""
+
+    def __init__(self, source: PackedSource, buffers: Buffers, model: Seq2Seq) -> None:
+        self._source, self._buffers, self._model = source, buffers, model
+
+    def prepare(self, rows: Rows) -> PreparedStep:
+        """Lay a batch out."""
+        micro_batches: MicroBatches = self._source.cut(rows, 1)[0]
+        slots, counts = [], StepTotals()
+        for part in micro_batches:
+            batch = self._source.pack(part, self._buffers.room)
+            slots.append(self._buffers.stage(batch))
+            lengths = batch.source_lengths, batch.target_lengths
+            flops = float(training_flops(self._model, *lengths))
+            source, target = (float(side.tokens.sum()) for side in lengths)
+            counts = counts.plus(StepTotals(0.0, 0.0, source, target, flops, flops))
+        return PreparedStep(rows, slots, counts)
+
+
+class StepsAhead:
+    """
+    Prepares steps in their order, the next one while the caller uses one.
+
+    `waited` are the seconds that the caller has waited for them. Close it: its thread ends then.
+    """
+
+    def __init__(self, prepare: Callable[[Rows], PreparedStep], batches: list[Rows]) -> None:
+        self.waited = 0.0
+        self._prepare, self._batches = prepare, batches
+        self._ready: Queue[PreparedStep | BaseException | None] = Queue(_READY)
+        self._is_closed = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="heedful-ahead", daemon=True)
+        self._thread.start()
+
+    def __iter__(self) -> Iterator[PreparedStep]:
+        """Iterate over the steps; what failed in the thread is raised here."""
+        while True:
+            started = time.monotonic()
+            step = self._ready.get()
+            self.waited += time.monotonic() - started
+            if step is None:
+                return
+            if isinstance(step, BaseException):
+                raise step
+            yield step
+
+    def close(self) -> None:
+        """End the thread."""
+        self._is_closed.set()
+        while self._thread.is_alive():
+            with suppress(Empty):
+                self._ready.get(timeout=_PATIENCE)
+        self._thread.join()
+
+    def _work(self) -> None:
+        """Prepare every step."""
+        try:
+            for rows in self._batches:
+                self._put(self._prepare(rows))
+                if self._is_closed.is_set():
+                    return
+            self._put(None)
+        except BaseException as error:  # the caller's thread raises it
+            self._put(error)
+
+    def _put(self, step: PreparedStep | BaseException | None) -> None:
+        """Hand a step over, unless nobody wants it any more."""
+        while not self._is_closed.is_set():
+            with suppress(Full):
+                self._ready.put(step, timeout=_PATIENCE)
+                return

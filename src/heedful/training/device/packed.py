@@ -1,0 +1,169 @@
+"""
+Sentences laid one after the other in a room of fixed size, as a GPU reads them.
+
+::
+
+    room 12     B a b c . B d . B e f .        real tokens: starts 0 4 6 9
+                                    ^ filling: sentences that enter no count and no loss
+
+Every step fills the same room, so that all shapes stay the same. What sentences leave free is
+filled with sentences of padding, none longer than the longest real one may be.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from heedful.data.batching import Collator, Lengths, Rows
+from heedful.data.encoded.dataset import FlatIds
+from heedful.model.flops import RowLengths
+
+Numbers = Int[np.ndarray, "_"]
+
+# Rooms grow in steps, so that the batches of most epochs need the same one.
+_STEP = 128
+
+
+class Room(NamedTuple):
+    """The sizes that a batch is filled up to."""
+
+    source: int
+    target: int
+    """Tokens of each side."""
+    rows: int
+    """Sentences."""
+    longest: int
+    """Tokens of a side that no sentence exceeds."""
+
+    @classmethod
+    def of(
+        cls,
+        source: int,
+        target: int,
+        rows: int,
+        longest: int,
+    ) -> "Room":
+        """Make room for so many tokens a side, and so many sentences."""
+        longest = -(-longest // 8) * 8
+        source, target = (-(-tokens // _STEP) * _STEP for tokens in (source, target))
+        filling = -(-max(source, target) // longest)  # sentences that fill a whole side
+        return cls(source, target, -(-(rows + filling) // _STEP) * _STEP, longest)
+
+    @classmethod
+    def of_batches(
+        cls, batches: Sequence[Rows], source_lengths: Lengths, target_lengths: Lengths, most: int
+    ) -> "Room":
+        """
+        Make room for any micro-batch of these batches.
+
+        `source_lengths, target_lengths`: tokens of every pair, special symbols included. `most`:
+        tokens a side that a micro-batch of several pairs may have.
+        """
+        edges = np.cumsum([0, *map(len, batches)])[:-1]
+        every = np.concatenate([*batches])
+        longest = int(max(source_lengths.max(), target_lengths.max()))
+        source, target = (
+            max(longest, min(int(np.add.reduceat(lengths[every], edges).max()), most))
+            for lengths in (source_lengths, target_lengths)
+        )
+        return cls.of(source, target, max(map(len, batches)), longest)
+
+    def holds(self, other: "Room") -> bool:
+        """Tell whether batches for another room fit in here."""
+        return all(mine >= theirs for mine, theirs in zip(self, other, strict=True))
+
+    def joined(self, other: "Room") -> "Room":
+        """Make a room for the batches of both."""
+        return Room(*map(max, self, other))
+
+
+@dataclass(frozen=True)
+class PackedBatch:
+    """A batch of pairs in a room; 32-bit starts, 64-bit ids and places."""
+
+    source: Numbers
+    target_in: Numbers
+    target_out: Numbers
+    """Ids, shape (tokens,): what the encoder reads, the decoder reads, and what it predicts."""
+    source_places: Numbers
+    target_places: Numbers
+    """Position of each token in its sentence, shape (tokens,)."""
+    source_starts: Numbers
+    target_starts: Numbers
+    """First token of each sentence, and one behind the last; shape (rows + 1,)."""
+    counts: Bool[np.ndarray, " tokens"]
+    """Which target tokens are real."""
+    source_lengths: RowLengths
+    target_lengths: RowLengths
+    """Tokens of each real pair, end symbols included."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return what the device reads, by name."""
+        names = ("source", "target_in", "target_out", "source_places", "target_places")
+        more = ("source_starts", "target_starts", "counts")
+        return {name: getattr(self, name) for name in (*names, *more)}
+
+
+def pack(source: FlatIds, target: FlatIds, collator: Collator, room: Room) -> PackedBatch:
+    """Add special symbols, lay the pairs out, and fill what is left of the room."""
+    ended = int(collator.source_end)
+    source_lengths, target_lengths = source.lengths + ended, target.lengths + 1
+    filling = _filling(
+        room.source - int(source_lengths.sum()), room.target - int(target_lengths.sum()), room
+    )
+    sides = (source_lengths, filling[0]), (target_lengths, filling[1])
+    source_starts, target_starts = (_starts(*side, room.rows) for side in sides)
+    target_tokens = int(target_lengths.sum())
+    return PackedBatch(
+        _placed(source, 0, collator.end_token, ended, room.source, collator.padding),
+        _placed(target, 1, collator.start_token, 1, room.target, collator.padding),
+        _placed(target, 0, collator.end_token, 1, room.target, collator.padding),
+        _places(source_starts),
+        _places(target_starts),
+        source_starts.astype(np.int32),
+        target_starts.astype(np.int32),
+        np.arange(room.target) < target_tokens,
+        RowLengths.unpadded(source_lengths),
+        RowLengths.unpadded(target_lengths),
+    )
+
+
+def _placed(
+    side: FlatIds, shift: int, special: int, added: int, size: int, padding: int
+) -> Numbers:
+    """Lay ids out with a special symbol before (`shift` 1) or behind each sentence."""
+    out = np.full(size, padding, dtype=np.int64)
+    tokens = len(side.ids) + added * len(side.lengths)
+    out[:tokens] = special
+    # each sentence moves by the special symbols before it
+    moved = np.repeat(np.arange(len(side.lengths)) * added + shift, side.lengths)
+    out[np.arange(len(side.ids)) + moved] = side.ids
+    return out
+
+
+def _filling(source: int, target: int, room: Room) -> tuple[Numbers, Numbers]:
+    """Divide what is left of both sides into equally many sentences; some may be empty."""
+    count = max(-(-source // room.longest), -(-target // room.longest))
+    sides = (
+        np.full(count, left // max(count, 1)) + (np.arange(count) < left % max(count, 1))
+        for left in (source, target)
+    )
+    first, second = sides
+    return first, second
+
+
+def _starts(lengths: Numbers, filling: Numbers, rows: int) -> Numbers:
+    """Return where each sentence starts; those that the room has beyond them are empty."""
+    starts = np.zeros(rows + 1, dtype=np.int64)
+    every = np.concatenate((lengths, filling))
+    starts[1 : len(every) + 1] = np.cumsum(every)
+    starts[len(every) + 1 :] = starts[len(every)]
+    return starts
+
+
+def _places(starts: Numbers) -> Numbers:
+    """Return the position of each token in its sentence."""
+    return np.arange(int(starts[-1])) - np.repeat(starts[:-1], np.diff(starts))

@@ -1,0 +1,252 @@
+"""
+A training step whose work is recorded: losses and gradients in one graph, the update in another.
+
+::
+
+    host      lay out ── copy ── replay ── replay ── copy results ── read those of the step before
+    device                copy ── losses, gradients ── norm, check, Adam, rounded copies
+
+The host waits for nothing within a step. Whether loss and gradients are finite numbers is decided
+on the device: from the first step that they are not, updates change nothing, and the host learns of
+it one step later. So weights and moments are those of before that step.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from heedful.kernels.api import Graph, copy_all, masked_loss
+from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.packed import packed_states
+from heedful.training.device.buffers import Buffers, Slot
+from heedful.training.device.levers import Levers
+from heedful.training.device.packed import Room
+from heedful.training.objective.likelihood import Likelihood
+from heedful.training.optimizer import MixedPrecisionOptimizer
+
+# Steps whose results are on their way to the host, at most.
+_READS = 4
+
+
+class StepResults(NamedTuple):
+    """What the device computes of a step beside the weights."""
+
+    loss: float
+    nll: float
+    """Sums over target tokens."""
+    norm: float
+    """Norm of the mean gradient before clipping."""
+    is_finite: bool
+    """Whether the step, and all before it, were taken."""
+
+
+class PendingResults:
+    """The results of a step, on their way to the host."""
+
+    def __init__(self, results: Tensor, host: Tensor) -> None:
+        self._host = host
+        host.copy_(results, non_blocking=True)
+        self._arrived = torch.cuda.Event() if results.is_cuda else None
+        if self._arrived is not None:
+            self._arrived.record()
+        else:
+            self._host = results.clone()
+
+    def read(self) -> StepResults:
+        """Wait for the step, and return its results."""
+        if self._arrived is not None:
+            self._arrived.synchronize()
+        loss, nll, norm, is_finite = self._host.tolist()
+        return StepResults(loss, nll, norm, is_finite == 1.0)
+
+
+class DeviceStep:
+    """
+    The steps of a training over a room of fixed size.
+
+    `clip_norm`: maximum norm of the mean gradient; None for no bound. `say`: receives what a reader
+    of the log should know, such as a compiler that failed.
+    """
+
+    def __init__(
+        self,
+        model: EncoderDecoder,
+        optimizer: MixedPrecisionOptimizer,
+        objective: Likelihood,
+        clip_norm: float | None,
+        room: Room,
+        levers: Levers,
+        say: Callable[[str], object],
+    ) -> None:
+        self.model, self.optimizer, self.objective = model, optimizer, objective
+        self.device, self.clip_norm = model.device, clip_norm
+        self.buffers = Buffers(room, self.device)
+        self._graphs_on = self.device if levers.graphs else torch.device("cpu")
+        self._run = compiled_calls() if levers.compiled and self.device.type == "cuda" else None
+        self._say = say
+        new = functools.partial(torch.zeros, dtype=torch.float32, device=self.device)
+        self._sums, self._results = new(2), new(4)  # loss and nll; these, norm and flag
+        self._inputs = new(3)  # target tokens, learning rate, share of a moving average
+        self._is_finite, self._skips = new(()).fill_(1.0), new(())
+        self._totals = [torch.zeros_like(master) for master in optimizer.masters]
+        is_cuda = self.device.type == "cuda"
+        self._hosts = [torch.zeros(4, pin_memory=is_cuda) for _ in range(_READS)]
+        self._host_inputs = [torch.zeros(3, pin_memory=is_cuda) for _ in range(_READS)]
+        self._count = 0
+        self._graphs: dict[str, Graph] = {}
+
+    def prepare(self, slot: Slot, parts: int) -> None:
+        """
+        Record the graphs, with a first micro-batch in the buffers; nothing is learned from it.
+
+        `parts`: micro-batches of a step; of several, the later ones have a graph of their own.
+        """
+        needed = {"first", "update", *(["more"] if parts > 1 else [])}
+        if needed <= self._graphs.keys():
+            return
+        slot.copy_to(self.buffers.tensors)
+        # positions beyond their table would make a new one in the middle of a graph
+        for positions in (self.model.source_positions, self.model.target_positions):
+            if positions is not None:
+                positions(0, self.buffers.room.longest)
+        with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
+            if "first" not in self._graphs:
+                self._record_first()
+            if parts > 1 and "more" not in self._graphs:
+                self._graphs["more"] = self._graph(functools.partial(self._differentiate, False))
+            if "update" not in self._graphs:
+                # the flag is off, so the rehearsals of a graph change no weight
+                before = self._is_finite.clone()
+                self._is_finite.zero_()
+                self._graphs["update"] = self._graph(self._update)
+                self._is_finite.copy_(before)
+        for parameter in self.optimizer.model_parameters:
+            if self.optimizer.has_working_copy:
+                parameter.grad = None
+
+    def take(
+        self,
+        slots: Sequence[Slot],
+        seed: Callable[[int], None],
+        target_tokens: int,
+        learning_rate: float,
+    ) -> PendingResults:
+        """
+        Start a step, and return where its results will be.
+
+        `slots`: its micro-batches. `seed`: seeds the dropout of a micro-batch by its number.
+        """
+        self.prepare(slots[0], len(slots))
+        for number, slot in enumerate(slots):
+            self.buffers.load(slot)
+            seed(number)
+            self._graphs["more" if number else "first"].replay()
+        self.optimizer.steps += 1
+        place = self._count % _READS
+        self._count += 1
+        inputs = self._host_inputs[place]
+        inputs.copy_(torch.tensor([target_tokens, learning_rate, self.optimizer.averaged_share]))
+        self._inputs.copy_(inputs, non_blocking=True)
+        self._graphs["update"].replay()
+        return PendingResults(self._results, self._hosts[place])
+
+    def _record_first(self) -> None:
+        """Record losses and gradients; without the compiler if that fails."""
+        work = functools.partial(self._differentiate, True)
+        try:
+            self._graphs["first"] = self._graph(work)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            if self._run is None:
+                raise
+            reason = str(error).strip().partition("\n")[0]
+            self._say(f"torch's compiler failed, so layers are not compiled: {reason}")
+            self._run = None
+            self._graphs["first"] = self._graph(work)
+
+    def _graph(self, work: Callable[[], object]) -> Graph:
+        """Record work in the memory that all graphs of a step share."""
+        pool = next((graph.pool for graph in self._graphs.values()), None)
+        return Graph(work, self._graphs_on, pool)
+
+    def _differentiate(self, is_first: bool) -> None:
+        """Compute losses and gradients of the micro-batch in the buffers, and add them up."""
+        optimizer, model, objective = self.optimizer, self.model, self.objective
+        if optimizer.has_working_copy:
+            for parameter in optimizer.model_parameters:
+                parameter.grad = None
+        else:
+            if is_first:
+                for total in self._totals:
+                    total.zero_()
+            for parameter, total in zip(optimizer.masters, self._totals, strict=True):
+                parameter.grad = total
+        tensors, sides = self.buffers.tensors, self.buffers.sides
+        with_run = () if self._run is None else (self._run,)
+        states = packed_states(model, *sides, *with_run)  # (1, tokens, d_model)
+        loss, nll = masked_loss(
+            states[0],
+            tensors["target_out"],
+            tensors["counts"],
+            model.output.weight,
+            model.output.bias,
+            objective.smoothing,
+            objective.form,
+        )
+        if objective.weight != 1.0:
+            loss = objective.weight * loss
+        loss.backward()
+        both = torch.stack((loss.detach(), nll))
+        if is_first:
+            self._sums.copy_(both)
+        else:
+            self._sums.add_(both)
+        if optimizer.has_working_copy:
+            self._accumulate(is_first)
+
+    def _accumulate(self, is_first: bool) -> None:
+        """Add the gradients of the rounded weights to the sums in fp32."""
+        both = [
+            (total, parameter.grad)
+            for total, parameter in zip(self._totals, self.optimizer.model_parameters, strict=True)
+            if parameter.grad is not None
+        ]
+        totals, gradients = [total for total, _ in both], [gradient for _, gradient in both]
+        if is_first:
+            copy_all(totals, gradients)
+        else:
+            for total, gradient in both:
+                total.add_(gradient)
+
+    @torch.no_grad()
+    def _update(self) -> None:
+        """Check the sums, and change the weights by them unless they or earlier ones were bad."""
+        tokens, rate, share = self._inputs
+        loss = self._sums[0]
+        norm = nn.utils.get_total_norm(self._totals) / tokens
+        is_finite = torch.isfinite(norm) & torch.isfinite(loss)
+        self._is_finite.mul_(is_finite)
+        self._skips.copy_(1.0 - self._is_finite)
+        divisor = tokens
+        if self.clip_norm is not None:
+            divisor = tokens * torch.clamp(norm / self.clip_norm, min=1.0)
+        self.optimizer.apply_on_device(self._totals, divisor, rate, share, self._skips)
+        self._results[:2] = self._sums
+        self._results[2] = norm
+        self._results[3] = self._is_finite
+
+
+def compiled_calls() -> Callable[..., Any]:
+    """Return a function that calls others as torch's compiler translates them, each once."""
+    translated: dict[Any, Callable[..., Any]] = {}
+
+    def run(function: Callable[..., Any], *arguments: Any) -> Any:
+        if function not in translated:
+            translated[function] = torch.compile(function, fullgraph=True, dynamic=False)
+        return translated[function](*arguments)
+
+    return run

@@ -1,0 +1,78 @@
+"""Steps of fixed shapes on a GPU: every lever, and a second run, give the numbers of the others."""
+
+import pytest
+import torch
+
+from heedful.errors import TrainingFailed
+from heedful.training.device.levers import Levers, why_padded
+from heedful.training.device.trainer import DeviceTrainer
+from heedful.training.trainer import Trainer
+from tests.unit.training.device.test_trainer import run, trainer, weights
+
+SIZES = {"d_model": 64, "d_ff": 128, "heads": 2}
+
+
+@pytest.fixture
+def make(gpu):
+    """Make the trainer of a toy task, moved to the GPU before it begins."""
+
+    def made(kind=DeviceTrainer, **changes):
+        changes["model_settings"] = {**SIZES, **changes.pop("model_settings", {})}
+        return trainer(kind, precision="bf16", device=gpu, **changes)
+
+    return made
+
+
+LEVERS = [
+    Levers(),
+    Levers(compiled=False),
+    Levers(graphs=False),
+    Levers(ahead=False),
+    Levers(compiled=False, graphs=False, ahead=False),
+]
+
+
+@pytest.mark.parametrize("levers", LEVERS, ids=str)
+@pytest.mark.parametrize("micro", [40, 400], ids=["several parts", "one part"])
+def test_losses_are_those_of_the_padded_loop(levers, micro, make):
+    made = [make(Trainer, micro=micro), make(micro=micro, levers=levers)]
+    assert why_padded(made[1].model, made[1].optimizer, made[1].objective, 1) == ""
+    seen = []
+    for one in made:
+        losses = []
+        one._note_step = lambda totals, norm, _, losses=losses: losses.append((totals.loss, norm))
+        one._log_if_due = lambda *_, **__: None
+        run(one)
+        seen.append(losses)
+    for (loss, norm), (ours, our_norm) in zip(*seen, strict=True):
+        assert ours == pytest.approx(loss, rel=0.01)
+        assert our_norm == pytest.approx(norm, rel=0.05)
+
+
+@pytest.mark.parametrize("levers", LEVERS[:2], ids=str)
+def test_a_second_run_has_the_same_bytes(levers, make):
+    made = [make(levers=levers, dropout=0.2) for _ in range(2)]
+    for one in made:
+        run(one)
+    first, second = map(weights, made)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_a_bad_step_leaves_weights_and_moments_of_before_it(make):
+    whole, made = make(steps=2), make()
+    run(whole)
+    start = made._start
+
+    def poisoned(device_step, step, prepared):
+        if step == 3:
+            made.optimizer.masters[0].view(-1)[0] = float("inf")
+            made.optimizer._copy()
+            made.optimizer.masters[0].copy_(whole.optimizer.masters[0])
+        return start(device_step, step, prepared)
+
+    made._start = poisoned
+    with pytest.raises(TrainingFailed, match="at step 3 "):
+        run(made)
+    assert all(torch.equal(one, weights(whole)[name]) for name, one in weights(made).items())
+    moments = whole.optimizer.moments()
+    assert all(torch.equal(one, moments[name]) for name, one in made.optimizer.moments().items())

@@ -1,0 +1,264 @@
+"""The loop of a GPU on a processor, where graphs are plain calls and attention is a loop."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from heedful.config.model import ModelConfig
+from heedful.data.batching import BatchOrder, Collator
+from heedful.data.encoded.dataset import FlatIds
+from heedful.errors import TrainingFailed
+from heedful.families.build import build_model
+from heedful.model.initialise import initialise
+from heedful.training.device.levers import Levers
+from heedful.training.device.packed import Room, pack
+from heedful.training.device.trainer import DeviceTrainer
+from heedful.training.distributed import RankGroup
+from heedful.training.log import RunLog
+from heedful.training.optimizer import MixedPrecisionOptimizer
+from heedful.training.schedule import Schedule
+from heedful.training.state import TrainState
+from heedful.training.trainer import Trainer
+from heedful.training.trainer_config import TrainerConfig
+
+GENERATOR = np.random.default_rng(0)
+SOURCES, TARGETS = (
+    [GENERATOR.integers(4, 20, GENERATOR.integers(2, 9)).tolist() for _ in range(60)]
+    for _ in range(2)
+)
+COLLATOR = Collator(0, 2, 3)
+SLOW = Levers(compiled=False, graphs=False, ahead=False)
+
+
+class Pairs(BatchOrder):
+    """Batches of pairs in memory, padded or laid out in a room."""
+
+    def collate(self, rows):
+        return COLLATOR.batch([SOURCES[i] for i in rows], [TARGETS[i] for i in rows])
+
+    def room(self, batches):
+        lengths = self.source_lengths, self.target_lengths
+        return Room.of_batches(batches, *lengths, self.micro_batch_tokens + 10)
+
+    def pack(self, rows, room):
+        sides = ([side[i] for i in rows] for side in (SOURCES, TARGETS))
+        flat = (
+            FlatIds(np.concatenate(side).astype(np.uint16), np.array([*map(len, side)]))
+            for side in sides
+        )
+        return pack(*flat, COLLATOR, room)
+
+
+class SavedWeights(list):
+    """Record the requested checkpoints, and the weights at each."""
+
+    trainer = None
+
+    def save(self, reason):
+        self.append((reason, self.trainer.train_state.counters.step, weights(self.trainer)))
+        return Path()
+
+
+def weights(made):
+    return {name: tensor.clone() for name, tensor in made.optimizer.weights().items()}
+
+
+def trainer(
+    kind=DeviceTrainer,
+    steps=6,
+    micro=40,
+    precision="fp32",
+    log=None,
+    ema_decay=None,
+    dropout=0.0,
+    levers=None,
+    validate=None,
+    model_settings=None,
+    device="cpu",
+    **plan,
+):
+    shape = {"d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 2, "decoder_layers": 1}
+    # a bias of keys has no gradient but rounding, which Adam enlarges
+    shape["projection_bias"] = False
+    settings = {**shape, "dropout": dropout, **(model_settings or {})}
+    model = build_model(ModelConfig(**settings), 20, 20, max_length=12)
+    initialise(model, 1)
+    model.to(device)
+    source, target = (
+        np.array([len(pair) + 1 for pair in side], dtype=np.int32) for side in (SOURCES, TARGETS)
+    )
+    pairs = Pairs(source, target, 120, micro, "real", 1, padding_cost=0.0, left_out=1 << 30)
+    notes = SavedWeights()
+    made = kind(
+        model,
+        MixedPrecisionOptimizer(model, precision, ema_decay=ema_decay),
+        pairs,
+        pairs.collate,
+        TrainerConfig(steps, Schedule(warmup=10, d_model=16), seed=1, **plan),
+        TrainState(),
+        RankGroup(),
+        RunLog(log, 0, steps, quiet=True),
+        notes,
+        validate,
+        **({} if levers is None else {"levers": levers}),
+    )
+    notes.trainer = made
+    return made
+
+
+def run(made):
+    with made.log:
+        return made.run()
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("micro", [40, 400], ids=["several parts", "one part"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"model_settings": {"norm": "pre"}},
+        {"model_settings": {"positions": "learned"}},
+        {"model_settings": {"causal_mask": False}},
+        {"model_settings": {"attention": {"window": 4}}},
+        {"ema_decay": 0.9, "clip_norm": 0.05},
+        {"label_smoothing": 0.0, "model_settings": {"tie_embeddings": "none"}},
+    ],
+    ids=str,
+)
+def test_weights_and_log_are_those_of_the_plain_loop(changes, micro, tmp_path):
+    made = [
+        trainer(kind, micro=micro, log=tmp_path / kind.__name__, **changes)
+        for kind in (Trainer, DeviceTrainer)
+    ]
+    for one in made:
+        assert run(one) == "steps"
+    expected, found = map(weights, made)
+    for name, weight in expected.items():
+        torch.testing.assert_close(found[name], weight, rtol=1e-4, atol=1e-5)
+    plain, device = (lines(tmp_path / kind.__name__)[-1] for kind in (Trainer, DeviceTrainer))
+    for name in ("step", "source_tokens", "target_tokens", "learning_rate"):
+        assert device[name] == plain[name]
+    for name in ("loss", "nll", "gradient_norm"):
+        assert device[name] == pytest.approx(plain[name], rel=1e-4)
+    assert device["padding"] == 0.0
+    assert "waiting" not in plain
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_levers_and_a_second_run_change_no_number(precision):
+    made = [
+        trainer(levers=levers, dropout=0.2, precision=precision)
+        for levers in (Levers(), Levers(), SLOW)
+    ]
+    for one in made:
+        run(one)
+    first, *others = map(weights, made)
+    for other in others:
+        for name, weight in first.items():
+            assert torch.equal(other[name], weight)
+
+
+def test_numbers_are_read_late_but_what_is_due_has_its_own_weights():
+    """A checkpoint of a step holds the weights of just that step."""
+    often, seldom = trainer(checkpoint_steps=1), trainer(checkpoint_steps=3)
+    for one in (often, seldom):
+        run(one)
+    assert [step for _, step, _ in seldom.checkpoints] == [3, 6]
+    at = {step: saved for _, step, saved in often.checkpoints}
+    for _, step, saved in seldom.checkpoints:
+        for name, weight in saved.items():
+            assert torch.equal(at[step][name], weight)
+
+
+@pytest.mark.parametrize("bad_step", [1, 3])
+def test_a_step_that_is_not_finite_leaves_weights_and_moments_of_before_it(bad_step, tmp_path):
+    whole = trainer(steps=bad_step - 1, checkpoint_steps=1) if bad_step > 1 else trainer()
+    before = weights(whole)
+    if bad_step > 1:
+        run(whole)
+        before = weights(whole)
+    moments = whole.optimizer.moments()
+
+    made = trainer(log=tmp_path / "log")
+    start = made._start
+
+    def poisoned(device_step, step, prepared):
+        if step == bad_step:  # a learning rate cannot do it: the gradient must be bad
+            made.model.embed_source.weight.register_hook(lambda gradient: gradient * float("nan"))
+        return start(device_step, step, prepared)
+
+    made._start = poisoned
+    with pytest.raises(TrainingFailed, match=f"at step {bad_step} "):
+        run(made)
+    for name, weight in weights(made).items():
+        assert torch.equal(weight, before[name])
+    for name, moment in made.optimizer.moments().items():
+        assert torch.equal(moment, moments[name])
+    assert made.train_state.counters.step == bad_step - 1
+    refused = lines(tmp_path / "log")[-1]
+    assert refused["step"] == bad_step
+    assert refused["refused"]["pairs"]
+
+
+def test_a_signal_ends_the_run_after_the_step_that_was_started():
+    made = trainer(steps=50)
+    start = made._start
+
+    def stopping(device_step, step, prepared):
+        if step == 4:
+            made.stop.reason = "SIGTERM"
+        return start(device_step, step, prepared)
+
+    made._start = stopping
+    assert run(made) == "SIGTERM"
+    assert made.train_state.counters.step == 4
+    assert [(reason, step) for reason, step, _ in made.checkpoints] == [("last", 4)]
+
+
+def test_validations_and_the_end_of_an_epoch_are_where_the_plain_loop_has_them():
+    seen = {}
+    for kind in (Trainer, DeviceTrainer):
+        made = trainer(
+            kind, steps=11, validate_steps=4, validate=lambda: {"valid_loss": 1.0, "bleu": 1.0}
+        )
+        made.log.validation = lambda line, kind=kind: seen.setdefault(kind, []).append(line["step"])
+        run(made)
+        counters = made.train_state.counters
+        seen[kind] += [counters.epoch, counters.position, counters.target_tokens]
+    assert seen[DeviceTrainer] == seen[Trainer]
+
+
+def test_a_failure_of_the_thread_that_lays_out_is_raised_and_ends_it():
+    import threading
+
+    made = trainer()
+    made.batches.__class__ = type("Broken", (Pairs,), {"pack": lambda *_: 1 / 0})
+    with pytest.raises(ZeroDivisionError):
+        run(made)
+    assert not [one for one in threading.enumerate() if one.name == "heedful-ahead"]
+
+
+def test_callbacks_see_every_step():
+    from heedful.training.callbacks import Callback, Callbacks
+
+    class Steps(Callback):
+        def __init__(self):
+            self.seen = []
+
+        def on_step(self, figures):
+            self.seen.append(figures["step"])
+
+    steps = Steps()
+    made = trainer()
+    made.callbacks = Callbacks([steps])
+    run(made)
+    assert steps.seen == [1, 2, 3, 4, 5, 6]
+    assert replace(made.config, steps=6) == made.config
