@@ -250,8 +250,10 @@ def both_sides(name: str, sizes: int | Sequence[int]) -> tuple[int, int]:
 
 def check_argument(owner: str, name: str, value: object, annotation: Any, advice: str = "") -> None:
     """Refuse one value of a wrong type. `advice`: what to do instead."""
-    takes_path = any(option in (Path, PathLike[str]) for option in get_args(annotation))
-    if takes_path and "\0" in str(value):
+    # most values need no closer look, and every line to translate brings some
+    if type(value) in _simple_types(annotation):
+        return
+    if _takes_path(annotation) and "\0" in str(value):
         raise ArgumentError(f"`{name}` of {owner} must be a path, but {shorten(value)} has a NUL.")
     if not _fits(value, annotation):
         raise ArgumentError(
@@ -263,6 +265,24 @@ def check_argument(owner: str, name: str, value: object, annotation: Any, advice
             f"`{name}` of {owner} must be a number below 2**64, but one of "
             f"{int(value).bit_length():,} bits came."
         )
+
+
+@cache
+def _simple_types(annotation: Any) -> frozenset[type]:
+    """List the types of an annotation whose every value is right; numbers may be too large."""
+    options = get_args(annotation) if _is_union(annotation) else (annotation,)
+    simple = (NoneType, bool) if _takes_path(annotation) else (NoneType, bool, str)
+    return frozenset(simple).intersection(options)
+
+
+def _takes_path(annotation: Any) -> bool:
+    """Whether a path is among the types of an annotation."""
+    return any(option in (Path, PathLike[str]) for option in get_args(annotation))
+
+
+def _is_union(annotation: Any) -> bool:
+    """Whether an annotation allows one of several types."""
+    return get_origin(annotation) in (Union, UnionType)
 
 
 def _fits(value: Any, annotation: Any) -> bool:
@@ -302,9 +322,7 @@ def _is_list(value: object) -> bool:
 
 def _what_came(value: object, annotation: Any) -> str:
     """Show a value, or the first wrong entry of a list."""
-    options = (
-        get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-    )
+    options = get_args(annotation) if _is_union(annotation) else (annotation,)
     entries = [get_args(one)[0] for one in options if get_origin(one) in (Sequence, list, tuple)]
     if entries and isinstance(value, Sequence) and _is_list(value):
         for number, entry in enumerate(value):

@@ -55,17 +55,17 @@ def run_search(
     """
     rules = rules_for(settings, rules, line_constraints, limits, model.end_token, source.device)
     phrases = [constraint.phrases for constraint in line_constraints]
-    in_groups = replace(settings, stop=settings.stopping.without_places().stop)
     if settings.sample is not None:
         return sample(model, source, limits, settings, lines, rules, observer)
     if settings.size == 1 and not constrained:
         greedy = greedy_search(model, source, limits, settings, rules, observer)
         return [[hypothesis] for hypothesis in greedy]
+    if settings.diverse_groups == 1 and not any(phrases):
+        return beam_search(model, source, limits, settings, rules, observer)
+    in_groups = replace(settings, stop=settings.stopping.without_places().stop)
     if settings.diverse_groups > 1:
         return diverse_beam_search(model, source, limits, in_groups, rules, observer)
-    if any(phrases):
-        return constrained_beam_search(model, source, limits, in_groups, phrases, rules, observer)
-    return beam_search(model, source, limits, settings, rules, observer)
+    return constrained_beam_search(model, source, limits, in_groups, phrases, rules, observer)
 
 
 def rules_for(

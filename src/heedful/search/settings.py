@@ -249,8 +249,8 @@ class SearchOptions:
         Raises `ArgumentError` for wrong types, and TypeError for unknown names, as Python does.
         """
         check_keywords(owner, keywords, cls)
-        from_keywords = cls(**keywords)
-        if options is not None and from_keywords != cls():
+        from_keywords = cls(**keywords) if keywords else PAPER_SEARCH
+        if options is not None and from_keywords != PAPER_SEARCH:
             raise ArgumentError("`options` must hold all options of the search, but keywords came.")
         return options or from_keywords
 
@@ -276,14 +276,13 @@ class SearchOptions:
         names = [option.name for option in fields(self) if getattr(self, option.name) is None]
         filling = {name: getattr(recipe, name) for name in names if hasattr(recipe, name)}
         filling["rules"] = self.rules or recipe.rules or None
-        beta = filling.pop("coverage_penalty", 0.0)
+        beta = filling.get("coverage_penalty", 0.0)
+        filling["coverage_penalty"] = self.coverage_penalty or 0.0
         if self.sample is not None:
             filling.pop("beam", None)
         filled = replace(self, **filling)
         compares = self.sample is None and filled.size > 1
-        if self.coverage_penalty is None:
-            filled = replace(filled, coverage_penalty=beta if compares else 0.0)
-        return filled
+        return replace(filled, coverage_penalty=beta) if beta and compares else filled
 
     def check_constraints(self) -> None:
         """

@@ -61,6 +61,13 @@ def test_options_go_over_the_recipe_and_leave_the_rest() -> None:
     assert options.over(recipe).stopping == StoppingPolicy("when-none-can-win", "keep")
 
 
+def test_filling_the_options_of_a_line_checks_them_once(monkeypatch) -> None:
+    recipe, checks = load_config("tiny").search, []
+    monkeypatch.setattr("heedful.search.settings.check_fields", checks.append)
+    SearchOptions.from_keywords("translate", PAPER_SEARCH, {}).over(recipe)
+    assert len(checks) == 1
+
+
 @pytest.mark.parametrize(
     ("among", "options", "expected"),
     [
