@@ -99,7 +99,7 @@ class KVCache:
         count = layers[0].keys.size(0)
         bias = self.mask_bias.flatten(0, 1).index_select(0, rows)  # (rows, slots)
         # (kept sentences, new width, slots)
-        bias = bias.view(count, len(rows) // max(count, 1), self.mask_bias.size(2))
+        bias = bias.view(count, rows.size(0) // max(count, 1), self.mask_bias.size(2))
         return KVCache(layers, bias, self.filled, self.window)
 
     def advance(self, width: int) -> "KVCache":

@@ -84,9 +84,9 @@ def extend(
 
     Totals are compared without a length penalty: all candidates have the same length.
     """
-    both = (totals, next_log_probabilities)
-    if all(one.device.type == "cpu" and one.dtype == torch.float32 for one in both):
-        found = best_continuations(*both, candidates)
+    is_fp32 = totals.dtype == next_log_probabilities.dtype == torch.float32
+    if is_fp32 and next_log_probabilities.is_cpu:  # as the totals are
+        found = best_continuations(totals, next_log_probabilities, candidates)
         if found is not None:
             return Candidates(*found)
     return extend_plainly(totals, next_log_probabilities, candidates)

@@ -200,12 +200,12 @@ def log_probabilities(
 ) -> Float[Tensor, "rows vocabulary"]:
     """Multiply states by the output matrix and take the log-softmax."""
     states = states.contiguous()
-    out = torch.empty(len(states), by.outer)
-    rounded, largest = by.room(len(states))
+    out = torch.empty(states.size(0), by.outer)
+    rounded, largest = by.room(states.size(0))
     by.library.log_probabilities(
         ctypes.byref(by.product),
         states.data_ptr(),
-        len(states),
+        states.size(0),
         by.levels,
         torch.get_num_threads(),
         rounded.data_ptr(),
