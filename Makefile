@@ -15,7 +15,7 @@ TORCH_RANGE ?= 2.11 2.15
 PYTHON_RANGE ?= python3.12 python3.13
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-gpu torch-range python-range check pytest format bench bench-speed bench-speed-avx2 bench-serving bench-busy bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-sequences bench-tables figures house peers docs screenshots wheel reading-path clean
+.PHONY: help quickstart test test-gpu device-wheels torch-range python-range check pytest format bench bench-speed bench-speed-avx2 bench-serving bench-busy bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-sequences bench-tables figures house peers docs screenshots wheel reading-path clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -50,6 +50,9 @@ test-gpu: $(VENV)/.for-work ## run the tests of what computes on a GPU, where th
 	@$(PYTHON) -m heedful info > /dev/null
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
 	    --numprocesses 3 --dist loadfile tests/gpu
+
+device-wheels: $(VENV)/.for-use ## gather what a machine with a GPU and no network lacks, in build/device-wheels
+	$(PYTHON) -m benchmarks.device_wheels
 
 # One after the other: a run takes all cores.
 torch-range: $(TORCH_RANGE:%=build/torch-range/%/.venv/.for-work) ## run checks and tests with each torch of TORCH_RANGE

@@ -21,6 +21,7 @@ import socket
 import sys
 import traceback
 from contextlib import suppress
+from importlib.util import find_spec
 
 
 def preload() -> None:
@@ -45,10 +46,13 @@ def preload() -> None:
     import heedful.preparation.prepare
     import heedful.preparation.show
     import heedful.quickstart
-    import heedful.serve.server
     import heedful.training.train
     import heedful.translation.score
-    import heedful.translation.translate  # noqa: F401
+    import heedful.translation.translate
+
+    # a machine that tests what computes on a GPU is without the extra `serve`
+    if find_spec("uvicorn"):
+        import heedful.serve.server  # noqa: F401
 
 
 def become(request: dict, streams: list[int]) -> None:

@@ -1,0 +1,120 @@
+"""
+What a machine with a GPU lacks: wheels gathered for it, and how much may travel there.
+
+    python -m benchmarks.device_wheels
+
+A machine that is lent for minutes has Python 3.12, torch for its driver and common packages, and no
+network. What heedful and its tests need besides is downloaded here, in the versions of
+`constraints.txt`, to `build/device-wheels`; `benchmarks/device.sh` installs it there. The work
+tree, these wheels and the data of a training travel together, so their size has a limit.
+
+CTranslate2 is not among the wheels. Version 4.8 calls `libcublas.so.12`, and such a machine has
+CUDA 13; its wheel alone would take 41 MiB.
+"""
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.report import ROOT
+
+WHEELS = Path("build/device-wheels")
+DATA = Path("build/device-data")
+"""Data of a training, packed by `benchmarks.device_training`."""
+LIMIT = 45 << 20
+"""The most bytes that travel."""
+
+# What imports these names is heedful, its tests, or one of these packages.
+PACKAGES = (
+    "annotated-doc",
+    "annotated-types",
+    "beartype",
+    "execnet",
+    "iniconfig",
+    "jaxtyping",
+    "packaging",
+    "pluggy",
+    "pydantic",
+    "pydantic_core",
+    "pytest",
+    "pytest-timeout",
+    "pytest-xdist",
+    "rich",
+    "sentencepiece",
+    "typer",
+    "typing-inspection",
+    "typing_extensions",
+    "wadler_lindig",
+)
+
+_PLATFORMS = (
+    "manylinux_2_28_x86_64",
+    "manylinux_2_27_x86_64",
+    "manylinux_2_17_x86_64",
+    "manylinux2014_x86_64",
+    "manylinux1_x86_64",
+)
+
+
+def main() -> None:
+    """Download the wheels, and print what travels."""
+    folder = ROOT / WHEELS
+    folder.mkdir(parents=True, exist_ok=True)
+    for wheel in folder.glob("*.whl"):  # pip installs one version of each
+        wheel.unlink()
+    pins = pinned((ROOT / "constraints.txt").read_text("utf-8"))
+    platforms = [word for platform in _PLATFORMS for word in ("--platform", platform)]
+    command = (
+        *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"),
+        *("--only-binary=:all:", "--python-version", "3.12", "--implementation", "cp"),
+        *platforms,
+        *("--dest", str(folder)),
+        *pins,
+    )
+    subprocess.run(command, check=True)
+    sizes = travelling_bytes(ROOT)
+    for name, size in sizes.items():
+        print(f"{size / (1 << 20):6.1f} MiB  {name}")
+    require_room(sizes)
+
+
+def pinned(constraints: str) -> list[str]:
+    """Return the pins of the packages, ``name==version`` each."""
+    lines = [line for line in constraints.splitlines() if "==" in line]
+    pins = {line.partition("==")[0]: line for line in lines}
+    return [pins[name] for name in PACKAGES]
+
+
+def travelling_bytes(root: Path) -> dict[str, int]:
+    """Count what goes to the machine: all that git does not ignore, and the two folders."""
+    listed = subprocess.run(
+        ("git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"),
+        check=True,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    paths = {root / name for name in listed.stdout.split("\0") if name}
+    sizes = {"work tree": _size(paths)}
+    for folder in (WHEELS, DATA):
+        sizes[folder.as_posix()] = _size({*(root / folder).rglob("*")} - paths)
+    return sizes
+
+
+def require_room(sizes: Mapping[str, int], limit: int = LIMIT) -> None:
+    """Refuse what is too much to travel."""
+    total = sum(sizes.values())
+    if total > limit:
+        parts = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+        raise SystemExit(
+            f"at most {limit:,} bytes travel to the machine, but {total:,} would ({parts}); pack "
+            "fewer pairs, or remove files that git does not ignore."
+        )
+
+
+def _size(paths: set[Path]) -> int:
+    return sum(path.stat().st_size for path in paths if path.is_file())
+
+
+if __name__ == "__main__":
+    main()
