@@ -6,6 +6,7 @@ import torch
 
 from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
+from heedful.model.graphed import GraphedModel, can_record
 from heedful.model.initialise import initialise
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import AllowedTokens
@@ -14,6 +15,7 @@ from tests.support.models import draw_gates
 END = 3
 FORBIDDEN = (0, 2)
 RULES = [AllowedTokens(forbidden=FORBIDDEN)]
+RECORDS = False  # whether the searches of tiny models replay graphs
 PENALTIES = [LengthPenalty("none"), LengthPenalty("gnmt", 0.6), LengthPenalty("power", 1.0)]
 
 
@@ -24,7 +26,8 @@ def tiny(seed, vocabulary=6, **changes):
     draw_gates(model, seed)
     with torch.no_grad():  # livelier than a fresh model, so that ends are probable now and then
         model.embed_target.weight.mul_(3.0)
-    return model.eval()
+    model.eval()
+    return GraphedModel(model) if RECORDS and can_record(model) else model
 
 
 def log_probabilities(model, source, target_in):

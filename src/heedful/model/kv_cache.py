@@ -48,7 +48,7 @@ def mask_to_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 @cache
-def _own_slots(width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+def own_slots(width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
     """Let each hypothesis attend to its own newest token: zeros on the diagonal."""
     with torch.inference_mode(False):  # kept for callers with gradients, too
         return mask_to_bias(torch.eye(width, dtype=torch.bool, device=device), dtype)
@@ -118,7 +118,7 @@ class KVCache:
         elif self.window is not None:
             bias = bias.clone()  # what it closes may be open to the cache before
         # 3. hypothesis i gets the i-th of the new slots; the cache before may be used no more
-        bias[:, :, roomy.filled : roomy.filled + width] = _own_slots(width, bias.dtype, bias.device)
+        bias[:, :, roomy.filled : roomy.filled + width] = own_slots(width, bias.dtype, bias.device)
         if self.window is not None:
             close_oldest(bias, self.window)
         return KVCache(roomy.layers, bias, roomy.filled + width, self.window)

@@ -24,6 +24,7 @@ from heedful.files import write_whole, writing
 from heedful.kernels.api import can_prepack
 from heedful.machine.memory import give_memory_back, keep_freed_memory
 from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.graphed import record_searches
 from heedful.model.inference import can_round_to_bf16, optimize_for_inference
 from heedful.plugins import Plugin, missing_plugins, plugins_of
 from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, stored_shapes
@@ -204,6 +205,8 @@ class Run:
             model = optimize_for_inference(model, precision)
         elif can_prepack(device, dtype):
             model = optimize_for_inference(model, "packed")
+        else:
+            model = record_searches(model, device)
         give_memory_back()
         return model
 

@@ -27,6 +27,8 @@ from tests.support.exhaustive_search import (
 )
 from tests.support.families import cases
 
+pytestmark = pytest.mark.usefixtures("each_way")
+
 RECURRENT = {
     "encoder": "recurrent",
     "decoder": "recurrent",

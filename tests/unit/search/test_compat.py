@@ -21,6 +21,8 @@ from tests.support.exhaustive_search import (
     tiny,
 )
 
+pytestmark = pytest.mark.usefixtures("each_way")
+
 POWER = LengthPenalty("power", 1.0)
 COMPLETE = [Hypothesis((4,), (-1.0, -1.0), -1.0, True), Hypothesis((5,), (-2.0, -2.0), -2.0, True)]
 

@@ -24,6 +24,8 @@ from tests.support.exhaustive_search import (
     tiny,
 )
 
+pytestmark = pytest.mark.usefixtures("each_way")
+
 SOURCE = torch.tensor([[4, 5, END]])
 PENALTY = PENALTIES[1]
 phrases_of = st.lists(st.lists(st.sampled_from([1, 4, 5]), max_size=3), max_size=4)

@@ -23,6 +23,8 @@ from tests.support.exhaustive_search import (
     tiny,
 )
 
+pytestmark = pytest.mark.usefixtures("each_way")
+
 PENALTY = PENALTIES[1]
 
 

@@ -30,6 +30,8 @@ from tests.support.exhaustive_search import (
     tiny,
 )
 
+pytestmark = pytest.mark.usefixtures("each_way")
+
 KINDS = {
     "beam": (beam_search, {"beam": 3}, {}),
     "greedy": (greedy_search, {}, {}),

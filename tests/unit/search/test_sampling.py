@@ -26,6 +26,8 @@ from tests.support.exhaustive_search import (
     tiny,
 )
 
+pytestmark = pytest.mark.usefixtures("each_way")
+
 SOURCE = torch.tensor([[4, 5, END]])
 PENALTY = PENALTIES[1]
 

@@ -14,6 +14,8 @@ from tests.support.exhaustive_search import (
     tiny,
 )
 
+pytestmark = pytest.mark.usefixtures("each_way")
+
 POWER = LengthPenalty("power", 1.0)
 
 

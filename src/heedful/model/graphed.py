@@ -1,0 +1,161 @@
+"""
+A trained model whose steps of a search are recorded graphs, for a GPU.
+
+An eager step of a base model starts two hundred kernels, and a GPU computes each in less time than
+Python takes to start it. Here a step is two replays: one from the newest tokens to the states,
+which reads and writes the buffers of a lane (`heedful.model.static_cache`), and one from the states
+to log-probabilities. The layers are those of the plain model. On a processor the graphs are plain
+calls, so that the tests run the same code.
+"""
+
+from functools import partial
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from heedful.kernels.api import kernels_choice
+from heedful.model.attention import MultiHeadAttention
+from heedful.model.contracts import DecoderInput
+from heedful.model.embedding import OutputLayer, TiedOutput, TokenEmbedding
+from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.feed_forward import FeedForward
+from heedful.model.halves import Memory
+from heedful.model.kv_cache import mask_to_bias, own_slots
+from heedful.model.layers import Decoder, DecoderLayer
+from heedful.model.residual import PostNorm, PreNorm
+from heedful.model.static_cache import Lane, Lanes, StaticState, StepBuffers
+
+# Larger batches and longer sources keep a GPU busy without graphs.
+_MOST_SENTENCES, _MOST_SOURCE = 1024, 1024
+
+
+def record_searches(model: EncoderDecoder, device: torch.device) -> EncoderDecoder:
+    """Let the searches of a trained model replay graphs on a GPU, unless kernels are plain."""
+    if device.type != "cuda" or kernels_choice() == "plain" or not can_record(model):
+        return model
+    return GraphedModel(model)
+
+
+def can_record(model: nn.Module) -> bool:
+    """Decide whether the steps of a model depend on nothing but tensors of fixed shapes."""
+    if not isinstance(model, EncoderDecoder) or type(model.decoder) is not Decoder:
+        return False
+    return (
+        model.decoder.window is None
+        and type(model.output) in (OutputLayer, TiedOutput)
+        and type(model.embed_target) is TokenEmbedding
+        and isinstance(model.decoder.norm, nn.LayerNorm | nn.Identity)
+        and all(map(_can_record_layer, model.decoder.layers))
+    )
+
+
+def _can_record_layer(layer: DecoderLayer) -> bool:
+    """Decide it for a layer: of a plugin's parts nothing is known."""
+    attentions = (layer.self_attention, layer.cross_attention)
+    residuals = (layer.self_residual, layer.cross_residual, layer.feed_forward_residual)
+    return (
+        all(type(part) is MultiHeadAttention and part.scorer is None for part in attentions)
+        and type(layer.feed_forward) is FeedForward
+        and all(type(part) in (PostNorm, PreNorm) for part in residuals)
+        and all(isinstance(part.norm, nn.LayerNorm | nn.Identity) for part in residuals)
+    )
+
+
+class GraphedModel(EncoderDecoder):
+    """
+    A model whose searches replay graphs; all else is as in the model that it takes over.
+
+    Graphs hold the addresses of the weights, so these must stay where they are: numbers may be
+    copied into them, but not other tensors put in their place.
+    """
+
+    def __init__(self, plain: EncoderDecoder) -> None:
+        nn.Module.__init__(self)
+        vars(self).update(vars(plain))
+        self.lanes = Lanes()
+
+    def start(self, memory: Memory) -> Any:
+        mask = memory.mask
+        is_small = 0 < mask.size(0) <= _MOST_SENTENCES and mask.size(3) <= _MOST_SOURCE
+        learns = self.training or torch.is_grad_enabled()
+        if learns or not is_small or type(self.decoder_input) is not DecoderInput:
+            return super().start(memory)
+        decoder = self._decoder
+        projected = [layer.cross_attention.project_kv(memory.states) for layer in decoder.layers]
+        bias = mask_to_bias(mask, memory.states.dtype)
+        return StaticState.begin(self.lanes, projected, bias, decoder.width)
+
+    def step(
+        self, state: Any, tokens: Int[Tensor, " rows"]
+    ) -> tuple[Float[Tensor, "rows d_model"], Any]:
+        if not isinstance(state, StaticState):
+            return super().step(state, tokens)
+        return self._replay_step(state, tokens)
+
+    @torch.no_grad()
+    def _replay_step(
+        self, state: StaticState, tokens: Int[Tensor, " rows"]
+    ) -> tuple[Float[Tensor, "rows d_model"], StaticState]:
+        """Process one more token of each hypothesis by a graph."""
+        rows, sentences = len(tokens), state.sentences
+        # 1. the inputs, into the buffers that the graph reads
+        step, newer = state.advance(rows // sentences)
+        lane = newer.lease.lane
+        step.tokens[:sentences].copy_(tokens.view(sentences, -1))
+        if self.target_positions is not None:
+            lane.position.copy_(self.target_positions(state.length, 1))
+        # 2. all layers; what the warm-up writes, the replay writes again
+        if step.decode is None:
+            work = partial(self._decode_step, lane, step)
+            step.decode = self.lanes.record(work, tokens.device)
+        step.decode.replay()
+        assert step.states is not None
+        states = step.states[:rows]
+        self.lanes.newest.step = (states, step)
+        return states, newer
+
+    def log_probabilities(
+        self, states: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch vocabulary"]:
+        newest, step = getattr(self.lanes.newest, "step", (None, None))
+        if newest is not states or step is None:
+            return super().log_probabilities(states)
+        self.lanes.newest.step = (None, None)  # a lane lives no longer than its search
+        with torch.no_grad():
+            if step.project is None:
+                step.project = self.lanes.record(partial(self._project_step, step), states.device)
+            step.project.replay()
+        assert step.scores is not None
+        return step.scores[: len(states)]
+
+    @property
+    def _decoder(self) -> Decoder:
+        """The decoder, which `can_record` knows."""
+        assert isinstance(self.decoder, Decoder)
+        return self.decoder
+
+    def _decode_step(self, lane: Lane, step: StepBuffers) -> None:
+        """Run all layers on the newest token of each hypothesis: what a graph records."""
+        # 1. what the tokens read: embeddings with their position, (B, K, D)
+        x = self.embed_target(step.tokens)
+        if self.target_positions is not None:
+            x = x + lane.position
+        # 2. each hypothesis attends to its own newest token and not to those of its siblings
+        width, heads = x.size(1), lane.own[0].keys.size(1)
+        places = lane.slot + torch.arange(width, device=x.device)  # (K,)
+        diagonal = own_slots(width, step.table.dtype, x.device)
+        step.table.index_copy_(2, places, diagonal.expand(len(x), -1, -1))
+        # copied, not expanded: the products of a step start from dense biases
+        own_bias = step.table.unsqueeze(1).repeat(1, heads, 1, 1)  # (B, H, K, L)
+        memory_bias = lane.memory_bias.repeat(1, heads, width, 1)  # (B, H, K, S)
+        # 3. the layers
+        for index, layer in enumerate(self._decoder.layers):
+            write = partial(lane.write, index, places)
+            x = layer.step(x, write, own_bias, lane.memory[index], memory_bias)
+        step.states = self._decoder.norm(x).flatten(0, 1)  # (B * K, D)
+
+    def _project_step(self, step: StepBuffers) -> None:
+        """Compute log-probabilities in fp32, without a copy of the logits in fp32."""
+        step.scores = torch.log_softmax(self.output(step.states), dim=-1, dtype=torch.float32)

@@ -1,0 +1,313 @@
+"""
+The buffers of a search that a recorded graph reads and writes: their addresses never change.
+
+A search takes a lane: buffers of a bucket, for a few more sentences, slots and source positions
+than it has. What a step depends on stands in them, also numbers, such as the first free slot. As in
+`heedful.model.kv_cache`, keys and values stay in their slots, and only the table of who may attend
+to which slot is reordered. A lane that is full is followed by a larger one, and one that is mostly
+empty by a smaller one, with the contents copied. Afterwards the next search takes the same lane.
+
+B sentences of the bucket, K hypotheses of each, L slots, S source positions, H heads, D width.
+"""
+
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from heedful.kernels.api import Graph
+from heedful.model.parts import KeyValue
+
+# Buckets are powers of two from here on, so that few graphs serve all batches. Sentences have steps
+# of a half between large ones, where empty rows cost more than launches do.
+_LEAST_SLOTS, _LEAST_SOURCE, _HALVES_FROM = 64, 16, 16
+# A lane gets room for so many more tokens of each hypothesis when it is full.
+_ROOM_STEPS = 16
+# Lanes that wait for a search: the least recently used goes.
+_MOST_LANES, _MOST_BYTES = 64, 8 << 30
+
+
+class Sizes(NamedTuple):
+    """What a lane has room for."""
+
+    sentences: int
+    slots: int
+    source: int
+
+
+def power_of_two(count: int, least: int = 1) -> int:
+    """Round up to a power of two."""
+    return max(least, 1 << max(count - 1, 0).bit_length())
+
+
+def sentence_bucket(count: int) -> int:
+    """Round a number of sentences up."""
+    power = power_of_two(count)
+    half_step = power * 3 // 4
+    return half_step if power > _HALVES_FROM and count <= half_step else power
+
+
+@dataclass
+class StepBuffers:
+    """Input and output of the steps of one lane with K hypotheses of each sentence."""
+
+    tokens: Int[Tensor, "sentences width"]
+    """The newest token of each hypothesis."""
+    table: Float[Tensor, "sentences width slots"]
+    """Zero where a hypothesis contains the token in a slot, else minus infinity."""
+    states: Tensor | None = None
+    """What meets the output matrix, (B * K, D), where the graph last wrote it."""
+    scores: Tensor | None = None
+    """Log-probabilities of the next token, (B * K, vocabulary), likewise."""
+    decode: Graph | None = None
+    """From tokens and table to states; recorded at first use."""
+    project: Graph | None = None
+    """From states to scores; recorded at first use."""
+
+
+@dataclass
+class Lane:
+    """Buffers of one search at a time, with the graphs that use them."""
+
+    sizes: Sizes
+    own: tuple[KeyValue, ...]
+    """Keys and values of the tokens so far, by layer: (B, H, L, d_k or d_v)."""
+    memory: tuple[KeyValue, ...]
+    """Keys and values of the source, by layer: (B, H, S, d_k or d_v)."""
+    memory_bias: Float[Tensor, "sentences 1 1 source"]
+    """Zero at real source tokens and in unused rows, minus infinity at padding."""
+    slot: Int[Tensor, " 1"]
+    """The first slot of the newest tokens."""
+    position: Float[Tensor, "1 d_model"]
+    """The encoding of their position."""
+    steps: dict[int, StepBuffers] = field(default_factory=dict)
+    """By the number of hypotheses."""
+
+    @classmethod
+    def empty(cls, sizes: Sizes, layers: int, like: KeyValue, width: int) -> "Lane":
+        """Allocate buffers; `like`: keys and values of a source, of the sizes and type to keep."""
+        # a buffer that is written in inference mode may be written outside, too
+        with torch.inference_mode(False):
+            both = (
+                (like.keys.size(1), like.keys.size(3)),
+                (like.values.size(1), like.values.size(3)),
+            )
+
+            def zeros(length: int) -> tuple[KeyValue, ...]:
+                shapes = [(sizes.sentences, heads, length, depth) for heads, depth in both]
+                return tuple(KeyValue(*map(like.keys.new_zeros, shapes)) for _ in range(layers))
+
+            return cls(
+                sizes,
+                zeros(sizes.slots),
+                zeros(sizes.source),
+                like.keys.new_zeros(sizes.sentences, 1, 1, sizes.source),
+                torch.zeros(1, dtype=torch.long, device=like.keys.device),
+                like.keys.new_zeros(1, width),
+            )
+
+    def clear(self) -> None:
+        """Forget the last search; numbers that are not finite must not meet a weight of zero."""
+        for part in (*self.own, *self.memory):
+            part.keys.zero_()
+            part.values.zero_()
+        self.memory_bias.zero_()
+
+    def of_width(self, width: int) -> StepBuffers:
+        """Return the buffers of steps with so many hypotheses of each sentence."""
+        if width not in self.steps:
+            keys, sizes = self.own[0].keys, self.sizes
+            with torch.inference_mode(False):
+                tokens = torch.zeros(sizes.sentences, width, dtype=torch.long, device=keys.device)
+                table = keys.new_full((sizes.sentences, width, sizes.slots), float("-inf"))
+            self.steps[width] = StepBuffers(tokens, table)
+        return self.steps[width]
+
+    def write(self, layer: int, places: Tensor, newest: KeyValue) -> KeyValue:
+        """Write a layer's keys and values of the newest tokens; return those of all tokens."""
+        own = self.own[layer]
+        own.keys.index_copy_(2, places, newest.keys)
+        own.values.index_copy_(2, places, newest.values)
+        return own
+
+    def forget_graphs(self) -> None:
+        """Free the memory of a lane at once: its graphs and their work refer to each other."""
+        for step in self.steps.values():
+            step.decode = step.project = None
+        self.steps.clear()
+
+    def bytes(self) -> int:
+        """Estimate the memory, with the largest tensors of its graphs."""
+        held = [self.memory_bias, *(part for each in (*self.own, *self.memory) for part in each)]
+        for step in self.steps.values():
+            held += [part for part in (step.table, step.states, step.scores) if part is not None]
+        return sum(part.numel() * part.element_size() for part in held)
+
+
+class Lanes:
+    """The lanes of a model: searches in several threads at once take different ones."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a collected search may return its lane at any time
+        self._free: list[tuple[Lane, int]] = []  # with their bytes, the least recently used first
+        self.newest = threading.local()
+        """Of each thread the step whose states it may project."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Lanes":
+        return Lanes()
+
+    def __reduce__(self) -> tuple[Callable[[], "Lanes"], tuple[()]]:
+        return Lanes, ()
+
+    def __len__(self) -> int:
+        return len(self._free)
+
+    def take(self, sizes: Sizes, layers: int, like: KeyValue, width: int) -> "Lease":
+        """Take a lane of some sizes, or make one."""
+        keys = like.keys
+        with self._lock:
+            for place in reversed(range(len(self._free))):
+                lane = self._free[place][0]
+                own = lane.own[0].keys
+                if (lane.sizes, own.dtype, own.device) == (sizes, keys.dtype, keys.device):
+                    del self._free[place]
+                    break
+            else:
+                lane = Lane.empty(sizes, layers, like, width)
+        lane.clear()
+        return Lease(self, lane)
+
+    def give_back(self, lane: Lane) -> None:
+        """Keep a lane for the next search; forget others if that is too much."""
+        with self._lock:
+            self._free.append((lane, lane.bytes()))
+            while len(self._free) > _MOST_LANES or sum(b for _, b in self._free) > _MOST_BYTES:
+                self._free.pop(0)[0].forget_graphs()
+
+    def record(self, work: Callable[[], object], device: torch.device) -> Graph:
+        """Record work, one thread at a time."""
+        with self._lock:
+            return Graph(work, device)
+
+
+class Lease:
+    """A search's hold on a lane, which ends with the last of its states."""
+
+    def __init__(self, lanes: Lanes, lane: Lane) -> None:
+        self.lanes, self.lane = lanes, lane
+        weakref.finalize(self, lanes.give_back, lane).atexit = False
+
+    def next_lane(self, sizes: Sizes) -> "Lease":
+        """Take a lane of other sizes; itself if they are the same."""
+        if sizes == self.lane.sizes:
+            return self
+        width = self.lane.position.size(1)
+        return self.lanes.take(sizes, len(self.lane.own), self.lane.memory[0], width)
+
+
+@dataclass(frozen=True)
+class StaticState:
+    """
+    The place of a search in its lane between two steps.
+
+    The lane is written in place: only the newest state of a search may be used. Fulfils the
+    contract `heedful.model.contracts.DecodingState`.
+    """
+
+    lease: Lease
+    table: Float[Tensor, "sentences width slots"]
+    """Zero where a hypothesis contains the token in a slot, else minus infinity."""
+    filled: int
+    """Slots in use."""
+    length: int
+    """Target tokens read so far."""
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences in the batch."""
+        return self.table.size(0)
+
+    @classmethod
+    def begin(cls, lanes: Lanes, memory: list[KeyValue], bias: Tensor, width: int) -> "StaticState":
+        """Take a lane for encoded sentences; `bias`: minus infinity at padding of the source."""
+        sentences, source = bias.size(0), bias.size(3)
+        sizes = Sizes(sentence_bucket(sentences), _LEAST_SLOTS, power_of_two(source, _LEAST_SOURCE))
+        lease = lanes.take(sizes, len(memory), memory[0], width)
+        lane = lease.lane
+        for static, projected in zip(lane.memory, memory, strict=True):
+            static.keys[:sentences, :, :source].copy_(projected.keys)
+            static.values[:sentences, :, :source].copy_(projected.values)
+        lane.memory_bias[:sentences].fill_(float("-inf"))
+        lane.memory_bias[:sentences, :, :, :source].copy_(bias)
+        table = bias.new_full((sentences, 1, sizes.slots), float("-inf"))
+        return cls(lease, table, 0, 0)
+
+    def select(self, rows: Tensor, sentences: Tensor | None = None) -> "StaticState":
+        """Select rows; keys and values are copied only when finished sentences leave."""
+        lease, count = self.lease, self.sentences
+        if sentences is not None:
+            count = len(sentences)
+            lease = self._with_sentences(sentences)
+        table = self.table.flatten(0, 1).index_select(0, rows)  # (rows, L)
+        table = table.view(count, len(rows) // max(count, 1), table.size(1))
+        return StaticState(lease, table, self.filled, self.length)
+
+    def advance(self, width: int) -> tuple[StepBuffers, "StaticState"]:
+        """Give each hypothesis a slot for its newest token; the caller fills in the tokens."""
+        roomy = self
+        if self.filled + width > self.table.size(2):
+            roomy = self._with_room(width)
+        table, lane = roomy.table, roomy.lease.lane
+        if table.size(1) != width:  # several tokens of a sentence right after the start
+            table = table.repeat(1, width // table.size(1), 1)
+        step = lane.of_width(width)
+        static = step.table[: len(table)]
+        static.copy_(table)
+        lane.slot.fill_(roomy.filled)
+        return step, StaticState(roomy.lease, static, roomy.filled + width, self.length + 1)
+
+    def _with_sentences(self, chosen: Tensor) -> Lease:
+        """Copy the chosen sentences to the first rows of a lane, or of this one."""
+        old, count = self.lease.lane, len(chosen)
+        lease = self.lease.next_lane(old.sizes._replace(sentences=sentence_bucket(count)))
+        new = lease.lane
+        pairs = [(old.memory_bias, new.memory_bias)]
+        for before, after in zip(old.memory, new.memory, strict=True):
+            pairs += zip(before, after, strict=True)
+        for before, after in zip(old.own, new.own, strict=True):
+            # behind the slots in use is nothing
+            pairs += [
+                (one[:, :, : self.filled], other[:, :, : self.filled])
+                for one, other in zip(before, after, strict=True)
+            ]
+        for one, other in pairs:
+            other[:count].copy_(one.index_select(0, chosen))
+        return lease
+
+    def _with_room(self, width: int) -> "StaticState":
+        """Copy the slots still in use to the front, of a larger lane if they fill this one."""
+        sentences, rows, _ = self.table.shape
+        used = (self.table[:, :, : self.filled] == 0).any(dim=1)  # (sentences, filled)
+        most = int(used.sum(dim=1).max())
+        # the slots in use come first, in their old order: (sentences, most)
+        order = used.int().argsort(dim=1, descending=True, stable=True)[:, :most]
+        old = self.lease.lane
+        slots = max(old.sizes.slots, power_of_two(most + width * _ROOM_STEPS))
+        lease = self.lease.next_lane(old.sizes._replace(slots=slots))
+        for before, after in zip(old.own, lease.lane.own, strict=True):
+            for one, other in zip(before, after, strict=True):
+                index = order[:, None, :, None].expand(-1, one.size(1), -1, one.size(3))
+                other[:sentences, :, :most].copy_(one[:sentences].gather(2, index))
+        if lease is not self.lease:
+            for before, after in zip(old.memory, lease.lane.memory, strict=True):
+                after.keys.copy_(before.keys)
+                after.values.copy_(before.values)
+            lease.lane.memory_bias.copy_(old.memory_bias)
+        table = self.table.new_full((sentences, rows, slots), float("-inf"))
+        table[:, :, :most] = self.table.gather(2, order.unsqueeze(1).expand(-1, rows, -1))
+        return StaticState(lease, table, most, self.length)
