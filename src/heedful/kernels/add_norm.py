@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.kernels.dropout import LEVELS, drop_threshold, hashed_bits
+from heedful.kernels.dropout import LEVELS, draw_keys, drop_threshold, hashed_bits
 from heedful.kernels.varlen import tiles_of
 
 # The widest rows that a program holds.
@@ -33,10 +33,11 @@ def add_and_normalise(
     norm: Any,
 ) -> Float[Tensor, "*batch width"]:
     """Compute ``norm(x + dropout(y))``; only if `has_add_norm`."""
-    words = torch.iinfo(torch.int32)
-    keys = torch.randint(words.min, words.max, (2,), dtype=torch.int32, device=x.device)
     rows = x.flatten(0, -2), y.flatten(0, -2)
-    threshold = drop_threshold(probability) if probability else 0
+    if probability:
+        threshold, keys = drop_threshold(probability), draw_keys(x.device)
+    else:  # whatever the keys are, no bits are below
+        threshold, keys = 0, x.new_empty(2, dtype=torch.int32)
     out: Tensor = add_norm(*rows, norm.weight, norm.bias, keys, threshold, norm.eps)[0]
     return out.view(x.shape)
 

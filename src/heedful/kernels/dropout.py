@@ -139,9 +139,7 @@ def _thin(x: Tensor, probability: float) -> Tensor:
     """Drop out by torch's kernel, or by a hash in what a compiler translates."""
     if not torch.compiler.is_compiling() or x.numel() >= torch.iinfo(torch.int32).max:
         return nn.functional.dropout(x, probability)
-    words = torch.iinfo(torch.int32)
-    keys = torch.randint(words.min, words.max, (2,), dtype=torch.int32, device=x.device)
-    keep = hashed_bits(x.numel(), keys) >= drop_threshold(probability)
+    keep = hashed_bits(x.numel(), draw_keys(x.device)) >= drop_threshold(probability)
     scale = 1.0 / (1.0 - drop_threshold(probability) / LEVELS)
     return torch.where(keep.view(x.shape), x * scale, 0.0)
 
@@ -149,6 +147,12 @@ def _thin(x: Tensor, probability: float) -> Tensor:
 # The multipliers of “lowbias32”, a hash found by a search for least bias
 # (https://nullprogram.com/blog/2018/07/31/).
 _FIRST, _SECOND = 0x7FEB352D, 0x846CA68B - (1 << 32)
+
+
+def draw_keys(device: torch.device) -> Int[Tensor, "2"]:
+    """Draw the keys of `hashed_bits` from a device's default generator."""
+    words = torch.iinfo(torch.int32)
+    return torch.randint(words.min, words.max, (2,), dtype=torch.int32, device=device)
 
 
 def hashed_bits(count: int, keys: Int[Tensor, "2"]) -> Int[Tensor, " count"]:
