@@ -22,13 +22,25 @@ IN_FLOATS = [
 ]
 """Ways to train in torch."""
 
+COMPILED = [
+    {"name": "compiled bf16", "precision": "bf16"},
+    {"name": "compiled bf16 graphs", "precision": "bf16"},
+]
+"""Ways to train in torch on a GPU: by its compiler, also with its graphs."""
+
+Variants = dict[str, list[dict[str, str]]]
+
 
 def serve(
-    variants: dict[str, list[dict[str, str]]], tasks: dict[str, Callable[[Request], Answer]]
+    variants: Variants,
+    tasks: dict[str, Callable[[Request], Answer]],
+    on_gpu: Variants | None = None,
 ) -> None:
-    """Answer one request."""
+    """Answer one request. `on_gpu`: the variants on a GPU, where they are others."""
     request = json.load(sys.stdin)
     if request["task"] == "variants":
+        if request.get("device", "cpu").startswith("cuda"):
+            variants = variants | (on_gpu or {})
         answer: Answer = {"variants": variants.get(request["of"], [])}
     else:
         answer = tasks[request["task"]](request)
@@ -66,18 +78,26 @@ def train_in_torch(
     )
     losses = []
 
+    def loss_of_batch() -> Any:
+        return torch.nn.functional.cross_entropy(
+            logits(source, target_in).flatten(0, 1),
+            target_out.flatten(),
+            ignore_index=request["model"]["pad"],
+            label_smoothing=request["label_smoothing"],
+        )
+
+    way = request.get("variant", "").split()
+    if "compiled" in way:
+        mode = "reduce-overhead" if "graphs" in way else "default"
+        loss_of_batch = torch.compile(loss_of_batch, mode=mode, dynamic=False)
+
     def step() -> None:
         adam.zero_grad(set_to_none=True)
         with torch.autocast(device.type, torch.bfloat16, request["precision"] == "bf16"):
-            loss = torch.nn.functional.cross_entropy(
-                logits(source, target_in).flatten(0, 1),
-                target_out.flatten(),
-                ignore_index=request["model"]["pad"],
-                label_smoothing=request["label_smoothing"],
-            )
+            loss = loss_of_batch()
         loss.backward()
         adam.step()
-        losses.append(float(loss.detach()))
+        losses.append(loss.detach().clone())  # a graph writes the next loss to the same place
 
     return timed_steps(request, step, losses, device) | {"versions": versions}
 
@@ -85,20 +105,27 @@ def train_in_torch(
 def timed_steps(
     request: Request, step: Callable[[], object], losses: list[float], device: Any
 ) -> Answer:
-    """Time training steps after the first, which appends to `losses` as all do."""
+    """
+    Time training steps after the first, which appends to `losses` as all do.
+
+    On a GPU several steps are timed at once: the next one is started before the last has ended.
+    """
     import torch
 
-    def step_to_its_end() -> None:
-        step()
+    at_once = request.get("steps_at_once", 1)
+
+    def steps_to_their_end() -> None:
+        for _ in range(at_once):
+            step()
         if device.type == "cuda":
             torch.cuda.synchronize()
 
-    step_to_its_end()
-    seconds = repeated(step_to_its_end, request["steps"])
+    steps_to_their_end()
+    seconds = [each / at_once for each in repeated(steps_to_their_end, request["steps"])]
     memory = peak_memory()
     if device.type == "cuda":
         memory = torch.cuda.max_memory_allocated()
-    return {"seconds": seconds, "memory": memory, "loss": losses[0]}
+    return {"seconds": seconds, "memory": memory, "loss": float(losses[0])}
 
 
 def timed_search(
@@ -124,9 +151,9 @@ def peak_memory() -> int:
     raise SystemExit("the memory of a process is read from /proc, but there is none")
 
 
-def padded(rows: list[list[int]], padding: int) -> list[list[int]]:
-    """Fill rows up to the longest."""
-    width = max(map(len, rows))
+def padded(rows: list[list[int]], padding: int, width: int = 0) -> list[list[int]]:
+    """Fill rows up to the longest, or to a width."""
+    width = max(width, *map(len, rows))
     return [row + [padding] * (width - len(row)) for row in rows]
 
 

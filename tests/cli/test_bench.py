@@ -54,6 +54,33 @@ def test_the_stages_from_text_to_batches_are_measured(heedful_cli, tmp_path):
     assert all(one["counts"] == {"lines": 200} for one in report["measurements"])
 
 
+REHEARSAL = ("bench", "device", "--device", "cpu", "--size", "tiny", "--threads", 1)
+
+
+def test_a_part_of_a_visit_to_a_device_is_rehearsed(heedful_cli, tmp_path):
+    done = heedful_cli(*REHEARSAL, "--out", tmp_path, "--part", "rates")
+    assert done.returncode == 0, done.stderr
+    record = json.loads((tmp_path / "device-rates.json").read_text(encoding="utf-8"))
+    (measured,) = record["entries"]
+    assert measured["product_gflops"].keys() == {"fp32", "bf16"}
+    assert min(measured["product_gflops"].values()) > 0
+    assert measured["copy_gb_per_second"] > 0
+    assert done.stdout.startswith("rates: cpu, ")
+    assert done.stdout.splitlines()[-1].startswith("No step was measured")
+
+
+@pytest.mark.soak
+def test_a_whole_visit_to_a_device_is_rehearsed(heedful_cli, tmp_path):
+    done = heedful_cli(*REHEARSAL, "--out", tmp_path, "--json")
+    assert done.returncode == 0, done.stderr
+    records = json.loads(done.stdout)
+    assert {f"device-{record['part']}.json" for record in records} == {
+        path.name for path in tmp_path.iterdir()
+    }
+    assert not [record for record in records if "failed" in record]
+    assert not [entry for record in records for entry in record["entries"] if "failed" in entry]
+
+
 def test_what_cannot_be_measured_is_said(heedful_cli, tmp_path):
     cases = {
         ("train", "smal"): "recipe",
@@ -62,6 +89,8 @@ def test_what_cannot_be_measured_is_said(heedful_cli, tmp_path):
         ("translate", "--input", tmp_path / "text"): "need a RUN",
         ("translate", tmp_path): "--input names none",
         ("data", "--source", tmp_path / "text"): "belong together",
+        ("device", "--out", tmp_path, "--part", "wings"): "a part must be one of correct, rates",
+        ("device", "--out", tmp_path, "--size", "huge"): "full or tiny",
     }
     for arguments, message in cases.items():
         done = heedful_cli("bench", *arguments)

@@ -20,8 +20,7 @@ ELSEWHERE = {
         tasks.parsing.quickstart translation.score
     """,
     "an argument of `heedful bench`, measured in a process of its own: tests/cli/test_bench.py": """
-        bench.__main__ bench.data bench.preparing bench.profile bench.search bench.train
-        bench.translate
+        bench.__main__ bench.data bench.preparing bench.profile bench.train bench.translate
     """,
     "the door of a package: tests/structure/test_kernels.py": """
         kernels.api

@@ -24,6 +24,13 @@ VARIANTS = {
     ]
 }
 
+# Its number types of a GPU compute at the rate of bf16 or more.
+ON_GPU = {
+    "translate": [
+        {"name": name, "precision": "bf16"} for name in ("float16", "bfloat16", "int8_float16")
+    ]
+}
+
 
 def translate(request: protocol.Request) -> protocol.Answer:
     """Convert the weights and translate."""
@@ -147,4 +154,4 @@ def convert_layer(layer: Any, name: str, weights: dict[str, Any]) -> None:
     norm(layer.ffn.layer_norm, "feed_forward_residual")
 
 
-protocol.serve(VARIANTS, {"translate": translate, "convert": convert})
+protocol.serve(VARIANTS, {"translate": translate, "convert": convert}, ON_GPU)

@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import protocol
 
 VARIANTS = {"train": protocol.IN_FLOATS}
+ON_GPU = {"train": protocol.IN_FLOATS + protocol.COMPILED}
 
 
 def train(request: protocol.Request) -> protocol.Answer:
@@ -69,4 +70,4 @@ def train(request: protocol.Request) -> protocol.Answer:
     return protocol.train_in_torch(request, model, model, device, versions)
 
 
-protocol.serve(VARIANTS, {"train": train})
+protocol.serve(VARIANTS, {"train": train}, ON_GPU)

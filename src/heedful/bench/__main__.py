@@ -28,6 +28,14 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         from heedful.bench.search import measure_search
 
         done = measure_search(request)
+    elif request["task"] == "correct":
+        from heedful.bench.device_checks import measure_correct
+
+        done = measure_correct(request)
+    elif request["task"] == "rates":
+        from heedful.bench.device_checks import measure_rates
+
+        done = measure_rates(request)
     else:
         from heedful.bench.preparing import measure_preparing
 

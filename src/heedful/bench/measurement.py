@@ -110,7 +110,7 @@ class SpeedReport:
         return [
             ", ".join(facts),
             f"products here: {_products(self.machine)}",
-            *_aligned(rows),
+            *aligned(rows),
             *extra,
             *(f"note: {note}" for note in self.notes),
         ]
@@ -162,7 +162,7 @@ def _said(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Align columns, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -60,25 +61,38 @@ def time_in_turns(
 
 
 def run_process(
-    command: Sequence[str | Path], request: Mapping[str, Any], foreign: bool = False
+    command: Sequence[str | Path],
+    request: Mapping[str, Any],
+    foreign: bool = False,
+    variables: Mapping[str, str] | None = None,
+    seconds: float | None = None,
 ) -> dict[str, Any]:
     """
     Send a request to a new process and wait for its answer.
 
-    Output of libraries before the answer is ignored.
+    Output of libraries before the answer is ignored. `variables`: added to its environment.
+    `seconds`: the longest wait.
 
     Raises `MeasurementFailed` if there is none; with the last line that the process wrote to
     standard error. Raises `UserError` if the process says that what it was asked is wrong.
     """
-    done = subprocess.run(
-        [*map(str, command)],
-        input=json.dumps(request),
-        env=user_environment() if foreign else None,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-    )
+    environment = user_environment() if foreign else {**os.environ}
+    try:
+        done = subprocess.run(
+            [*map(str, command)],
+            input=json.dumps(request),
+            env=environment | {**(variables or {})},
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=seconds,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise MeasurementFailed(
+            f"{' '.join(map(str, command))} must answer within {seconds:,.0f} seconds, but it did "
+            "not; measure fewer tokens or lines."
+        ) from error
     printed = done.stdout.strip().splitlines()
     if done.returncode == 0 and printed:
         try:

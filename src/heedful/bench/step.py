@@ -147,6 +147,11 @@ class TimedTraining:
             objective=objective,
         )
 
+    @property
+    def optimizer(self) -> MixedPrecisionOptimizer:
+        """The optimizer, with the moments of the steps so far."""
+        return self._trainer.optimizer
+
     def step(self) -> None:
         """Take a step, on a GPU several, and wait for what was started."""
         trainer = self._trainer
@@ -162,7 +167,8 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
     Time some training steps.
 
     Returns: `seconds` of each step after the first, `memory`, `loss` a token at the first step, and
-    the `profile` of one more step with the time that its `products alone` take.
+    the `profile` of one more step with the time that its `products alone` take; why batches are
+    `padded`, empty if they are not, and the `messages` of the loop.
     """
     training = TimedTraining(request)
     training.step()
@@ -171,8 +177,7 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
     if training.device.type == "cuda":
         memory = int(torch.cuda.max_memory_allocated(training.device))
     found: dict[str, Any] = {"seconds": seconds, "memory": memory, "loss": training.log.losses[0]}
-    if training.device.type == "cuda":
-        found["padded"] = training.padded
+    found |= {"padded": training.padded, "messages": training.log.messages}
     if request.get("profile"):
         found["profile"] = shares(training.step)
         if training.device.type == "cpu":
@@ -199,6 +204,10 @@ class _Losses(RunLog):
     def __init__(self) -> None:
         super().__init__(None, 0, 0, quiet=True)
         self.losses: list[float] = []
+        self.messages: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.messages.append(text)
 
     def training(self, line: dict[str, Any], share: float, remaining: float) -> None:
         self.losses.append(float(line["loss"]))

@@ -40,15 +40,17 @@ class System:
     """The toolkit's variant."""
     precision: str
     """Number format of the variant."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """Variables of its environment, by which it differs."""
 
     @property
     def title(self) -> str:
         """Name and variant."""
         return f"{self.name} {self.variant}".strip()
 
-    def run(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def run(self, request: Mapping[str, Any], seconds: float | None = None) -> dict[str, Any]:
         """
-        Send a measurement request.
+        Send a measurement request; `seconds`: the longest wait.
 
         Returns a result with `seconds`, `memory` and `versions`.
 
@@ -57,7 +59,8 @@ class System:
         asked = {**request, "variant": self.variant, "precision": self.precision}
         if self.name == OURS:
             asked["plugins"] = [str(plugin.path) for plugin in loaded_plugins()]
-        return run_process(self.command, asked, foreign=self.name != OURS)
+        foreign = self.name != OURS
+        return run_process(self.command, asked, foreign, dict(self.variables), seconds)
 
 
 @dataclass(frozen=True)
@@ -82,13 +85,16 @@ def find_systems(
     only: Sequence[str],
     forced: bool,
     ways: Sequence[str] = (),
+    python: str | None = None,
+    device: str = "cpu",
 ) -> Systems:
     """
     Find the installed systems.
 
     `peers`: folder with one folder for each peer; None for none. `only`: names that take part, or
     titles of single variants; all when empty. `forced`: whether peers must compute with
-    `precision`, too; else each in all its ways.
+    `precision`, too; else each in all its ways. `python`: the interpreter of peers that have no
+    environment of their own. `device`: where they will compute.
 
     Peers list their variants without loading anything heavy.
     """
@@ -99,18 +105,17 @@ def find_systems(
             found.append(one)
     folders = sorted(peers.iterdir()) if peers is not None and peers.is_dir() else []
     for folder in folders:
-        script, python = folder / "bench.py", folder / ".venv" / "bin" / "python"
+        script, own_python = folder / "bench.py", folder / ".venv" / "bin" / "python"
         named = not only or any(name.split()[:1] == [folder.name] for name in only)
         if not script.exists() or not named:
             continue
-        if not python.exists():
+        if not own_python.exists() and python is None:
             notes.append(f"{folder.name} is not installed; `make peers` does it.")
             continue
-        command = (str(python), str(script))
+        command = (str(own_python) if own_python.exists() else str(python), str(script))
+        request = {"task": "variants", "of": task, "device": device}
         try:
-            listed = run_process(command, {"task": "variants", "of": task}, foreign=True)[
-                "variants"
-            ]
+            listed = run_process(command, request, foreign=True)["variants"]
         except MeasurementFailed as error:
             notes.append(str(error))
             continue

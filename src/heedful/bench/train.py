@@ -69,7 +69,7 @@ def bench_train(
     sources, targets = synthetic_pairs(vocabulary, source_length, target_length, batch_tokens)
     request: dict[str, Any] = {
         "task": "train",
-        **_training(config, vocabulary, sources, targets),
+        **training_request(config, vocabulary, sources, targets),
         "model": shape_of(config, vocabulary),
         "label_smoothing": config.train.label_smoothing,
         "steps": steps,
@@ -80,7 +80,7 @@ def bench_train(
     forced = conditions.precision != "auto"
     field = find_systems("train", precision, conditions.peers, conditions.only, forced)
     round_robin = run_in_turns(field, request, conditions.rounds, say)
-    needed = _needed(config, vocabulary, sources, targets)
+    needed = needed_work(config, vocabulary, sources, targets)
     measurements = tuple(
         SpeedMeasurement(
             system.title,
@@ -137,7 +137,7 @@ def rates_in_turns(
         lengths = training.source_length, training.target_length
         pairs = synthetic_pairs(vocabulary, *lengths, config.train.batch_tokens)
         shared = {"precision": precision, "device": device, "threads": used}
-        requests.append(_training(config, vocabulary, *pairs) | shared)
+        requests.append(training_request(config, vocabulary, *pairs) | shared)
         tokens.append(sum(len(row) + 1 for row in pairs[1]))
     seconds: list[list[float]] = []
     for first in range(0, len(requests), _AT_ONCE):
@@ -147,7 +147,7 @@ def rates_in_turns(
     return [count / median(each) for count, each in zip(tokens, seconds, strict=True)]
 
 
-def _training(
+def training_request(
     config: RunConfig, vocabulary: int, sources: list[list[int]], targets: list[list[int]]
 ) -> dict[str, Any]:
     """Describe a training and its batch for the process that measures it."""
@@ -159,7 +159,7 @@ def _training(
     }
 
 
-def _needed(
+def needed_work(
     config: RunConfig, vocabulary: int, sources: list[list[int]], targets: list[list[int]]
 ) -> tuple[float, dict[str, int]]:
     """Count the operations and tokens of a step."""

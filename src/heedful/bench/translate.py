@@ -129,34 +129,9 @@ def _bench(
     ids = run.tokenizer.encode_source(lines)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        (folder / "input").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        with (folder / "sources.jsonl").open("w", encoding="ascii") as file:
-            file.writelines(f"{json.dumps(row)}\n" for row in ids)
-        if model.source_positions is not None:
-            positions = model.source_positions(0, _POSITIONS).detach().numpy()
-            np.save(folder / "positions.npy", positions)
-        request = {
-            "task": "translate",
-            "run": str(run.folder.path),
-            "weights": weights,
-            "input": str(folder / "input"),
-            "model_file": str(workdir / "model.safetensors"),
-            "positions": str(folder / "positions.npy"),
-            "sources": str(folder / "sources.jsonl"),
-            "model": shape_of(run.config, run.tokenizer.target_size),
-            "batch": text.batch,
-            "search": {
-                name: getattr(search, name)
-                for name in ("beam", "length_penalty", "max_length", "stop")
-            },
-            "beam": search.beam,
-            "alpha": search.penalty.alpha,
-            "max_length": {"tokens": search.limit.extra, "relative": search.limit.relative},
-            "repeats": text.repeats,
-            "profile": text.profile,
+        request = write_request(run, weights, workdir, lines, text, folder) | {
             "device": device,
             "threads": threads,
-            "output": str(folder / "output"),
         }
         outputs: dict[str, list[tuple[str, int]]] = {}
 
@@ -185,6 +160,43 @@ def _bench(
     machine = {**describe_machine(), "threads": threads, "device": device}
     machine["product_gflops"] = round_robin.rates
     return SpeedReport(what, machine, measurements, (*field.notes, *round_robin.notes))
+
+
+def write_request(
+    run: Run, weights: str, checkpoint: Path, lines: list[str], text: BenchText, folder: Path
+) -> dict[str, Any]:
+    """
+    Write the lines to a folder, for us and as ids for others, and describe the search of them.
+
+    What is missing for a measurement is device and threads.
+    """
+    model, search = run.build(), text.search
+    (folder / "input").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    with (folder / "sources.jsonl").open("w", encoding="ascii") as file:
+        file.writelines(f"{json.dumps(row)}\n" for row in run.tokenizer.encode_source(lines))
+    if model.source_positions is not None:
+        positions = model.source_positions(0, _POSITIONS).detach().numpy()
+        np.save(folder / "positions.npy", positions)
+    return {
+        "task": "translate",
+        "run": str(run.folder.path),
+        "weights": weights,
+        "input": str(folder / "input"),
+        "model_file": str(checkpoint / "model.safetensors"),
+        "positions": str(folder / "positions.npy"),
+        "sources": str(folder / "sources.jsonl"),
+        "model": shape_of(run.config, run.tokenizer.target_size),
+        "batch": text.batch,
+        "search": {
+            name: getattr(search, name) for name in ("beam", "length_penalty", "max_length", "stop")
+        },
+        "beam": search.beam,
+        "alpha": search.penalty.alpha,
+        "max_length": {"tokens": search.limit.extra, "relative": search.limit.relative},
+        "repeats": text.repeats,
+        "profile": text.profile,
+        "output": str(folder / "output"),
+    }
 
 
 def _field(run: Run, precision: str, conditions: Conditions) -> Systems:

@@ -236,6 +236,64 @@ def data(
     _print(report, as_json)
 
 
+@app.command()
+def device(
+    out: Annotated[Path, typer.Option(help="Folder for the records, a file of each part.")],
+    part: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Measure only this part: correct, rates, step-base, step-big, step-small, search, "
+            "peers-train, peers-search; step or peers for all of them. May be repeated.",
+        ),
+    ] = None,
+    size: Annotated[str, typer.Option(help="full, or tiny to rehearse on a processor.")] = "full",
+    minutes: Annotated[
+        float,
+        typer.Option(min=0.1, help="Most minutes of a part; none begins a measurement later."),
+    ] = 8.5,
+    peers: Peers = _HERE,
+    peers_python: Annotated[
+        str | None,
+        typer.Option(metavar="PROGRAM", help="Python of the toolkits that have no DIR/NAME/.venv."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the records.")] = False,
+    device: Device = "auto",
+    precision: Precision = "auto",
+    threads: Threads = 0,
+) -> None:
+    """
+    Show whether a GPU is used well: step and search with every lever on and off, beside others.
+
+    First the results are compared with those of the processor, then the rates that bound the device
+    are measured. Each part writes its record at once and takes less than nine minutes; a part that
+    fails is recorded, and the next one follows.
+    """
+    check_choice("--size", size, ("full", "tiny"))
+    check_choice("--precision", precision, ("auto", "fp32", "bf16"))
+    _check_peers(peers)
+    from heedful.bench.device import bench_device
+    from heedful.bench.device_report import device_lines
+
+    records = bench_device(
+        out,
+        part or (),
+        device=device,
+        precision=precision,
+        threads=threads,
+        size=size,
+        minutes=minutes,
+        peers=peers,
+        peers_python=peers_python,
+        say=_tell,
+    )
+    if as_json:
+        echo_json(records)
+        return
+    for line in device_lines(records):
+        typer.echo(line)
+
+
 def _conditions(
     device: str,
     precision: str,
@@ -245,11 +303,16 @@ def _conditions(
     rounds: int,
 ) -> "Conditions":
     """Collect the conditions of a measurement."""
-    if peers != _HERE and not peers.is_dir():
-        raise typer.BadParameter(f"must be a folder, but {peers} is not one.", param_hint="--peers")
+    _check_peers(peers)
     from heedful.bench.train import Conditions
 
     return Conditions(device, precision, threads, peers, tuple(only or ()), rounds)
+
+
+def _check_peers(peers: Path) -> None:
+    """Refuse a folder of peers that is not there."""
+    if peers != _HERE and not peers.is_dir():
+        raise typer.BadParameter(f"must be a folder, but {peers} is not one.", param_hint="--peers")
 
 
 def _print(report: "SpeedReport", as_json: bool) -> None:

@@ -1,0 +1,388 @@
+"""
+`heedful bench device`: whether a GPU is used well, in parts that each fit into a short visit.
+
+Each part writes its record as soon as one of its measurements is done, so that a visit that is cut
+short loses one measurement. A measurement that fails is recorded with its message, and the next one
+follows; so it is with parts. Every measurement is a process of its own.
+"""
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from heedful._version import __version__
+from heedful.bench.random_run import make_random_run, random_lines
+from heedful.bench.systems import OURS, Say, System, find_systems, own_system
+from heedful.bench.train import needed_work, training_request
+from heedful.bench.translate import BenchText, write_request
+from heedful.bench.work import search_flops, shape_of, synthetic_pairs
+from heedful.config.load import load_config
+from heedful.errors import HeedfulError, SettingError
+from heedful.files import write_whole
+from heedful.kernels.api import measured_rates, resolve_precision
+from heedful.machine.devices import describe_machine, resolve_device, resolve_threads
+from heedful.search.settings import PEERS_SEARCH
+from heedful.training.device.levers import Levers
+
+ALL_ON = "all on"
+"""The levers of a step as a training has them."""
+PLAIN = "without graphs"
+"""A search whose kernels Python starts one by one."""
+
+_LEVERS = tuple(lever.name for lever in fields(Levers))
+# The levers that are off; without rooms of one size there is nothing to compile or record.
+LEVERS_OFF: dict[str, tuple[str, ...]] = {
+    ALL_ON: (),
+    "all off": _LEVERS,
+    "graphs off": ("graphs",),
+    "compiled off": ("compiled",),
+    "ahead off": ("ahead",),
+    "unpadded only": ("compiled", "graphs", "ahead"),
+}
+_ROUNDS = 3
+"""Measurements of each system beside others; fewer where the minutes end before."""
+_SECONDS_LEFT = 20.0
+"""Below this no other measurement begins."""
+_LENGTH, _TOKENS = 25, 24
+"""Mean tokens of a sentence with its end symbol; tokens of each translation."""
+
+
+class Shape(NamedTuple):
+    """A model and the tokens of its step."""
+
+    recipe: str
+    tokens: int
+    vocabulary: int
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much each part measures."""
+
+    steps: Mapping[str, Shape]
+    """By the name of a part: the step to measure."""
+    check: Shape
+    """The step and the model of searches that are compared with the processor's."""
+    searches: Mapping[int, int]
+    """By the sentences of a batch: lines to translate."""
+    rates: Mapping[str, int]
+    """See `heedful.bench.device_checks.measure_rates`."""
+    repeats: int = 3
+    """Timings of a measurement; their median counts."""
+
+
+SIZES = {
+    "full": Size(
+        {
+            "base": Shape("paper-base", 25_000, 37_000),
+            "big": Shape("paper-big", 25_000, 37_000),
+            "small": Shape("small", 8_000, 8_000),
+        },
+        Shape("small", 2_000, 8_000),
+        {128: 1024, 32: 256, 1: 24},
+        {"size": 8192, "bytes": 1 << 31, "launches": 1000},
+    ),
+    "tiny": Size(
+        {name: Shape("tiny", tokens, 304) for name, tokens in (("base", 300), ("small", 100))},
+        Shape("tiny", 200, 304),
+        {4: 8, 1: 2},
+        {"size": 128, "bytes": 1 << 20, "launches": 10},
+        repeats=1,
+    ),
+}
+
+
+@dataclass
+class Visit:
+    """What one run of `heedful bench device` has at hand."""
+
+    device: str
+    precision: str
+    threads: int
+    size: Size
+    peers: Path | None
+    """Folder of the peers; None for no peers."""
+    peers_python: str | None
+    """Interpreter of peers without an environment of their own."""
+    say: Say
+    ends: float = 0.0
+    """When the present part must end, by the monotonic clock."""
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the present part must end."""
+        return self.ends - time.monotonic()
+
+    @property
+    def machine(self) -> dict[str, Any]:
+        """Device and threads, for a request."""
+        return {"device": self.device, "threads": self.threads}
+
+    def measure(
+        self, system: System, request: Mapping[str, Any], facts: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Run a measurement; return its `facts` with what it answered, or why it failed."""
+        title = ", ".join(map(str, facts.values()))
+        if self.seconds_left < _SECONDS_LEFT:
+            return {**facts, "failed": "not measured: the minutes of this part were over"}
+        self.say(f"{title}, {self.seconds_left:,.0f} seconds left")
+        try:
+            return {**facts, **system.run(request, self.seconds_left)}
+        except HeedfulError as error:
+            return {**facts, "failed": str(error)}
+
+
+def bench_device(
+    out: str | Path,
+    parts: Sequence[str] = (),
+    *,
+    device: str = "auto",
+    precision: str = "auto",
+    threads: int = 0,
+    size: str = "full",
+    minutes: float = 8.5,
+    peers: Path | None = None,
+    peers_python: str | None = None,
+    say: Say,
+) -> list[dict[str, Any]]:
+    """
+    Measure the parts, and write a record of each to the folder `out`.
+
+    `parts`: names, or their first words; all if empty. `minutes`: of each part; what has not begun
+    by then is recorded as not measured.
+
+    Returns the records. Raises `SettingError` for an unknown part or size.
+    """
+    if size not in SIZES:
+        raise SettingError(f"a size must be {' or '.join(SIZES)}, but is {size!r}.")
+    chosen = choose_parts(parts, SIZES[size])
+    place = resolve_device(device)
+    visit = Visit(
+        str(place),
+        resolve_precision(precision, place),
+        resolve_threads(threads),
+        SIZES[size],
+        peers,
+        peers_python,
+        say,
+    )
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    records = []
+    for name, part in chosen.items():
+        visit.ends = time.monotonic() + 60 * minutes
+        path = folder / f"device-{name}.json"
+        records.append(_record_part(name, part(visit), visit, size, path))
+    return records
+
+
+def choose_parts(names: Sequence[str], size: Size) -> dict[str, Callable[[Visit], Iterator[Any]]]:
+    """Find the parts by their names or first words, in their order."""
+    parts: dict[str, Callable[[Visit], Iterator[Any]]] = {
+        "correct": _correct,
+        "rates": _rates,
+        **{f"step-{name}": partial(_step, name) for name in size.steps},
+        "search": _search,
+        "peers-train": _peers_train,
+        "peers-search": _peers_search,
+    }
+    for name in names:
+        if not any(_names(name, part) for part in parts):
+            raise SettingError(f"a part must be one of {', '.join(parts)}, but is {name!r}.")
+    return {
+        part: work
+        for part, work in parts.items()
+        if not names or any(_names(name, part) for name in names)
+    }
+
+
+def _names(name: str, part: str) -> bool:
+    """Whether a name means a part: ``step`` means ``step-base``, too."""
+    return part == name or part.startswith(f"{name}-")
+
+
+def _record_part(
+    name: str, entries: Iterator[dict[str, Any]], visit: Visit, size: str, path: Path
+) -> dict[str, Any]:
+    """Measure a part; write its record after each measurement."""
+    started = time.monotonic()
+    record: dict[str, Any] = {
+        "part": name,
+        "size": size,
+        "machine": describe_machine(),
+        "versions": {"heedful": __version__, "torch": torch.__version__},
+        **visit.machine,
+        "precision": visit.precision,
+        "entries": [],
+    }
+
+    def write() -> None:
+        record["seconds"] = round(time.monotonic() - started, 1)
+        write_whole(path, json.dumps(record, indent=1).encode())
+
+    visit.say(f"part {name}")
+    try:
+        record["product_gflops"] = measured_rates(torch.device(visit.device), 0.3)
+        write()
+        for entry in entries:
+            record["entries"].append(entry)
+            write()
+    except (HeedfulError, RuntimeError, ValueError, OSError, torch.OutOfMemoryError) as error:
+        visit.say(f"part {name} failed: {error}")
+        record["failed"] = f"{type(error).__name__}: {error}"
+    write()
+    return record
+
+
+# The parts: each yields a record of every measurement.
+
+
+def _correct(visit: Visit) -> Iterator[dict[str, Any]]:
+    """Compare a first step and searches with those of a processor, in both precisions."""
+    shape = visit.size.check
+    ours = own_system("")
+    request = _step_request(visit, shape, ("model.dropout=0.0",))
+    for precision in ("fp32", "bf16"):
+        asked = {**request, "task": "correct"}
+        for name, off in LEVERS_OFF.items():
+            if off in ((), _LEVERS) or precision == "bf16":
+                facts = {"what": "step", "precision": precision, "levers": name}
+                yield visit.measure(
+                    _in_precision(ours, precision), {**asked, "levers": _levers(off)}, facts
+                )
+    with tempfile.TemporaryDirectory() as folder:
+        run = make_random_run(Path(folder), load_config(shape.recipe), shape.vocabulary)
+        lines = random_lines(shape.vocabulary, _LENGTH, max(visit.size.searches))
+        asked = {"task": "correct", "run": str(run.folder.path), "lines": lines, **visit.machine}
+        for precision in ("fp32", "bf16"):
+            for system in _own_searches(precision):
+                facts = {"what": "search", "precision": precision, "kernels": system.variant}
+                yield visit.measure(system, asked, facts)
+
+
+def _rates(visit: Visit) -> Iterator[dict[str, Any]]:
+    """Measure what bounds the device."""
+    request = {"task": "rates", **visit.size.rates, **visit.machine}
+    yield visit.measure(own_system(visit.precision), request, {"what": "rates"})
+
+
+def _step(name: str, visit: Visit) -> Iterator[dict[str, Any]]:
+    """Measure the step of a shape with each choice of levers."""
+    shape = visit.size.steps[name]
+    request = _step_request(visit, shape)
+    work = _step_work(shape, request)
+    for levers, off in LEVERS_OFF.items():
+        facts = {"recipe": shape.recipe, "levers": levers}
+        asked = {**request, "levers": _levers(off)}
+        yield visit.measure(own_system(visit.precision), asked, facts) | work
+
+
+def _search(visit: Visit) -> Iterator[dict[str, Any]]:
+    """Measure searches of batches of each size, with graphs and without."""
+    for batch, asked, work in _search_requests(visit):
+        for system in _own_searches(visit.precision):
+            facts = {"batch": batch, "kernels": system.variant}
+            yield visit.measure(system, asked, facts) | work
+
+
+def _peers_train(visit: Visit) -> Iterator[dict[str, Any]]:
+    """Measure the step of the first shape beside peers."""
+    shape = next(iter(visit.size.steps.values()))
+    request = _step_request(visit, shape)
+    work = _step_work(shape, request)
+    # a peer's steps are timed as ours are: several, then a wait
+    asked = {**request, "steps_at_once": 10 if "cuda" in visit.device else 1}
+    yield from _in_turns(visit, "train", asked, {"recipe": shape.recipe} | work)
+
+
+def _peers_search(visit: Visit) -> Iterator[dict[str, Any]]:
+    """Measure searches beside peers."""
+    for batch, asked, work in _search_requests(visit):
+        yield from _in_turns(visit, "translate", asked, {"batch": batch} | work)
+
+
+def _in_turns(
+    visit: Visit, task: str, request: Mapping[str, Any], work: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Measure heedful and the peers in turns; those that failed once are left out."""
+    field = find_systems(
+        task, visit.precision, visit.peers, (), True, (), visit.peers_python, visit.device
+    )
+    for note in field.notes:
+        yield {**work, "who": note.split()[0], "failed": note}
+    left = [*field.systems]
+    for number in range(_ROUNDS):
+        for system in [*left]:
+            facts = {"who": system.title, "round": number + 1}
+            entry = visit.measure(system, request, facts)
+            if "failed" in entry:
+                left.remove(system)
+            yield {**entry, **work}
+
+
+def _in_precision(system: System, precision: str) -> System:
+    """Return a system that computes in a precision."""
+    return System(system.name, system.command, system.variant, precision, system.variables)
+
+
+def _own_searches(precision: str) -> Iterator[System]:
+    """List heedful with graphs and without."""
+    ours = own_system(precision)
+    yield System(OURS, ours.command, "with graphs", precision)
+    yield System(OURS, ours.command, PLAIN, precision, (("HEEDFUL_KERNELS", "plain"),))
+
+
+def _levers(off: Sequence[str]) -> dict[str, bool]:
+    """Describe levers to the process that measures a step."""
+    return {name: name not in off for name in _LEVERS}
+
+
+def _step_request(visit: Visit, shape: Shape, settings: Sequence[str] = ()) -> dict[str, Any]:
+    """Describe a step."""
+    config = load_config(shape.recipe, settings)
+    pairs = synthetic_pairs(shape.vocabulary, _LENGTH, _LENGTH, shape.tokens)
+    return {
+        "task": "train",
+        **training_request(config, shape.vocabulary, *pairs),
+        "model": shape_of(config, shape.vocabulary),
+        "label_smoothing": config.train.label_smoothing,
+        "steps": visit.size.repeats,
+        **visit.machine,
+    }
+
+
+def _step_work(shape: Shape, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Count operations and tokens of a step, without padding."""
+    sides = request["sources"], request["targets"]
+    flops, counts = needed_work(load_config(shape.recipe), shape.vocabulary, *sides)
+    return {"flops": flops, "counts": counts}
+
+
+def _search_requests(visit: Visit) -> Iterator[tuple[int, dict[str, Any], dict[str, Any]]]:
+    """Describe searches with random weights: batch, request, and the work of a pass."""
+    shape = next(iter(visit.size.steps.values()))
+    options = replace(PEERS_SEARCH, max_length=_TOKENS)
+    with tempfile.TemporaryDirectory() as temporary:
+        place = Path(temporary)
+        (place / "run").mkdir()
+        run = make_random_run(place / "run", load_config(shape.recipe), shape.vocabulary)
+        with torch.device("meta"):
+            model = run.build()
+        for batch, count in visit.size.searches.items():
+            lines = random_lines(shape.vocabulary, _LENGTH, count)
+            folder = place / f"batch-{batch}"
+            folder.mkdir()
+            text = BenchText(batch=batch, search=options, repeats=visit.size.repeats)
+            checkpoint = run.checkpoint_folder()
+            request = write_request(run, "default", checkpoint, lines, text, folder)
+            source = [len(line.split()) + 1 for line in lines]
+            flops = search_flops(model, source, [_TOKENS + 1] * count, options.size)
+            counts = {"sentences": count, "tokens": count * _TOKENS}
+            yield batch, request | visit.machine, {"flops": float(flops), "counts": counts}
