@@ -46,9 +46,10 @@ pytest: $(VENV)/.for-work ## run the tests alone
 	    --numprocesses 3 --dist loadfile --no-loadscope-reorder \
 	    -m "not soak" --ignore tests/soak --ignore tests/gpu
 
+# Without the checks of shapes: neither Triton nor torch's compiler reads functions with checks.
 test-gpu: $(VENV)/.for-work ## run the tests of what computes on a GPU, where there is one
 	@$(PYTHON) -m heedful info > /dev/null
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PYTHON) -m pytest --override-ini addopts= \
 	    --numprocesses 3 --dist loadfile tests/gpu
 
 device-wheels: $(VENV)/.for-use ## gather what a machine with a GPU and no network lacks, in build/device-wheels

@@ -2,7 +2,7 @@
 # Run ON a machine with a GPU that has Python 3.12 and torch, but no network, from the root of the
 # work tree; `make device-wheels` has gathered before what such a machine lacks.
 #
-#     sh benchmarks/device.sh tests [ARGUMENT...]    the tests of tests/gpu, with pytest's arguments
+#     sh benchmarks/device.sh tests [ARGUMENT...]    tests/gpu, or what pytest's arguments name
 #     sh benchmarks/device.sh bench [PART...]        `heedful bench device`, all parts or these
 #     sh benchmarks/device.sh run COMMAND...         a command that can import heedful
 #
@@ -30,9 +30,10 @@ shift
 case $task in
 tests)
     status=0
-    # Another plugin of such a machine warns beside workers, and here a warning is an error.
+    [ $# -gt 0 ] || set -- tests/gpu
+    # Without the checks of shapes, as `make test-gpu`. Another plugin of such a machine warns beside workers, and here a warning is an error.
     OMP_NUM_THREADS=1 timeout --signal INT --kill-after 15 "$SECONDS_LEFT" \
-        "$PYTHON" -m pytest tests/gpu --numprocesses 6 --dist load -p no:cacheprovider \
+        "$PYTHON" -m pytest --override-ini addopts= --numprocesses 6 --dist load -p no:cacheprovider \
         -p no:benchmark -p no:pytest_cov -p no:pytest_mock --quiet -rfE \
         --junitxml "$OUT/tests.xml" "$@" > "$OUT/tests.txt" 2>&1 || status=$?
     cat "$OUT/info.txt"

@@ -29,3 +29,12 @@ def text(grammar, tmp_path_factory):
     for pairs, name in zip(grammar, ("train", "valid"), strict=True):
         write_text(folder, pairs, name)
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _unchecked():
+    """Functions of heedful are as users have them, so that Triton and torch can read them."""
+    from heedful.model.packed import packed_states
+
+    if hasattr(packed_states, "__wrapped__"):
+        pytest.fail("run these tests by `make test-gpu`, without checks of shapes")

@@ -32,7 +32,7 @@ from heedful.training.trainer import Trainer
 from heedful.training.trainer_config import TrainerConfig
 
 # Steps of a GPU that are timed together: the next one begins before the last one is read.
-_STEPS_AT_ONCE = 10
+_STEPS_AT_ONCE = 50
 
 
 class FixedBatch:
@@ -132,7 +132,11 @@ class TimedTraining:
         optimizer = MixedPrecisionOptimizer.of(model, request["precision"], train)
         levers = Levers(**request.get("levers", {}))
         objective = Likelihood(train.label_smoothing, train.smoothing_target)
-        self.padded = "off" if not levers.unpadded else why_padded(model, optimizer, objective, 1)
+        self.padded = (
+            "off"
+            if not levers.unpadded
+            else why_padded(model, self.device, request["precision"], train.optimizer)
+        )
         loop = Trainer if self.padded else partial(DeviceTrainer, levers=levers)
         self._trainer = loop(
             model,

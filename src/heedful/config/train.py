@@ -96,6 +96,8 @@ class TrainConfig(SettingsTable):
     """Precision of the matrix products. Auto means the faster one, measured once."""
     device: Device = "auto"
     """Where to compute: auto, cpu, cuda or cuda:N."""
+    deterministic: bool = False
+    """Whether a GPU computes the same bytes in every run; a processor always does."""
     threads: CountOrZero = 0
     """CPU threads. 0 means one for each core."""
     checkpoint_steps: Count | None = None

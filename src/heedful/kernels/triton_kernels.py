@@ -28,7 +28,7 @@ import triton.language as tl
 from torch import Tensor
 
 # Classes that each of four loads of the loss reads.
-_CLASSES, _LOSS_WARPS = 2048, 8
+_CLASSES, _LOSS_WARPS = 2048, 16
 # Positions of a tile on either side, and warps forwards and backwards, as measured on an H200:
 # sentences that one small tile holds have programs of their own.
 _TILES = ((32, 1, 2), (64, 4, 4))
@@ -416,8 +416,7 @@ def _add_norm_gradients_kernel(
     keys,
     d_x,
     d_y,
-    d_weights,
-    d_biases,
+    sums,
     count,
     threshold,
     factor,
@@ -446,9 +445,9 @@ def _add_norm_gradients_kernel(
         tl.store(d_x + at, d_total.to(d_x.dtype.element_ty), mask=is_real)
         added = tl.where(_bits_at(at, keys) >= threshold, d_total * factor, 0.0)
         tl.store(d_y + at, added.to(d_y.dtype.element_ty), mask=is_real)
-    place = tl.program_id(0) * width + column
-    tl.store(d_weights + place, tl.sum(d_weight, axis=0), mask=column < width)
-    tl.store(d_biases + place, tl.sum(d_bias, axis=0), mask=column < width)
+    place = sums + tl.program_id(0) * 2 * width + column
+    tl.store(place, tl.sum(d_weight, axis=0), mask=column < width)
+    tl.store(place + width, tl.sum(d_bias, axis=0), mask=column < width)
 
 
 def _rows_of(width: int) -> int:
@@ -488,12 +487,13 @@ def add_norm_gradients(
     gradient = gradient.contiguous()
     d_x, d_y = torch.empty_like(gradient), torch.empty_like(gradient)
     rows, programs = _rows_of(width), _NORM_PROGRAMS
-    sums = torch.empty(2, programs, width, dtype=torch.float32, device=gradient.device)
+    # weight, then bias; laid out so that one product with ones sums both over the programs
+    sums = torch.empty(programs, 2, width, dtype=torch.float32, device=gradient.device)
     _add_norm_gradients_kernel[(programs,)](
-        *(gradient, totals, moments[0], moments[1], weight, keys, d_x, d_y, sums[0], sums[1]),
+        *(gradient, totals, moments[0], moments[1], weight, keys, d_x, d_y, sums),
         *(count, threshold, _LEVELS / (_LEVELS - threshold)),
         *(width, triton.next_power_of_2(width), rows),
         num_warps=_NORM_WARPS,
     )
-    d_weight, d_bias = (part.sum(dim=0).to(weight.dtype) for part in sums)
-    return d_x, d_y, d_weight, d_bias
+    total = (sums.new_ones(1, programs) @ sums.flatten(1)).to(weight.dtype)
+    return d_x, d_y, total[0, :width].clone(), total[0, width:].clone()

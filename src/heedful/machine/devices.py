@@ -37,6 +37,16 @@ def resolve_device(name: str) -> torch.device:
     return torch.device("cuda", index)
 
 
+def require_same_bytes(device: torch.device, is_required: bool) -> None:
+    """Let a GPU compute by functions whose results are the same in every run, if required."""
+    if device.type == "cuda":
+        # read when the library is first used
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(is_required)
+        # no result reads memory that nothing was written to
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+
+
 def resolve_threads(threads: int) -> int:
     """
     Resolve a thread setting, divided among this machine's ranks, and apply it.

@@ -51,7 +51,10 @@ class MachineSettings(_Record):
     loss: Annotated[str, written_as("plain|compiled", "must be plain or compiled")] = "plain"
     """How the softmax of the loss is computed; plain if a run is silent."""
     kernels: Annotated[
-        str, written_as(r"torch|plain|compiled-[0-9]+", "must be torch, plain or compiled-N")
+        str,
+        written_as(
+            r"torch|plain|tiles|compiled-[0-9]+", "must be torch, plain, tiles or compiled-N"
+        ),
     ] = "plain"
     """The same of attention and dropout in training."""
 

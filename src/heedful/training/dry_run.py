@@ -1,5 +1,6 @@
 """The dry run of a training: all checks before the first step."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -7,11 +8,14 @@ import torch
 
 from heedful.machine.device_memory import require_room
 from heedful.machine.devices import resolve_device
+from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.weights import parameter_count
 from heedful.preparation.training_data import Say
 from heedful.runs.folder import RunFolder
 from heedful.runs.lock import refuse_if_written
+from heedful.runs.machine_settings import MachineSettings
 from heedful.runs.run import Run
+from heedful.training.device.levers import describe_steps, why_padded
 from heedful.training.distributed import RankGroup
 from heedful.training.finetune import check_pretrained
 from heedful.training.setup import (
@@ -44,9 +48,23 @@ def describe_plan(setup: TrainingSetup, say: Say) -> str:
             run, pairs = prepare_data(place, setup, RankGroup(), say)
             text = [*setup.training_data.report(pairs, run.tokenizer)]
         with torch.device("meta"):
-            parameters = parameter_count(run.build())
+            model = run.build()
+            parameters = parameter_count(model)
         require_room(parameters, resolve_device(setup.config.train.device))
-    return "\n".join(_lines(setup, run, text, parameters, machine_settings.precision))
+        lines = _lines(setup, run, text, parameters, machine_settings.precision)
+    return "\n".join((*lines, *_steps(setup, model, machine_settings), "nothing was written"))
+
+
+def _steps(
+    setup: TrainingSetup, model: EncoderDecoder, machine_settings: MachineSettings
+) -> Iterator[str]:
+    """Say how a GPU takes its steps, and why with padding if so."""
+    device, settings = resolve_device(setup.config.train.device), setup.config.train
+    if device.type == "cuda":
+        padded = why_padded(model, device, machine_settings.precision, settings.optimizer)
+        if settings.objective != "likelihood":
+            padded = padded or f"the objective is {settings.objective}"
+        yield describe_steps(padded).replace("steps: ", "steps       ")
 
 
 def _lines(
@@ -69,5 +87,4 @@ def _lines(
         + (f", at most {settings.minutes:g} minutes" if settings.minutes else "")
         + (f", by {settings.objective}" if settings.objective != "likelihood" else ""),
         f"device      {resolve_device(settings.device)}, {precision}",
-        "nothing was written",
     ]

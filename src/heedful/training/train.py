@@ -22,10 +22,10 @@ from heedful.arguments import check_keywords, checked, with_fields_of
 from heedful.data.batching import Collator
 from heedful.data.encoded.dataset import EncodedPairs, JoinedPairs
 from heedful.data.mixing import Mixture, mixing_shares
-from heedful.errors import RunFolderError, RunStopped, SettingError, escape_controls
+from heedful.errors import DeviceError, RunFolderError, RunStopped, SettingError, escape_controls
 from heedful.families.registry import families
 from heedful.machine.device_memory import require_room
-from heedful.machine.devices import resolve_device, resolve_threads
+from heedful.machine.devices import require_same_bytes, resolve_device, resolve_threads
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.initialise import initialise
 from heedful.model.weights import parameter_count
@@ -114,14 +114,14 @@ def run_training(
         run, config = session.run, session.run.config
         device = resolve_device(session.machine_settings.device)
         resolve_threads(session.machine_settings.threads)
+        require_same_bytes(device, config.train.deterministic)
         model = session.first_model(device)
         train_state, start_weights = session.first_state(model)
         session.claim.train_state = train_state
-        model.to(device)
 
         # 2. the optimizer, which keeps the weights in full precision: other than initial ones are
         # loaded through it
-        optimizer = session.optimizer(model)
+        optimizer = session.optimizer(model, device)
         if start_weights is not None:
             # with --keep-state optimiser it goes on from the pretrained run's steps
             earlier = setup.pretrained.optimizer_steps if setup.pretrained else 0
@@ -131,7 +131,9 @@ def run_training(
         # 3. objective, batches and validation
         objective = build_objective(run, session.machine_settings)
         collator = run.collator(model)
-        padded = why_padded(model, optimizer, objective, session.ranks.world)
+        precision = session.machine_settings.precision
+        rule = config.train.optimizer
+        padded = why_padded(model, device, precision, rule, objective, session.ranks.world)
         pairs = session.training_pairs(collator, without_padding=not padded)
         validate = None
         if setup.valid is not None:
@@ -247,10 +249,17 @@ class _Session:
             return TrainState(decays=self.setup.pretrained.decays), weights
         return TrainState(), None
 
-    def optimizer(self, model: EncoderDecoder) -> MixedPrecisionOptimizer:
-        """Create the optimizer (section 5.3), in the precision that was chosen for the machine."""
+    def optimizer(self, model: EncoderDecoder, device: torch.device) -> MixedPrecisionOptimizer:
+        """Move the model, and create its optimizer (section 5.3) in the machine's precision."""
         precision = self.machine_settings.precision
-        return MixedPrecisionOptimizer.of(model, precision, self.run.config.train)
+        try:
+            return MixedPrecisionOptimizer.of(model.to(device), precision, self.run.config.train)
+        except torch.OutOfMemoryError as error:
+            raise DeviceError(
+                f"the model and its optimizer must fit into the memory of {device}, but "
+                f"{parameter_count(model):,} weights do not; make the model smaller, or free "
+                "memory that other programs hold there."
+            ) from error
 
     def trainer_config(self) -> TrainerConfig:
         """Collect the trainer's settings."""

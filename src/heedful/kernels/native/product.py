@@ -109,10 +109,13 @@ def kernels_kind(device: torch.device) -> str:
     Name the way of attention, loss and dropout in training, whose numbers differ.
 
     `torch` without any kernel, `plain` without compiled ones, else `compiled-16` or `compiled-8` by
-    the numbers that one vector holds: sums of others are taken in another order.
+    the numbers that one vector holds: sums of others are taken in another order. On a GPU `tiles`:
+    those of `heedful.kernels.varlen` and other kernels in Triton.
     """
-    if device.type == "cpu" and is_plain_torch():
-        return "torch"
+    if is_plain_torch():
+        return "torch" if device.type == "cpu" else "plain"
+    if device.type == "cuda":
+        return "tiles"
     library = native_products() if device.type == "cpu" else None
     return "plain" if library is None else f"compiled-{library.lanes()}"
 

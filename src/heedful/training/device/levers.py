@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import torch
 
-from heedful.kernels.api import has_packed_kernel, kernels_choice
+from heedful.kernels.api import kernels_choice
 from heedful.model.contracts import Seq2Seq
 from heedful.model.packed import why_not_packed
 from heedful.training.objective.likelihood import Likelihood, Objective
-from heedful.training.optimizer import MixedPrecisionOptimizer
 
 
 @dataclass(frozen=True)
@@ -26,26 +25,29 @@ class Levers:
 
 
 def why_padded(
-    model: Seq2Seq, optimizer: MixedPrecisionOptimizer, objective: Objective, ranks: int
+    model: Seq2Seq,
+    device: torch.device,
+    precision: str,
+    optimizer: str = "adam",
+    objective: Objective | None = None,
+    ranks: int = 1,
 ) -> str:
-    """Say why a training on a GPU computes padding and waits after each step; empty if not."""
-    parameter = optimizer.model_parameters[0]
-    if kernels_choice() == "plain":
-        return "HEEDFUL_KERNELS is plain"
-    if not has_packed_kernel(parameter):
-        return f"attention without padding needs bf16 on a GPU, not {_named(parameter)}"
-    return why_other_step(optimizer, objective, ranks) or why_not_packed(model)
+    """
+    Say why a training computes padding and waits after each step; empty if it does not.
 
-
-def why_other_step(optimizer: MixedPrecisionOptimizer, objective: Objective, ranks: int) -> str:
-    """Say what in a training, apart from its model and device, needs steps of another kind."""
-    if type(objective) is not Likelihood:
-        return f"the objective is {objective.describe()}"
-    if optimizer.optimizer != "adam":
-        return f"the update is by {optimizer.optimizer}"
-    if ranks > 1:
-        return f"{ranks} processes add up their gradients"
-    return ""
+    `optimizer`: the rule of an update. `objective`: the likelihood if None. `ranks`: processes.
+    """
+    has_other = objective is not None and type(objective) is not Likelihood
+    reasons = (
+        (device.type != "cuda", "steps without padding are those of a GPU"),
+        (kernels_choice() == "plain", "HEEDFUL_KERNELS is plain"),
+        (precision != "bf16", f"attention without padding needs bf16, not {precision}"),
+        (has_other, f"the objective is {objective.describe() if objective else ''}"),
+        (optimizer != "adam", f"the update is by {optimizer}"),
+        (ranks > 1, f"{ranks} processes add up their gradients"),
+    )
+    reason = next((text for holds, text in reasons if holds), "")
+    return reason or why_not_packed(model)
 
 
 def describe_steps(padded: str) -> str:
@@ -53,9 +55,3 @@ def describe_steps(padded: str) -> str:
     if padded:
         return f"steps: with padding, read one by one: {padded}"
     return "steps: without padding, compiled, replayed from graphs, laid out ahead"
-
-
-def _named(parameter: torch.Tensor) -> str:
-    """Name the type and device of a tensor."""
-    kind = {torch.float32: "fp32", torch.bfloat16: "bf16"}.get(parameter.dtype, "another type")
-    return f"{kind} on a {'GPU' if parameter.is_cuda else 'processor'}"
