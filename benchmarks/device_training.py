@@ -1,0 +1,220 @@
+"""
+A real training on a machine with a GPU that is lent for minutes: half a million Europarl pairs.
+
+    python -m benchmarks.device_training prepare FOLDER     subwords, ids, held-out text
+    python -m benchmarks.device_training pack FOLDER        FOLDER to build/device-data
+    python -m benchmarks.device_training unpack FOLDER      build/device-data to FOLDER, there
+    python -m benchmarks.device_training train FOLDER --until MINUTES --out OUT
+
+`train` unpacks what is not there yet, trains the base model or resumes its training until all
+sittings together have taken so many minutes, and scores it. The run folder stays on the machine,
+since its weights are large; OUT gets settings, log, curve, scores and 200 translations.
+
+Packed, ids take 28 MiB: they are numbers of two bytes, which xz compresses better when it is told
+so, and of the offsets only the lengths of the sentences are kept.
+"""
+
+import argparse
+import hashlib
+import json
+import lzma
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.device_wheels import DATA, require_room, travelling_bytes
+from benchmarks.report import ROOT, data_folder, heedful
+from benchmarks.training import chosen
+
+PACKED = ROOT / DATA
+SUMS = "SHA256SUMS"
+RUN = ROOT / "runs" / "device"
+HELD_OUT = 2000
+SAMPLES = 200
+
+DATA_SETTINGS = (
+    "data.source_language=fr",
+    "data.target_language=en",
+    "data.max_length_ratio=3",
+    "data.drop_duplicates=true",
+)
+# Half a million pairs are seen some thirty times in a sitting, so dropout is that of the paper's
+# big model for a small corpus.
+SETTINGS = (
+    "model.dropout=0.2",
+    "train.steps=1000000",
+    "train.checkpoint_steps=2000",
+    "train.validate_steps=2000",
+    "train.validation_samples=0",
+)
+
+
+class Form(NamedTuple):
+    """How the files of a kind are packed."""
+
+    pack: Callable[[bytes], bytes]
+    unpack: Callable[[bytes], bytes]
+    filters: dict[str, int]
+    """Options of LZMA2."""
+
+
+def main() -> None:
+    """Run the step that is named."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("step", choices=("prepare", "pack", "unpack", "train"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--until", type=float, default=6.5, help="minutes of all sittings")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "device-out")
+    parser.add_argument("--set", action="append", default=[], help="a setting of the training")
+    options = parser.parse_args()
+    if options.step == "prepare":
+        prepare(options.folder)
+    elif options.step == "pack":
+        pack(options.folder, PACKED)
+        sizes = travelling_bytes(ROOT)
+        print("\n".join(f"{size / (1 << 20):6.1f} MiB  {name}" for name, size in sizes.items()))
+        require_room(sizes)
+    elif options.step == "unpack":
+        unpack(PACKED, options.folder)
+    else:
+        train(options.folder, options.until, options.out, options.set)
+
+
+def prepare(folder: Path) -> None:
+    """Hold lines out, learn subwords and encode half a million pairs without the lines."""
+    raw = data_folder() / "europarl-fr-en"
+    folder.mkdir(parents=True)
+    held_out = []
+    for language in ("fr", "en"):
+        with lzma.open(raw / f"dev.{language}.xz", "rt", encoding="utf-8", newline="\n") as file:
+            held_out.append(_write(folder / f"test.{language}", islice(file, HELD_OUT)))
+        with lzma.open(
+            raw / f"train.09.{language}.xz", "rt", encoding="utf-8", newline="\n"
+        ) as file:
+            held_out.append(_write(folder / f"valid.{language}", [*file][-HELD_OUT:]))
+    text = ("--source", raw / "train.0[0-4].fr.xz", "--target", raw / "train.0[0-4].en.xz")
+    excluded = [word for path in held_out for word in ("--exclude", path)]
+    place = ("--out", folder / "prepared", *chosen(DATA_SETTINGS))
+    heedful("data", "prepare", "paper-base", *text, *excluded, *place)
+
+
+def _write(path: Path, lines: Sequence[str]) -> Path:
+    """Write lines of text."""
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def pack(folder: Path, packed: Path) -> None:
+    """Compress every file of a folder, with the sums of what they must become again."""
+    if packed.exists():
+        shutil.rmtree(packed)
+    sums = []
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name, content = path.relative_to(folder), path.read_bytes()
+        form = _form(path)
+        place = packed / f"{name}.xz"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        options = {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, **form.filters}
+        place.write_bytes(lzma.compress(form.pack(content), filters=[options]))
+        sums.append(f"{_digest(content)}  {name}\n")
+    (packed / SUMS).write_text("".join(sums), encoding="utf-8")
+
+
+def unpack(packed: Path, folder: Path) -> None:
+    """Restore a folder, which appears when it is complete; refuse files that were changed."""
+    beside = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(beside, ignore_errors=True)
+    for line in (packed / SUMS).read_text(encoding="utf-8").splitlines():
+        digest, _, name = line.partition("  ")
+        path = beside / name
+        content = _form(path).unpack(lzma.decompress((packed / f"{name}.xz").read_bytes()))
+        if _digest(content) != digest:
+            raise SystemExit(
+                f"{name} must be what was packed, but its SHA-256 differs; pack the folder again."
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    beside.rename(folder)
+
+
+def lengths_of(offsets: bytes) -> bytes:
+    """Keep of offsets of eight bytes the steps between them, which fit into two."""
+    values = np.frombuffer(offsets, "<u8")
+    steps = np.diff(values, prepend=np.zeros(1, "<u8"))
+    if len(steps) and steps.max() > 0xFFFF:
+        raise SystemExit("a sentence must have fewer than 65,536 tokens to be packed.")
+    return steps.astype("<u2").tobytes()
+
+
+def offsets_of(lengths: bytes) -> bytes:
+    """Add lengths up to offsets."""
+    return np.cumsum(np.frombuffer(lengths, "<u2"), dtype="<u8").tobytes()
+
+
+_WORDS = {"lp": 1, "pb": 1}  # numbers of two bytes
+_FORMS = {
+    ".ids": Form(bytes, bytes, {**_WORDS, "dict_size": 1 << 26}),
+    ".offsets": Form(lengths_of, offsets_of, _WORDS),
+}
+
+
+def _form(path: Path) -> Form:
+    """Choose how a file is packed, by the ending of its name."""
+    return _FORMS.get(path.suffix, Form(bytes, bytes, {}))
+
+
+def _digest(content: bytes) -> str:
+    """Compute the SHA-256 of a file."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def train(
+    folder: Path, until: float, out: Path, settings: Sequence[str] = (), run: Path = RUN
+) -> None:
+    """Train until so many minutes have been spent, score, and leave what is to be kept in `out`."""
+    if not folder.exists():
+        unpack(PACKED, folder)
+    out.mkdir(parents=True, exist_ok=True)
+    text = [
+        word
+        for side, language in (("source", "fr"), ("target", "en"))
+        for word in (f"--valid-{side}", folder / f"valid.{language}")
+    ]
+    wanted = chosen((*SETTINGS, f"train.minutes={until}", *settings))
+    place = ["--data", folder / "prepared", "--out", run, *(["--resume"] if run.exists() else [])]
+    print(heedful("train", "paper-base", *place, *text, *wanted), flush=True)
+    for name in ("config.json", "log.jsonl"):
+        shutil.copy(run / name, out / name)
+    print(heedful("plot", run, "--out", out / "curve.svg"), flush=True)
+    heedful("average", run)
+    translation = out / "test.translated.en"
+    heedful("translate", run, "--input", folder / "test.fr", "--output", translation)
+    scores = heedful(
+        *("evaluate", "--hypothesis", translation, "--reference", folder / "test.en", "--json")
+    )
+    (out / "scores.json").write_text(scores, encoding="utf-8")
+    print(json.dumps(json.loads(scores), indent=1), flush=True)
+    _write_samples(folder, translation, out / "samples.txt")
+    translation.unlink()
+
+
+def _write_samples(folder: Path, translation: Path, path: Path) -> None:
+    """Write source, reference and translation of some lines, spread over the test text."""
+    texts = [
+        file.read_text(encoding="utf-8").split("\n")[:-1]
+        for file in (folder / "test.fr", folder / "test.en", translation)
+    ]
+    rows = [*zip(*texts, strict=True)]
+    chosen_rows = rows[:: max(1, len(rows) // SAMPLES)][:SAMPLES]
+    path.write_text("\n".join("\n".join(row) + "\n" for row in chosen_rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
