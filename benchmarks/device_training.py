@@ -72,6 +72,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--until", type=float, default=6.5, help="minutes of all sittings")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "device-out")
+    parser.add_argument("--unscored", action="store_true", help="train only")
     parser.add_argument("--set", action="append", default=[], help="a setting of the training")
     options = parser.parse_args()
     if options.step == "prepare":
@@ -84,7 +85,7 @@ def main() -> None:
     elif options.step == "unpack":
         unpack(PACKED, options.folder)
     else:
-        train(options.folder, options.until, options.out, options.set)
+        train(options.folder, options.until, options.out, options.set, scored=not options.unscored)
 
 
 def prepare(folder: Path) -> None:
@@ -176,7 +177,12 @@ def _digest(content: bytes) -> str:
 
 
 def train(
-    folder: Path, until: float, out: Path, settings: Sequence[str] = (), run: Path = RUN
+    folder: Path,
+    until: float,
+    out: Path,
+    settings: Sequence[str] = (),
+    run: Path = RUN,
+    scored: bool = True,
 ) -> None:
     """Train until so many minutes have been spent, score, and leave what is to be kept in `out`."""
     if not folder.exists():
@@ -192,6 +198,8 @@ def train(
     print(heedful("train", "paper-base", *place, *text, *wanted), flush=True)
     for name in ("config.json", "log.jsonl"):
         shutil.copy(run / name, out / name)
+    if not scored:
+        return
     print(heedful("plot", run, "--out", out / "curve.svg"), flush=True)
     heedful("average", run)
     translation = out / "test.translated.en"
