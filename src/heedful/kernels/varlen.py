@@ -29,7 +29,7 @@ EVERYTHING = (-1, -1)
 UP_TO_ITSELF = (-1, 0)
 """The window of a query that sees itself and what precedes it."""
 
-# The longest sentences for tiles, all of which one program goes through. On an H200 sentences of 200
+# The longest sentences for tiles, which one program goes through. On an H200 sentences of 200
 # tokens took as long as by torch's kernel, those of 20 to 30 tokens an eighth of it.
 _SHORT = 512
 # Widths of heads that make a tile.
