@@ -30,6 +30,7 @@ import numpy as np
 from benchmarks.device_wheels import DATA, require_room, travelling_bytes
 from benchmarks.report import ROOT, data_folder, heedful
 from benchmarks.training import chosen
+from heedful.experiments.record import describe_this_machine
 
 PACKED = ROOT / DATA
 SUMS = "SHA256SUMS"
@@ -210,6 +211,7 @@ def train(
     (out / "scores.json").write_text(scores, encoding="utf-8")
     print(json.dumps(json.loads(scores), indent=1), flush=True)
     _write_samples(folder, translation, out / "samples.txt")
+    (out / "machine.txt").write_text(describe_this_machine(), encoding="utf-8")
     translation.unlink()
 
 

@@ -121,7 +121,7 @@ def timed_steps(
             torch.cuda.synchronize()
 
     steps_to_their_end()
-    seconds = [each / at_once for each in repeated(steps_to_their_end, request["steps"])]
+    seconds = [spent / at_once for spent in repeated(steps_to_their_end, request["steps"])]
     memory = peak_memory()
     if device.type == "cuda":
         memory = torch.cuda.max_memory_allocated()

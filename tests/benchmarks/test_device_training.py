@@ -82,8 +82,8 @@ def test_a_training_goes_on_until_its_minutes_and_leaves_what_is_kept(
         lines = (out / "log.jsonl").read_text(encoding="utf-8").splitlines()
         seconds.append(max(json.loads(line).get("seconds", 0) for line in lines))
     assert 3 <= seconds[0] < 6 <= seconds[1]
-    kept = {"config.json", "curve.svg", "log.jsonl", "samples.txt", "scores.json"}
-    assert {path.name for path in out.iterdir()} == kept
+    names = {"config.json", "curve.svg", "log.jsonl", "machine.txt", "samples.txt", "scores.json"}
+    assert {path.name for path in out.iterdir()} == names
     scores = json.loads((out / "scores.json").read_text(encoding="utf-8"))
     assert scores
     samples = (out / "samples.txt").read_text(encoding="utf-8").split("\n\n")

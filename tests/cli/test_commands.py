@@ -297,6 +297,24 @@ def test_a_dry_run_writes_nothing(heedful_cli, text, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_dry_run_plans_a_training_on_gpus(heedful_cli, text, tmp_path):
+    files = ("--source", text / "train.en", "--target", text / "train.fr")
+    devices = ("--device-rate", 1000, "--device-count", 4, "--device-bandwidth", 10)
+    done = heedful_cli("train", "tiny", *files, "--dry-run", *devices)
+    assert done.returncode == 0, done.stderr
+    plan = done.stdout.splitlines()[-4:-1]
+    assert [line[:12].strip() for line in plan] == ["memory", "one device", "4 devices"]
+    assert all(line.endswith(", computed") for line in plan)
+    for wrong, message in (
+        (("--dry-run", *devices[2:]), "--device-rate is needed"),
+        (devices, "--device-rate needs --dry-run"),
+        (("--dry-run", *devices[:4]), "needs --device-bandwidth"),
+    ):
+        refused = heedful_cli("train", "tiny", *files, "--out", tmp_path / "run", *wrong)
+        assert refused.returncode == 2
+        assert message in refused.stderr
+
+
 def test_compressed_and_several_files_train_like_plain_ones(heedful_cli, text, tmp_path):
     import gzip
     import lzma

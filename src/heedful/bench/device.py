@@ -250,21 +250,21 @@ def _correct(visit: Visit) -> Iterator[dict[str, Any]]:
     ours = own_system("")
     request = _step_request(visit, shape, ("model.dropout=0.0",))
     for precision in ("fp32", "bf16"):
-        asked = {**request, "task": "correct"}
+        request["task"] = "correct"
         for name, off in LEVERS_OFF.items():
             if off in ((), _LEVERS) or precision == "bf16":
                 facts = {"what": "step", "precision": precision, "levers": name}
                 yield visit.measure(
-                    _in_precision(ours, precision), {**asked, "levers": _levers(off)}, facts
+                    _in_precision(ours, precision), {**request, "levers": _levers(off)}, facts
                 )
     with tempfile.TemporaryDirectory() as folder:
         run = make_random_run(Path(folder), load_config(shape.recipe), shape.vocabulary)
         lines = random_lines(shape.vocabulary, _LENGTH, max(visit.size.searches))
-        asked = {"task": "correct", "run": str(run.folder.path), "lines": lines, **visit.machine}
+        request = {"task": "correct", "run": str(run.folder.path), "lines": lines, **visit.machine}
         for precision in ("fp32", "bf16"):
             for system in _own_searches(precision):
                 facts = {"what": "search", "precision": precision, "kernels": system.variant}
-                yield visit.measure(system, asked, facts)
+                yield visit.measure(system, request, facts)
 
 
 def _rates(visit: Visit) -> Iterator[dict[str, Any]]:
@@ -280,16 +280,16 @@ def _step(name: str, visit: Visit) -> Iterator[dict[str, Any]]:
     work = _step_work(shape, request)
     for levers, off in LEVERS_OFF.items():
         facts = {"recipe": shape.recipe, "levers": levers}
-        asked = {**request, "levers": _levers(off)}
-        yield visit.measure(own_system(visit.precision), asked, facts) | work
+        levers_request = {**request, "levers": _levers(off)}
+        yield visit.measure(own_system(visit.precision), levers_request, facts) | work
 
 
 def _search(visit: Visit) -> Iterator[dict[str, Any]]:
     """Measure searches of batches of each size, with graphs and without."""
-    for batch, asked, work in _search_requests(visit):
+    for batch, request, work in _search_requests(visit):
         for system in _own_searches(visit.precision):
             facts = {"batch": batch, "kernels": system.variant}
-            yield visit.measure(system, asked, facts) | work
+            yield visit.measure(system, request, facts) | work
 
 
 def _peers_train(visit: Visit) -> Iterator[dict[str, Any]]:
@@ -298,14 +298,14 @@ def _peers_train(visit: Visit) -> Iterator[dict[str, Any]]:
     request = _step_request(visit, shape)
     work = _step_work(shape, request)
     # a peer's steps are timed as ours are: several, then a wait
-    asked = {**request, "steps_at_once": 10 if "cuda" in visit.device else 1}
-    yield from _in_turns(visit, "train", asked, {"recipe": shape.recipe} | work)
+    request["steps_at_once"] = 10 if "cuda" in visit.device else 1
+    yield from _in_turns(visit, "train", request, {"recipe": shape.recipe} | work)
 
 
 def _peers_search(visit: Visit) -> Iterator[dict[str, Any]]:
     """Measure searches beside peers."""
-    for batch, asked, work in _search_requests(visit):
-        yield from _in_turns(visit, "translate", asked, {"batch": batch} | work)
+    for batch, request, work in _search_requests(visit):
+        yield from _in_turns(visit, "translate", request, {"batch": batch} | work)
 
 
 def _in_turns(

@@ -51,9 +51,9 @@ def measure_correct(request: dict[str, Any]) -> dict[str, Any]:
 def _step_distances(request: dict[str, Any]) -> dict[str, float]:
     """Compare loss and gradients of a step."""
     expected_loss, expected = _first_step({**request, "device": "cpu", "precision": "fp32"})
-    loss, found = _first_step(request)
-    difference = torch.stack([(found[name] - one).norm() for name, one in expected.items()])
-    sizes = torch.stack([one.norm() for one in expected.values()])
+    loss, gradients = _first_step(request)
+    difference = torch.stack([(gradients[name] - part).norm() for name, part in expected.items()])
+    sizes = torch.stack([part.norm() for part in expected.values()])
     return {
         "loss": abs(loss - expected_loss) / abs(expected_loss),
         "gradient": float(difference.norm() / sizes.norm()),
@@ -66,7 +66,7 @@ def _first_step(request: dict[str, Any]) -> tuple[float, dict[str, Tensor]]:
     training.at_once = 1
     training.step()
     moments = training.optimizer.moments()
-    first = {name: one.cpu() for name, one in moments.items() if name.startswith("first.")}
+    first = {name: moment.cpu() for name, moment in moments.items() if name.startswith("first.")}
     return training.log.losses[0], first
 
 
@@ -79,8 +79,8 @@ def _search_distances(request: dict[str, Any]) -> dict[str, float]:
     ]
     distances = {}
     for name, options in _SEARCHES.items():
-        expected, found = (translator.translate(lines, options) for translator in translators)
-        pairs = [*zip(expected, found, strict=True)]
+        expected, results = (translator.translate(lines, options) for translator in translators)
+        pairs = [*zip(expected, results, strict=True)]
         away = [abs(theirs.score - ours.score) / abs(ours.score) for ours, theirs in pairs]
         distances[f"score, {name}"] = max(away)
         same = sum(ours.tokens == theirs.tokens for ours, theirs in pairs)

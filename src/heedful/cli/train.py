@@ -44,6 +44,26 @@ def train(
     ] = False,
     print_config: PrintConfig = False,
     dry_run: DryRun = False,
+    device_rate: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            metavar="TOKENS",
+            help="With --dry-run: target tokens a second that a GPU was measured at "
+            "(heedful bench train); memory and hours are computed from it.",
+        ),
+    ] = None,
+    device_count: Annotated[
+        int, typer.Option(min=1, help="With --device-rate: so many GPUs share each batch.")
+    ] = 1,
+    device_bandwidth: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            metavar="GB/S",
+            help="With --device-count: GB a second that each GPU sends to another.",
+        ),
+    ] = None,
     device: Device = "",
     precision: Precision = "",
     threads: Threads = 0,
@@ -57,6 +77,11 @@ def train(
     heedful train ...
     """
     del recipes  # its callback has ended the command
+    if (device_count > 1 or device_bandwidth is not None) and device_rate is None:
+        raise typer.BadParameter("is needed.", param_hint="--device-rate")
+    if device_rate is not None and not dry_run:
+        raise typer.BadParameter("needs --dry-run.", param_hint="--device-rate")
+    plan = {"rate": device_rate, "count": device_count, "bandwidth": device_bandwidth}
     from heedful.tasks.task import TRANSLATION
 
     start_training(
@@ -66,6 +91,7 @@ def train(
         () if {"data", "corpora", "resume"} & options.keys() else ("source", "target"),
         print_config,
         dry_run,
+        plan if device_rate is not None else None,
         device=device,
         precision=precision,
         threads=threads,

@@ -21,13 +21,15 @@ def start_training(
     needed: Iterable[str],
     print_config: bool,
     dry_run: bool,
+    plan: dict[str, Any] | None = None,
     **machine: str | int,
 ) -> None:
     """
     Train, or print what would be done.
 
     `options`: the flags that were set, by their fields. `needed`: those without which no training
-    begins. `machine`: device, precision and threads, which are settings too.
+    begins. `plan`: the devices whose memory and hours a dry run computes. `machine`: device,
+    precision and threads, which are settings too.
     """
     settings = [*options.pop("settings", ())]
     settings += [f"train.{name}={value}" for name, value in machine.items() if value]
@@ -45,9 +47,10 @@ def start_training(
     task_texts = {name: options.pop(name) for name in options.keys() - known}
     setup = TrainingSetup.resolve(recipe, TrainingOptions(settings=settings, **options), task_texts)
     if dry_run:
+        from heedful.training.device.plan import Devices
         from heedful.training.dry_run import describe_plan
 
-        echo(describe_plan(setup, say))
+        echo(describe_plan(setup, say, Devices(**plan) if plan else None))
         return
     from heedful.training.train import run_training
 

@@ -1,11 +1,12 @@
 """The dry run of a training: all checks before the first step."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
 
+from heedful.data.encoded.dataset import EncodedPairs
 from heedful.machine.device_memory import require_room
 from heedful.machine.devices import resolve_device
 from heedful.model.encoder_decoder import EncoderDecoder
@@ -16,6 +17,7 @@ from heedful.runs.lock import refuse_if_written
 from heedful.runs.machine_settings import MachineSettings
 from heedful.runs.run import Run
 from heedful.training.device.levers import describe_steps, why_padded
+from heedful.training.device.plan import Devices, PlannedTraining, plan_lines
 from heedful.training.distributed import RankGroup
 from heedful.training.finetune import check_pretrained
 from heedful.training.setup import (
@@ -27,9 +29,11 @@ from heedful.training.setup import (
 )
 
 
-def describe_plan(setup: TrainingSetup, say: Say) -> str:
+def describe_plan(setup: TrainingSetup, say: Say, devices: Devices | None = None) -> str:
     """
     Prepare the text in a temporary folder, as training does, and describe the run.
+
+    `devices`: also compute memory and hours on these.
 
     Raises the errors that training would raise before its first step. Leaves nothing on the disk.
     """
@@ -41,18 +45,23 @@ def describe_plan(setup: TrainingSetup, say: Say) -> str:
     with TemporaryDirectory(prefix="heedful-") as scratch:
         if folder is not None and folder.config.exists():
             machine_settings = resumed_settings(folder, setup, RankGroup())
-            run, text = Run.open(folder.path), []
+            run, text, share = Run.open(folder.path), [], 1.0
         else:
             place = RunFolder(Path(scratch))
             machine_settings = choose_machine_settings(place, setup, RankGroup())
             run, pairs = prepare_data(place, setup, RankGroup(), say)
             text = [*setup.training_data.report(pairs, run.tokenizer)]
+            share = _target_share(pairs)
         with torch.device("meta"):
             model = run.build()
             parameters = parameter_count(model)
         require_room(parameters, resolve_device(setup.config.train.device))
         lines = _lines(setup, run, text, parameters, machine_settings.precision)
-    return "\n".join((*lines, *_steps(setup, model, machine_settings), "nothing was written"))
+    lines += _steps(setup, model, machine_settings)
+    if devices is not None:
+        planned = PlannedTraining.of(model, setup.config.train, share)
+        lines += plan_lines(planned, devices)
+    return "\n".join([*lines, "nothing was written"])
 
 
 def _steps(
@@ -65,6 +74,13 @@ def _steps(
         if settings.objective != "likelihood":
             padded = padded or f"the objective is {settings.objective}"
         yield describe_steps(padded).replace("steps: ", "steps       ")
+
+
+def _target_share(pairs: Sequence[EncodedPairs]) -> float:
+    """Divide the target tokens by those of the side that has more."""
+    source = sum(int(part.source_lengths.sum()) + len(part) for part in pairs)
+    target = sum(int(part.target_lengths.sum()) + len(part) for part in pairs)
+    return target / max(source, target, 1)
 
 
 def _lines(

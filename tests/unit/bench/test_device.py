@@ -30,19 +30,19 @@ def in_this_process(monkeypatch):
 
     def run(system, request, seconds=None):
         assert seconds > 0
-        asked = {**request, "variant": system.variant, "precision": system.precision}
-        requests.append((system, asked))
-        return json.loads(json.dumps(TASKS[asked["task"]](asked)))
+        sent = {**request, "variant": system.variant, "precision": system.precision}
+        requests.append((system, sent))
+        return json.loads(json.dumps(TASKS[sent["task"]](sent)))
 
     monkeypatch.setattr(System, "run", run)
     return requests
 
 
 def bench(folder, *parts, **options):
-    said = []
+    messages = []
     place = {"device": "cpu", "precision": "fp32", "threads": 1, "size": "tiny"}
-    records = bench_device(folder, parts, **{**place, **options}, say=said.append)
-    return records, said
+    records = bench_device(folder, parts, **{**place, **options}, say=messages.append)
+    return records, messages
 
 
 def test_a_rehearsal_measures_every_part_and_writes_its_record(in_this_process, tmp_path):
@@ -71,8 +71,8 @@ def test_a_rehearsal_measures_every_part_and_writes_its_record(in_this_process, 
         "without padding needs bf16 on a GPU, not fp32 on a processor."
     )
     # levers and kernels reach the process that measures
-    steps = [asked for _, asked in in_this_process if asked["task"] == "train"]
-    assert [asked["levers"]["graphs"] for asked in steps[:3]] == [True, False, False]
+    steps = [sent for _, sent in in_this_process if sent["task"] == "train"]
+    assert [sent["levers"]["graphs"] for sent in steps[:3]] == [True, False, False]
     plain = [system for system, _ in in_this_process if system.variant == PLAIN]
     assert {system.variables for system in plain} == {(("HEEDFUL_KERNELS", "plain"),)}
 
