@@ -15,6 +15,7 @@ from pathlib import Path
 from benchmarks import (
     batches,
     busy_machine,
+    device,
     experts,
     families,
     joey,
@@ -38,7 +39,18 @@ from benchmarks.speed.whole import best_rates
 PAGES = [
     module.PAGE
     for module in (
-        *(batches, busy_machine, experts, families, joey, multi30k, parsing, parts, prepare),
+        *(
+            batches,
+            busy_machine,
+            device,
+            experts,
+            families,
+            joey,
+            multi30k,
+            parsing,
+            parts,
+            prepare,
+        ),
         *(quickstart, recurrent, reward, sequences, serving, tables, window),
     )
 ]

@@ -1,0 +1,312 @@
+"""
+The page of a GPU: what `heedful bench device` measured there, and what the paper's models take.
+
+    python -m benchmarks.device plan                     count what a plan needs, with any machine
+    python -m benchmarks.device keep FOLDER --commit X   keep the records of a visit
+
+`keep` reads `device-PART.json`, and the log and scores of `benchmarks.device_training`, from the
+folders that came back from the machine. Each is written to `docs/results/gpu`, and the page from
+all of them. Hours are computed from the newest measured rate; what was not measured says so.
+"""
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import RESULTS, ResultPage, arguments, measured
+from heedful.bench.device import ALL_ON
+from heedful.bench.device_report import (
+    entry_seconds,
+    graphs_gain,
+    join_rounds,
+    share_of_products,
+    verdict,
+)
+from heedful.experiments.page import table
+from heedful.experiments.record import Record
+
+RECIPES = {"paper-base": "step-base", "paper-big": "step-big"}
+"""The recipes of the plan, and the part that measures the step of each."""
+PAIRS = 4_500_000
+TOKENS_OF_A_SENTENCE = 30
+"""Assumed for WMT14's targets, to count epochs; hours do not depend on it."""
+SEVERAL, BANDWIDTH = 8, 450.0
+"""Devices of the plan, and the GB a second that each sends: NVLink between eight H100s."""
+VOCABULARY = 37_000
+NOT_MEASURED = "not measured"
+KEYS = ("what", "precision", "levers", "kernels")
+FACTS = ("seconds", "memory", "target_tokens", "target_tokens_per_second", "perplexity")
+
+
+def main() -> None:
+    """Write records, and the page from them."""
+    parser = arguments(__doc__)
+    parser.add_argument("what", choices=("plan", "keep"))
+    parser.add_argument("folders", nargs="*", type=Path)
+    options = parser.parse_args()
+    if options.what == "plan":
+        PAGE.keep("gpu/plan", plan(), options.commit)
+        return
+    for folder in options.folders:
+        for path in sorted(folder.glob("device-*.json")):
+            keep_part(json.loads(path.read_text("utf-8")), options.commit)
+        if (folder / "scores.json").exists():
+            keep_training(folder, options.commit)
+    PAGE.write()
+
+
+def plan() -> dict[str, Any]:
+    """Count parameters and memory of the paper's models without computing anything."""
+    import torch
+
+    from heedful.bench.work import build
+    from heedful.config.load import load_config
+    from heedful.training.device.plan import PlannedTraining
+
+    trainings = {}
+    for recipe in RECIPES:
+        config = load_config(recipe)
+        with torch.device("meta"):
+            model = build(config, VOCABULARY)
+        trainings[recipe] = asdict(PlannedTraining.of(model, config.train))
+    return trainings
+
+
+def keep_part(part: Mapping[str, Any], commit: str) -> None:
+    """Keep the record of a part."""
+    machine = part["machine"]
+    described = (
+        f"{machine['processor']}, {machine['cores']} cores, "
+        f"{machine['memory_bytes'] / (1 << 30):.0f} GiB, {', '.join(machine['gpus']) or 'no GPU'}; "
+        f"Python {machine['python']}, torch {machine['torch']}"
+    )
+    command = shlex.join(
+        ["heedful", "bench", "device", "--out", "OUT", "--part", part["part"]]
+        + ([] if part["size"] == "full" else ["--size", part["size"]])
+    )
+    record = Record(commit, described, {**part}, [command])
+    record.write(RESULTS / "gpu" / f"{part['part']}.json")
+
+
+def keep_training(folder: Path, commit: str) -> None:
+    """Keep what a training on the machine gave: its last lines and its scores."""
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text("utf-8").splitlines()]
+    last = [line for line in lines if "target_tokens_per_second" in line][-1]
+    validations = [line for line in lines if "valid_loss" in line or "valid_perplexity" in line]
+    samples = (folder / "samples.txt").read_text("utf-8").split("\n\n")
+    measurements = {
+        "step": last["step"],
+        **{name: last[name] for name in FACTS},
+        "validations": validations,
+        "scores": json.loads((folder / "scores.json").read_text("utf-8")),
+    }
+    machine = (folder / "machine.txt").read_text("utf-8").strip()
+    command = "python -m benchmarks.device_training train build/device-text"
+    record = Record(commit, machine, measurements, [command], outputs={"samples": samples})
+    record.write(RESULTS / "gpu" / "training.json")
+
+
+def plan_body(record: Record) -> str:
+    """Lay the plan out: measured rates, computed hours."""
+    from heedful.training.device.plan import Devices, PlannedTraining
+
+    rows = []
+    for recipe, counted in record.measurements.items():
+        training = PlannedTraining(**counted)
+        measurement = measured_rate(recipe)
+        epochs = training.steps * training.target_tokens / (PAIRS * TOKENS_OF_A_SENTENCE)
+        row = {
+            "recipe": recipe,
+            "parameters": training.parameters / 1e6,
+            "steps": training.steps,
+            "epochs": epochs,
+            "memory": f"{(training.state + (training.states() or 0)) / 1e9:.1f} GB",
+            "rate": NOT_MEASURED,
+            "one": NOT_MEASURED,
+            "several": NOT_MEASURED,
+        }
+        if measurement is not None:
+            rate, link = measurement
+            row["rate"] = f"{rate:,.0f}{link}"
+            row["one"] = f"{training.hours(Devices(rate)):.1f} hours"
+            row["several"] = f"{training.hours(Devices(rate, SEVERAL, BANDWIDTH)):.2f} hours"
+        rows.append(row)
+    laid_out = table(
+        "recipe | million weights | steps | epochs (computed) | memory of one (computed) "
+        f"| target tokens/s of one (measured) | one (computed) | {SEVERAL} (computed)",
+        "{recipe} | {parameters:.0f} | {steps:,} | {epochs:.0f} | {memory} | {rate} | {one} "
+        "| {several}",
+        rows,
+    )
+    return (
+        f"## WMT14 English-German, {PAIRS / 1e6:.1f} million pairs\n\n{laid_out}\n\n"
+        "Memory is that of weights, gradients, moments, and of all states that the forward pass of "
+        "a batch keeps. Hours are steps times 25,000 target tokens, divided by the measured rate. "
+        f"Between {SEVERAL} GPUs the gradients of each step are added up at {BANDWIDTH:g} GB a "
+        "second, after the backward pass. Epochs assume "
+        f"{TOKENS_OF_A_SENTENCE} tokens a target sentence."
+    )
+
+
+def measured_rate(recipe: str) -> tuple[float, str] | None:
+    """Return the newest measured target tokens a second on one GPU, and a link if it is older."""
+    for entry in measured(f"gpu/{RECIPES[recipe]}").get("entries", ()):
+        if entry["levers"] == ALL_ON and "seconds" in entry:
+            return entry["counts"]["target tokens"] / entry_seconds(entry), ""
+    earlier = measured("speed/gpu").get(f"{recipe} step")
+    if earlier is None:
+        return None
+    rate = earlier["measurements"][0]["per_second"]["target tokens"]
+    return rate, " ([earlier](speed.md#on-a-gpu))"
+
+
+def correct_body(record: Record) -> str:
+    """Lay the distances from the processor out."""
+    rows = [
+        {
+            "what": " ".join(str(entry[key]) for key in KEYS if key in entry),
+            "result": entry.get("failed") or ("within" if entry["equal"] else "**outside**"),
+            "distances": ", ".join(
+                f"{name} {value:.1e}" for name, value in entry.get("distances", {}).items()
+            ),
+        }
+        for entry in record.measurements["entries"]
+    ]
+    laid_out = table("what | bounds | distances", "{what} | {result} | {distances}", rows)
+    return f"## Beside the processor\n\n{laid_out}"
+
+
+def rates_body(record: Record) -> str:
+    """Lay out what bounds the device."""
+    (entry,) = record.measurements["entries"]
+    if "failed" in entry:
+        return f"## What bounds it\n\n{NOT_MEASURED}: {entry['failed']}"
+    launch = entry["launch_seconds"]
+    rows = [
+        *(
+            {"what": f"products in {name}", "value": f"{rate / 1000:,.0f} TFLOP/s"}
+            for name, rate in entry["product_gflops"].items()
+        ),
+        {"what": "copies, read and written", "value": f"{entry['copy_gb_per_second']:,.0f} GB/s"},
+        *(
+            {"what": f"start of a kernel {how}", "value": f"{1e6 * seconds:.1f} microseconds"}
+            for how, seconds in launch.items()
+        ),
+    ]
+    return "## What bounds it\n\n" + table("what | measured", "{what} | {value}", rows)
+
+
+def step_body(record: Record) -> str:
+    """Lay the levers of a step out."""
+    part = record.measurements
+    recipe = part["entries"][0]["recipe"]
+    counts = part["entries"][0]["counts"]
+    head = (
+        f"## The step of {recipe}: {counts['source tokens']:,} + {counts['target tokens']:,} tokens"
+    )
+    rows = speed_rows(part, part["entries"], "levers", "target tokens")
+    return f"{head}\n\n{speed_table('levers', 'target tokens/s', rows)}\n\n{verdict([part])}"
+
+
+def search_body(record: Record) -> str:
+    """Lay searches with and without graphs out."""
+    part = record.measurements
+    gains = ", ".join(
+        f"{gain:.1f} times at batch {batch}" for batch, gain in graphs_gain(part).items()
+    )
+    rows = speed_rows(part, part["entries"], "kernels", "sentences")
+    ending = f"\n\nGraphs make a search faster: {gains}." if gains else ""
+    return f"## A search\n\n{speed_table('kernels', 'sentences/s', rows)}{ending}"
+
+
+def train_peers_body(record: Record) -> str:
+    """Lay the step beside peers out."""
+    return f"## The step beside other toolkits\n\n{_beside(record, 'target tokens')}"
+
+
+def search_peers_body(record: Record) -> str:
+    """Lay the search beside peers out."""
+    return f"## The search beside other toolkits\n\n{_beside(record, 'sentences')}"
+
+
+def _beside(record: Record, unit: str) -> str:
+    """Lay systems out that took turns."""
+    part = record.measurements
+    rows = speed_rows(part, join_rounds(part["entries"]), "who", unit)
+    return speed_table("system", f"{unit}/s", rows)
+
+
+def speed_rows(
+    part: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], name: str, unit: str
+) -> list[dict[str, str]]:
+    """Write a row of each measurement; the first of a batch is the measure of the others."""
+    first: dict[Any, float] = {}
+    rows = []
+    for entry in entries:
+        batch = f", batch {entry['batch']}" if "batch" in entry else ""
+        row = {"name": f"{entry[name]}{batch}", "rate": NOT_MEASURED, "share": "", "memory": ""}
+        row |= {"milliseconds": "", "times": entry.get("failed", "")}
+        if "failed" not in entry:
+            seconds = entry_seconds(entry)
+            measure = first.setdefault(entry.get("batch"), seconds)
+            row |= {
+                "rate": f"{entry['counts'][unit] / seconds:,.0f}",
+                "milliseconds": f"{1000 * seconds:,.1f}",
+                "share": f"{share_of_products(entry, part):.1%}",
+                "memory": f"{entry['memory'] / 1e9:.1f}",
+                "times": f"{measure / seconds:.2f}",
+            }
+        rows.append(row)
+    return rows
+
+
+def speed_table(name: str, rate: str, rows: Iterable[Mapping[str, str]]) -> str:
+    """Lay measurements out."""
+    return table(
+        f"{name} | {rate} | milliseconds | share of products | memory, GB | times the first",
+        "{name} | {rate} | {milliseconds} | {share} | {memory} | {times}",
+        rows,
+    )
+
+
+def training_body(record: Record) -> str:
+    """Lay a real training out."""
+    last = record.measurements
+    scores = ", ".join(
+        f"{label} {last['scores'][name]['score']:.1f}"
+        for name, label in (("bleu", "BLEU"), ("chrf", "chrF"), ("ter", "TER"))
+    )
+    return (
+        "## A real training\n\n"
+        f"Half a million pairs of Europarl French-English, the shape of `paper-base`: "
+        f"{last['step']:,} steps in {last['seconds'] / 60:.1f} minutes, "
+        f"{last['target_tokens']:,} target tokens, at the end "
+        f"{last['target_tokens_per_second']:,.0f} a second, {last['memory'] / 1e9:.1f} GB. "
+        f"On 2,000 lines that training never saw: {scores}."
+    )
+
+
+PAGE = ResultPage(
+    "gpu",
+    "On a GPU",
+    {
+        "gpu/plan": plan_body,
+        "gpu/correct": correct_body,
+        "gpu/rates": rates_body,
+        **{f"gpu/step-{name}": step_body for name in ("base", "big", "small")},
+        "gpu/search": search_body,
+        "gpu/peers-train": train_peers_body,
+        "gpu/peers-search": search_peers_body,
+        "gpu/training": training_body,
+    },
+    "`heedful bench device` measures each part on a machine with a GPU; a part without a section "
+    "here was not measured yet. Shares are those of the rate of large products, measured in the "
+    "same run; operations are counted for real tokens alone.",
+)
+
+
+if __name__ == "__main__":
+    main()
