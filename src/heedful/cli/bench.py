@@ -263,11 +263,12 @@ def device(
     threads: Threads = 0,
 ) -> None:
     """
-    Show whether a GPU is used well: step and search with every lever on and off, beside others.
+    Show whether a GPU is used well, part by part.
 
     First the results are compared with those of the processor, then the rates that bound the device
-    are measured. Each part writes its record at once and takes less than nine minutes; a part that
-    fails is recorded, and the next one follows.
+    are measured, then step and search with every lever on and off, and other toolkits. Each part
+    writes its record at once and takes less than nine minutes; a part that fails is recorded, and
+    the next one follows.
     """
     check_choice("--size", size, ("full", "tiny"))
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))

@@ -67,8 +67,8 @@ def test_a_rehearsal_measures_every_part_and_writes_its_record(in_this_process, 
     lines = device_lines(records)
     assert lines[-1].startswith("A step of tiny uses ")
     assert lines[-1].endswith(
-        "unpadded batches, compiled layers, graphs and batches ahead are off, because attention "
-        "without padding needs bf16 on a GPU, not fp32 on a processor."
+        "unpadded batches, compiled layers, graphs and batches ahead are off, because steps "
+        "without padding are those of a GPU."
     )
     # levers and kernels reach the process that measures
     steps = [sent for _, sent in in_this_process if sent["task"] == "train"]
