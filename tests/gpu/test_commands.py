@@ -47,6 +47,29 @@ def test_a_stopped_run_goes_on_there(runs, heedful_cli, text, tmp_path, precisio
     assert perplexities(out)[-1] == pytest.approx(perplexities(runs / precision)[-1], rel=0.2)
 
 
+def _bytes(run):
+    return [path.read_bytes() for path in sorted(run.glob("checkpoints/*/*.safetensors"))]
+
+
+def test_a_deterministic_run_has_the_same_bytes_when_it_was_stopped(heedful_cli, text, tmp_path):
+    wanted = ("train.precision=bf16", "train.deterministic=true", "train.keep_last=9")
+    whole, again, parts = tmp_path / "whole", tmp_path / "again", tmp_path / "parts"
+    for out in (whole, again):
+        ended_well(heedful_cli(*on_gpu(text, out, *wanted, "train.steps=100")))
+    ended_well(heedful_cli(*on_gpu(text, parts, *wanted, "train.steps=50")))
+    ended_well(heedful_cli(*on_gpu(text, parts, *wanted, "train.steps=100"), "--resume"))
+    assert len(_bytes(whole)) >= 4
+    assert _bytes(again) == _bytes(whole)
+    assert _bytes(parts) == _bytes(whole)
+
+
+def test_steps_have_no_padding_and_the_log_says_how_long_the_gpu_waited(runs):
+    lines = [line for line in log(runs / "bf16") if "padding" in line]
+    assert {line["padding"] for line in lines} == {0.0}
+    assert all(0.0 <= line["waiting"] <= 1.0 for line in lines[1:])
+    assert not [line for line in log(runs / "fp32") if "waiting" in line]
+
+
 def test_a_run_of_a_processor_goes_on_there_only_if_that_is_asked_for(heedful_cli, text, tmp_path):
     out = tmp_path / "run"
     ended_well(heedful_cli(*train_arguments(text, out, *SETTINGS, "train.steps=50")))
