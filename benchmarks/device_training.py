@@ -8,7 +8,7 @@ A real training on a machine with a GPU that is lent for minutes: half a million
 
 `train` unpacks what is not there yet, trains the base model or resumes its training until all
 sittings together have taken so many minutes, and scores it. The run folder stays on the machine,
-since its weights are large; OUT gets settings, log, curve, scores and 200 translations.
+since its weights are large; OUT gets settings, log, machine, curve, scores and 200 translations.
 
 Packed, ids take 28 MiB: they are numbers of two bytes, which xz compresses better when it is told
 so, and of the offsets only the lengths of the sentences are kept.
@@ -199,6 +199,7 @@ def train(
     print(heedful("train", "paper-base", *place, *text, *wanted), flush=True)
     for name in ("config.json", "log.jsonl"):
         shutil.copy(run / name, out / name)
+    (out / "machine.txt").write_text(describe_this_machine(), encoding="utf-8")
     if not scored:
         return
     print(heedful("plot", run, "--out", out / "curve.svg"), flush=True)
@@ -211,7 +212,6 @@ def train(
     (out / "scores.json").write_text(scores, encoding="utf-8")
     print(json.dumps(json.loads(scores), indent=1), flush=True)
     _write_samples(folder, translation, out / "samples.txt")
-    (out / "machine.txt").write_text(describe_this_machine(), encoding="utf-8")
     translation.unlink()
 
 
