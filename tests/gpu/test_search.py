@@ -13,10 +13,12 @@ from heedful.search.constrained import constrained_beam_search
 from heedful.search.diverse import diverse_beam_search
 from heedful.search.ensemble import Ensemble
 from heedful.search.greedy import greedy_search
+from heedful.search.on_device import search_on_device
 from heedful.search.sampling import sample
 from heedful.search.scoring import pair_log_probabilities
+from heedful.search.search import run_search
 from heedful.search.settings import Sampling, SearchOptions
-from tests.support.exhaustive_search import batch_of_five, tiny
+from tests.support.exhaustive_search import RULES, batch_of_five, tiny
 from tests.support.models import ATTENTIONS, FAMILIES, small
 from tests.support.models import SETTINGS as KINDS
 
@@ -39,7 +41,8 @@ def assert_recorded(model):
     """Every lane that waits for the next search has its graphs."""
     assert len(model.lanes) > 0
     for lane, _ in model.lanes._free:
-        assert all(step.decode.pool and step.project.pool for step in lane.steps.values())
+        assert lane.graphs
+        assert all(graph.pool is not None for graph in lane.graphs.values())
 
 
 def assert_same(here, found):
@@ -73,6 +76,21 @@ def test_an_ensemble_finds_the_same(gpu, on_gpu):
     both(Ensemble(models), Ensemble(there), by_beam, gpu)
     there = [GraphedModel(model) if can_record(model) else model for model in there]
     both(Ensemble(models), Ensemble(there), by_beam, gpu)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("stop", ["when-none-can-win", "when-beam-finished", "as-transformers"])
+def test_choices_on_the_device_are_those_of_the_host(beam, stop, gpu, on_gpu):
+    model = tiny(1, 12)
+    recorded = GraphedModel(on_gpu(model))
+    options = replace(SETTINGS, beam=beam, n_best=min(beam, 2), stop=stop)
+    for seed in range(4):
+        source, limits = batch_of_five(seed)
+        limits = [4 * limit for limit in limits]
+        here = run_search(model, source, limits, options, rules=RULES)
+        found = search_on_device(recorded, source.to(gpu), limits, options, RULES, greedy=beam == 1)
+        assert_same(here, found)
+    assert_recorded(recorded)
 
 
 def constrained(model, source, limits):

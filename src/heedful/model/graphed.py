@@ -25,7 +25,7 @@ from heedful.model.halves import Memory
 from heedful.model.kv_cache import mask_to_bias, own_slots
 from heedful.model.layers import Decoder, DecoderLayer
 from heedful.model.residual import PostNorm, PreNorm
-from heedful.model.static_cache import Lane, Lanes, StaticState, StepBuffers
+from heedful.model.static_cache import Lane, Lanes, Prepare, StaticState, StepBuffers
 
 # Larger batches and longer sources keep a GPU busy without graphs.
 _MOST_SENTENCES, _MOST_SOURCE = 1024, 1024
@@ -77,15 +77,23 @@ class GraphedModel(EncoderDecoder):
         self.lanes = Lanes()
 
     def start(self, memory: Memory) -> Any:
-        mask = memory.mask
-        is_small = 0 < mask.size(0) <= _MOST_SENTENCES and mask.size(3) <= _MOST_SOURCE
+        sentences, source = memory.mask.size(0), memory.mask.size(3)
+        return self.begin(memory) if self.can_begin(sentences, source) else super().start(memory)
+
+    def can_begin(self, sentences: int, source: int) -> bool:
+        """Decide whether a search of sentences so long has a lane: all other ones are plain."""
         learns = self.training or torch.is_grad_enabled()
-        if learns or not is_small or type(self.decoder_input) is not DecoderInput:
-            return super().start(memory)
+        is_bare = type(self.decoder_input) is DecoderInput
+        is_small = 0 < sentences <= _MOST_SENTENCES and source <= _MOST_SOURCE
+        return is_small and is_bare and not learns
+
+    def begin(self, memory: Memory, beam: int = 1, prepare: Prepare | None = None) -> StaticState:
+        """Take a lane for a search (`StaticState.begin`)."""
         decoder = self._decoder
         projected = [layer.cross_attention.project_kv(memory.states) for layer in decoder.layers]
-        bias = mask_to_bias(mask, memory.states.dtype)
-        return StaticState.begin(self.lanes, projected, bias, decoder.width)
+        bias = mask_to_bias(memory.mask, memory.states.dtype)
+        width = self.embed_target.weight.size(1)
+        return StaticState.begin(self.lanes, projected, bias, width, beam, prepare)
 
     def step(
         self, state: Any, tokens: Int[Tensor, " rows"]
@@ -107,26 +115,24 @@ class GraphedModel(EncoderDecoder):
         if self.target_positions is not None:
             lane.position.copy_(self.target_positions(state.length, 1))
         # 2. all layers; what the warm-up writes, the replay writes again
-        if step.decode is None:
-            work = partial(self._decode_step, lane, step)
-            step.decode = self.lanes.record(work, tokens.device)
-        step.decode.replay()
+        work = partial(self.decode_step, lane, step)
+        lane.record(("decode", rows // sentences), work).replay()
         assert step.states is not None
         states = step.states[:rows]
-        self.lanes.newest.step = (states, step)
+        self.lanes.newest.step = (states, lane, step)
         return states, newer
 
     def log_probabilities(
         self, states: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocabulary"]:
-        newest, step = getattr(self.lanes.newest, "step", (None, None))
-        if newest is not states or step is None:
+        newest: tuple[Tensor, Lane, StepBuffers] | None = getattr(self.lanes.newest, "step", None)
+        if newest is None or newest[0] is not states:
             return super().log_probabilities(states)
-        self.lanes.newest.step = (None, None)  # a lane lives no longer than its search
+        self.lanes.newest.step = None  # a lane lives no longer than its search
+        _, lane, step = newest
         with torch.no_grad():
-            if step.project is None:
-                step.project = self.lanes.record(partial(self._project_step, step), states.device)
-            step.project.replay()
+            name = ("project", step.tokens.size(1))
+            lane.record(name, partial(self.project_step, step)).replay()
         assert step.scores is not None
         return step.scores[: len(states)]
 
@@ -136,7 +142,7 @@ class GraphedModel(EncoderDecoder):
         assert isinstance(self.decoder, Decoder)
         return self.decoder
 
-    def _decode_step(self, lane: Lane, step: StepBuffers) -> None:
+    def decode_step(self, lane: Lane, step: StepBuffers) -> None:
         """Run all layers on the newest token of each hypothesis: what a graph records."""
         # 1. what the tokens read: embeddings with their position, (B, K, D)
         x = self.embed_target(step.tokens)
@@ -156,6 +162,6 @@ class GraphedModel(EncoderDecoder):
             x = layer.step(x, write, own_bias, lane.memory[index], memory_bias)
         step.states = self._decoder.norm(x).flatten(0, 1)  # (B * K, D)
 
-    def _project_step(self, step: StepBuffers) -> None:
+    def project_step(self, step: StepBuffers) -> None:
         """Compute log-probabilities in fp32, without a copy of the logits in fp32."""
         step.scores = torch.log_softmax(self.output(step.states), dim=-1, dtype=torch.float32)

@@ -12,7 +12,7 @@ B sentences of the bucket, K hypotheses of each, L slots, S source positions, H 
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -27,9 +27,14 @@ from heedful.model.parts import KeyValue
 # of a half between large ones, where empty rows cost more than launches do.
 _LEAST_SLOTS, _LEAST_SOURCE, _HALVES_FROM = 64, 16, 16
 # A lane gets room for so many more tokens of each hypothesis when it is full.
-_ROOM_STEPS = 16
+ROOM_STEPS = 16
 # Lanes that wait for a search: the least recently used goes.
 _MOST_LANES, _MOST_BYTES = 64, 8 << 30
+# One thread at a time records.
+_RECORDING = threading.Lock()
+
+Prepare = Callable[["Lane"], object]
+"""Records what a search needs in a lane that it takes, before anything stands in it."""
 
 
 class Sizes(NamedTuple):
@@ -64,10 +69,6 @@ class StepBuffers:
     """What meets the output matrix, (B * K, D), where the graph last wrote it."""
     scores: Tensor | None = None
     """Log-probabilities of the next token, (B * K, vocabulary), likewise."""
-    decode: Graph | None = None
-    """From tokens and table to states; recorded at first use."""
-    project: Graph | None = None
-    """From states to scores; recorded at first use."""
 
 
 @dataclass
@@ -87,6 +88,10 @@ class Lane:
     """The encoding of their position."""
     steps: dict[int, StepBuffers] = field(default_factory=dict)
     """By the number of hypotheses."""
+    graphs: dict[Hashable, Graph] = field(default_factory=dict)
+    """What was recorded, by names."""
+    choices: dict[Hashable, Any] = field(default_factory=dict)
+    """Buffers of searches that choose on the device, by their settings."""
 
     @classmethod
     def empty(cls, sizes: Sizes, layers: int, like: KeyValue, width: int) -> "Lane":
@@ -135,11 +140,12 @@ class Lane:
         own.values.index_copy_(2, places, newest.values)
         return own
 
-    def forget_graphs(self) -> None:
-        """Free the memory of a lane at once: its graphs and their work refer to each other."""
-        for step in self.steps.values():
-            step.decode = step.project = None
-        self.steps.clear()
+    def record(self, name: Hashable, work: Callable[[], object]) -> Graph:
+        """Return the graph of a name; recorded at first use, when its work runs several times."""
+        if name not in self.graphs:
+            with _RECORDING:
+                self.graphs[name] = Graph(work, self.slot.device)
+        return self.graphs[name]
 
     def bytes(self) -> int:
         """Estimate the memory, with the largest tensors of its graphs."""
@@ -167,7 +173,9 @@ class Lanes:
     def __len__(self) -> int:
         return len(self._free)
 
-    def take(self, sizes: Sizes, layers: int, like: KeyValue, width: int) -> "Lease":
+    def take(
+        self, sizes: Sizes, layers: int, like: KeyValue, width: int, prepare: Prepare | None
+    ) -> "Lease":
         """Take a lane of some sizes, or make one."""
         keys = like.keys
         with self._lock:
@@ -179,35 +187,33 @@ class Lanes:
                     break
             else:
                 lane = Lane.empty(sizes, layers, like, width)
+        if prepare is not None:
+            prepare(lane)
         lane.clear()
-        return Lease(self, lane)
+        return Lease(self, lane, prepare)
 
     def give_back(self, lane: Lane) -> None:
         """Keep a lane for the next search; forget others if that is too much."""
         with self._lock:
             self._free.append((lane, lane.bytes()))
             while len(self._free) > _MOST_LANES or sum(b for _, b in self._free) > _MOST_BYTES:
-                self._free.pop(0)[0].forget_graphs()
-
-    def record(self, work: Callable[[], object], device: torch.device) -> Graph:
-        """Record work, one thread at a time."""
-        with self._lock:
-            return Graph(work, device)
+                # frees the memory at once: graphs and their work refer to each other
+                self._free.pop(0)[0].graphs.clear()
 
 
 class Lease:
     """A search's hold on a lane, which ends with the last of its states."""
 
-    def __init__(self, lanes: Lanes, lane: Lane) -> None:
-        self.lanes, self.lane = lanes, lane
+    def __init__(self, lanes: Lanes, lane: Lane, prepare: Prepare | None) -> None:
+        self.lanes, self.lane, self.prepare = lanes, lane, prepare
         weakref.finalize(self, lanes.give_back, lane).atexit = False
 
     def next_lane(self, sizes: Sizes) -> "Lease":
         """Take a lane of other sizes; itself if they are the same."""
         if sizes == self.lane.sizes:
             return self
-        width = self.lane.position.size(1)
-        return self.lanes.take(sizes, len(self.lane.own), self.lane.memory[0], width)
+        lane, width = self.lane, self.lane.position.size(1)
+        return self.lanes.take(sizes, len(lane.own), lane.memory[0], width, self.prepare)
 
 
 @dataclass(frozen=True)
@@ -233,11 +239,28 @@ class StaticState:
         return self.table.size(0)
 
     @classmethod
-    def begin(cls, lanes: Lanes, memory: list[KeyValue], bias: Tensor, width: int) -> "StaticState":
-        """Take a lane for encoded sentences; `bias`: minus infinity at padding of the source."""
+    def begin(
+        cls,
+        lanes: Lanes,
+        memory: list[KeyValue],
+        bias: Tensor,
+        width: int,
+        beam: int = 1,
+        prepare: Prepare | None = None,
+    ) -> "StaticState":
+        """
+        Take a lane for encoded sentences.
+
+        `bias`: minus infinity at padding of the source, else zero. `width`: of the embeddings.
+        `beam`: the hypotheses of a sentence, if they are known.
+        """
         sentences, source = bias.size(0), bias.size(3)
-        sizes = Sizes(sentence_bucket(sentences), _LEAST_SLOTS, power_of_two(source, _LEAST_SOURCE))
-        lease = lanes.take(sizes, len(memory), memory[0], width)
+        sizes = Sizes(
+            sentence_bucket(sentences),
+            power_of_two(beam * ROOM_STEPS, _LEAST_SLOTS),
+            power_of_two(source, _LEAST_SOURCE),
+        )
+        lease = lanes.take(sizes, len(memory), memory[0], width, prepare)
         lane = lease.lane
         for static, projected in zip(lane.memory, memory, strict=True):
             static.keys[:sentences, :, :source].copy_(projected.keys)
@@ -261,7 +284,7 @@ class StaticState:
         """Give each hypothesis a slot for its newest token; the caller fills in the tokens."""
         roomy = self
         if self.filled + width > self.table.size(2):
-            roomy = self._with_room(width)
+            roomy = self.with_room(width)
         table, lane = roomy.table, roomy.lease.lane
         if table.size(1) != width:  # several tokens of a sentence right after the start
             table = table.repeat(1, width // table.size(1), 1)
@@ -289,7 +312,7 @@ class StaticState:
             other[:count].copy_(one.index_select(0, chosen))
         return lease
 
-    def _with_room(self, width: int) -> "StaticState":
+    def with_room(self, width: int) -> "StaticState":
         """Copy the slots still in use to the front, of a larger lane if they fill this one."""
         sentences, rows, _ = self.table.shape
         used = (self.table[:, :, : self.filled] == 0).any(dim=1)  # (sentences, filled)
@@ -297,7 +320,7 @@ class StaticState:
         # the slots in use come first, in their old order: (sentences, most)
         order = used.int().argsort(dim=1, descending=True, stable=True)[:, :most]
         old = self.lease.lane
-        slots = max(old.sizes.slots, power_of_two(most + width * _ROOM_STEPS))
+        slots = max(old.sizes.slots, power_of_two(most + width * ROOM_STEPS))
         lease = self.lease.next_lane(old.sizes._replace(slots=slots))
         for before, after in zip(old.own, lease.lane.own, strict=True):
             for one, other in zip(before, after, strict=True):

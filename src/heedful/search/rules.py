@@ -307,9 +307,13 @@ class ForcedEos:
         """Allow only the end symbol in rows at their limit."""
         if written.size(1) < self.first:
             return scores
+        full = self.limits[sentences] <= written.size(1)  # (rows,)
+        return torch.where(full.unsqueeze(1), self.forced(scores), scores)
+
+    def forced(self, scores: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
+        """Allow only the end symbol."""
         only = torch.full_like(scores, float("-inf"))
         end = scores[:, self.end_token]
         is_free = end.isneginf() | self.is_free
         only[:, self.end_token] = end.masked_fill(is_free, 0.0)
-        full = self.limits[sentences] <= written.size(1)  # (rows,)
-        return torch.where(full.unsqueeze(1), only, scores)
+        return only

@@ -14,6 +14,7 @@ from heedful.search.diverse import diverse_beam_search
 from heedful.search.greedy import greedy_search
 from heedful.search.hypothesis import Hypothesis
 from heedful.search.observer import SearchObserver
+from heedful.search.on_device import search_on_device
 from heedful.search.phrases import LineConstraints
 from heedful.search.rules import (
     AvoidPhrases,
@@ -55,9 +56,14 @@ def run_search(
     """
     rules = rules_for(settings, rules, line_constraints, limits, model.end_token, source.device)
     phrases = [constraint.phrases for constraint in line_constraints]
+    is_greedy = settings.size == 1 and not constrained
+    if settings.sample is None and observer is None and not any(phrases):
+        found = search_on_device(model, source, limits, settings, rules, greedy=is_greedy)
+        if found is not None:
+            return found
     if settings.sample is not None:
         return sample(model, source, limits, settings, lines, rules, observer)
-    if settings.size == 1 and not constrained:
+    if is_greedy:
         greedy = greedy_search(model, source, limits, settings, rules, observer)
         return [[hypothesis] for hypothesis in greedy]
     if settings.diverse_groups == 1 and not any(phrases):
