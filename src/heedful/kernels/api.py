@@ -77,7 +77,7 @@ from heedful.kernels.torch_internals import (
     kernels_choice,
     scale_all,
 )
-from heedful.kernels.varlen import UP_TO_ITSELF, PackedRows, packed_attention
+from heedful.kernels.varlen import UP_TO_ITSELF, PackedRows, has_packed_kernel, packed_attention
 
 __all__ = [
     "LINEAR_FACTORIES",
@@ -116,6 +116,7 @@ __all__ = [
     "flatten_weights",
     "fused_scaling",
     "has_add_norm",
+    "has_packed_kernel",
     "is_product",
     "join",
     "kernels_choice",

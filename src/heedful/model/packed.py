@@ -57,13 +57,14 @@ def packed_states(
     encoder, decoder = model.encoder, model.decoder
     assert isinstance(encoder, Encoder)  # `why_not_packed` has seen to both
     assert isinstance(decoder, Decoder)
-    x = run(_embed, model, source, False)
+    # tables are read outside of what is compiled: their gradients look for functions of torch
+    x = run(_add_positions, model, model.embed_source(source.ids), source, False)
     rows = _within(source.rows, encoder.window)
     layout = Layout(rows=(rows, rows))
     for layer in encoder.layers:
         x = run(apply_layer, layer, x, layout)
     memory = run(apply_layer, encoder.norm, x)
-    y = run(_embed, model, target_in, True)
+    y = run(_add_positions, model, model.embed_target(target_in.ids), target_in, True)
     rows = target_in.rows
     own = rows._replace(window=UP_TO_ITSELF) if decoder.causal else rows
     own = _within(own, decoder.window)
@@ -79,15 +80,13 @@ def apply_layer(layer: nn.Module, *arguments: Any) -> Any:
     return layer(*arguments)
 
 
-def _embed(model: EncoderDecoder, side: PackedSide, is_target: bool) -> Tensor:
-    """Look up tokens, and add the positions that they have in their sentences."""
-    embed = model.embed_target if is_target else model.embed_source
+def _add_positions(model: EncoderDecoder, x: Tensor, side: PackedSide, is_target: bool) -> Tensor:
+    """Add the positions that tokens have in their sentences, and drop out."""
     positions = model.target_positions if is_target else model.source_positions
-    x = embed(side.ids)
-    if positions is not None:
-        x = x + _table(positions, side.rows.longest)[side.places]
-        x = model.dropout(x)
-    return x
+    if positions is None:
+        return x
+    out: Tensor = model.dropout(x + _table(positions, side.rows.longest)[side.places])
+    return out
 
 
 def _table(positions: Positions, length: int) -> Tensor:

@@ -12,13 +12,14 @@ it one step later. So weights and moments are those of before that step.
 """
 
 import functools
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from heedful.kernels.api import Graph, copy_all, masked_loss
+from heedful.kernels.api import Graph, copy_all, has_packed_kernel, masked_loss
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.packed import packed_states
 from heedful.training.device.buffers import Buffers, Slot
@@ -87,6 +88,7 @@ class DeviceStep:
         self._graphs_on = self.device if levers.graphs else torch.device("cpu")
         self._run = compiled_calls() if levers.compiled and self.device.type == "cuda" else None
         self._say = say
+        has_packed_kernel(optimizer.model_parameters[0])  # loads what a compiler cannot import
         new = functools.partial(torch.zeros, dtype=torch.float32, device=self.device)
         self._sums, self._results = new(2), new(4)  # loss and nll; these, norm and flag
         self._inputs = new(3)  # target tokens, learning rate, share of a moving average
@@ -247,6 +249,8 @@ def compiled_calls() -> Callable[..., Any]:
     def run(function: Callable[..., Any], *arguments: Any) -> Any:
         if function not in translated:
             translated[function] = torch.compile(function, fullgraph=True, dynamic=False)
-        return translated[function](*arguments)
+        with warnings.catch_warnings():  # of the compiler's own parts
+            warnings.simplefilter("ignore")
+            return translated[function](*arguments)
 
     return run

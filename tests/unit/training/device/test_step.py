@@ -43,6 +43,59 @@ print("done")
 """
 
 
+COMPILED = """
+import warnings
+
+import torch
+
+from heedful.config.model import ModelConfig
+from heedful.families.build import build_model
+from heedful.kernels import varlen
+from heedful.kernels.api import PackedRows
+from heedful.model.packed import PackedSide, packed_states
+
+# functions whose results are cached are read as if they were not
+warnings.filterwarnings("error", message=".*lru_cache.*")
+# tensors without numbers go the way of a GPU's
+varlen.has_packed_kernel = lambda x: True
+varlen._loaded["tiles"] = None
+sizes = {"d_model": 32, "d_ff": 64, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
+compiled = {}
+
+
+def run(function, *arguments):
+    if function not in compiled:
+        compiled[function] = torch.compile(
+            function, backend="aot_eager", fullgraph=True, dynamic=False
+        )
+    return compiled[function](*arguments)
+
+
+with torch.device("meta"):
+    model = build_model(ModelConfig(**sizes), 24, 24, max_length=12)
+    ids = torch.zeros(1, 40, dtype=torch.long)
+    rows = PackedRows(torch.zeros(6, dtype=torch.int32), 12)
+    side = PackedSide(ids, ids[0], rows)
+    for positions in (model.source_positions, model.target_positions):
+        positions(0, 12)
+    states = packed_states(model, side, side, run)
+    states.sum().backward()
+print(tuple(states.shape), len(compiled))
+"""
+
+
+def test_torchs_compiler_reads_every_layer_without_a_break():
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", COMPILED],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.strip() == "(1, 40, 32) 2"
+
+
 def test_nothing_in_a_graph_waits_for_the_device():
     # by functions of torch alone, as compiled ones read addresses
     done = subprocess.run(
