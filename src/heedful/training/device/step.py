@@ -99,6 +99,7 @@ class DeviceStep:
         self._host_inputs = [torch.zeros(3, pin_memory=is_cuda) for _ in range(_READS)]
         self._count = 0
         self._graphs: dict[str, Graph] = {}
+        self._tables: list[Tensor] = []  # encodings of positions whose addresses graphs hold
 
     def prepare(self, slot: Slot, parts: int) -> None:
         """
@@ -110,10 +111,11 @@ class DeviceStep:
         if needed <= self._graphs.keys():
             return
         slot.copy_to(self.buffers.tensors)
-        # positions beyond their table would make a new one in the middle of a graph
-        for positions in (self.model.source_positions, self.model.target_positions):
-            if positions is not None:
-                positions(0, self.buffers.room.longest)
+        # positions beyond their table would make a new one in the middle of a graph; graphs go on
+        # to read this one when a longer text of a validation replaces it
+        sides = (self.model.source_positions, self.model.target_positions)
+        longest = self.buffers.room.longest
+        self._tables += [part(0, longest).detach() for part in sides if part is not None]
         with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
             if "first" not in self._graphs:
                 self._record_first()

@@ -262,3 +262,13 @@ def test_callbacks_see_every_step():
     run(made)
     assert steps.seen == [1, 2, 3, 4, 5, 6]
     assert replace(made.config, steps=6) == made.config
+
+
+def test_a_longer_text_leaves_the_positions_where_graphs_read_them():
+    made = trainer(steps=1)
+    positions = made.model.target_positions
+    run(made)
+    address = positions.table.data_ptr()
+    positions(0, 2 * len(positions.table))  # as a long translation of a validation does
+    assert positions.table.data_ptr() != address
+    assert address in [table.data_ptr() for table in made._step._tables]
