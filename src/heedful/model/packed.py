@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from heedful.kernels.api import UP_TO_ITSELF, PackedRows
+from heedful.kernels.api import UP_TO_ITSELF, PackedRows, lookup
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.contracts import DecoderInput, Seq2Seq
-from heedful.model.embedding import Positions
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.feed_forward import FeedForward
 from heedful.model.layers import Decoder, Encoder
@@ -57,14 +56,13 @@ def packed_states(
     encoder, decoder = model.encoder, model.decoder
     assert isinstance(encoder, Encoder)  # `why_not_packed` has seen to both
     assert isinstance(decoder, Decoder)
-    # tables are read outside of what is compiled: their gradients look for functions of torch
-    x = run(_add_positions, model, model.embed_source(source.ids), source, False)
+    x = _embed(model, source, False, run)
     rows = _within(source.rows, encoder.window)
     layout = Layout(rows=(rows, rows))
     for layer in encoder.layers:
         x = run(apply_layer, layer, x, layout)
     memory = run(apply_layer, encoder.norm, x)
-    y = run(_add_positions, model, model.embed_target(target_in.ids), target_in, True)
+    y = _embed(model, target_in, True, run)
     rows = target_in.rows
     own = rows._replace(window=UP_TO_ITSELF) if decoder.causal else rows
     own = _within(own, decoder.window)
@@ -80,19 +78,23 @@ def apply_layer(layer: nn.Module, *arguments: Any) -> Any:
     return layer(*arguments)
 
 
-def _add_positions(model: EncoderDecoder, x: Tensor, side: PackedSide, is_target: bool) -> Tensor:
-    """Add the positions that tokens have in their sentences, and drop out."""
+def _embed(model: EncoderDecoder, side: PackedSide, is_target: bool, run: Run) -> Tensor:
+    """Look up tokens, and add the positions that they have in their sentences."""
+    embed = model.embed_target if is_target else model.embed_source
     positions = model.target_positions if is_target else model.source_positions
+    # tables are read outside of what is compiled: their gradients look for functions of torch
+    x: Tensor = embed(side.ids)
     if positions is None:
         return x
-    out: Tensor = model.dropout(x + _table(positions, side.rows.longest)[side.places])
+    # by `lookup`, because thousands of tokens have the same position
+    encodings = lookup(side.places.unsqueeze(0), positions(0, side.rows.longest))
+    out: Tensor = run(_add_and_thin, model.dropout, x, encodings)
     return out
 
 
-def _table(positions: Positions, length: int) -> Tensor:
-    """Return the encodings of the first positions."""
-    table: Tensor = positions(0, length)
-    return table
+def _add_and_thin(dropout: nn.Module, x: Tensor, encodings: Tensor) -> Any:
+    """Add positions and drop out (section 5.4)."""
+    return dropout(x + encodings)
 
 
 def _within(rows: PackedRows, window: Window | None) -> PackedRows:
