@@ -6,6 +6,7 @@ process several microseconds; a recorded graph starts them all at once, over the
 processor the same work is called anew each time, so that one path serves both.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,30 @@ import torch
 
 # Before it is recorded, work runs so often apart: libraries allocate, and compilers compile.
 _WARM_UP = 3
+
+
+@functools.cache
+def _recording_stream(device: torch.device) -> Any:
+    """Make the stream of all recordings on a device; torch's own is of the first device alone."""
+    return torch.cuda.Stream(device)
+
+
+def _record(work: Callable[[], object], device: torch.device, pool: Any | None) -> Any:
+    """Run work some times, then record it."""
+    apart = torch.cuda.Stream(device)
+    apart.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(apart):
+        for _ in range(_WARM_UP):
+            work()
+    torch.cuda.current_stream(device).wait_stream(apart)
+    graph = torch.cuda.CUDAGraph()
+    # another thread may prepare the next batch meanwhile
+    recording = torch.cuda.graph(
+        graph, pool=pool, stream=_recording_stream(device), capture_error_mode="thread_local"
+    )
+    with recording:
+        work()
+    return graph
 
 
 class Graph:
@@ -33,16 +58,8 @@ class Graph:
         self._graph: torch.cuda.CUDAGraph | None = None
         if device.type != "cuda":
             return
-        apart = torch.cuda.Stream(device)
-        apart.wait_stream(torch.cuda.current_stream(device))
-        with torch.cuda.stream(apart):
-            for _ in range(_WARM_UP):
-                work()
-        torch.cuda.current_stream(device).wait_stream(apart)
-        self._graph = torch.cuda.CUDAGraph()
-        # another thread may prepare the next batch meanwhile
-        with torch.cuda.graph(self._graph, pool=pool, capture_error_mode="thread_local"):
-            work()
+        with torch.cuda.device(device):  # it may be another than the current one
+            self._graph = _record(work, device, pool)
 
     @property
     def pool(self) -> Any | None:

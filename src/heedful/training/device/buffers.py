@@ -49,6 +49,7 @@ class Slot:
 
     def __init__(self, room: Room, device: torch.device) -> None:
         self.tensors = _tensors(room, torch.device("cpu"), pinned=device.type == "cuda")
+        self._device = device
         self._copied = torch.cuda.Event() if device.type == "cuda" else None
 
     def write(self, batch: PackedBatch) -> None:
@@ -63,7 +64,7 @@ class Slot:
         for name, tensor in tensors.items():
             tensor.copy_(self.tensors[name], non_blocking=True)
         if self._copied is not None:
-            self._copied.record()
+            self._copied.record(torch.cuda.current_stream(self._device))
 
 
 class Sides(NamedTuple):
