@@ -7,11 +7,7 @@ that count. One kernel makes the loss and the gradient of the logits, in place o
 logits are written once and read twice; its plain twin is `plain_rows`.
 """
 
-import functools
 from collections.abc import Callable, Iterator
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -19,6 +15,7 @@ from torch import Tensor, nn
 
 from heedful.kernels.loss import smoothed_shares
 from heedful.kernels.torch_internals import is_plain_torch
+from heedful.kernels.varlen import triton_kernels
 
 # The logits that are computed at once take this part of a GPU's memory: 2.5 GB of 80.
 _SHARE = 32
@@ -119,13 +116,5 @@ def rows_function(x: Tensor) -> Callable[..., RowLosses]:
     """Choose the function for the rows of a device: one kernel where Triton is, else the plain."""
     if x.device.type != "cuda" or is_plain_torch():
         return plain_rows
-    kernel = _triton_rows()
-    return plain_rows if kernel is None else kernel
-
-
-@functools.cache
-def _triton_rows() -> Any:
-    """Find the kernel; None without Triton."""
-    if find_spec("triton") is None:
-        return None
-    return import_module("heedful.kernels.triton_kernels").loss_rows
+    kernels = triton_kernels(x.device)
+    return plain_rows if kernels is None else kernels.loss_rows

@@ -16,6 +16,8 @@ functions compute the same:
 The first two know 16-bit numbers on a GPU alone.
 """
 
+import functools
+import warnings
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -23,6 +25,8 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+
+from heedful.kernels.torch_internals import is_plain_torch
 
 EVERYTHING = (-1, -1)
 """The window of a query that sees all keys of its sentence."""
@@ -47,7 +51,8 @@ class PackedRows(NamedTuple):
     """The keys before and behind its own position that a query sees; -1 for all of them."""
 
 
-# Functions of modules that are imported when they are first needed, as a compiler cannot do it.
+# Functions of modules that are imported when they are first needed. A compiler cannot import them,
+# so `has_packed_kernel` is called once before it.
 _loaded: dict[str, Any] = {}
 
 
@@ -59,11 +64,28 @@ def tiles_of(x: Tensor) -> Any:
 def has_packed_kernel(x: Tensor) -> bool:
     """Decide whether there are kernels for tensors of this device and type; load them then."""
     is_known = x.device.type == "cuda" and x.dtype in (torch.bfloat16, torch.float16)
+    is_known = is_known and not is_plain_torch()
     if is_known and not _loaded:
         _loaded["varlen"] = import_module("torch.nn.attention.varlen").varlen_attn
-        if find_spec("triton") is not None:
-            _loaded["tiles"] = import_module("heedful.kernels.triton_kernels")
+        _loaded["tiles"] = triton_kernels(x.device)
     return is_known
+
+
+@functools.cache
+def triton_kernels(device: torch.device) -> Any:
+    """Return the module of Triton's kernels; None without Triton, or if it cannot compile here."""
+    if find_spec("triton") is None:
+        return None
+    try:
+        module = import_module("heedful.kernels.triton_kernels")
+        module.try_kernel(device)
+    except Exception as error:  # Triton raises errors of many kinds, such as for want of a compiler
+        reason = str(error).strip().partition("\n")[0]
+        warnings.warn(
+            f"Triton compiles no kernels here, so others are used: {reason}", stacklevel=2
+        )
+        return None
+    return module
 
 
 def packed_attention(
@@ -85,7 +107,7 @@ def packed_attention(
     longest = max(query_rows.longest, key_rows.longest)
     if not has_packed_kernel(query):
         context = plain_packed_attention(query, key, value, query_rows, key_rows)
-    elif "tiles" in _loaded and longest <= _SHORT and query.size(2) in _WIDTHS:
+    elif _loaded["tiles"] is not None and longest <= _SHORT and query.size(2) in _WIDTHS:
         starts = query_rows.starts, key_rows.starts
         context, _ = tiled_attention(query, key, value, *starts, longest, *query_rows.window)
     else:

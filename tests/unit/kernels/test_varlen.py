@@ -1,8 +1,11 @@
 """Attention over packed sentences, by its twin for every device."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
+from heedful.kernels import varlen
 from heedful.kernels.varlen import (
     EVERYTHING,
     UP_TO_ITSELF,
@@ -96,3 +99,42 @@ def test_the_operation_for_a_gpu_has_the_shapes_of_its_twin():
     )
     assert context.shape == plain.shape
     assert sums.shape == (HEADS, 5)
+
+
+@pytest.fixture
+def triton(monkeypatch):
+    """Stand in for Triton's kernels on a GPU."""
+
+    def try_kernel(device):
+        if device.index == 1:
+            raise RuntimeError("Failed to find C compiler.\nPlease specify CC")
+
+    kernels = SimpleNamespace(try_kernel=try_kernel, varlen_attn=None)
+    monkeypatch.setattr(varlen, "find_spec", lambda name: name)
+    monkeypatch.setattr(varlen, "import_module", lambda name: kernels)
+    monkeypatch.setattr(varlen, "_loaded", {})
+    varlen.triton_kernels.cache_clear()
+    yield kernels
+    varlen.triton_kernels.cache_clear()
+
+
+class OnGpu(torch.Tensor):
+    device = property(lambda self: torch.device("cuda", self.index))
+
+
+def numbers(index):
+    found = torch.zeros(1, dtype=torch.bfloat16).as_subclass(OnGpu)
+    found.index = index
+    return found
+
+
+def test_without_a_compiler_no_kernel_of_triton_is_used(triton):
+    with pytest.warns(UserWarning, match="used: Failed to find C compiler.$"):
+        assert varlen.tiles_of(numbers(1)) is None
+    assert varlen.has_packed_kernel(numbers(1))  # torch's own is there
+
+
+def test_plain_kernels_are_those_of_torch_on_a_gpu_too(triton, monkeypatch):
+    assert varlen.tiles_of(numbers(0)) is triton
+    monkeypatch.setattr(varlen, "is_plain_torch", lambda: True)
+    assert varlen.tiles_of(numbers(0)) is None

@@ -52,7 +52,7 @@ class PendingResults:
         host.copy_(results, non_blocking=True)
         self._arrived = torch.cuda.Event() if results.is_cuda else None
         if self._arrived is not None:
-            self._arrived.record()
+            self._arrived.record(torch.cuda.current_stream(results.device))
         else:
             self._host = results.clone()
 
@@ -85,6 +85,7 @@ class DeviceStep:
         self.model, self.optimizer, self.objective = model, optimizer, objective
         self.device, self.clip_norm = model.device, clip_norm
         self.buffers = Buffers(room, self.device)
+        has_packed_kernel(optimizer.model_parameters[0])  # imports what a compiler cannot import
         self._graphs_on = self.device if levers.graphs else torch.device("cpu")
         self._run = compiled_calls() if levers.compiled and self.device.type == "cuda" else None
         self._say = say

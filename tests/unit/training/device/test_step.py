@@ -23,7 +23,7 @@ from heedful.training.optimizer import MixedPrecisionOptimizer
 
 # the kernel of a GPU, of which fake tensors know the shapes
 varlen.has_packed_kernel = lambda x: True
-varlen._loaded["tiles"] = None
+varlen._loaded["tiles"] = "there"
 with FakeTensorMode():
     sizes = {"d_model": 32, "d_ff": 64, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
     model = build_model(ModelConfig(**sizes), 24, 24, max_length=12)

@@ -272,3 +272,16 @@ def test_a_longer_text_leaves_the_positions_where_graphs_read_them():
     positions(0, 2 * len(positions.table))  # as a long translation of a validation does
     assert positions.table.data_ptr() != address
     assert address in [table.data_ptr() for table in made._step._tables]
+
+
+def test_kernels_are_imported_before_a_compiler_meets_them(monkeypatch):
+    """A compiler cannot import modules, so layers would not be compiled."""
+    from heedful.training.device import step
+
+    calls = []
+    monkeypatch.setattr(step, "has_packed_kernel", lambda x: calls.append("kernels"))
+    made = trainer(steps=1)
+    layer = made.model.encoder.layers.first
+    layer.register_forward_pre_hook(lambda *_: calls.append("layer"))
+    run(made)
+    assert calls[0] == "kernels"
