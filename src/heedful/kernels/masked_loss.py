@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from heedful.kernels.loss import smoothed_shares
 from heedful.kernels.torch_internals import is_plain_torch
-from heedful.kernels.varlen import triton_kernels
+from heedful.kernels.triton_launch import triton_kernels
 
 # The logits that are computed at once take this part of a GPU's memory: 2.5 GB of 80.
 _SHARE = 32

@@ -20,33 +20,12 @@ one number, so results are the same in every run.
 # What Triton compiles is not typed, and its loops read best with short names.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-not-found"
 
-import functools
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-
-
-def _on_its_device(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Launch on the device of the first tensor; Triton itself takes the current one."""
-
-    @functools.wraps(function)
-    def launch(x: Tensor, *rest: Any) -> Any:
-        with torch.cuda.device_of(x):
-            return function(x, *rest)
-
-    return launch
-
-
-def try_kernel(device: torch.device) -> None:
-    """Compile and run a small kernel; raises what Triton raises where it cannot."""
-    scores = torch.zeros(1, 8, device=device)
-    target = torch.zeros(1, dtype=torch.int64, device=device)
-    loss_rows(scores, target, target == 0, 0.0, 1.0)
-
 
 # Classes that each of four loads of the loss reads.
 _CLASSES, _LOSS_WARPS = 2048, 16
@@ -118,7 +97,6 @@ def _loss_kernel(
         tl.store(first + start + places, gradient.to(scores.dtype.element_ty), mask=inside)
 
 
-@_on_its_device
 def loss_rows(
     scores: Tensor, targets: Tensor, counts: Tensor, off: float, on: float
 ) -> tuple[Tensor, Tensor]:
@@ -321,7 +299,6 @@ def _launches(longest: int) -> Iterator[tuple[int, int, int, int, int]]:
         least = tile
 
 
-@_on_its_device
 def attention(
     query: Tensor,
     key: Tensor,
@@ -352,7 +329,6 @@ def attention(
     return context, log_sums
 
 
-@_on_its_device
 def attention_gradients(
     gradient: Tensor,
     query: Tensor,
@@ -479,7 +455,6 @@ def _rows_of(width: int) -> int:
     return max(1, _NORM_NUMBERS // triton.next_power_of_2(width))
 
 
-@_on_its_device
 def add_norm(
     x: Tensor,
     y: Tensor,
@@ -504,7 +479,6 @@ def add_norm(
     return out, totals, moments
 
 
-@_on_its_device
 def add_norm_gradients(
     gradient: Tensor, totals: Tensor, moments: Tensor, weight: Tensor, keys: Tensor, threshold: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:

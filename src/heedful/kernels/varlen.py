@@ -16,10 +16,7 @@ functions compute the same:
 The first two know 16-bit numbers on a GPU alone.
 """
 
-import functools
-import warnings
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import torch
@@ -27,6 +24,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.kernels.torch_internals import is_plain_torch
+from heedful.kernels.triton_launch import triton_kernels
 
 EVERYTHING = (-1, -1)
 """The window of a query that sees all keys of its sentence."""
@@ -69,23 +67,6 @@ def has_packed_kernel(x: Tensor) -> bool:
         _loaded["varlen"] = import_module("torch.nn.attention.varlen").varlen_attn
         _loaded["tiles"] = triton_kernels(x.device)
     return is_known
-
-
-@functools.cache
-def triton_kernels(device: torch.device) -> Any:
-    """Return the module of Triton's kernels; None without Triton, or if it cannot compile here."""
-    if find_spec("triton") is None:
-        return None
-    try:
-        module = import_module("heedful.kernels.triton_kernels")
-        module.try_kernel(device)
-    except Exception as error:  # Triton raises errors of many kinds, such as for want of a compiler
-        reason = str(error).strip().partition("\n")[0]
-        warnings.warn(
-            f"Triton compiles no kernels here, so others are used: {reason}", stacklevel=2
-        )
-        return None
-    return module
 
 
 def packed_attention(

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from heedful.kernels import varlen
+from heedful.kernels import triton_launch, varlen
 from heedful.kernels.varlen import (
     EVERYTHING,
     UP_TO_ITSELF,
@@ -105,36 +105,37 @@ def test_the_operation_for_a_gpu_has_the_shapes_of_its_twin():
 def triton(monkeypatch):
     """Stand in for Triton's kernels on a GPU."""
 
-    def try_kernel(device):
-        if device.index == 1:
+    def loss_rows(scores, *rest):
+        if kernels.is_failing:
             raise RuntimeError("Failed to find C compiler.\nPlease specify CC")
 
-    kernels = SimpleNamespace(try_kernel=try_kernel, varlen_attn=None)
-    monkeypatch.setattr(varlen, "find_spec", lambda name: name)
-    monkeypatch.setattr(varlen, "import_module", lambda name: kernels)
+    names = ("attention", "attention_gradients", "add_norm", "add_norm_gradients", "varlen_attn")
+    kernels = SimpleNamespace(**dict.fromkeys(names, len), loss_rows=loss_rows, is_failing=False)
+    monkeypatch.setattr(triton_launch, "find_spec", lambda name: name)
+    monkeypatch.setattr(triton_launch.torch, "zeros", lambda *_, **__: torch.ones(1))
+    for module in (varlen, triton_launch):
+        monkeypatch.setattr(module, "import_module", lambda name: kernels)
     monkeypatch.setattr(varlen, "_loaded", {})
-    varlen.triton_kernels.cache_clear()
+    triton_launch.triton_kernels.cache_clear()
     yield kernels
-    varlen.triton_kernels.cache_clear()
+    triton_launch.triton_kernels.cache_clear()
 
 
 class OnGpu(torch.Tensor):
-    device = property(lambda self: torch.device("cuda", self.index))
+    device = property(lambda self: torch.device("cuda", 0))
 
 
-def numbers(index):
-    found = torch.zeros(1, dtype=torch.bfloat16).as_subclass(OnGpu)
-    found.index = index
-    return found
+HALVES = torch.ones(1, dtype=torch.bfloat16).as_subclass(OnGpu)
 
 
 def test_without_a_compiler_no_kernel_of_triton_is_used(triton):
+    triton.is_failing = True
     with pytest.warns(UserWarning, match="used: Failed to find C compiler.$"):
-        assert varlen.tiles_of(numbers(1)) is None
-    assert varlen.has_packed_kernel(numbers(1))  # torch's own is there
+        assert varlen.tiles_of(HALVES) is None
+    assert varlen.has_packed_kernel(HALVES)  # torch's own is there
 
 
 def test_plain_kernels_are_those_of_torch_on_a_gpu_too(triton, monkeypatch):
-    assert varlen.tiles_of(numbers(0)) is triton
+    assert varlen.tiles_of(HALVES) is not None
     monkeypatch.setattr(varlen, "is_plain_torch", lambda: True)
-    assert varlen.tiles_of(numbers(0)) is None
+    assert varlen.tiles_of(HALVES) is None
