@@ -49,8 +49,13 @@ class Room(NamedTuple):
         """Make room for so many tokens a side, and so many sentences."""
         longest = -(-longest // 8) * 8
         source, target = (-(-tokens // _STEP) * _STEP for tokens in (source, target))
-        filling = -(-max(source, target) // longest)  # sentences that fill a whole side
-        return cls(source, target, -(-(rows + filling) // _STEP) * _STEP, longest)
+        room = cls(source, target, 0, longest)
+        return room._replace(rows=-(-(rows + room.filling) // _STEP) * _STEP)
+
+    @property
+    def filling(self) -> int:
+        """Sentences that fill a whole side."""
+        return -(-max(self.source, self.target) // self.longest)
 
     @classmethod
     def of_batches(
@@ -73,11 +78,14 @@ class Room(NamedTuple):
 
     def holds(self, other: "Room") -> bool:
         """Tell whether batches for another room fit in here."""
-        return all(mine >= theirs for mine, theirs in zip(self, other, strict=True))
+        return self == self.joined(other)
 
     def joined(self, other: "Room") -> "Room":
         """Make a room for the batches of both."""
-        return Room(*map(max, self, other))
+        room = Room(*map(max, self, other))
+        # more tokens are filled up by more sentences than in the room that had most of them
+        pairs = max(part.rows - part.filling for part in (self, other))
+        return room._replace(rows=max(room.rows, pairs + room.filling))
 
 
 @dataclass(frozen=True)

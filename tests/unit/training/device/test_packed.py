@@ -68,3 +68,15 @@ def test_rooms_are_compared_and_joined():
     assert not small.holds(wide)
     assert small.joined(wide) == Room(256, 256, 128, 16)
     assert small.joined(wide).holds(small)
+
+
+def test_a_joined_room_has_sentences_to_fill_it_with():
+    """Few pairs in a room for many short ones leave all of its tokens to the filling."""
+    many, few = Room(1024, 1024, 128 + 8, 128), Room(128, 128, 200 + 1, 128)
+    both = many.joined(few)
+    assert both.rows == 200 + 8
+    assert not Room(1024, 1024, 201, 128).holds(few)
+    assert both.holds(few)
+    pairs = [flat(*[[5]] * 200) for _ in range(2)]
+    batch = pack(*pairs, Collator(PAD, START, END, source_end=False), both)
+    assert batch.source_starts[-1] == both.source
