@@ -112,6 +112,8 @@ def _obstacles(model: Seq2Seq) -> Iterator[str]:
     if not isinstance(model, EncoderDecoder) or type(model).states is not EncoderDecoder.states:
         yield f"{type(model).__name__} computes its states in a way of its own"
         return
+    if type(model).penalty is not EncoderDecoder.penalty:
+        yield f"{type(model).__name__} adds to the loss"
     if type(model.decoder_input) is not DecoderInput:
         yield f"{type(model.decoder_input).__name__} reads padded rows"
     for stack, kind in ((model.encoder, Encoder), (model.decoder, Decoder)):
@@ -124,13 +126,20 @@ def _obstacles(model: Seq2Seq) -> Iterator[str]:
             if type(layer.feed_forward) is not FeedForward:
                 yield f"{type(layer.feed_forward).__name__} takes the place of a network"
         for part in stack.modules():
-            if isinstance(part, PaddedNorm):
-                yield f"{type(part).__name__} has to know padding"
-            if isinstance(part, MultiHeadAttention):
-                if part.compare is not None:
-                    yield f"the attention score “{part.score}” is no product"
-                if part.d_k != part.d_v or part.d_k % 8 or part.d_k > _WIDEST:
-                    yield (
-                        f"heads need queries and values of one width, a multiple of 8 up to "
-                        f"{_WIDEST}, and have {part.d_k} and {part.d_v}"
-                    )
+            yield from _obstacles_in(part)
+
+
+def _obstacles_in(part: nn.Module) -> Iterator[str]:
+    """Say what in a part needs padded rows."""
+    if isinstance(part, PaddedNorm):
+        yield f"{type(part).__name__} has to know padding"
+    if hasattr(part, "penalty"):
+        yield f"{type(part).__name__} adds to the loss"
+    if isinstance(part, MultiHeadAttention):
+        if part.compare is not None:
+            yield f"the attention score “{part.score}” is no product"
+        if part.d_k != part.d_v or part.d_k % 8 or part.d_k > _WIDEST:
+            yield (
+                f"heads need queries and values of one width, a multiple of 8 up to "
+                f"{_WIDEST}, and have {part.d_k} and {part.d_v}"
+            )

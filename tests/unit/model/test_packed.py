@@ -77,3 +77,9 @@ def test_gradients_of_learned_positions_are_summed_in_fp32():
         gradients.append(model.target_positions.weight.grad[:2].float())
     exact, rounded = gradients
     assert (rounded - exact).norm() < 0.05 * exact.norm()
+
+
+def test_a_penalty_needs_padded_rows():
+    model = small(**WIDE)
+    model.encoder.norm.penalty = None  # as a norm of a plugin may have one
+    assert "adds to the loss" in why_not_packed(model)
