@@ -164,7 +164,8 @@ if "recurrent" in HERE:
 
 def test_each_internal_name_has_its_work_here():
     of_recurrence = {"torch.ops.aten.sigmoid_backward", *CUDNN}
-    left_out = set() if "recurrent" in HERE else of_recurrence
+    left_out = {"torch._addmm_activation"}  # tests/gpu/test_kernels.py: a GPU's
+    left_out |= set() if "recurrent" in HERE else of_recurrence
     assert WORK.keys() == INTERNALS.keys() - left_out
 
 

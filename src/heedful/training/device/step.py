@@ -89,7 +89,6 @@ class DeviceStep:
         self._graphs_on = self.device if levers.graphs else torch.device("cpu")
         self._run = compiled_calls() if levers.compiled and self.device.type == "cuda" else None
         self._say = say
-        has_packed_kernel(optimizer.model_parameters[0])  # loads what a compiler cannot import
         new = functools.partial(torch.zeros, dtype=torch.float32, device=self.device)
         self._sums, self._results = new(2), new(4)  # loss and nll; these, norm and flag
         self._inputs = new(3)  # target tokens, learning rate, share of a moving average

@@ -58,7 +58,7 @@ from heedful.model.packed import PackedSide, packed_states
 warnings.filterwarnings("error", message=".*lru_cache.*")
 # tensors without numbers go the way of a GPU's
 varlen.has_packed_kernel = lambda x: True
-varlen._loaded["tiles"] = None
+varlen._loaded["tiles"] = object()
 sizes = {"d_model": 32, "d_ff": 64, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
 compiled = {}
 
@@ -78,8 +78,8 @@ with torch.device("meta"):
     side = PackedSide(ids, ids[0], rows)
     for positions in (model.source_positions, model.target_positions):
         positions(0, 12)
-    states = packed_states(model, side, side, run)
-    states.sum().backward()
+states = packed_states(model, side, side, run)
+states.sum().backward()
 print(tuple(states.shape), len(compiled))
 """
 
