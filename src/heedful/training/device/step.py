@@ -164,7 +164,7 @@ class DeviceStep:
             self._graphs["first"] = self._graph(work)
         except torch.OutOfMemoryError:
             raise
-        except RuntimeError as error:
+        except Exception as error:  # not all that the compiler raises are errors of one kind
             if self._run is None:
                 raise
             reason = str(error).strip().partition("\n")[0]
@@ -246,6 +246,8 @@ class DeviceStep:
 
 def compiled_calls() -> Callable[..., Any]:
     """Return a function that calls others as torch's compiler translates them, each once."""
+    # what was compiled for another room counts towards the limit of how often a function may be
+    torch.compiler.reset()
     translated: dict[Any, Callable[..., Any]] = {}
 
     def run(function: Callable[..., Any], *arguments: Any) -> Any:

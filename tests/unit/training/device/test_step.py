@@ -3,10 +3,11 @@
 import os
 import subprocess
 import sys
+from functools import partial
 
 import torch
 
-from heedful.training.device.step import PendingResults, StepResults
+from heedful.training.device.step import PendingResults, StepResults, compiled_calls
 
 PROGRAM = """
 import torch
@@ -116,3 +117,10 @@ def test_results_are_those_of_the_step_and_not_of_the_next_one():
     pending = PendingResults(results, host)
     results.zero_()
     assert pending.read() == StepResults(1.0, 2.0, 3.0, is_finite=True)
+
+
+def test_every_room_may_compile_the_same_functions(monkeypatch):
+    """Torch compiles a function for eight shapes at most; later epochs can need more rooms."""
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+    for size in range(2, 13):
+        assert compiled_calls()(torch.neg, torch.ones(size)).tolist() == [-1.0] * size

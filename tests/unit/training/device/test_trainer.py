@@ -13,6 +13,7 @@ from heedful.data.batching import BatchOrder, Collator
 from heedful.data.encoded.dataset import FlatIds
 from heedful.errors import TrainingFailed
 from heedful.families.build import build_model
+from heedful.kernels.graphs import Graph
 from heedful.model.initialise import initialise
 from heedful.training.device.levers import Levers
 from heedful.training.device.packed import Room, pack
@@ -285,3 +286,35 @@ def test_kernels_are_imported_before_a_compiler_meets_them(monkeypatch):
     layer.register_forward_pre_hook(lambda *_: calls.append("layer"))
     run(made)
     assert calls[0] == "kernels"
+
+
+def test_whatever_the_compiler_raises_layers_are_computed_without_it(monkeypatch):
+    from heedful.training.device import step
+
+    class TooManyShapes(Exception):
+        """Of no kind, as torch's own is."""
+
+    class Rehearsed(Graph):
+        """Runs the work when it is recorded, as on a GPU."""
+
+        def __init__(self, work, *rest):
+            work()
+            super().__init__(work, *rest)
+
+    monkeypatch.setattr(step, "Graph", Rehearsed)
+
+    def fail(*_):
+        raise TooManyShapes("limit of 8\nwith more lines")
+
+    made, said = trainer(steps=2), []
+    made.log.say = said.append
+    fit = made._fit_room
+
+    def with_compiler(batches):
+        device_step = fit(batches)
+        device_step._run = fail
+        return device_step
+
+    made._fit_room = with_compiler
+    assert run(made) == "steps"
+    assert said[0] == "torch's compiler failed, so layers are not compiled: limit of 8"
