@@ -23,6 +23,8 @@ from heedful.model.window import Window
 
 # The widest head of torch's kernel.
 _WIDEST = 256
+# The methods of a model that `packed_states` stands for.
+_OF_STATES = ("states", "encode", "_decode", "_add_positions")
 
 
 class PackedSide(NamedTuple):
@@ -109,7 +111,9 @@ def why_not_packed(model: Seq2Seq) -> str:
 
 def _obstacles(model: Seq2Seq) -> Iterator[str]:
     """Go through the parts that need padded rows."""
-    if not isinstance(model, EncoderDecoder) or type(model).states is not EncoderDecoder.states:
+    if not isinstance(model, EncoderDecoder) or any(
+        getattr(type(model), name) is not getattr(EncoderDecoder, name) for name in _OF_STATES
+    ):
         yield f"{type(model).__name__} computes its states in a way of its own"
         return
     if type(model).penalty is not EncoderDecoder.penalty:

@@ -83,3 +83,10 @@ def test_a_penalty_needs_padded_rows():
     model = small(**WIDE)
     model.encoder.norm.penalty = None  # as a norm of a plugin may have one
     assert "adds to the loss" in why_not_packed(model)
+
+
+@pytest.mark.parametrize("name", ["encode", "states", "penalty"])
+def test_a_model_with_a_method_of_its_own_needs_padded_rows(name):
+    model = small(**WIDE)
+    model.__class__ = type("Own", (type(model),), {name: lambda *_: None})
+    assert why_not_packed(model).startswith("Own ")
