@@ -203,7 +203,6 @@ def train(
     if not scored:
         return
     print(heedful("plot", run, "--out", out / "curve.svg"), flush=True)
-    heedful("average", run)
     translation = out / "test.translated.en"
     heedful("translate", run, "--input", folder / "test.fr", "--output", translation)
     scores = heedful(

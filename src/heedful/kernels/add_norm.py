@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from heedful.kernels.dropout import LEVELS, draw_keys, drop_threshold, hashed_bits
+from heedful.kernels.fusion import is_fused
 from heedful.kernels.varlen import tiles_of
 
 # The widest rows that a program holds.
@@ -23,7 +24,7 @@ def has_add_norm(x: Tensor, norm: nn.Module) -> bool:
     """Decide whether there is a kernel for these rows and this norm."""
     is_plain = type(norm) is nn.LayerNorm and norm.weight is not None and norm.bias is not None
     is_small = x.size(-1) <= _WIDEST and x.numel() < torch.iinfo(torch.int32).max
-    return is_plain and is_small and tiles_of(x) is not None
+    return is_fused() and is_plain and is_small and tiles_of(x) is not None
 
 
 def add_and_normalise(

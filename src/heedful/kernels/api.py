@@ -14,6 +14,7 @@ from heedful.kernels.attention import (
     use_cpu_kernel,
 )
 from heedful.kernels.dropout import Dropout
+from heedful.kernels.fusion import fused
 from heedful.kernels.graphs import Graph
 from heedful.kernels.linear import (
     LINEAR_FACTORIES,
@@ -114,6 +115,7 @@ __all__ = [
     "compiled_origin",
     "copy_all",
     "flatten_weights",
+    "fused",
     "fused_scaling",
     "has_add_norm",
     "has_packed_kernel",

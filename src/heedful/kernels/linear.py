@@ -30,6 +30,7 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
+from heedful.kernels.fusion import is_fused
 from heedful.kernels.torch_internals import internal, is_plain_torch
 from heedful.machine.processor import int8_levels, processor_facts
 
@@ -83,7 +84,7 @@ def linear(
 def has_relu_epilogue(x: Tensor) -> bool:
     """Decide whether a GPU's product applies ReLU while its result is at hand."""
     is_known = x.device.type == "cuda" and x.dtype in (torch.bfloat16, torch.float16)
-    return is_known and x.dim() > 1
+    return is_known and x.dim() > 1 and is_fused()
 
 
 @torch.library.custom_op("heedful::linear_relu", mutates_args=())

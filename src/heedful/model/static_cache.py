@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from heedful.kernels.api import Graph
+from heedful.kernels.api import Graph, fused
 from heedful.model.parts import KeyValue
 
 # Buckets are powers of two from here on, so that few graphs serve all batches. Sentences have steps
@@ -143,7 +143,7 @@ class Lane:
     def record(self, name: Hashable, work: Callable[[], object]) -> Graph:
         """Return the graph of a name; recorded at first use, when its work runs several times."""
         if name not in self.graphs:
-            with _RECORDING:
+            with _RECORDING, fused():
                 self.graphs[name] = Graph(work, self.slot.device)
         return self.graphs[name]
 

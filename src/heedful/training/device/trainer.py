@@ -161,6 +161,11 @@ class DeviceTrainer(Trainer):
         self._read_at = time.monotonic()
         return reason
 
+    def _warn_of_warmup(self, step: int, ended: bool) -> None:
+        """Warn as soon as the pace is known, which is not before the first steps are recorded."""
+        if ended or step - self._began_at >= LOG_STEPS:
+            super()._warn_of_warmup(step, ended)
+
     def _more_of_log(self) -> dict[str, float]:
         """Return the share of the time in which the device had to wait for batches."""
         before, (now, waited) = self._logged_waiting, (time.monotonic(), self._waited)

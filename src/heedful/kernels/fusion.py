@@ -1,0 +1,31 @@
+"""
+Where several operations of a GPU are one kernel.
+
+Such a kernel is an operation that Python knows, which takes longer to start than what it replaces.
+In a graph that does not matter, and step by step it does. So they are used within `fused` alone.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+# How many uses of `fused` are open; a list, which torch's compiler reads.
+_open = [0]
+_lock = Lock()
+
+
+def is_fused() -> bool:
+    """Decide whether one kernel takes the place of several here."""
+    return _open[0] > 0
+
+
+@contextmanager
+def fused() -> Iterator[None]:
+    """Let one kernel take the place of several on a GPU; other threads only lose time by it."""
+    with _lock:
+        _open[0] += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _open[0] -= 1
