@@ -38,7 +38,10 @@ SEVERAL, BANDWIDTH = 8, 450.0
 VOCABULARY = 37_000
 NOT_MEASURED = "not measured"
 KEYS = ("what", "precision", "levers", "kernels")
-FACTS = ("seconds", "memory", "target_tokens", "target_tokens_per_second", "perplexity")
+FACTS = (
+    *("seconds", "memory", "target_tokens", "target_tokens_per_second", "perplexity"),
+    "waiting",
+)
 
 
 def main() -> None:
@@ -208,7 +211,8 @@ def step_body(record: Record) -> str:
         f"## The step of {recipe}: {counts['source tokens']:,} + {counts['target tokens']:,} tokens"
     )
     rows = speed_rows(part, part["entries"], "levers", "target tokens")
-    return f"{head}\n\n{speed_table('levers', 'target tokens/s', rows)}\n\n{verdict([part])}"
+    laid_out = speed_table("levers", "target tokens/s", rows)
+    return "\n\n".join((head, laid_out, verdict([part]), *[part["note"]] * ("note" in part)))
 
 
 def search_body(record: Record) -> str:
@@ -285,7 +289,11 @@ def training_body(record: Record) -> str:
         f"{last['step']:,} steps in {last['seconds'] / 60:.1f} minutes, "
         f"{last['target_tokens']:,} target tokens, at the end "
         f"{last['target_tokens_per_second']:,.0f} a second, {last['memory'] / 1e9:.1f} GB. "
-        f"On 2,000 lines that training never saw: {scores}."
+        f"The device waited {last['waiting']:.1%} of the time for batches. "
+        f"On the 2,000 lines of validation the last weights have "
+        f"{last['validations'][-1]['bleu']:.1f} BLEU and perplexity "
+        f"{last['validations'][-1]['valid_perplexity']:.2f}. On 2,000 test lines that training "
+        f"never saw, {last.get('scored', 'they have')} {scores}."
     )
 
 

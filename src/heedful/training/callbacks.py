@@ -178,6 +178,11 @@ class Callbacks:
         reasons = (callback.stop_reason for callback in self.members)
         return next(filter(None, reasons), "")
 
+    @property
+    def follows_steps(self) -> bool:
+        """Whether any callback asks for every step; a GPU must wait for each then."""
+        return any(type(member).on_step is not Callback.on_step for member in self.members)
+
     def step(self, figures: Mapping[str, float]) -> None:
         """Report a step."""
         self._call("on_step", lambda callback: callback.on_step(dict(figures)))

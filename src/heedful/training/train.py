@@ -130,6 +130,8 @@ def run_training(
 
         # 3. objective, batches and validation
         objective = build_objective(run, session.machine_settings)
+        if config.train.deterministic and device.type == "cuda":
+            require_sums_in_order(config.train.objective)
         collator = run.collator(model)
         precision = session.machine_settings.precision
         rule = config.train.optimizer
@@ -313,6 +315,15 @@ class _Session:
             log.say(f"from {self.setup.pretrained.describe()}")
         if train_state.counters.step:
             log.say(f"continuing from step {train_state.counters.step:,}")
+
+
+def require_sums_in_order(objective: str) -> None:
+    """Refuse an objective that draws translations: a GPU adds their probabilities in any order."""
+    if objective != "likelihood":
+        raise SettingError(
+            "`train.deterministic` must be false on a GPU with `train.objective` "
+            f"{objective}, whose samples it sums in no fixed order; leave one of the two out."
+        )
 
 
 class _CheckpointWriter:

@@ -5,7 +5,8 @@ import math
 
 import pytest
 
-from heedful.training.train import train
+from heedful.errors import SettingError
+from heedful.training.train import require_sums_in_order, train
 from tests.support.commands import write_text
 from tests.support.families import recipes_of
 
@@ -89,3 +90,9 @@ def test_ten_steps_of_a_convolutional_recipe(name, text, tmp_path):
     if name != "convolutional-small":
         shape["train.schedule"] = "constant"  # a plateau needs validations
     ten_steps(name, {**SMALL, **shape}, text, tmp_path)
+
+
+def test_equal_bytes_of_a_gpu_are_for_the_likelihood():
+    require_sums_in_order("likelihood")
+    with pytest.raises(SettingError, match=r"objective` reward"):
+        require_sums_in_order("reward")

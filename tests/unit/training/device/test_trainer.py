@@ -247,6 +247,31 @@ def test_a_failure_of_the_thread_that_lays_out_is_raised_and_ends_it():
     assert not [one for one in threading.enumerate() if one.name == "heedful-ahead"]
 
 
+@pytest.mark.parametrize("follows", [True, False])
+def test_only_a_callback_that_asks_for_every_step_makes_the_device_wait(follows):
+    from heedful.training.callbacks import Callback, Callbacks
+
+    class Lines(Callback):
+        def on_log(self, line):
+            pass
+
+    class Steps(Callback):
+        def on_step(self, figures):
+            pass
+
+    made, finish, waits = trainer(), DeviceTrainer._finish, []
+    made.callbacks = Callbacks([Steps() if follows else Lines()])
+
+    def counting(started, is_last):
+        waits.append(is_last)
+        return finish(made, started, is_last)
+
+    made._finish = counting
+    run(made)
+    assert len(waits) == 6
+    assert all(waits) == follows
+
+
 def test_callbacks_see_every_step():
     from heedful.training.callbacks import Callback, Callbacks
 
