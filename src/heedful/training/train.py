@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from heedful.arguments import check_keywords, checked, with_fields_of
+from heedful.config.train import TrainConfig
 from heedful.data.batching import Collator
 from heedful.data.encoded.dataset import EncodedPairs, JoinedPairs
 from heedful.data.mixing import Mixture, mixing_shares
@@ -130,8 +131,7 @@ def run_training(
 
         # 3. objective, batches and validation
         objective = build_objective(run, session.machine_settings)
-        if config.train.deterministic and device.type == "cuda":
-            require_sums_in_order(config.train.objective)
+        require_sums_in_order(device, config.train)
         collator = run.collator(model)
         precision = session.machine_settings.precision
         rule = config.train.optimizer
@@ -317,12 +317,13 @@ class _Session:
             log.say(f"continuing from step {train_state.counters.step:,}")
 
 
-def require_sums_in_order(objective: str) -> None:
+def require_sums_in_order(device: torch.device, settings: TrainConfig) -> None:
     """Refuse an objective that draws translations: a GPU adds their probabilities in any order."""
-    if objective != "likelihood":
+    is_asked = settings.deterministic and device.type == "cuda"
+    if is_asked and settings.objective != "likelihood":
         raise SettingError(
             "`train.deterministic` must be false on a GPU with `train.objective` "
-            f"{objective}, whose samples it sums in no fixed order; leave one of the two out."
+            f"{settings.objective}, whose samples it sums in no fixed order; leave one of them out."
         )
 
 

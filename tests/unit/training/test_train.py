@@ -4,7 +4,9 @@ import json
 import math
 
 import pytest
+import torch
 
+from heedful.config.train import TrainConfig
 from heedful.errors import SettingError
 from heedful.training.train import require_sums_in_order, train
 from tests.support.commands import write_text
@@ -93,6 +95,13 @@ def test_ten_steps_of_a_convolutional_recipe(name, text, tmp_path):
 
 
 def test_equal_bytes_of_a_gpu_are_for_the_likelihood():
-    require_sums_in_order("likelihood")
+    gpu, processor = torch.device("cuda"), torch.device("cpu")
+    wanted = {"deterministic": True, "objective": "reward"}
+    for device, settings in (
+        (processor, TrainConfig(**wanted)),
+        (gpu, TrainConfig(**{**wanted, "deterministic": False})),
+        (gpu, TrainConfig(**{**wanted, "objective": "likelihood"})),
+    ):
+        require_sums_in_order(device, settings)
     with pytest.raises(SettingError, match=r"objective` reward"):
-        require_sums_in_order("reward")
+        require_sums_in_order(gpu, TrainConfig(**wanted))
