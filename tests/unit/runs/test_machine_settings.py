@@ -35,7 +35,7 @@ WRONG_CHOICES = [
     ("instructions", 512, "must be text"),
     ("batches", {}, "must be a whole number"),
     ("loss", "quick", "must be plain or compiled"),
-    ("kernels", "compiled", "must be torch, plain or compiled-N"),
+    ("kernels", "compiled", "must be torch, plain, tiles or compiled-N"),
 ]
 WRONG_FILES = [
     ("corpus.target", "train.fr", "must be a list"),

@@ -251,16 +251,16 @@ def test_a_failure_of_the_thread_that_lays_out_is_raised_and_ends_it():
 def test_only_a_callback_that_asks_for_every_step_makes_the_device_wait(follows):
     from heedful.training.callbacks import Callback, Callbacks
 
-    class Lines(Callback):
+    class OfLines(Callback):
         def on_log(self, line):
             pass
 
-    class Steps(Callback):
+    class OfSteps(Callback):
         def on_step(self, figures):
             pass
 
     made, finish, waits = trainer(), DeviceTrainer._finish, []
-    made.callbacks = Callbacks([Steps() if follows else Lines()])
+    made.callbacks = Callbacks([OfSteps() if follows else OfLines()])
 
     def counting(started, is_last):
         waits.append(is_last)
