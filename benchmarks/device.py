@@ -102,7 +102,7 @@ def keep_training(folder: Path, commit: str) -> None:
     samples = (folder / "samples.txt").read_text("utf-8").split("\n\n")
     measurements = {
         "step": last["step"],
-        **{name: last[name] for name in FACTS},
+        **{name: last[name] for name in FACTS if name in last},
         "validations": validations,
         "scores": json.loads((folder / "scores.json").read_text("utf-8")),
     }
@@ -212,7 +212,7 @@ def step_body(record: Record) -> str:
     )
     rows = speed_rows(part, part["entries"], "levers", "target tokens")
     laid_out = speed_table("levers", "target tokens/s", rows)
-    return "\n\n".join((head, laid_out, verdict([part]), *[part["note"]] * ("note" in part)))
+    return "\n\n".join((head, laid_out, verdict([part]), *filter(None, [part.get("note")])))
 
 
 def search_body(record: Record) -> str:

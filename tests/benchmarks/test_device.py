@@ -62,7 +62,8 @@ def test_hours_follow_from_the_rate_that_was_measured(results):
 
 def test_a_training_is_kept_with_its_scores(results, tmp_path):
     line = {"step": 9, "seconds": 90.0, "memory": 8e9, "target_tokens": 1000, "perplexity": 4.0}
-    lines = [line | {"target_tokens_per_second": 500_000.0}, {"step": 9, "valid_loss": 2.0}]
+    validation = {"step": 9, "valid_loss": 2.0, "valid_perplexity": 7.39, "bleu": 31.0}
+    lines = [line | {"target_tokens_per_second": 500_000.0, "waiting": 0.01}, validation]
     scores = {name: {"score": score} for name, score in (("bleu", 30.5), ("chrf", 55), ("ter", 50))}
     for name, text in (
         ("log.jsonl", "".join(f"{json.dumps(line)}\n" for line in lines)),
@@ -73,10 +74,11 @@ def test_a_training_is_kept_with_its_scores(results, tmp_path):
         (tmp_path / name).write_text(text, encoding="utf-8")
     keep_training(tmp_path, "abc")
     assert (
-        "9 steps in 1.5 minutes, 1,000 target tokens, at the end 500,000 a second, 8.0 GB. On "
-        in (PAGE.text())
-    )
-    assert "never saw: BLEU 30.5, chrF 55.0, TER 50.0." in PAGE.text()
+        "9 steps in 1.5 minutes, 1,000 target tokens, at the end 500,000 a second, 8.0 GB. The "
+        "device waited 1.0% of the time"
+    ) in PAGE.text()
+    assert "31.0 BLEU and perplexity 7.39" in PAGE.text()
+    assert "never saw, they have BLEU 30.5, chrF 55.0, TER 50.0." in PAGE.text()
     record = json.loads((results / "gpu" / "training.json").read_text(encoding="utf-8"))
     assert len(record["outputs"]["samples"]) == 2
     assert record["measurements"]["validations"] == lines[1:]
