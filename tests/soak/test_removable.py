@@ -44,6 +44,7 @@ WITHOUT_PLUGINS = ("-p", "no:cacheprovider", "-o", "addopts=-p no:schemathesis")
 USE = """
 import pkgutil
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import heedful
@@ -51,7 +52,8 @@ from heedful.cli.main import app
 from heedful.config.recipes import recipe, recipe_names
 
 for module in pkgutil.walk_packages(heedful.__path__, "heedful."):
-    if not module.name.endswith("__main__"):
+    needs_triton = module.name == "heedful.kernels.triton_kernels"
+    if not module.name.endswith("__main__") and (not needs_triton or find_spec("triton")):
         import_module(module.name)
 for name in recipe_names():
     recipe(name)
