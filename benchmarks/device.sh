@@ -10,7 +10,7 @@
 # the wheels are installed) and SECONDS_LEFT (after which tests or parts are ended).
 set -e
 PYTHON=${PYTHON:-python3}
-SITE=${SITE:-/tmp/heedful-site}
+SITE=${SITE:-$HOME/.heedful-site}
 OUT=${OUT:-build/device-out}
 SECONDS_LEFT=${SECONDS_LEFT:-530}
 export PYTHON OUT PYTHONUNBUFFERED=1

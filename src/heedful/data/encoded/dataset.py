@@ -325,11 +325,11 @@ class JoinedPairs:  # numpydoc ignore=PR02
         part = np.searchsorted(self._edges, rows, side="right") - 1
         every = self.source_lengths[rows], self.target_lengths[rows]
         sides = [FlatIds(np.empty(int(lengths.sum()), np.uint32), lengths) for lengths in every]
+        firsts = [np.cumsum(lengths) - lengths for lengths in every]  # place of each sentence
         for number in np.unique(part):
             chosen = part == number
             found = self.parts[number].gather(rows[chosen] - int(self._edges[number]))
-            for flat, side in zip(found, sides, strict=True):
-                first = np.cumsum(side.lengths) - side.lengths
+            for flat, side, first in zip(found, sides, firsts, strict=True):
                 within = np.arange(len(flat.ids)) - np.repeat(
                     np.cumsum(flat.lengths) - flat.lengths, flat.lengths
                 )

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from heedful.kernels.api import Graph, copy_all, has_packed_kernel, masked_loss
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.packed import packed_states
+from heedful.model.packed import call, packed_states
 from heedful.training.device.buffers import Buffers, Slot
 from heedful.training.device.levers import Levers
 from heedful.training.device.packed import Room
@@ -190,8 +190,7 @@ class DeviceStep:
             for parameter, total in zip(optimizer.masters, self._totals, strict=True):
                 parameter.grad = total
         tensors, sides = self.buffers.tensors, self.buffers.sides
-        with_run = () if self._run is None else (self._run,)
-        states = packed_states(model, *sides, *with_run)  # (1, tokens, d_model)
+        states = packed_states(model, *sides, self._run or call)  # (1, tokens, d_model)
         loss, nll = masked_loss(
             states[0],
             tensors["target_out"],
@@ -219,9 +218,8 @@ class DeviceStep:
             for total, parameter in zip(self._totals, self.optimizer.model_parameters, strict=True)
             if parameter.grad is not None
         ]
-        totals, gradients = [total for total, _ in both], [gradient for _, gradient in both]
         if is_first:
-            copy_all(totals, gradients)
+            copy_all([total for total, _ in both], [gradient for _, gradient in both])
         else:
             for total, gradient in both:
                 total.add_(gradient)
