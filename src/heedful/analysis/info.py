@@ -22,7 +22,8 @@ from heedful.model.weights import parameter_count
 from heedful.runs.checkpoint import STATE, read_averages
 from heedful.runs.folder import read_json
 from heedful.runs.run import Run, best_steps, read_machine_settings, read_plugins
-from heedful.training.history import read_history
+from heedful.training.health.registry import describe_all
+from heedful.training.history import read_entries, read_history
 
 _CORE = ("torch", "numpy", "sentencepiece", "safetensors", "sacrebleu", "pydantic", "typer", "rich")
 _EXTRAS = {
@@ -85,6 +86,7 @@ def describe_run(path: str | Path) -> dict[str, Any]:
     cost = {}
     if run.folder.log.is_file():
         cost["cost"] = training_cost(run, read_history(run.folder.log))
+        cost |= _health(run.folder.log)
     return {
         "run": str(run.folder.path),
         "recipe": run.config.recipe,
@@ -142,6 +144,14 @@ def _weights_line(state: dict[str, Any]) -> dict[str, Any]:
         **({"target_tokens": counters.get("target_tokens")} if counters else {}),
         "sha256": checksums.get("model.safetensors") if isinstance(checksums, dict) else None,
     }
+
+
+def _health(log: Path) -> dict[str, Any]:
+    """Describe what the last validation measured of the model's health."""
+    health: dict[str, str] = {}
+    for line in read_entries(log):
+        health = describe_all(line or {}) or health
+    return {"health": health} if health else {}
 
 
 def _shares(run: Run, steps: list[int]) -> dict[str, Any]:

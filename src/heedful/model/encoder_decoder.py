@@ -136,11 +136,41 @@ class EncoderDecoder(Seq2Seq):
         memory = self.encoder.encode(x, mask, weights)
         return self.decoder_input.remember(memory, source, self.padding)
 
+    def decode(
+        self, memory: Memory, target_in: Int[Tensor, "batch target"], weights: WeightLists = None
+    ) -> Float[Tensor, "batch target d_model"]:
+        """
+        Compute the decoder's states of known targets from a memory.
+
+        Parameters
+        ----------
+        memory : Memory
+            The encoded source.
+        target_in : Tensor of int, shape (batch, target)
+            The target, shifted right by one.
+        weights : tuple of two lists, optional
+            Weights of self-attention and of attention to the source are appended, for each layer.
+
+        Returns
+        -------
+        Tensor of float, shape (batch, target, d_model)
+            What meets the output matrix.
+
+        Notes
+        -----
+        Figure 1, right. `states` is `encode` and this.
+        """
+        x = self.decoder_input.read(self.embed_target(target_in), memory, target_in)
+        x = self._add_positions(x, self.target_positions, 0)
+        real = target_in != self.padding
+        real[:, 0] = True  # the start token may be the padding symbol
+        return self.decoder.decode(x, memory, weights, real)
+
     def states(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target d_model"]:
         check_ids(type(self).__name__, target_in=target_in)
-        return self._decode(self.encode(source), target_in, None)
+        return self.decode(self.encode(source), target_in)
 
     def attention(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
@@ -166,7 +196,7 @@ class EncoderDecoder(Seq2Seq):
         """
         weights = AttentionWeights([], [], [])
         memory = self.encode(source, weights.encoder)
-        self._decode(memory, target_in, (weights.decoder, weights.cross))
+        self.decode(memory, target_in, (weights.decoder, weights.cross))
         return weights
 
     def forward_flops(self, source: RowLengths, target: RowLengths, hypotheses: int = 1) -> int:
@@ -198,11 +228,3 @@ class EncoderDecoder(Seq2Seq):
             return x
         out: Tensor = self.dropout(x + positions(first, 1 if step else x.size(1)))
         return out
-
-    def _decode(self, memory: Memory, target_in: Tensor, weights: WeightLists) -> Tensor:
-        """Run the decoder on a known target."""
-        x = self.decoder_input.read(self.embed_target(target_in), memory, target_in)
-        x = self._add_positions(x, self.target_positions, 0)
-        real = target_in != self.padding
-        real[:, 0] = True  # the start token may be the padding symbol
-        return self.decoder.decode(x, memory, weights, real)

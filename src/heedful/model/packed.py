@@ -24,7 +24,7 @@ from heedful.model.window import Window
 # The widest head of torch's kernel.
 _WIDEST = 256
 # The methods of a model that `packed_states` stands for.
-_OF_STATES = ("states", "encode", "_decode", "_add_positions")
+_OF_STATES = ("states", "encode", "decode", "_add_positions")
 
 
 class PackedSide(NamedTuple):

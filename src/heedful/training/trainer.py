@@ -35,6 +35,7 @@ from heedful.model.flops import RowLengths
 from heedful.settings.registries import METRICS
 from heedful.training.callbacks import Callbacks
 from heedful.training.distributed import RankGroup
+from heedful.training.health.registry import HealthWarnings
 from heedful.training.log import RunLog, perplexity
 from heedful.training.objective.likelihood import Likelihood, Objective
 from heedful.training.optimizer import MixedPrecisionOptimizer
@@ -113,6 +114,7 @@ class Trainer:
         self._logged_at = self._saved_at = self.clock.seconds
         self._saved_step = self._began_at = train_state.counters.step
         self._warned_of_warmup = self._has_penalty = False
+        self._health = HealthWarnings(log.say)
 
     def check_memory(self) -> None:
         """
@@ -374,12 +376,17 @@ class Trainer:
         if self.objective.figure:
             line[self.objective.figure] = since.figure / since.pairs
         line |= self.model.log_figures() | self._more_of_log()
-        share = step / self.config.steps
-        if self.config.minutes is not None:
-            share = min(1.0, max(share, counters.seconds / (self.config.minutes * 60)))
+        share = self._share(step)
         self.log.training(line, share, counters.seconds * (1 - share) / max(share, 1e-9))
         self.callbacks.log(line)
         self.train_state.since_log = LogSums()
+
+    def _share(self, step: int) -> float:
+        """Return the share of the training that is over, by steps or minutes."""
+        share, minutes = step / self.config.steps, self.config.minutes
+        if minutes is not None:
+            share = min(1.0, max(share, self.train_state.counters.seconds / (minutes * 60)))
+        return share
 
     def _more_of_log(self) -> dict[str, float]:
         """Return what a loop of another kind adds to a line of the log."""
@@ -422,6 +429,8 @@ class Trainer:
             self.model.train()
             self.log.validation(result | self._flops())
             self.callbacks.validation(result | self._flops())
+            past_warmup = self.config.schedule.is_past_warmup(step)
+            self._health.warn(result, self._share(step), past_warmup)
             is_best = self.train_state.remember(result, self.config.keep_best, self.config.best_by)
             # the extra validation at the end of a sitting would not be there in a longer one
             if step % every == 0:

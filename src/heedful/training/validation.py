@@ -20,6 +20,7 @@ from heedful.text.blanks import read_target
 from heedful.text.corpus import Corpus, expand
 from heedful.text.lines import without_controls
 from heedful.text.pairs import PairRows, stored_pairs
+from heedful.training.health.registry import KEY, measure_all, take_sample
 from heedful.training.log import perplexity
 from heedful.training.options import TrainingOptions
 from heedful.training.state import Validation
@@ -152,6 +153,7 @@ def validator(
     targets = list(map(read_target, references))
     target_ids = [ids[:most] for ids in tokenizer.encode_target(targets)]
 
+    sample = take_sample(model, collator, source_ids, target_ids)
     score = run.task.scorer(references)
     samples = min(config.train.validation_samples, len(references))
     shown = [index * len(references) // samples for index in range(samples)]
@@ -164,6 +166,8 @@ def validator(
             "valid_perplexity": perplexity(loss),
             **score(translations),
         }
+        if measured := measure_all(sample):
+            found[KEY] = measured
         if shown:
             texts = {"source": sources, "reference": references, "translation": translations}
             found["samples"] = [

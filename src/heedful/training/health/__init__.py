@@ -1,0 +1,1 @@
+"""Is a training going well: checks of a model at each validation."""

@@ -1,0 +1,165 @@
+"""
+Is attention used: where the decoder looks, and what it would lose without.
+
+::
+
+    weights of each layer, the mean of its heads ── entropy, largest weights, diagonal
+    memory with every state the mean of all      ── nats lost with uniform attention
+    memory of another sentence                   ── nats lost with another source
+
+Weights sum to one and values are affine in the states of the memory. So a memory whose states all
+equal their mean makes any weights act as uniform ones. What a recurrent decoder starts from is
+left as it is.
+
+A decoder that has not learnt to look often takes the first state as a constant: an encoder that
+reads forwards makes this state unlike all others.
+"""
+
+from dataclasses import replace
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from heedful.data.batching import Batch
+from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.model.halves import Memory
+from heedful.search.scoring import token_log_probabilities
+from heedful.training.health.check import Figures, HeldOutSample
+
+# Sentences whose places are looked at have this many source tokens, the end symbol included: in
+# shorter ones the first place is often the right one.
+SHORTEST = 5
+# Of three stuck and fifteen healthy trainings of the embedded corpus and Multi30k: the stuck ones
+# had at least 0.95 of their largest weights on one place or lost less than 0.02 nats, the others
+# at most 0.6 and at least 0.5 nats.
+MOST_ON_ONE_PLACE = 0.9
+LEAST_NATS = 0.1
+
+
+class AttentionUse:
+    """Whether the decoder uses its attention to the source."""
+
+    name = "attention"
+
+    def measure(self, sample: HeldOutSample) -> Figures | None:
+        """Measure the layer that lies least on the first or last place, and two losses."""
+        model = sample.model
+        if not model.decoder.attends or not sample.batches:
+            return None
+        with torch.inference_mode():
+            losses = [_losses(model, batch.to(model.device)) for batch in sample.batches]
+            places = [_places(model, batch.to(model.device)) for batch in sample.batches]
+        true, uniform, other, tokens = map(sum, zip(*losses, strict=True))
+        figures = _figures([place for place in places if place is not None])
+        nats = {"nats_of_uniform": uniform - true, "nats_of_other_source": other - true}
+        return figures | {name: float(value) / tokens for name, value in nats.items()}
+
+    def warning(self, figures: Figures) -> str | None:
+        """Warn when the decoder looks at one place, or loses nothing without attention."""
+        first, last = figures.get("first", 0.0), figures.get("last", 0.0)
+        nats = figures["nats_of_uniform"]
+        if max(first, last) > MOST_ON_ONE_PLACE:
+            place = "first" if first >= last else "last"
+            fault = f"{max(first, last):.0%} of the target tokens look most at the {place} place"
+        elif nats < LEAST_NATS:
+            fault = f"uniform attention would cost {nats:.2f} nats a token"
+        else:
+            return None
+        return (
+            f"attention is not used: {fault} of the source, so the model translates as one "
+            "without attention. More steps seldom help. Try another learning rate, a longer "
+            "warm-up or wider first weights; of a recurrent encoder, layers that read both ways "
+            "(model.recurrent.direction=bidirectional) or fewer of them."
+        )
+
+    def summary(self, figures: Figures) -> str:
+        """Describe where the decoder looks."""
+        costs = (
+            f"uniform attention would cost {figures['nats_of_uniform']:.2f} nats a token, another "
+            f"source {figures['nats_of_other_source']:.2f}"
+        )
+        if "entropy" not in figures:
+            return costs
+        return (
+            f"layer {figures['layer']:.0f}: entropy {figures['entropy']:.2f}, "
+            f"{figures['first']:.0%} of the largest weights at the first place and "
+            f"{figures['last']:.0%} at the last, correlation with the diagonal "
+            f"{figures['diagonal']:+.2f}; {costs}"
+        )
+
+
+def _losses(model: EncoderDecoder, batch: Batch) -> tuple[float, float, float, int]:
+    """Sum the negative log-probabilities of a batch: as it is, without attention, misled."""
+    memory = model.encode(batch.source)
+    others = model.encode(batch.source.roll(1, 0))  # (batch, source)
+    memories = (memory, _uniform(memory), others)
+    true, uniform, other = (_loss(model, kind, batch) for kind in memories)
+    return true, uniform, other, int((batch.target_out != model.padding).sum())
+
+
+def _loss(model: EncoderDecoder, memory: Memory, batch: Batch) -> float:
+    """Sum the negative log-probabilities of a batch's targets."""
+    real = batch.target_out != model.padding
+    states = model.decode(memory, batch.target_in)[real]  # (tokens, d_model)
+    output = model.output
+    chosen = token_log_probabilities(states, batch.target_out[real], output.weight, output.bias)
+    return -float(chosen.double().sum())
+
+
+def _uniform(memory: Memory) -> Memory:
+    """Replace each state by the mean of its sentence."""
+    real = memory.mask[:, 0, 0].unsqueeze(2)  # (batch, source, 1)
+    mean = (memory.states * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)
+    return replace(memory, states=mean.expand_as(memory.states).contiguous())
+
+
+class _Places:
+    """Where the target tokens of a batch look, for each layer."""
+
+    def __init__(
+        self,
+        weights: Float[Tensor, "layers batch target source"],
+        real: Bool[Tensor, "batch target"],
+        source: Bool[Tensor, "batch source"],
+    ) -> None:
+        lengths = source.sum(dim=1)
+        rows = real & (lengths >= SHORTEST).unsqueeze(1)  # (batch, target)
+        last = (lengths - 1).unsqueeze(1).expand_as(rows)[rows]  # (tokens,)
+        targets = (real.sum(dim=1) - 1).clamp(min=1).unsqueeze(1).expand_as(rows)[rows]
+        order = torch.arange(real.size(1), device=real.device).expand_as(rows)[rows]
+        chosen = weights[:, rows]  # (layers, tokens, source)
+        largest = chosen.argmax(dim=2)  # (layers, tokens)
+        self.entropy = torch.special.entr(chosen).sum(dim=2)
+        self.first, self.last = largest == 0, largest == last
+        self.looked_at, self.own = largest / last, order / targets
+
+
+def _places(model: EncoderDecoder, batch: Batch) -> _Places | None:
+    """Find where a batch's target tokens look; None for layers without weights."""
+    weights = model.attention(batch.source, batch.target_in).cross
+    if not weights:
+        return None
+    means = torch.stack([layer.float().mean(dim=1) for layer in weights])
+    return _Places(means, batch.target_out != model.padding, batch.source != model.padding)
+
+
+def _figures(places: list[_Places]) -> dict[str, float]:
+    """Average over the tokens of all batches, in the layer that lies least on one place."""
+    if not sum(place.own.numel() for place in places):
+        return {}
+
+    def together(name: str) -> Tensor:
+        return torch.cat([getattr(place, name).double() for place in places], dim=-1).cpu()
+
+    first, last = together("first").mean(dim=1), together("last").mean(dim=1)  # (layers,)
+    layer = int(torch.maximum(first, last).argmin())
+    own, looked_at = together("own"), together("looked_at")[layer]
+    diagonal = torch.corrcoef(torch.stack([own, looked_at]))[0, 1].nan_to_num(0.0)
+    return {
+        "layer": float(layer + 1),
+        "entropy": float(together("entropy")[layer].mean()),
+        "first": float(first[layer]),
+        "last": float(last[layer]),
+        "diagonal": float(diagonal),
+    }

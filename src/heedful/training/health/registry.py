@@ -1,0 +1,78 @@
+"""The checks of a training, a line each, and how they are run at a validation."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from heedful.data.batching import Collator
+from heedful.data.length_batches import by_length
+from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.training.health.attention_use import AttentionUse
+from heedful.training.health.check import Figures, HealthCheck, HeldOutSample
+
+CHECKS: tuple[HealthCheck, ...] = (AttentionUse(),)
+"""All checks, in the order of their warnings."""
+
+KEY = "health"
+"""Key of what was measured in a validation line of the log."""
+
+# Held-out pairs that are looked at, spread over the text, and the tokens of a batch of them.
+_PAIRS = 128
+_BATCH_TOKENS = 4096
+# A training has to show its health when the learning rate is past its peak and this share of the
+# training is over; before, attention of healthy models is often still even.
+_EARLY = 0.2
+
+
+def take_sample(
+    model: EncoderDecoder,
+    collator: Collator,
+    sources: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
+) -> HeldOutSample:
+    """Take some of the held-out pairs, given as ids without special symbols."""
+    count = min(_PAIRS, len(sources))
+    rows = [index * len(sources) // count for index in range(count)]
+    lengths = [len(sources[row]) + len(targets[row]) for row in rows]
+    batches = (
+        collator.batch([sources[rows[i]] for i in chosen], [targets[rows[i]] for i in chosen])
+        for chosen in by_length(lengths, _BATCH_TOKENS)
+        if len(chosen) > 1  # a sentence alone has no other source
+    )
+    return HeldOutSample(model, tuple(batches))
+
+
+def measure_all(sample: HeldOutSample) -> dict[str, Figures]:
+    """Measure each check; those with nothing to measure are left out."""
+    measured = {check.name: check.measure(sample) for check in CHECKS}
+    return {name: figures for name, figures in measured.items() if figures is not None}
+
+
+class HealthWarnings:
+    """Warns once of what each check finds, and never early in a training."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say, self._said = say, set[str]()
+
+    def warn(self, line: Mapping[str, Any], share: float, past_warmup: bool) -> None:
+        """Warn of a validation line. `share`: of the training that is over."""
+        if share < _EARLY or not past_warmup:
+            return
+        measured = line.get(KEY, {})
+        for check in CHECKS:
+            figures = measured.get(check.name)
+            warning = figures and check.warning(figures)
+            if warning and check.name not in self._said:
+                self._say(f"warning: {warning}")
+                self._said.add(check.name)
+
+
+def describe_all(line: Mapping[str, Any]) -> dict[str, str]:
+    """Describe the figures of a validation line; those that a log has wrongly are left out."""
+    logged, described = line.get(KEY), {}
+    for check in CHECKS:
+        figures = logged.get(check.name) if isinstance(logged, dict) else None
+        if isinstance(figures, dict) and all(type(value) is float for value in figures.values()):
+            with suppress(KeyError):
+                described[check.name] = check.summary(figures)
+    return described
