@@ -66,6 +66,16 @@ class _RunSettings(SettingsTable):
         return self
 
     @model_validator(mode="after")
+    def _guided_attention_is_there(self) -> "_RunSettings":
+        """Check that there is attention to guide."""
+        if self.train.guided_attention and self.model.no_attention:
+            raise ValueError(
+                "`train.guided_attention` guides attention to the source, but the decoder has none "
+                f"({self.model.no_attention}); set it to 0"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _idle_settings_have_their_defaults(self) -> "_RunSettings":
         """Refuse a setting that would change nothing; files that hold its default can be read."""
         wrong = idle_settings(flat(self.to_dict()), setting_defaults(), setting_conditions())

@@ -90,6 +90,10 @@ class TrainConfig(SettingsTable):
     """Probability moved from the correct subword to the others."""
     smoothing_target: Annotated[Literal["uniform", "others"], _BY_LIKELIHOOD] = "uniform"
     """Smooth over all subwords (Szegedy et al.) or over all except the correct one."""
+    guided_attention: Annotated[NotNegative, _BY_LIKELIHOOD] = 0.0
+    """Factor of a penalty of attention far from the diagonal, which fades. 0 means none."""
+    guided_steps: Annotated[Count, ActsIf("train.guided_attention", unless=(0.0,))] = 1000
+    """Updates in which this penalty fades."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """Random seed."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"

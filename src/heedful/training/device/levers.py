@@ -37,7 +37,8 @@ def why_padded(
 
     `optimizer`: the rule of an update. `objective`: the likelihood if None. `ranks`: processes.
     """
-    has_other = objective is not None and type(objective) is not Likelihood
+    plain = type(objective) is Likelihood and objective.guide is None
+    has_other = objective is not None and not plain
     reasons = (
         (device.type != "cuda", "steps without padding are those of a GPU"),
         (kernels_choice() == "plain", "HEEDFUL_KERNELS is plain"),

@@ -9,6 +9,7 @@ from heedful.runs.run import Run
 from heedful.search.settings import SearchOptions
 from heedful.settings.registries import OBJECTIVES
 from heedful.training.objective.candidates import Judge
+from heedful.training.objective.guidance import GuidedAttention
 from heedful.training.objective.likelihood import Likelihood, Objective
 from heedful.training.objective.reward import ExpectedReward
 from heedful.training.objective.risk import MinimumRisk
@@ -30,7 +31,10 @@ def build_likelihood(run: Run, machine: MachineSettings) -> Likelihood:
     """Build the likelihood of the references."""
     del machine
     settings = run.config.train
-    return Likelihood(settings.label_smoothing, settings.smoothing_target)
+    guide = None
+    if settings.guided_attention:
+        guide = GuidedAttention(settings.guided_attention, settings.guided_steps)
+    return Likelihood(settings.label_smoothing, settings.smoothing_target, guide=guide)
 
 
 def build_reward(run: Run, machine: MachineSettings) -> ExpectedReward:

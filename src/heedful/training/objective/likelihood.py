@@ -13,6 +13,8 @@ from torch import Tensor
 from heedful.data.batching import Batch, Rows
 from heedful.kernels.api import chunked_loss
 from heedful.model.contracts import Seq2Seq
+from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.training.objective.guidance import GuidedAttention
 from heedful.training.state import StepTotals
 
 
@@ -75,17 +77,24 @@ class Likelihood:
 
     figure = ""
 
-    def __init__(self, smoothing: float = 0.0, form: str = "uniform", weight: float = 1.0) -> None:
-        self.smoothing, self.form, self.weight = smoothing, form, weight
+    def __init__(
+        self,
+        smoothing: float = 0.0,
+        form: str = "uniform",
+        weight: float = 1.0,
+        guide: GuidedAttention | None = None,
+    ) -> None:
+        self.smoothing, self.form, self.weight, self.guide = smoothing, form, weight, guide
 
     def describe(self) -> str:
         """Describe it for the first lines of a training."""
-        return "likelihood of the references"
+        guided = self.guide and f", attention guided for {self.guide.steps:,} steps"
+        return f"likelihood of the references{guided or ''}"
 
     def parts(self, model: Seq2Seq, batch: Batch, rows: Rows, step: int) -> Iterator[LossPart]:
         """Compute the loss of a micro-batch, in one part."""
-        del rows, step
-        states = model.states(batch.source, batch.target_in)  # (pairs, target, d_model)
+        del rows
+        states, off_diagonal = self._states(model, batch, step)  # (pairs, target, d_model)
         real = batch.target_out != model.padding  # (pairs, target)
         loss, nll = chunked_loss(
             states[real],  # (target tokens, d_model)
@@ -99,13 +108,27 @@ class Likelihood:
             loss = self.weight * loss
         found = loss.detach()
         penalty = model.penalty()
+        if penalty is not None:
+            # a mean over tokens beside a sum over them
+            penalty = penalty.float() * batch.target_tokens
+        if off_diagonal is not None:
+            penalty = off_diagonal if penalty is None else penalty + off_diagonal
         if penalty is None:
             yield LossPart(loss, lambda: StepTotals(float(found), float(nll)))
             return
-        penalty = penalty.float() * batch.target_tokens  # a mean over tokens beside a sum over them
         added = penalty.detach()
         yield LossPart(
             loss + penalty,
             lambda: StepTotals(float(found), float(nll), penalty=float(added)),
             has_penalty=True,
         )
+
+    def _states(self, model: Seq2Seq, batch: Batch, step: int) -> tuple[Tensor, Tensor | None]:
+        """Compute the decoder's states, and the penalty of its attention while there is one."""
+        guide = self.guide
+        if guide is None or not guide.strength_at(step) or not isinstance(model, EncoderDecoder):
+            return model.states(batch.source, batch.target_in), None
+        own: list[Tensor] = []
+        cross: list[Tensor] = []
+        states = model.decode(model.encode(batch.source), batch.target_in, (own, cross))
+        return states, guide.penalty(cross, batch, model.padding, step)

@@ -54,3 +54,11 @@ def test_an_odd_width_needs_its_channels():
     assert config.model.bytenet.channels == 16
     assert RunConfig.from_dict(config.to_dict()) == config
     assert bytenet_clashes(config.model, config.model.d_model) == []
+
+
+def test_guided_attention_is_refused():
+    settings = {"model.encoder": "bytenet", "model.decoder": "bytenet"}
+    with pytest.raises(
+        SettingError, match=r"guides attention .* none \(`model.decoder` is bytenet"
+    ):
+        RunConfig().with_settings(settings | {"train.guided_attention": 1.0})
