@@ -15,7 +15,7 @@ TORCH_RANGE ?= 2.11 2.15
 PYTHON_RANGE ?= python3.12 python3.13
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-gpu device-wheels torch-range python-range check pytest format bench bench-speed bench-speed-avx2 bench-serving bench-busy bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-sequences bench-tables figures house peers docs screenshots wheel reading-path clean
+.PHONY: help quickstart test test-gpu device-wheels torch-range python-range check pytest cases format bench bench-speed bench-speed-avx2 bench-serving bench-busy bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-sequences bench-tables figures house peers docs screenshots wheel reading-path clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
@@ -45,6 +45,11 @@ pytest: $(VENV)/.for-work ## run the tests alone
 	PYTHONDONTWRITEBYTECODE= CUDA_VISIBLE_DEVICES= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
 	    --numprocesses 3 --dist loadfile --no-loadscope-reorder \
 	    -m "not soak" --ignore tests/soak --ignore tests/gpu
+
+cases: $(VENV)/.for-work ## try the troubles that users have reported, with a verdict for each
+	@$(PYTHON) -m heedful info > /dev/null
+	PYTHONDONTWRITEBYTECODE= CUDA_VISIBLE_DEVICES= OMP_NUM_THREADS=1 $(PYTHON) -m pytest \
+	    --quiet --numprocesses 2 --dist loadfile tests/cases
 
 # Without the checks of shapes: neither Triton nor torch's compiler reads functions with checks.
 test-gpu: $(VENV)/.for-work ## run the tests of what computes on a GPU, where there is one
