@@ -3,6 +3,9 @@
 import os
 import platform
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -37,14 +40,24 @@ def resolve_device(name: str) -> torch.device:
     return torch.device("cuda", index)
 
 
-def require_same_bytes(device: torch.device, is_required: bool) -> None:
+@contextmanager
+def same_bytes(device: torch.device, is_required: bool) -> Iterator[None]:
     """Let a GPU compute by functions whose results are the same in every run, if required."""
-    if device.type == "cuda":
-        # read when the library is first used
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-        torch.use_deterministic_algorithms(is_required)
-        # no result reads memory that nothing was written to
-        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    if device.type != "cuda":
+        yield
+        return
+    # read when the library is first used
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    was_required = torch.are_deterministic_algorithms_enabled()
+    memory: Any = torch.utils.deterministic
+    was_filled = memory.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(is_required)
+    memory.fill_uninitialized_memory = False  # no result reads memory that nothing was written to
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(was_required)
+        memory.fill_uninitialized_memory = was_filled
 
 
 def resolve_threads(threads: int) -> int:

@@ -26,7 +26,7 @@ from heedful.data.mixing import Mixture, mixing_shares
 from heedful.errors import DeviceError, RunFolderError, RunStopped, SettingError, escape_controls
 from heedful.families.registry import families
 from heedful.machine.device_memory import require_room
-from heedful.machine.devices import require_same_bytes, resolve_device, resolve_threads
+from heedful.machine.devices import resolve_device, resolve_threads, same_bytes
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.initialise import initialise
 from heedful.model.weights import parameter_count
@@ -110,12 +110,12 @@ def run_training(
 ) -> TrainingResult:
     """Train by a setup: build the parts in order, then run the loop."""
     line = None if quiet else live_line()
-    with _open_session(setup, quiet, line) as session:
+    with _open_session(setup, quiet, line) as session, ExitStack() as until_the_end:
         # 1. the model with initial weights, and the state and the weights to begin with
         run, config = session.run, session.run.config
         device = resolve_device(session.machine_settings.device)
         resolve_threads(session.machine_settings.threads)
-        require_same_bytes(device, config.train.deterministic)
+        until_the_end.enter_context(same_bytes(device, config.train.deterministic))
         model = session.first_model(device)
         train_state, start_weights = session.first_state(model)
         session.claim.train_state = train_state

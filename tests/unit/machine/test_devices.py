@@ -40,3 +40,16 @@ def test_the_description_is_json():
     described = devices.describe_machine()
     assert json.loads(json.dumps(described)) == described
     assert described["torch"] == torch.__version__
+
+
+def test_same_bytes_are_required_until_the_end_of_a_training(monkeypatch):
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")
+    memory = torch.utils.deterministic
+    assert not torch.are_deterministic_algorithms_enabled() and memory.fill_uninitialized_memory
+    with pytest.raises(KeyError), devices.same_bytes(torch.device("cuda"), True):
+        assert torch.are_deterministic_algorithms_enabled()
+        assert not memory.fill_uninitialized_memory
+        raise KeyError
+    assert not torch.are_deterministic_algorithms_enabled() and memory.fill_uninitialized_memory
+    with devices.same_bytes(CPU, True):
+        assert not torch.are_deterministic_algorithms_enabled()
