@@ -157,6 +157,7 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
                     count, fewest if task.equal == "steps" else counted[name], task.validations
                 ),
                 _precision(encoded[name].config),
+                *_guidance(encoded[name].config, count),
             ),
             encoded[name].folder,
             count,
@@ -282,6 +283,12 @@ def _lengths_of(steps: int, seconds: float, validations: int | None) -> tuple[st
         "train.checkpoint_minutes=none",
         "train.keep_last=10",
     )
+
+
+def _guidance(config: RunConfig, steps: int) -> tuple[str, ...]:
+    """Let guided attention fade in the first half of a training."""
+    is_guided = config.train.guided_attention
+    return (f"train.guided_steps={max(1, steps // 2)}",) if is_guided else ()
 
 
 def _mean_lengths(folder: Path) -> tuple[int, int]:

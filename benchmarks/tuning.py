@@ -1,0 +1,172 @@
+"""
+Trials for Table 2's siblings: what lets GNMT and MoE attend, and a learning rate for each system.
+
+    python -m benchmarks.tuning approaches | rates [--system NAME ...] [--minutes M]
+
+`approaches` trains GNMT and MoE with and without guided attention; `rates` trains each system with
+each of four learning rates. All trials take equally long in counted time: the steps are set from
+the rates that Table 2's record has. Test sets are not read. A trial is recorded when it ends, in
+`docs/results/tuning.json`, and the page is written from it; a trial that the record has is not
+made again.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.corpora import VOCABULARY
+from benchmarks.report import ResultPage, arguments, measured
+from benchmarks.training import multi30k_files, read_log, train
+from heedful.config.load import load_config
+from heedful.experiments.page import table
+from heedful.experiments.record import Record
+from heedful.paper.table2 import COMMON, RECIPE, SYSTEMS
+from heedful.training.health.attention_use import AttentionUse
+from heedful.training.health.registry import KEY
+
+RATES = ("7.5e-4", "1.5e-3", "3e-3", "6e-3")
+APPROACHES: dict[str, tuple[str, ...]] = {
+    "guided attention": ("train.guided_attention=1",),
+    "without": ("train.guided_attention=0",),
+}
+_ATTENTION = AttentionUse()
+_VALIDATIONS = 4
+
+
+class Trial(NamedTuple):
+    """One short training."""
+
+    kind: str
+    """`approaches` or `rates`."""
+    system: str
+    choice: str
+    settings: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """Its key in the record."""
+        return f"{self.kind}, {self.system}, {self.choice}"
+
+
+def main() -> None:
+    """Make the trials that the record lacks, one after the other."""
+    parser = arguments(__doc__, "tuning")
+    parser.add_argument("kind", choices=("approaches", "rates"))
+    parser.add_argument("--system", action="append", default=[])
+    parser.add_argument("--minutes", type=float, default=5.0)
+    options = parser.parse_args()
+    for trial in trials(options.kind):
+        known = measured("tuning").get("trials", {})
+        if trial.key in known or (options.system and trial.system not in options.system):
+            continue
+        print(trial.key, flush=True)
+        made = measure(trial, options.minutes, options.runs) | {"commit": options.commit}
+        PAGE.keep("tuning", {"trials": known | {trial.key: made}}, options.commit)
+
+
+def trials(kind: str) -> Iterator[Trial]:
+    """List the trials of a kind."""
+    for system in SYSTEMS:
+        if system.after:
+            continue
+        choices = {rate: (f"train.learning_rate={rate}",) for rate in RATES}
+        if kind == "approaches":
+            choices = APPROACHES if system.name in ("gnmt", "moe") else {}
+        for choice, settings in choices.items():
+            yield Trial(kind, system.name, choice, (*COMMON, *system.settings, *settings))
+
+
+def measure(trial: Trial, minutes: float, runs: Path) -> dict[str, Any]:
+    """Train, and read what the validations found."""
+    steps = steps_in(trial.system, 60 * minutes)
+    run = runs / trial.key.replace(", ", "-").replace(" ", "-")
+    lengths = [
+        f"train.steps={steps}",
+        f"train.warmup={max(1, steps // 8)}",
+        f"train.validate_steps={-(-steps // _VALIDATIONS)}",
+        "train.minutes=none",
+        f"data.vocabulary_size={VOCABULARY}",
+        "train.validation_samples=0",
+        "train.threads=1",
+    ]
+    if load_config(RECIPE, trial.settings).train.guided_attention:
+        lengths.append(f"train.guided_steps={steps // 2}")
+    train(run, RECIPE, multi30k_files(), [*trial.settings, *lengths])
+    validations = [line for line in read_log(run) if "valid_loss" in line]
+    best = min(validations, key=lambda line: line["valid_loss"])
+    attention = best.get(KEY, {}).get("attention")
+    return {
+        "system": trial.system,
+        "kind": trial.kind,
+        "choice": trial.choice,
+        "steps": steps,
+        "minutes": minutes,
+        "perplexity": best["valid_perplexity"],
+        "bleu": best["bleu"],
+        "attention": attention,
+        "attends": attention is None or _ATTENTION.warning(attention) is None,
+    }
+
+
+def steps_in(name: str, seconds: float) -> int:
+    """Return the steps of a system in a counted time."""
+    plan = measured("table2")["plan"]["systems"]
+    (system,) = (system for system in plan if system["name"] == name)
+    return max(_VALIDATIONS, int(seconds * system["tokens_per_second"] / system["batch_tokens"]))
+
+
+def chosen(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Choose the trial of a system: the lowest perplexity of those that attend, if any does."""
+    return min(rows, key=lambda row: (not row["attends"], row["perplexity"]))
+
+
+def body(record: Record) -> str:
+    """Lay all trials out, the chosen ones marked."""
+    rows = list(record.measurements["trials"].values())
+    parts = []
+    for kind, head in (("approaches", "approach"), ("rates", "learning rate")):
+        some = [row for row in rows if row["kind"] == kind]
+        best = [chosen([row for row in some if row["system"] == name]) for name in _names(some)]
+        cells = [
+            row
+            | {"mark": "**chosen**" if row in best else ""}
+            | {"first": _percent(row, "first"), "diagonal": _figure(row, "diagonal")}
+            | {"nats": _figure(row, "nats_of_uniform")}
+            for row in some
+        ]
+        if cells:
+            parts.append(
+                table(
+                    f"system | {head} | steps | perplexity | BLEU | largest weight on the first "
+                    "place | correlation with the diagonal | nats of uniform attention | ",
+                    "{system} | {choice} | {steps:,} | {perplexity:.1f} | {bleu:.1f} | {first} | "
+                    "{diagonal} | {nats} | {mark}",
+                    cells,
+                )
+            )
+    return _HEAD + "\n\n".join(parts)
+
+
+def _names(rows: Sequence[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(row["system"] for row in rows))
+
+
+def _figure(row: dict[str, Any], name: str) -> str:
+    return "" if row["attention"] is None else f"{row['attention'].get(name, 0.0):.2f}"
+
+
+def _percent(row: dict[str, Any], name: str) -> str:
+    return "" if row["attention"] is None else f"{row['attention'].get(name, 0.0):.0%}"
+
+
+_HEAD = (
+    "Short trainings on Multi30k English-German, equally long in counted time, on one thread. "
+    "Perplexity and BLEU (greedy) are of the validation text; of each system the trial with the "
+    "lowest perplexity is chosen, among those [whose attention is used]"
+    "(../howto/training-health.md).\n\n"
+)
+PAGE = ResultPage("tuning", "Trials for the siblings of Table 2", {"tuning": body})
+
+
+if __name__ == "__main__":
+    main()
