@@ -20,7 +20,7 @@ of a record again, by its plan.
 import argparse
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -31,10 +31,10 @@ from benchmarks.report import RESULTS, ResultPage, arguments, read
 from heedful.errors import SettingError
 from heedful.experiments.corpus import TableCorpus, grammar_corpus
 from heedful.experiments.measured import MeasuredSystem
-from heedful.experiments.page import markdown
+from heedful.experiments.page import ScoreDifference, folded, markdown
 from heedful.experiments.plan import Plan, describe, parse_budget
 from heedful.experiments.record import Record
-from heedful.experiments.report import equal_cost_rows, plain
+from heedful.experiments.report import plain
 from heedful.experiments.system import TableSystem
 from heedful.paper.claims.check import (
     RESERVATION,
@@ -157,14 +157,7 @@ def _table2(call: Call) -> Measurements:
     again = [*call.names, *of_them]
     made = _train_table2(call, multi30k, call.names, again, ensembles=True)
     if call.names and call.record is not None:  # perhaps only since the beginning
-        titles = [system.title for system in _OF_TABLE2 if system.name in again]
-        earlier = [
-            sentence
-            for sentence in call.earlier["conclusions"]
-            if not any(title in sentence for title in titles)
-        ]
         made = _beside(made, call.record, again, [system.name for system in _OF_TABLE2])
-        made["conclusions"] = list(dict.fromkeys([*earlier, *made["conclusions"]]))
     systems = tuple(map(MeasuredSystem.of, made["here"]))
     Table2(systems, (), made["text"]).draw(RESULTS / "table2.svg")
     return made
@@ -194,7 +187,7 @@ def _train_table2(
     return {
         "here": plain(table.systems),
         "text": table.text,
-        "conclusions": [difference.sentence for difference in table.differences],
+        "differences": [asdict(pair) for pair in table.differences],
         "plan": call.plan or _read_json(call.out / "plan.json"),
     }
 
@@ -346,29 +339,23 @@ def table1(record: Record) -> str:
 
 def table2(record: Record) -> str:
     """Lay the siblings of Table 2's systems out."""
-    measured = record.measurements
+    measured, table = record.measurements, _read_table2(record)
     trained = {system["name"] for system in measured["here"]}
     missing = [system.title for system in _OF_TABLE2 if system.name not in trained]
-    table = Table2(tuple(map(MeasuredSystem.of, measured["here"])), (), measured["text"])
     return "\n\n".join(
         [
             "## Table 2: the systems that the paper is compared with",
             f"Multi30k English-German, raw (29,000 pairs), {VOCABULARY:,} subwords; BLEU, cased, "
-            f"on test_2016_flickr, beam 4, the average of the last checkpoints. {_steps(measured)} "
-            "(GNMT + RL as many again after GNMT). An ensemble is three trainings that differ in "
-            "their seed, and translate together (the mean of their probabilities); the published "
-            f"ones are of eight. Not trained: {', '.join(missing) or 'none'}. "
-            "Deep-Att, GNMT and MoE have a rate of 3e-3 and first weights that trials of 300 steps "
-            "chose; all others share a rate of 1.5e-3 that was not tuned (GNMT + RL goes on at "
-            "1e-4). Deep-Att's perplexity is of words, so no other can be compared with it. "
-            "Differences are of systems that one call trained.",
-            *_cost_tables(table),
+            f"on test_2016_flickr, beam 4, the average of the last checkpoints. {_steps(measured)}"
+            f". Not trained: {', '.join(missing) or 'none'}. Deep-Att, GNMT and MoE have a rate of "
+            "3e-3 and first weights that trials of 300 steps chose, all others a rate of 1.5e-3 "
+            "that was not tuned; Deep-Att's perplexity is of words. An ensemble translates with "
+            "the mean of three seeds' probabilities, the published ones with that of eight.",
+            markdown(table.rows),
             "![Validation BLEU against operations](table2.svg)",
-            *measured["conclusions"],
-            *table.reservations,
-            "Published (BLEU on newstest2014, and the cost of training as printed and by the "
-            "paper's formula):",
-            markdown(table.published_rows),
+            " ".join(table.reservations),
+            *table.matrix,
+            folded("The published table", [markdown(table.published_rows)]),
             *_origin(record),
         ]
     )
@@ -376,21 +363,30 @@ def table2(record: Record) -> str:
 
 def french(record: Record) -> str:
     """Lay Table 2's systems on another pair of languages out."""
-    measured = record.measurements
-    table = Table2(tuple(map(MeasuredSystem.of, measured["here"])), (), measured["text"])
+    measured, table = record.measurements, _read_table2(record)
     return "\n\n".join(
         [
             "## Table 2: English-French",
             "Four of the systems again, with the same settings, on another pair of languages: "
             f"Tatoeba English-French (161,126 pairs of short sentences), {VOCABULARY:,} subwords; "
             f"BLEU, cased, on its test part of 2,001. {_steps(measured)}.",
-            *_cost_tables(table),
-            *table.marks,
-            *measured["conclusions"],
-            "One training each: what another seed would change is not in these intervals either.",
+            markdown(table.rows),
+            " ".join(table.reservations),
+            *table.matrix,
             *_origin(record),
         ]
     )
+
+
+def _read_table2(record: Record) -> Table2:
+    """Read a Table 2 from its record."""
+    measured = record.measurements
+    differences = (
+        ScoreDifference(**pair | {"interval": tuple(pair["interval"])})
+        for pair in measured.get("differences", ())
+    )
+    systems = tuple(map(MeasuredSystem.of, measured["here"]))
+    return Table2(systems, tuple(differences), measured["text"])
 
 
 def _steps(measured: Measurements) -> str:
@@ -401,15 +397,6 @@ def _steps(measured: Measurements) -> str:
         f"{plan['budget'] / 60:.0f} minutes (`--threads 1`), from rates measured one at a time: "
         f"each has {minutes:.1f} minutes"
     )
-
-
-def _cost_tables(table: Table2) -> list[str]:
-    """Lay out what systems cost and reach, and what they reach at equal cost."""
-    return [
-        markdown(table.rows),
-        "On the same validation curves, at equal cost:",
-        markdown(equal_cost_rows(table.systems)),
-    ]
 
 
 def table3(record: Record) -> str:

@@ -65,7 +65,7 @@ def table2(
     """
     from heedful.experiments.corpus import choose_corpus
     from heedful.experiments.plan import parse_budget
-    from heedful.experiments.report import equal_cost_rows
+    from heedful.experiments.report import difference_rows
     from heedful.files import make_folder
     from heedful.paper.table2 import make_table2
 
@@ -89,9 +89,10 @@ def table2(
     echo_table(table.published_rows)
     typer.echo(f"\nHere: {table.text}")
     echo_table(table.rows)
-    typer.echo("\nValidation BLEU at equal cost")
-    echo_table(equal_cost_rows(table.systems))
+    if table.differences:
+        typer.echo(f"\n{table.matrix[0]}")
+        echo_table(difference_rows(table.differences))
     typer.echo()
-    for conclusion in table.conclusions:
-        typer.echo(conclusion)
+    for reservation in table.reservations:
+        typer.echo(reservation)
     typer.echo(f"\n{out}")

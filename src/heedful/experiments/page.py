@@ -80,6 +80,11 @@ def code_block(lines: Iterable[str], language: str = "sh") -> str:
     return "\n".join([f"```{language}", *lines, "```"])
 
 
+def folded(summary: str, parts: Iterable[str]) -> str:
+    """Lay out what is shown when a reader asks for it."""
+    return "\n\n".join([f"<details><summary>{summary}</summary>", *parts, "</details>"])
+
+
 def write_table(out: Path, name: str, page: str, plain: Mapping[str, Any]) -> None:
     """Write a table as Markdown and as JSON; makes the folder."""
     make_folder(out)

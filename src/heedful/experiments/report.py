@@ -1,9 +1,16 @@
-"""What a table of trained systems prints, and the sentences about it."""
+"""
+What a table of trained systems prints: a row for each system, and how they differ.
 
+Trainings that differ in their seed share a row. Their BLEU is the mean; the spread of the seeds
+stands beside it.
+"""
+
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from itertools import pairwise
+from itertools import combinations
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from heedful.experiments.corpus import TableCorpus
@@ -12,6 +19,8 @@ from heedful.experiments.page import LEARNT, Rows, ScoreDifference
 
 RISING = "↑"
 """Marks a system that still learns."""
+SURE = "*"
+"""Marks a difference whose interval leaves zero out."""
 _RISE, _LAST_PART = 1.0, 0.25
 
 
@@ -23,74 +32,82 @@ def still_learns(system: MeasuredSystem) -> bool:
     return reached - at_cost(system.curve, "seconds", (1 - _LAST_PART) * spent) > _RISE
 
 
-def neighbours(
+def by_seed(systems: Sequence[MeasuredSystem]) -> list[list[MeasuredSystem]]:
+    """Group trainings that differ in their seed, such as `gnmt` and `gnmt-2`."""
+    groups: dict[str, list[MeasuredSystem]] = {}
+    for system in systems:
+        groups.setdefault(re.sub(r"-\d+$", "", system.name), []).append(system)
+    return list(groups.values())
+
+
+def all_differences(
     systems: Sequence[MeasuredSystem], corpus: TableCorpus, out: Path
 ) -> list[ScoreDifference]:
-    """Compare each system that has learnt something with the next worse one."""
-    ranked = sorted(
-        (system for system in systems if system.bleu >= LEARNT), key=lambda system: -system.bleu
-    )
+    """Compare every two systems that have learnt something, the first seed of each."""
+    firsts = [group[0] for group in by_seed(systems) if group[0].bleu >= LEARNT]
+    ranked = sorted(firsts, key=lambda system: -system.bleu)
     return [
         ScoreDifference(
             better.title, worse.title, *difference(better.name, worse.name, corpus, out), "BLEU"
         )
-        for better, worse in pairwise(ranked)
+        for better, worse in combinations(ranked, 2)
     ]
+
+
+def difference_rows(differences: Sequence[ScoreDifference]) -> Rows:
+    """Lay the differences out as the lower half of a matrix: the row's score minus the column's."""
+    titles = list(dict.fromkeys(pair.better for pair in differences))
+    titles += [pair.worse for pair in differences if pair.worse not in titles][:1]
+    cells = {
+        (pair.worse, pair.better): f"{-pair.difference:.1f}{SURE if pair.interval[0] > 0 else ''}"
+        for pair in differences
+    }
+    rows: Rows = [("", *(str(number) for number in range(1, len(titles))))]
+    for number, title in enumerate(titles, start=1):
+        columns = (cells.get((title, other), "") for other in titles[:-1])
+        rows.append((f"{number} {title}", *columns))
+    return rows
 
 
 def cost_rows(
     systems: Sequence[MeasuredSystem], published: tuple[str, Mapping[str, str]] | None = None
 ) -> Rows:
     """
-    Lay out what every system costs and reaches.
+    Lay out what every system costs and reaches, at the end and at the operations that all spent.
 
     `published`: the head of a column, and what it has, by title; empty for others.
     """
     beside = () if published is None else (published[0],)
+    flops = min((system.curve[-1].flops for system in systems if system.curve), default=0.0)
     rows: Rows = [
         (
-            *("system", "weights", "steps", "minutes", "operations"),
-            *("perplexity", *beside, "BLEU", "95 % interval", "chrF"),
-            *("tokens/s, training", "tokens/s, search"),
+            *("system", "weights", "steps", "operations", "perplexity", *beside),
+            *("BLEU", "±", "seeds", "chrF", f"valid. BLEU at {flops:.1e}"),
         )
     ]
-    for system in systems:
-        low, high = system.interval
+    for group in by_seed(systems):
+        first, scores = group[0], [system.bleu for system in group]
+        perplexities = [system.perplexity for system in group if system.perplexity is not None]
+        low, high = first.interval
+        curves = [system.curve for system in group if system.curve]
         rows.append(
             (
-                system.title,
-                f"{system.parameters:,}",
-                f"{system.steps:,}",
-                f"{system.seconds / 60:.1f}",
-                f"{system.flops:.2e}",
-                "" if system.perplexity is None else f"{system.perplexity:.2f}",
-                *(() if published is None else (published[1].get(system.title, ""),)),
-                f"{system.bleu:.1f}{RISING if still_learns(system) else ''}",
-                f"{low:.1f} to {high:.1f}",
-                f"{system.chrf:.1f}",
-                f"{system.tokens_per_second:,.0f}",
-                _whole(system.search_tokens_per_second),
+                first.title,
+                f"{first.parameters / 1e6:.1f} M",
+                f"{first.steps:,}",
+                f"{first.flops:.1e}",
+                f"{fmean(perplexities):.1f}" if perplexities else "",
+                *(() if published is None else (published[1].get(first.title, ""),)),
+                f"{fmean(scores):.1f}{RISING if any(map(still_learns, group)) else ''}",
+                f"{(high - low) / 2:.1f}",
+                f"{min(scores):.1f} to {max(scores):.1f}" if len(scores) > 1 else "",
+                f"{fmean(system.chrf for system in group):.1f}",
+                f"{fmean(at_cost(curve, 'flops', flops) for curve in curves):.1f}"
+                if curves
+                else "",
             )
         )
     return rows
-
-
-def equal_cost_rows(systems: Sequence[MeasuredSystem]) -> Rows:
-    """Read validation BLEU at the least time and at the fewest operations that all have spent."""
-    alone = [system for system in systems if system.curve]
-    seconds = min(system.curve[-1].seconds for system in alone)
-    flops = min(system.curve[-1].flops for system in alone)
-    rows: Rows = [
-        ("system", f"BLEU after {seconds / 60:.1f} minutes", f"after {flops:.1e} operations")
-    ]
-    for system in alone:
-        bleu = (at_cost(system.curve, "seconds", seconds), at_cost(system.curve, "flops", flops))
-        rows.append((system.title, *(f"{value:.1f}" for value in bleu)))
-    return rows
-
-
-def _whole(number: float | None) -> str:
-    return "" if number is None else f"{number:,.0f}"
 
 
 def plain(systems: Sequence[MeasuredSystem]) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ that it does not know.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,9 +28,10 @@ from heedful.experiments.page import (
 from heedful.experiments.plan import Plan, describe
 from heedful.experiments.report import (
     RISING,
+    SURE,
+    all_differences,
     cost_rows,
-    equal_cost_rows,
-    neighbours,
+    difference_rows,
     plain,
     still_learns,
 )
@@ -78,17 +79,23 @@ _GNMT = (
     *("search.coverage_penalty=0.2", *_WIDER_START, *_GUIDED),
 )
 _OF_ONE = {
-    "gnmt-rl": "GNMT + RL goes on from GNMT for as long again, and no GNMT was trained for both "
-    "times; its steps are those by reward, its time is of both parts. What it samples is not among "
-    "its operations, so they are too few.",
-    "gnmt-ensemble": "The ensemble of GNMT is of models without reward, the published one of "
-    "models with it; and ours searches without the coverage penalty, which is of one model's "
-    "attention.",
+    "gnmt-rl": "GNMT + RL goes on from GNMT for as long again; its steps are those by reward, and "
+    "its operations lack those of the samples.",
+    "gnmt-ensemble": "The ensemble of GNMT is of models without reward, and searches without the "
+    "coverage penalty.",
 }
 """What is to be known of systems, by name."""
 _STILL_LEARNS = (
-    f"{RISING} marks systems whose validation BLEU rose by more than 1 in the last quarter of "
-    "their training: they still learn, and more time would change their place."
+    f"{RISING} marks systems that still learn: their validation BLEU rose by more than 1 in the "
+    "last quarter of the training."
+)
+_RESERVATION = (
+    "Siblings this small on a text this small rank differently from the published systems. Each ± "
+    "is half of a 95 % interval over sentences; another seed can change as much."
+)
+_DIFFERENCES = (
+    f"BLEU of the row minus that of the column; {SURE} marks those whose 95 % interval leaves zero "
+    "out."
 )
 _CONVS2S = (
     *("model.encoder=convs2s", "model.decoder=convs2s", "model.d_model=256"),
@@ -285,35 +292,29 @@ class Table2:
         return cost_rows(self.systems, (f"published BLEU, {'-'.join(pair)}", scores))
 
     @property
-    def conclusions(self) -> list[str]:
-        """What may be concluded, and what not."""
-        return [*(one.sentence for one in self.differences), *self.reservations]
-
-    @property
     def marks(self) -> list[str]:
         """What the marks in the table mean, if it has any."""
         return [_STILL_LEARNS] if any(map(still_learns, self.systems)) else []
 
     @property
     def reservations(self) -> list[str]:
-        """What may not be concluded."""
+        """What is to be known of the rows, and what may not be concluded."""
         weak = (one.title for one in self.systems if one.bleu < LEARNT)
         names = {one.name for one in self.systems}
         return [
             *self.left_out,
             *learnt_nothing(weak),
             *self.marks,
-            "Ours are small siblings on a small text, one training each where no seeds are named: "
-            "this is how these "
-            "trainings rank at this size and cost, not how the systems would at the paper's. "
-            "Intervals are over sentences and leave out what another seed would change, which can "
-            "be as much as a small difference. Perplexity is of the validation text, at the last "
-            "validation; the rate of a training by reward is estimated. The published costs are "
-            "hours times what a device is thought to sustain; ours count the products that the "
-            "model computes. At equal cost a system that is read off before its last validation "
-            "still had a high learning rate, beside systems at the end of theirs.",
             *(said for name, said in _OF_ONE.items() if name in names),
+            _RESERVATION,
         ]
+
+    @property
+    def matrix(self) -> list[str]:
+        """How the systems differ, with what the marks mean; nothing of fewer than two."""
+        if not self.differences:
+            return []
+        return [_DIFFERENCES, markdown(difference_rows(self.differences))]
 
     def to_markdown(self) -> str:
         """Lay it out as a page."""
@@ -325,9 +326,8 @@ class Table2:
                     markdown(self.published_rows),
                     f"Here ({self.text}):",
                     markdown(self.rows),
-                    "On the same validation curves, at equal cost:",
-                    markdown(equal_cost_rows(self.systems)),
-                    *self.conclusions,
+                    *self.matrix,
+                    " ".join(self.reservations),
                 ]
             )
             + "\n"
@@ -348,7 +348,8 @@ class Table2:
             "published": published,
             "here": plain(self.systems),
             "text": self.text,
-            "conclusions": self.conclusions,
+            "differences": [asdict(pair) for pair in self.differences],
+            "reservations": self.reservations,
         }
 
     def draw(self, out: Path) -> None:
@@ -417,7 +418,7 @@ def make_table2(
     measured = train_all(task, budget, plan=plan, threads=threads, say=say)
     planned = Plan.read(out / PLAN)
     left_out = why_left_out(task.systems, planned.left_out, planned.budget)
-    differences = tuple(neighbours(measured, corpus, out))
+    differences = tuple(all_differences(measured, corpus, out))
     table = Table2(tuple(measured), differences, describe(corpus), tuple(left_out.values()))
     write_table(out, "table2", table.to_markdown(), table.to_dict())
     table.draw(out / "table2.png")

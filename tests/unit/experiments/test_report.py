@@ -1,54 +1,62 @@
 import pytest
 
 from heedful.experiments.measured import CurvePoint
+from heedful.experiments.page import ScoreDifference
 from heedful.experiments.report import (
+    all_differences,
     cost_rows,
-    equal_cost_rows,
-    neighbours,
+    difference_rows,
     plain,
     still_learns,
 )
 
 
-def test_systems_are_compared_at_the_least_cost_that_all_have_spent(make):
-    first, second = make("first"), make("second")
-    cheap = make("cheap", curve=tuple(point for point in first.curve if point.step < 300))
-    rows = equal_cost_rows([first, second, cheap, make("together", curve=())])
-    assert rows[0] == ("system", "BLEU after 6.7 minutes", "after 2.0e+11 operations")
-    assert [row[0] for row in rows[1:]] == ["first", "second", "cheap"]
-    assert rows[1][1:] == ("20.0", "20.0")
-
-
 def test_the_table_has_every_number(make):
     rows = cost_rows([make("first"), make("together", curve=(), perplexity=None)])
-    assert rows[1] == (
-        *("first", "1,000", "300", "10.0", "3.00e+11", "5.00", "28.0↑", "27.0 to 29.0"),
-        *("50.0", "5", "90"),
-    )
-    assert rows[2][5] == ""
+    assert rows[0][-1] == "valid. BLEU at 3.0e+11"
+    numbers = ("0.0 M", "300", "3.0e+11", "5.0", "28.0↑", "1.0", "", "50.0", "30.0")
+    assert rows[1] == ("first", *numbers)
+    assert rows[2][4] == rows[2][-1] == ""
     assert plain([make("first")])[0]["curve"][0]["step"] == 100
 
 
+def test_systems_are_compared_at_the_operations_that_all_have_spent(make):
+    first = make("first")
+    cheap = make("cheap", curve=tuple(point for point in first.curve if point.step < 300))
+    rows = cost_rows([first, make("second"), cheap])
+    assert rows[0][-1] == "valid. BLEU at 2.0e+11"
+    assert [row[-1] for row in rows[1:]] == ["20.0", "20.0", "20.0"]
+
+
+def test_seeds_share_a_row_with_their_spread(make):
+    seeds = [make("gnmt", bleu=20.0), make("gnmt-2", bleu=23.0), make("gnmt-3", bleu=20.0)]
+    rows = cost_rows([*seeds, make("gnmt-ensemble", bleu=25.0)])
+    assert [row[0] for row in rows[1:]] == ["gnmt", "gnmt-ensemble"]
+    column = rows[0].index("BLEU")
+    assert [row[column] for row in rows[1:]] == ["21.0↑", "25.0↑"]
+    assert [row[column + 2] for row in rows[1:]] == ["20.0 to 23.0", ""]
+
+
 def test_published_scores_stand_beside_ours(make):
-    systems = [make("first"), make("second", search_tokens_per_second=None)]
+    systems = [make("first"), make("second")]
     head, *rows = cost_rows(systems, ("published BLEU", {"second": "27.3"}))
     column = head.index("published BLEU")
     assert head[column + 1] == "BLEU"
     assert [row[column] for row in rows] == ["", "27.3"]
-    assert rows[1][-1] == ""  # measured before tokens were counted
 
 
-def test_neighbours_are_compared_on_what_they_wrote(make, corpus, tmp_path):
+def test_systems_are_compared_on_what_they_wrote(make, corpus, tmp_path):
     references = corpus.lines("test", "fr")
     (tmp_path / "output").mkdir()
-    for name, right in (("good", 30), ("bad", 10)):
+    for name, right in (("good", 30), ("fair", 20), ("bad", 10)):
         texts = [*references[:right], *["non"] * (30 - right)]
         (tmp_path / "output" / f"{name}.test.txt").write_text("\n".join(texts) + "\n", "utf-8")
-    systems = [make("bad", bleu=30.0), make("good", bleu=90.0)]
-    (found,) = neighbours(systems, corpus, tmp_path)
-    assert (found.better, found.worse) == ("good", "bad")
-    assert found.difference > 20
-    assert found.interval[0] > 0
+    bleus = {"bad": 30.0, "good": 90.0, "fair": 60.0, "good-2": 91.0}
+    systems = [make(name, bleu=bleu) for name, bleu in bleus.items()]
+    found = all_differences(systems, corpus, tmp_path)
+    pairs = [(pair.better, pair.worse) for pair in found]
+    assert pairs == [("good", "fair"), ("good", "bad"), ("fair", "bad")]
+    assert found[1].difference > 20 and found[1].interval[0] > 0
 
 
 def test_who_has_learnt_nothing_is_compared_with_nobody(make, corpus, tmp_path):
@@ -56,10 +64,21 @@ def test_who_has_learnt_nothing_is_compared_with_nobody(make, corpus, tmp_path):
     for name in ("able", "weak", "weaker"):
         (tmp_path / "output" / f"{name}.test.txt").write_text("rien\n" * 30, "utf-8")
     systems = [make("able", bleu=1.0), make("weak", bleu=0.99), make("weaker", bleu=0.1)]
-    assert neighbours(systems, corpus, tmp_path) == []
-    again = [*systems, make("weak", title="Able too", bleu=12.0)]
-    (only,) = neighbours(again, corpus, tmp_path)
-    assert (only.better, only.worse) == ("Able too", "able")
+    assert all_differences(systems, corpus, tmp_path) == []
+
+
+def test_differences_are_half_a_matrix_and_sure_ones_are_marked():
+    differences = [
+        ScoreDifference("A", "B", 2.0, (1.0, 3.0), "BLEU"),
+        ScoreDifference("A", "C", 5.0, (3.0, 7.0), "BLEU"),
+        ScoreDifference("B", "C", 3.0, (-0.1, 6.0), "BLEU"),
+    ]
+    assert difference_rows(differences) == [
+        ("", "1", "2"),
+        ("1 A", "", ""),
+        ("2 B", "-2.0*", ""),
+        ("3 C", "-5.0*", "-3.0"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from heedful.bench.process import torch_threads
 from heedful.errors import RunFolderError, SettingError
 from heedful.experiments.corpus import TableCorpus
-from heedful.experiments.page import markdown, write_table
+from heedful.experiments.page import folded, markdown, write_table
 from heedful.experiments.plan import Plan, describe
 from heedful.experiments.record import read_json, write_json
 from heedful.experiments.run import PLAN, check_plans
@@ -142,7 +142,7 @@ def to_markdown(found: dict[str, Checked]) -> str:
 
 def claim_sections(checked: Mapping[str, Checked], level: str, picture: str) -> list[str]:
     """
-    Lay claims out.
+    Lay claims out: verdict, the numbers that tell most, picture, and the rest folded.
 
     `level`: the marks of their headings. `picture`: where that of a claim is, with ``{}`` for its
     name.
@@ -152,9 +152,9 @@ def claim_sections(checked: Mapping[str, Checked], level: str, picture: str) -> 
         for name, claim in checked.items()
         for part in (
             f"{level} {CLAIMS[name].said}",
-            f"({CLAIMS[name].source}) {claim.verdict} {claim.sentence}",
-            *map(markdown, claim.tables),
+            f"**{claim.verdict}** {claim.headline(*CLAIMS[name].shown)} ({CLAIMS[name].source})",
             f"![{CLAIMS[name].said}]({picture.format(name)})",
+            folded("All numbers", [claim.sentence, *map(markdown, claim.tables)]),
         )
     ]
 

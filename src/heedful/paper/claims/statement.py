@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from heedful.experiments.corpus import TableCorpus
 from heedful.experiments.estimate import with_margin
-from heedful.experiments.page import Rows
+from heedful.experiments.page import Rows, capital
 from heedful.experiments.system import TableSystem
 from heedful.paper.claims.trainings import Trainings
 from heedful.visualise.size_curves import SizeCurve, SizePanel, Steps
@@ -52,6 +52,15 @@ class Checked:
         if self.holds is None:
             return "Not decided."
         return "It holds." if self.holds else "It does not hold here."
+
+    def headline(self, panel: int, size: int) -> str:
+        """Write the numbers of one size."""
+        shown = self.panels[panel]
+        names = [curve.name for curve in shown.curves]
+        values = [_value(curve, size) for curve in shown.curves]
+        if names != [shown.label]:  # else the label names the only curve
+            values = [f"{name} {value}" for name, value in zip(names, values, strict=True)]
+        return capital(f"{shown.label} ({shown.axis}: {shown.sizes[size]:,}): {', '.join(values)}.")
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "Checked":
@@ -119,6 +128,8 @@ class PaperClaim(NamedTuple):
     """Whether it is left open where all models make hardly an error."""
     weight: int = 1
     """How many times as long its models train as those of the other claims."""
+    shown: tuple[int, int] = (0, -1)
+    """Panel and size of the numbers that stand beside the verdict."""
     validations: int | None = None
     """Of each model; as many as its time allows if None."""
     text: Callable[[TableCorpus, Path], TableCorpus] | None = None

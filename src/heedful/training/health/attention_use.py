@@ -30,9 +30,8 @@ from heedful.training.health.check import Figures, HeldOutSample
 # Sentences whose places are looked at have this many source tokens, the end symbol included: in
 # shorter ones the first place is often the right one.
 SHORTEST = 5
-# Of three stuck and fifteen healthy trainings of the embedded corpus and Multi30k: the stuck ones
-# had at least 0.95 of their largest weights on one place or lost less than 0.02 nats, the others
-# at most 0.6 and at least 0.5 nats.
+# A small GNMT on Multi30k looks at the first place for 96 to 100 % of its tokens in 600 steps, and
+# with guided attention for 6 %. The thresholds were chosen by hand.
 MOST_ON_ONE_PLACE = 0.9
 LEAST_NATS = 0.1
 

@@ -19,8 +19,9 @@ KEY = "health"
 # Held-out pairs that are looked at, spread over the text, and the tokens of a batch of them.
 _PAIRS = 128
 _BATCH_TOKENS = 4096
-# A training has to show its health when the learning rate is past its peak and this share of the
-# training is over; before, attention of healthy models is often still even.
+# A training has to show its health when the learning rate is past its peak, and these updates and
+# this share of the training are over; before, attention of healthy models is often still even.
+_FIRST_UPDATES = 300
 _EARLY = 0.2
 
 
@@ -56,7 +57,7 @@ class HealthWarnings:
 
     def warn(self, line: Mapping[str, Any], share: float, past_warmup: bool) -> None:
         """Warn of a validation line. `share`: of the training that is over."""
-        if share < _EARLY or not past_warmup:
+        if share < _EARLY or line["step"] < _FIRST_UPDATES or not past_warmup:
             return
         measured = line.get(KEY, {})
         for check in CHECKS:

@@ -48,7 +48,7 @@ def test_models_are_trained_within_the_budget_and_doubted_where_they_learned_too
         "Conclude nothing before a longer training: Transformer has only" in found["mask"].sentence
     )
     assert found["mask"].holds is None
-    assert "Not decided. Without mask" in (tmp_path / "claims.md").read_text("utf-8")
+    assert "**Not decided.** BLEU, val" in (tmp_path / "claims.md").read_text("utf-8")
     assert len(found["mask"].panels[0].sizes) >= 2
     plan = json.loads((tmp_path / "mask" / "plan.json").read_text("utf-8"))
     assert plan["budget"] == 20

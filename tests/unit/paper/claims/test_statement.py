@@ -18,6 +18,8 @@ def test_it_is_read_as_it_was_written():
     )
     checked = Checked(True, "So it is.", panels)
     assert Checked.of(json.loads(json.dumps(checked.to_dict()))) == checked
+    assert checked.headline(0, -1) == "Seconds (n: 1,024): one 2.5, two 1e+06."
+    assert checked.headline(1, 0) == "BLEU (words: 3): 1,020."
     assert checked.tables == [
         [
             ("n", "seconds: one", "seconds: two"),

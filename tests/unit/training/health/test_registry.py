@@ -10,7 +10,8 @@ from heedful.training.health.registry import (
 )
 from tests.support.models import small
 
-STUCK = {KEY: {"attention": {"nats_of_uniform": 0.0, "nats_of_other_source": 0.0}}}
+FIGURES = {"nats_of_uniform": 0.0, "nats_of_other_source": 0.0}
+STUCK = {"step": 300, KEY: {"attention": FIGURES}}
 
 
 def test_a_sample_is_spread_over_the_text():
@@ -30,10 +31,11 @@ def test_a_warning_comes_once_and_not_early():
     warnings = HealthWarnings(said.append)
     warnings.warn(STUCK, 0.1, past_warmup=True)
     warnings.warn(STUCK, 0.5, past_warmup=False)
+    warnings.warn(STUCK | {"step": 299}, 0.5, past_warmup=True)
     assert not said
     for _ in range(2):
         warnings.warn(STUCK, 0.5, past_warmup=True)
-    warnings.warn({}, 0.6, past_warmup=True)
+    warnings.warn({"step": 400}, 0.6, past_warmup=True)
     (text,) = said
     assert text.startswith("warning: attention is not used")
 
