@@ -113,7 +113,7 @@ def test_a_dry_run_refuses_what_training_refuses(heedful_cli, text, tmp_path):
     files = ("--source", text / "train.en", "--target", text / "train.fr", "--dry-run")
     small = ("--set", "data.vocabulary_size=400")
     for more, *parts in (
-        (("--set", "data.vocabulary_size=100000"), "data.vocabulary_size must be at most"),
+        (("--set", "data.vocabulary_size=20"), "data.vocabulary_size must be at least"),
         (("--exclude", text / "train.en", *small), "must be left", "an excluded text (--exclude)"),
         (("--set", "data.vocabulary_size=3"), "must be more than 4", "hundreds"),
         (("--out", text / "train.en", "--resume"), "train.en is no folder"),
@@ -147,8 +147,8 @@ def test_after_a_wrong_setting_the_same_folder_can_be_named_again(
     out = tmp_path / "run"
     if there:
         out.mkdir()
-    wrong = train_arguments(text, out, "data.vocabulary_size=100000", "train.steps=1")
-    refused(heedful_cli(*wrong), "data.vocabulary_size must be at most")
+    wrong = train_arguments(text, out, "data.vocabulary_size=20", "train.steps=1")
+    refused(heedful_cli(*wrong), "data.vocabulary_size must be at least")
     assert out.exists() == there and not (there and list(out.iterdir()))
     done = heedful_cli(*train_arguments(text, out, "train.steps=1"))
     assert done.returncode == 0, done.stderr

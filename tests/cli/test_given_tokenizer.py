@@ -144,7 +144,12 @@ def test_a_tokenizer_that_cannot_be_used_is_explained(text, tmp_path, given, set
     path.write_text(given or "", encoding="utf-8")
     corpus = Corpus((text / "train.en",), (text / "train.fr",))
     with pytest.raises((SettingError, TokenizerError), match=re.escape(named)) as caught:
-        make_tokenizer(RunConfig().with_settings(settings), corpus, path if given else None)
+        make_tokenizer(
+            RunConfig().with_settings(settings),
+            corpus.source,
+            corpus.target,
+            path if given else None,
+        )
     assert caught.value.exit_code == 2 and "\n" not in str(caught.value)
 
 

@@ -40,10 +40,10 @@ def measure_preparing(request: dict[str, Any]) -> dict[str, Any]:
         folder = Path(temporary)
 
         def learn() -> None:
-            make_tokenizer(config, corpus, None).save(folder)
+            make_tokenizer(config, corpus.source, corpus.target, None).save(folder)
 
         stages["learn subwords"] = time_repeats(learn, 1)
-        tokenizer = make_tokenizer(config, corpus, folder)
+        tokenizer = make_tokenizer(config, corpus.source, corpus.target, folder)
 
         def cut() -> None:
             tokenizer.encode_source(sources)

@@ -24,6 +24,8 @@ class DataConfig(SettingsTable):
     """Pad the embedding with unused rows to a multiple of this."""
     subwords: Literal["bpe", "unigram", "character", "word"] = "bpe"
     """How text is split into subwords."""
+    character_coverage: Annotated[float, Field(gt=0.5, le=1)] = 1.0
+    """Least share of lines with all characters in the vocabulary; the rarest have no place."""
     target_subwords: Annotated[
         Literal["as-source", "symbols"], ActsIf("data.shared_vocabulary", (False,))
     ] = "as-source"

@@ -83,7 +83,7 @@ def _fill(
     subwords = None
     if not has_subwords(folder):
         say("making subwords")
-        subwords = text.learn(config)
+        subwords = text.learn(config, say)
     with writing(folder.path):
         folder.path.mkdir(parents=True, exist_ok=True)
     with only_writer(folder.path, "data prepare"):

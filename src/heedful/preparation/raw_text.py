@@ -11,7 +11,7 @@ from pathlib import Path
 
 from heedful.config.schema import RunConfig
 from heedful.data.cleaning.filter import PairFilter
-from heedful.data.cleaning.rules import TextRules, read_excluded
+from heedful.data.cleaning.rules import TextRules, kept_pairs, read_excluded
 from heedful.data.coverage import unknown_warning
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.encoded.encode import encode_corpus
@@ -27,7 +27,7 @@ from heedful.preparation.training_data import (
     has_subwords,
 )
 from heedful.runs.folder import RunFolder
-from heedful.text.corpus import Corpus, language_of
+from heedful.text.corpus import language_of
 from heedful.text.file_formats import TextSource
 from heedful.tokenization.tokenizer import Tokenizer
 
@@ -120,25 +120,30 @@ class RawText(UnpreparedText):
         The tokenizer is written atomically; encoding resumes where it was interrupted.
         """
         if not has_subwords(folder):
-            self.learn(config).save(folder.path)
+            self.learn(config, say).save(folder.path)
         self.encode(folder, config, processes, say)
 
     def ids(self, folder: RunFolder) -> list[Path]:
         """Return the folders of a run's ids."""
         return [folder.data / part.name for part in self.parts]
 
-    def learn(self, config: RunConfig) -> Tokenizer:
+    def learn(self, config: RunConfig, say: Say = lambda text: None) -> Tokenizer:
         """Train the tokenizer."""
         # All text is read first, so that unequal line counts and invalid characters show before any
         # work is done.
+        sources: list[TextSource] = []
+        targets: list[TextSource] = []
         for part in self.parts:
-            for _ in part.corpus.pairs():
-                pass
-        sources = [text for part in self.parts for text in part.corpus.source]
-        targets = [text for part in self.parts for text in part.corpus.target]
-        tokenizer = make_tokenizer(
-            config, Corpus(sources, targets), self.tokenizer, self.keep_target
-        )
+            corpus, kept = part.corpus, bytearray()
+            if config.data.character_coverage < 1:
+                kept = kept_pairs(corpus.pairs(), self._rules(config))
+            else:  # every line of the files has its places, as in the paper's recipes
+                for _ in corpus.pairs():
+                    pass
+            own = corpus.sides(kept) if 0 in kept and 1 in kept else None
+            sources += [own[0]] if own else corpus.source
+            targets += [own[1]] if own else corpus.target
+        tokenizer = make_tokenizer(config, sources, targets, self.tokenizer, self.keep_target, say)
         give_memory_back()
         return tokenizer
 
@@ -159,14 +164,7 @@ class RawText(UnpreparedText):
         ]
         if not left:
             return
-        data, tokenizer = config.data, Tokenizer.load(folder.path)
-        rules = TextRules(
-            data.source_language,
-            data.target_language,
-            data.min_script_share,
-            data.drop_duplicates,
-            read_excluded(self.excluded),
-        )
+        data, tokenizer, rules = config.data, Tokenizer.load(folder.path), self._rules(config)
         for part, ids in left:
             encode_corpus(
                 part.corpus,
@@ -178,6 +176,17 @@ class RawText(UnpreparedText):
                 keep_text=data.subword_sampling > 0,
                 progress=_PairCounter(say),
             )
+
+    def _rules(self, config: RunConfig) -> TextRules:
+        """Collect the rules for text."""
+        data = config.data
+        return TextRules(
+            data.source_language,
+            data.target_language,
+            data.min_script_share,
+            data.drop_duplicates,
+            read_excluded(self.excluded),
+        )
 
 
 class _PairCounter:

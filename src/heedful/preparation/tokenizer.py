@@ -1,21 +1,25 @@
 """The tokenizer of a run: trained on its text, or given."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from heedful.config.schema import RunConfig
 from heedful.errors import RunFolderError, SettingError
-from heedful.preparation.training_data import has_subwords
+from heedful.preparation.training_data import Say, has_subwords
 from heedful.runs.folder import RunFolder
-from heedful.text.corpus import Corpus
+from heedful.text.file_formats import TextSource
 from heedful.tokenization.from_files import could_have_given, tokenizer_from_files
 from heedful.tokenization.tokenizer import SAMPLED_KINDS, Tokenizer
+from heedful.tokenization.train import SubwordOptions
 
 
 def make_tokenizer(
     config: RunConfig,
-    corpus: Corpus,
+    sources: Sequence[TextSource],
+    targets: Sequence[TextSource],
     tokenizer_path: str | Path | None,
     keep_target: bool = False,
+    say: Say = lambda text: None,
 ) -> Tokenizer:
     """
     Train a tokenizer, or load the given one.
@@ -32,8 +36,8 @@ def make_tokenizer(
     if tokenizer_path is None:
         _check_sampling(data.subword_sampling, data.subwords)
         return Tokenizer.train(
-            corpus.source,
-            corpus.target,
+            sources,
+            targets,
             kind=data.subwords,
             vocabulary_size=data.vocabulary_size,
             shared=data.shared_vocabulary,
@@ -41,11 +45,16 @@ def make_tokenizer(
             source_language=data.source_language,
             target_language=data.target_language,
             seed=config.train.seed,
+            options=SubwordOptions(
+                character_coverage=data.character_coverage,
+                at_most=config.reading == "own",  # the paper's vocabularies have its sizes
+                say=say,
+            ),
         )
     tokenizer = tokenizer_from_files(
         Path(tokenizer_path),
-        corpus.source,
-        corpus.target,
+        sources,
+        targets,
         vocabulary_size=data.vocabulary_size,
         shared=data.shared_vocabulary,
         source_language=data.source_language,
@@ -55,7 +64,7 @@ def make_tokenizer(
     )
     _check_sampling(data.subword_sampling, tokenizer.kind)
     if data.target_subwords == "symbols" and not keep_target:
-        return tokenizer.with_symbols(corpus.target)
+        return tokenizer.with_symbols(targets)
     return tokenizer
 
 

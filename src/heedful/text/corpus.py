@@ -9,7 +9,8 @@ import glob
 import os
 import re
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from dataclasses import dataclass, field
+from itertools import chain, compress
 from pathlib import Path
 
 from heedful.arguments import WRITE_SENTENCES
@@ -61,6 +62,9 @@ def read_lines(file: TextSource | Path) -> Iterator[str]:
     Raises `TextError` if the file cannot be opened, is damaged, or does not hold such text.
     """
     text = _text(file)
+    if isinstance(text, CorpusSide):
+        yield from text.lines()
+        return
     for (line,) in read_rows(text.path, [text.part]):
         yield text.marked(line)
 
@@ -114,6 +118,29 @@ class Corpus:
                 f"The text must hold at least one line, but {_names(self.source)} and "
                 f"{_names(self.target)} are empty; give files with sentences."
             )
+
+    def sides(self, kept: Sequence[int]) -> tuple["CorpusSide", "CorpusSide"]:
+        """Return both sides of some pairs as texts to read. `kept`: 1 for each of these, else 0."""
+        source, target = (
+            CorpusSide(texts[0].path, texts[0].part, corpus=self, number=number, kept=kept)
+            for number, texts in enumerate((self.source, self.target))
+        )
+        return source, target
+
+
+@dataclass(frozen=True, eq=False)
+class CorpusSide(TextSource):  # numpydoc ignore=PR02
+    """One side of some pairs of a corpus, with the tags of its lines; it has the first's name."""
+
+    corpus: Corpus = field(kw_only=True)
+    number: int = field(kw_only=True)
+    """0 for the source, 1 for the target."""
+    kept: Sequence[int] = field(kw_only=True)
+    """1 for each pair that belongs to it, else 0."""
+
+    def lines(self) -> Iterator[str]:
+        """Read the lines."""
+        return (pair[self.number] for pair in compress(self.corpus.pairs(), self.kept))
 
 
 def _refuse_sentence(name: str) -> None:

@@ -17,7 +17,7 @@ from heedful.tokenization.sentencepiece_model import SentencePieceModel
 from heedful.tokenization.serialization import fingerprint_of, read_models, write_models
 from heedful.tokenization.special_symbols import END, PAD, START, UNKNOWN, split_tag
 from heedful.tokenization.subword_model import SubwordModel, models_of_sides, share_vocabulary
-from heedful.tokenization.train import Kind, learn_subwords
+from heedful.tokenization.train import Kind, SubwordOptions, learn_subwords
 from heedful.tokenization.vocabulary_model import learn_symbols
 
 __all__ = ["END", "PAD", "SAMPLED_KINDS", "START", "UNKNOWN", "Tokenizer"]
@@ -67,6 +67,7 @@ class Tokenizer:
         target_language: str,
         seed: int,
         threads: int = 4,
+        options: SubwordOptions | None = None,
     ) -> "Tokenizer":
         """
         Train subword models on text.
@@ -93,6 +94,7 @@ class Tokenizer:
                 seed=seed,
                 threads=threads,
                 tagged=tagged,
+                options=options or SubwordOptions(),
             )
             return SentencePieceModel(model, kind)
 

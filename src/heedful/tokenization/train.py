@@ -2,13 +2,16 @@
 Training of a subword model.
 
 Sentencepiece does the work. What is added here: text of any size and any line length is read as a
-stream, learning is reproducible, and a vocabulary size that the text does not allow is answered
-with the size that it does allow.
+stream, learning is reproducible, characters of few lines take no place
+(`heedful.tokenization.characters`), and a vocabulary size that the text does not allow is answered
+with the size that it does allow, or becomes that size.
 """
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +21,13 @@ from heedful.errors import HeedfulError, TextError, TokenizerError
 from heedful.machine.processor import can_start_threads
 from heedful.text.corpus import read_lines
 from heedful.text.file_formats import TextSource
+from heedful.tokenization.characters import (
+    CharacterLines,
+    Losses,
+    coverage_for,
+    lines_to_lose,
+    shown,
+)
 from heedful.tokenization.special_symbols import SPECIAL_IDS, split_tag
 
 Kind = Literal["bpe", "unigram", "character", "word"]
@@ -31,8 +41,28 @@ _BYTES = 256
 _LONGEST_SLICE = 10_000
 # Sentencepiece skips a training line with this character, which it uses itself.
 _RESERVED = "\u2585"
+# A longer word breaks a model of words: sentencepiece cuts it inside a character.
+_LONG_WORD = re.compile(r"[^ ]{1001,}")
+# What more lines lose a character in, is another language and no noise.
+_MOST_LOST = 0.05
 SPACE = "\u2581"
 """What sentencepiece writes for a space."""
+_NOT_COUNTED = {" ", SPACE, _RESERVED}
+
+
+@dataclass(frozen=True)
+class SubwordOptions:
+    """How a text becomes subwords, apart from their kind and number."""
+
+    character_coverage: float = 1.0
+    """Least share of lines of which every character has a place in the vocabulary."""
+    at_most: bool = False
+    """Whether a text that has fewer subwords gives a smaller vocabulary."""
+    say: Callable[[str], object] = lambda text: None
+    """Takes a sentence about each of these."""
+
+
+_EXACTLY = SubwordOptions()
 
 
 def learn_subwords(
@@ -44,6 +74,7 @@ def learn_subwords(
     seed: int,
     threads: int,
     tagged: int = 0,
+    options: SubwordOptions = _EXACTLY,
 ) -> bytes:
     """
     Train one subword model.
@@ -57,20 +88,22 @@ def learn_subwords(
     Raises `TokenizerError` if the text does not allow that vocabulary size, `TextError` if the text
     is empty or cannot be read.
     """
-    sentences = _Sentences(files, seed, tagged)
+    sentences = _Sentences(files, seed, tagged, options.character_coverage < 1)
     if not sentences.total:
         raise TextError(
             f"Subwords are learned from text, but the {text} is empty; give files with sentences."
         )
-    needed = len(sentences.characters) + len(SPECIAL_IDS) + len(sentences.tags) + 1  # the space
-    if kind == "character" and vocabulary_size < needed:
-        raise _too_small(text, vocabulary_size, needed)
     if vocabulary_size <= len(SPECIAL_IDS):
         raise TokenizerError(
             f"data.vocabulary_size must be more than {len(SPECIAL_IDS)}, the number of special "
             f"symbols, but {vocabulary_size} came; set some hundreds or more."
         )
-    model = io.BytesIO()
+    # Subwords of several characters need room, too.
+    room = vocabulary_size // 2 if kind in ("bpe", "unigram") else vocabulary_size
+    if sentences.leave_out_rare(room, options.character_coverage):
+        options.say(sentences.describe_rare(text, options.character_coverage))
+    if kind == "character" and vocabulary_size < sentences.needed:
+        raise _too_small(sentences, text, vocabulary_size, sentences.needed)
     # Refused one of its threads, sentencepiece ends the whole process.
     if not can_start_threads(threads):
         raise HeedfulError(
@@ -78,39 +111,65 @@ def learn_subwords(
             "raise its limit on processes (ulimit -u, or pids.max of a container) or on memory "
             "(ulimit -v), or give subwords that were learned elsewhere (--tokenizer)."
         )
+    sentences.words = kind == "word"
+    learn = partial(_learn, sentences, kind=kind, threads=threads)
     try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(sentences),
-            model_writer=model,
-            model_type=_SENTENCEPIECE_KIND[kind],
-            vocab_size=vocabulary_size,
-            # Left alone it forgets tabs, and characters that it only met in text like “<unk>”.
-            required_chars="" if kind == "word" else "".join(sorted(sentences.characters)),
-            normalization_rule_name="identity",
-            remove_extra_whitespaces=False,
-            add_dummy_prefix=True,
-            character_coverage=1.0,
-            byte_fallback=_spells_bytes(kind, vocabulary_size),
-            pad_id=SPECIAL_IDS["pad"],
-            unk_id=SPECIAL_IDS["unknown"],
-            bos_id=SPECIAL_IDS["start"],
-            eos_id=SPECIAL_IDS["end"],
-            control_symbols=sorted(sentences.tags),
-            max_sentence_length=8 * _LONGEST_SLICE,
-            num_threads=threads,
-            minloglevel=2,
-        )
+        return learn(vocabulary_size)
     except RuntimeError as error:
         if sentences.error is not None:
             raise sentences.error from None
-        raise _size_error(str(error), text, kind, vocabulary_size) from error
+        reason = str(error)
+        largest = _largest(reason, kind, vocabulary_size)
+        if largest is None or not options.at_most:
+            raise _size_error(sentences, reason, text, kind, vocabulary_size) from error
+    options.say(
+        f"vocabulary: {largest:,} subwords instead of {vocabulary_size:,} "
+        f"(data.vocabulary_size), because the {text} has no more"
+    )
+    return learn(largest)
+
+
+def _learn(sentences: "_Sentences", vocabulary_size: int, *, kind: Kind, threads: int) -> bytes:
+    """Let sentencepiece learn; `RuntimeError` if the text does not allow the size."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences),
+        model_writer=model,
+        model_type=_SENTENCEPIECE_KIND[kind],
+        vocab_size=vocabulary_size,
+        # Left alone it forgets tabs, and characters that it only met in text like “<unk>”.
+        required_chars="" if kind == "word" else "".join(sorted(sentences.characters)),
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        add_dummy_prefix=True,
+        character_coverage=1.0,
+        byte_fallback=_spells_bytes(kind, vocabulary_size),
+        pad_id=SPECIAL_IDS["pad"],
+        unk_id=SPECIAL_IDS["unknown"],
+        bos_id=SPECIAL_IDS["start"],
+        eos_id=SPECIAL_IDS["end"],
+        control_symbols=sorted(sentences.tags),
+        max_sentence_length=8 * _LONGEST_SLICE,
+        num_threads=threads,
+        minloglevel=2,
+    )
     return model.getvalue()
 
 
 class _Sentences:
-    """An iterable of the training text that records statistics and its own failure."""
+    """
+    An iterable of the training text that records statistics and its own failure.
 
-    def __init__(self, files: Sequence[TextSource | Path], seed: int, tagged: int = 0) -> None:
+    `counted`: whether the lines of each character are counted while the text is first read.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[TextSource | Path],
+        seed: int,
+        tagged: int = 0,
+        counted: bool = False,
+    ) -> None:
         self.files = files
         self.seed = seed
         self.tagged = tagged
@@ -118,10 +177,64 @@ class _Sentences:
         self.tags: set[str] = set()
         self.characters: set[str] = set()
         self.error: BaseException | None = None
+        self.words = False  # whether its words are what is learned
+        self._counts = CharacterLines()
+        self._rare: Losses | None = None
+        self._left_out: re.Pattern[str] | None = None
         for line in self._lines():
             self.total += 1
             self.characters.update(line)
-        self.characters -= {" ", SPACE, _RESERVED}
+            if counted:
+                self._counts.add(line)
+        self.characters -= _NOT_COUNTED
+
+    @property
+    def needed(self) -> int:
+        """Places for all characters, special symbols, tags and the space."""
+        return len(self.characters) + len(SPECIAL_IDS) + len(self.tags) + 1
+
+    def leave_out_rare(self, room: int, coverage: float) -> int:
+        """Leave out the characters of the fewest lines; return their number."""
+        most = lines_to_lose(coverage, self.total)
+        if coverage < 1 and self.needed > room:
+            most = max(most, 1)
+        rare = self._counts.rarest(most)
+        rare = [character for character in rare if character in self.characters]
+        losses = Losses.of(rare, self._lines() if rare else ())
+        number = losses.within(most)
+        if number:
+            self._rare = Losses(rare[:number], losses.lines[:number])
+            self.characters.difference_update(rare[:number])
+            self._left_out = re.compile(f"[{re.escape(''.join(rare[:number]))}]+")
+        return number
+
+    def describe_rare(self, text: str, coverage: float) -> str:
+        """Say which characters were left out."""
+        rare = self._rare
+        assert rare is not None
+        number, lines = len(rare.characters), rare.cost(len(rare.characters))
+        return (
+            f"vocabulary: {number:,} {'character has' if number == 1 else 'characters have'} no "
+            f"place in it, because only {lines:,} of {self.total:,} lines hold "
+            f"{'it' if number == 1 else 'them'} (data.character_coverage={coverage:g}): "
+            f"{self._examples(rare.characters)}"
+        )
+
+    def advice(self, places: int) -> str:
+        """Name the characters that must be left out to save places, and the coverage for it."""
+        if not self._counts.total:
+            self._counts = CharacterLines(self._lines())
+        rarest = [c for c in self._counts.rarest(self.total) if c in self.characters]
+        losses = Losses.of(rarest, self._lines())
+        lines = losses.cost(min(places, len(rarest)))
+        if lines > max(1, _MOST_LOST * self.total):
+            return ""
+        number = losses.within(lines)
+        return (
+            f"; or set data.character_coverage={coverage_for(lines, self.total):g} to give no "
+            f"place to {number:,} characters that only {lines:,} of {self.total:,} lines hold: "
+            f"{self._examples(rarest[:number])}"
+        )
 
     def __iter__(self) -> Iterator[str]:
         try:
@@ -138,17 +251,38 @@ class _Sentences:
         for number, line in enumerate(self._lines()):
             place = number * _MOST_LINES + self.seed
             if self.total <= _MOST_LINES or place % self.total < _MOST_LINES:
-                yield line
+                if self._left_out is not None:
+                    line = self._left_out.sub(" ", line).strip()
+                if self.words:
+                    line = _LONG_WORD.sub("", line)
+                if line:
+                    yield line
 
     def _lines(self) -> Iterator[str]:
         """Read every line that is not empty, without its language tag."""
-        for number, file in enumerate(self.files):
-            for line in read_lines(file):
-                if number < self.tagged:
+        return (line for _, _, line in self._placed())
+
+    def _placed(self) -> Iterator[tuple[str, int, str]]:
+        """Read every line that is not empty with its file and its number there."""
+        for place, file in enumerate(self.files):
+            for number, line in enumerate(read_lines(file), start=1):
+                if place < self.tagged:
                     tag, line = split_tag(line)
                     self.tags.update([tag] if tag else [])
                 if line:
-                    yield line
+                    yield str(file), number, line
+
+    def _examples(self, characters: Sequence[str]) -> str:
+        """Name the lines that brought the most of some characters."""
+        costly = self._counts.costliest(characters)
+        places = {}
+        wanted = {number for number, _ in costly}
+        for number, (file, line, _) in enumerate(self._placed(), start=1):
+            if number in wanted:
+                places[number] = f"line {line:,} of {file}"
+                if len(places) == len(wanted):
+                    break
+        return ", ".join(f"{places[number]} ({shown(some)})" for number, some in costly)
 
 
 def _spells_bytes(kind: str, vocabulary_size: int) -> bool:
@@ -156,18 +290,28 @@ def _spells_bytes(kind: str, vocabulary_size: int) -> bool:
     return kind in ("bpe", "unigram") and vocabulary_size >= _BYTE_FALLBACK_FROM
 
 
-def _size_error(reason: str, text: str, kind: str, size: int) -> TokenizerError:
+def _largest(reason: str, kind: str, size: int) -> int | None:
+    """Read the largest size that works from SentencePiece's message; None if it names none."""
+    too_large = re.search(r"set it to a value <= (\d+)", reason)
+    if too_large is None:
+        return None
+    largest = int(too_large[1])
+    # What it says holds with the bytes that the size brings along.
+    bytes_less = _spells_bytes(kind, size) and not _spells_bytes(kind, largest)
+    return largest - _BYTES * bytes_less
+
+
+def _size_error(
+    sentences: _Sentences, reason: str, text: str, kind: str, size: int
+) -> TokenizerError:
     """Build the error with the allowed vocabulary sizes, taken from SentencePiece's message."""
-    # What it says holds with, or without, the bytes that the size asked for brings along.
+    # What it says holds with, or without, the bytes that the size brings along.
     if too_small := re.search(r"smaller than required_chars\. \d+ vs (\d+)", reason):
         smallest = int(too_small[1])
         if _spells_bytes(kind, smallest) and not _spells_bytes(kind, size):
             smallest += _BYTES
-        return _too_small(text, size, smallest)
-    if too_large := re.search(r"set it to a value <= (\d+)", reason):
-        largest = int(too_large[1])
-        if _spells_bytes(kind, size) and not _spells_bytes(kind, largest):
-            largest -= _BYTES
+        return _too_small(sentences, text, size, smallest)
+    if largest := _largest(reason, kind, size):
         return TokenizerError(
             f"data.vocabulary_size must be at most {largest} for this text, but {size} came: the "
             f"{text} has no more subwords; set data.vocabulary_size={largest} or give more text."
@@ -178,10 +322,10 @@ def _size_error(reason: str, text: str, kind: str, size: int) -> TokenizerError:
     )
 
 
-def _too_small(text: str, size: int, smallest: int) -> TokenizerError:
+def _too_small(sentences: _Sentences, text: str, size: int, smallest: int) -> TokenizerError:
     """Build the error with the smallest vocabulary size that has room for every character."""
     return TokenizerError(
         f"data.vocabulary_size must be at least {smallest} for this text, but {size} came: every "
         f"character of the {text} and the special symbols need a place; set "
-        f"data.vocabulary_size={smallest} or more."
+        f"data.vocabulary_size={smallest} or more{sentences.advice(smallest - size)}."
     )

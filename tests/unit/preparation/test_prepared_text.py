@@ -19,6 +19,8 @@ from heedful.runs.run import write_config
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.training.setup import TrainingSetup, check_folder
 
+# Nine lines of 50 characters, none of which comes twice.
+HAN = "".join("".join(map(chr, range(n, n + 50))) + "\n" for n in range(0x4E00, 0x4FC2, 50))
 SETTINGS = ("data.vocabulary_size=300", "data.max_length_ratio=2.5")
 
 
@@ -97,7 +99,7 @@ def test_other_text_is_refused(text, prepared):
         (b"a\nb\xffc\n", b"a\nb\n", TextError, r"train\.en .* line 2 .* 0xff"),
         (b"", b"", TextError, "are empty"),
         (None, b"a\n", TextError, r"train\.en must exist"),
-        (b"a b c\n" * 9, b"d e f\n" * 9, TokenizerError, "set data.vocabulary_size="),
+        (HAN.encode(), b"d e f\n" * 9, TokenizerError, "set data.vocabulary_size="),
     ],
 )
 def test_text_that_cannot_be_used_leaves_nothing(tmp_path, source, target, error, part):

@@ -7,8 +7,9 @@ belongs to one reading of the text, from its first line on.
 
 import hashlib
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,8 @@ from heedful.text.file_formats import TextSource
 from heedful.tokenization.special_symbols import split_tag
 
 Hashes = UInt64[np.ndarray, " entries"]
+# Few enough for lines of a megabyte, enough for `SeenHashes`.
+_JUDGED_PAIRS = 1000
 
 
 def hash_texts(texts: Iterable[str]) -> Hashes:
@@ -151,6 +154,15 @@ class TextFilter:
                 "“xx-Latn” names the script."
             )
         return scripts
+
+
+def kept_pairs(pairs: Iterator[tuple[str, str]], rules: TextRules) -> bytearray:
+    """Judge all pairs of a text by the rules for text: 1 for each that is kept, else 0."""
+    judge, flags = TextFilter(rules), bytearray()
+    while chunk := list(islice(pairs, _JUDGED_PAIRS)):
+        reasons = judge.reasons([source for source, _ in chunk], [target for _, target in chunk])
+        flags += bytes(reason is None for reason in reasons)
+    return flags
 
 
 def _joined(source: str, target: str) -> str:

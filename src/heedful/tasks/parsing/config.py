@@ -37,6 +37,7 @@ PARSER_SETTINGS: dict[str, object] = {
     "model.tie_embeddings": "none",
     "data.shared_vocabulary": False,
     "data.target_subwords": "symbols",
+    "data.character_coverage": 1.0,
     "data.max_length": 512,
     "search.max_length": "input+300",  # Vaswani et al. 2017, section 6.3
     "train.best_by": "f1",

@@ -1,0 +1,121 @@
+"""
+Which characters of a text get a subword of their own.
+
+A text from the web has characters that only a few of its lines hold. Each would take a place in the
+vocabulary, and one noisy line can hold thousands. So lines are counted, not characters:
+`data.character_coverage` is the least share of lines of which every character has a place. The
+rarest characters, those of the fewest lines, lose theirs as far as that allows. SentencePiece's
+setting of that name counts characters, so a long noisy line would weigh as much as a hundred clean
+ones.
+
+One line may always be given up if the vocabulary would otherwise consist mostly of characters. A
+small text has fewer lines than one in 2,000, which is the share of the default.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, islice
+from typing import NamedTuple
+
+_SHOWN = 5
+
+
+class CharacterLines:
+    """In how many lines of a text each character occurs, and where first."""
+
+    def __init__(self, lines: Iterable[str] = ()) -> None:
+        self.total = 0
+        self.counts: Counter[str] = Counter()
+        self._first: dict[str, int] = {}
+        for line in lines:
+            self.add(line)
+
+    def add(self, line: str) -> None:
+        """Count the characters of a line."""
+        self.total += 1
+        characters = set(line)
+        self.counts.update(characters)
+        for character in characters - self._first.keys():
+            self._first[character] = self.total
+
+    def rarest(self, most_lines: int) -> list[str]:
+        """List the characters of at most `most_lines` lines, the rarest first."""
+        rare = [c for c, count in self.counts.items() if count <= most_lines]
+        # Characters of one line go together, those of the line with the most of them first.
+        groups = Counter((self.counts[c], self._first[c]) for c in rare)
+        return sorted(
+            rare,
+            key=lambda c: (
+                self.counts[c],
+                -groups[self.counts[c], self._first[c]],
+                self._first[c],
+                c,
+            ),
+        )
+
+    def costliest(self, characters: Iterable[str]) -> list[tuple[int, str]]:
+        """List the lines that brought the most of some characters: numbers from 1, with these."""
+        brought: dict[int, list[str]] = {}
+        for character in characters:
+            brought.setdefault(self._first[character], []).append(character)
+        ranked = sorted(brought.items(), key=lambda item: (-len(item[1]), item[0]))
+        return [(number, "".join(found)) for number, found in ranked[:_SHOWN]]
+
+
+class Losses(NamedTuple):
+    """What a text loses with its rarest characters."""
+
+    characters: Sequence[str]
+    """Candidates, the rarest first."""
+    lines: Sequence[int]
+    """For each: lines that hold it or a rarer one."""
+
+    @classmethod
+    def of(cls, characters: Sequence[str], lines: Iterable[str]) -> "Losses":
+        """Count the lines that each candidate costs together with the rarer ones."""
+        rank = {character: place for place, character in enumerate(characters)}
+        candidates, newly = frozenset(rank), [0] * len(rank)
+        for line in lines:
+            if not candidates.isdisjoint(line):
+                newly[min(rank[c] for c in candidates.intersection(line))] += 1
+        return cls(characters, list(accumulate(newly)))
+
+    def within(self, lines: int) -> int:
+        """Count the characters that can be given up at the cost of so many lines."""
+        return sum(1 for lost in self.lines if lost <= lines)
+
+    def cost(self, characters: int) -> int:
+        """Count the lines that lose one of the first `characters` characters."""
+        return self.lines[characters - 1] if characters else 0
+
+
+def lines_to_lose(coverage: float, total: int) -> int:
+    """
+    Count the lines that may hold a character without a place.
+
+    >>> lines_to_lose(0.9995, 10_000)
+    5
+    """
+    return math.floor((1 - coverage) * total + 1e-6)
+
+
+def coverage_for(lines: int, total: int) -> float:
+    """
+    Return the largest coverage, in few digits, that gives up so many lines.
+
+    >>> coverage_for(3, 4000)
+    0.9992
+    """
+    for digits in range(2, 12):
+        coverage = math.floor((1 - lines / total) * 10**digits) / 10**digits
+        if lines_to_lose(coverage, total) <= lines + lines // 5:
+            break
+    return coverage
+
+
+def shown(characters: Iterable[str]) -> str:
+    """Show some characters, invisible ones by their numbers."""
+    some = list(islice(characters, _SHOWN + 1))
+    text = " ".join(c if c.isprintable() and not c.isspace() else f"U+{ord(c):04X}" for c in some)
+    return text if len(some) <= _SHOWN else f"{text.rpartition(' ')[0]} …"
