@@ -5,6 +5,7 @@ A sentencepiece model, byte-pair codes of subword-nmt, a list of words with or w
 nothing of the kind. A folder with ``tokenizer.json`` is read by `heedful.tokenization.tokenizer`.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,8 @@ from heedful.files import read_within
 from heedful.text.corpus import one_file, read_lines
 from heedful.text.file_formats import TextSource
 from heedful.tokenization.bpe_codes import VERSION_MARK
-from heedful.tokenization.sentencepiece_model import SentencePieceModel
+from heedful.tokenization.model_proto import kind_of, with_our_ids
+from heedful.tokenization.sentencepiece_model import SentencePieceModel, load_processor
 from heedful.tokenization.serialization import read_models
 from heedful.tokenization.subword_model import (
     SubwordLearner,
@@ -24,14 +26,11 @@ from heedful.tokenization.subword_model import (
     share_vocabulary,
 )
 from heedful.tokenization.tokenizer import Tokenizer
-from heedful.tokenization.train import Kind
 from heedful.tokenization.vocabulary import Vocabulary
 from heedful.tokenization.vocabulary_model import learn_codes_vocabulary, learn_word_vocabulary
 
-# Of sentencepiece's ModelProto and TrainerSpec (sentencepiece_model.proto).
-_TRAINER_SPEC = 2
-_MODEL_TYPE = 3
-_MODEL_TYPES: dict[int, Kind] = {1: "unigram", 2: "bpe", 3: "word", 4: "character"}
+# A special symbol with its score, as what `spm_train` writes beside a model begins.
+_SCORED_SYMBOL = re.compile(r"<[^\t]+>\t-?0(\.0+)?")
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,8 @@ def read_given(path: Path) -> SentencePieceModel | CodesFile | WordList:
         except OSError as error:
             raise _neither(path, error.strerror or str(error)) from error
         try:
-            return SentencePieceModel(content, _kind(content))
+            content = with_our_ids(content, load_processor(content))
+            return SentencePieceModel(content, kind_of(content))
         except TokenizerError as error:
             raise TokenizerError(f"{path} cannot be used: {error}") from error
     try:
@@ -76,6 +76,13 @@ def read_given(path: Path) -> SentencePieceModel | CodesFile | WordList:
     parts = [line.split(" ") for line in lines if line.strip()]
     if not parts:
         raise _neither(path, "it is empty")
+    if any(map(_SCORED_SYMBOL.fullmatch, lines[:4])):
+        beside = path.with_suffix(".model")
+        raise TokenizerError(
+            f"A tokenizer must be able to cut text, but {path} only lists the subwords of a "
+            f"sentencepiece model; give the .model beside it"
+            + (f": {beside}." if beside.exists() else ", which `spm_train` wrote with it.")
+        )
     in_twos = all(len(part) == 2 and all(part) for part in parts)
     if lines[0].startswith(VERSION_MARK) or (
         in_twos and not all(second.isdecimal() for _, second in parts)
@@ -101,46 +108,6 @@ def _neither(path: Path, reason: str) -> TokenizerError:
         f"subword-nmt, or a list of words, one a line, each alone or with a count; {path} is none "
         f"of them: {reason.rstrip('.')}."
     )
-
-
-def _kind(model: bytes) -> Kind:
-    """Read the type of a serialised SentencePiece model."""
-    try:
-        trainer = dict(_fields(model)).get(_TRAINER_SPEC, b"")
-        kind = dict(_fields(trainer)).get(_MODEL_TYPE, 1) if isinstance(trainer, bytes) else 0
-        return _MODEL_TYPES[int(kind)]
-    except (IndexError, KeyError, ValueError):
-        return "bpe"  # it is broken, and sentencepiece will say so
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Iterate over the fields of a protocol buffer message."""
-    place = 0
-
-    def varint() -> int:
-        nonlocal place
-        number = shift = 0
-        while True:
-            byte = message[place]
-            place += 1
-            number |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return number
-            if shift > 63:
-                raise ValueError("a number of more than 64 bits")
-
-    while place < len(message):
-        key = varint()
-        number, form = key >> 3, key & 7
-        if form == 0:
-            yield number, varint()
-            continue
-        size = {1: 8, 5: 4}.get(form) or (varint() if form == 2 else 0)
-        if not size and form != 2:
-            raise ValueError(f"field of form {form}")
-        yield number, message[place : place + size]
-        place += size
 
 
 def tokenizer_from_files(

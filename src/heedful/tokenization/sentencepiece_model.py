@@ -17,6 +17,7 @@ import sentencepiece
 from heedful.errors import TokenizerError
 from heedful.tokenization.bpe import Merges
 from heedful.tokenization.lattice import Lattice
+from heedful.tokenization.model_proto import FLAGS
 from heedful.tokenization.special_symbols import (
     END,
     PAD,
@@ -26,7 +27,7 @@ from heedful.tokenization.special_symbols import (
     is_tag,
     refuse_half_characters,
 )
-from heedful.tokenization.train import SPACE, Kind
+from heedful.tokenization.train import SPACE
 
 _WORDS = re.compile(f"{SPACE}?[^{SPACE}]+|{SPACE}")
 
@@ -40,7 +41,7 @@ class SentencePieceModel:
     Raises `TokenizerError` if the model cannot be read or has other special ids than this package.
     """
 
-    def __init__(self, content: bytes, kind: Kind) -> None:
+    def __init__(self, content: bytes, kind: str) -> None:
         self.kind: str = kind
         self._content = content
         self._processor = _processor(content)
@@ -96,7 +97,7 @@ class SentencePieceModel:
         return str(self._processor.id_to_piece(number))
 
     def files(self) -> dict[str, bytes]:
-        """Return the files to save; byte for byte the file that the model was loaded from."""
+        """Return the files to save; byte for byte what the model was loaded from."""
         return {"model": self._content}
 
     @cached_property
@@ -182,6 +183,6 @@ def _processor(model: bytes) -> Any:
     if ids != tuple(SPECIAL_IDS.values()):
         raise TokenizerError(
             f"The special ids of a tokenizer must be padding {PAD}, unknown {UNKNOWN}, start "
-            f"{START} and end {END}, but this sentencepiece model has {ids}; train a new one."
+            f"{START} and end {END}, but this sentencepiece model has {ids}; train it with {FLAGS}."
         )
     return processor

@@ -16,6 +16,7 @@ from heedful.runs.folder import RunFolder
 from heedful.runs.lock import refuse_if_written
 from heedful.runs.machine_settings import MachineSettings
 from heedful.runs.run import Run
+from heedful.tokenization.tokenizer import Tokenizer
 from heedful.training.device.levers import describe_steps, why_padded
 from heedful.training.device.plan import Devices, PlannedTraining, plan_lines
 from heedful.training.distributed import RankGroup
@@ -83,6 +84,12 @@ def _target_share(pairs: Sequence[EncodedPairs]) -> float:
     return target / max(source, target, 1)
 
 
+def _kinds(tokenizer: Tokenizer) -> str:
+    """Name how the text of both sides is split."""
+    kinds = dict.fromkeys((tokenizer.kind, tokenizer.target_kind))
+    return " and ".join(kinds)
+
+
 def _lines(
     setup: TrainingSetup, run: Run, text: list[str], parameters: int, precision: str
 ) -> list[str]:
@@ -98,7 +105,7 @@ def _lines(
         f"validation  {f'{len(setup.valid[0]):,} pairs' if setup.valid else 'none'}",
         f"model       {parameters:,} parameters, vocabulary {source:,}"
         + ("" if data.shared_vocabulary else f" and {target:,}")
-        + f" ({data.subwords})",
+        + f" ({_kinds(run.tokenizer)})",
         f"training    {settings.steps:,} steps of {settings.batch_tokens:,} tokens a side"
         + (f", at most {settings.minutes:g} minutes" if settings.minutes else "")
         + (f", by {settings.objective}" if settings.objective != "likelihood" else ""),

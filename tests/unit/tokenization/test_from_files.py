@@ -245,15 +245,6 @@ def test_a_sentencepiece_model_says_itself_how_it_cuts(
     assert tokenizer.encode_source(SOURCE) == processor.encode(SOURCE)
 
 
-def test_a_model_with_other_special_ids_is_refused_with_both(
-    tmp_path: Path, files: tuple[list[Path], list[Path]]
-) -> None:
-    path = tmp_path / "some.model"
-    path.write_bytes(model("bpe", pad_id=-1, unk_id=0, bos_id=1, eos_id=2))
-    with pytest.raises(TokenizerError, match=r"padding 0, unknown 1.*\(-1, 0, 1, 2\)"):
-        taken(path, files)
-
-
 @pytest.mark.parametrize(
     "content", [b"", b"\x12", b"\x12\x03\x18\x63\x00", b"\xff" * 99, b"\x80" * 10_000, b"\x0b\x01"]
 )
