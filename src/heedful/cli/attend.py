@@ -12,7 +12,7 @@ from heedful.cli.options import (
     Threads,
     Weights,
     check_choice,
-    check_tag,
+    find_tag,
     warn,
     with_flags,
 )
@@ -127,11 +127,10 @@ def attend(
         precision=precision,
         threads=threads,
     )
-    for translator in models.values():
-        check_tag(target_language, translator.tokenizer.tags)
+    tag, *_ = [find_tag(target_language, model.tokenizer.tags) for model in models.values()]
     record = attend_all(
         models,
-        f">>{target_language}<< {text}" if target_language and text.strip() else text,
+        f"{tag} {text}" if tag and text.strip() else text,
         None if target is None else read_argument(target),
         options,
         warn=warn,

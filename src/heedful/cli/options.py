@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 
 from heedful.errors import escape_controls
+from heedful.text.language_codes import in_another_script, look_up
 
 Recipe = Annotated[str, typer.Argument(metavar="RECIPE", help="A built-in recipe or a TOML file.")]
 PrintConfig = Annotated[
@@ -172,18 +173,25 @@ def check_runs(runs: Sequence[Path], command: str) -> None:
             )
 
 
-def check_tag(target_language: str | None, tags: Sequence[str]) -> None:
+def find_tag(target_language: str | None, tags: Sequence[str]) -> str:
     """
-    Refuse a language that a model has no tag for; exits with code 2.
+    Find the tag of a language; exits with code 2 where a model has none for it.
 
-    `target_language`: language code; None if none was asked for.
+    `target_language`: language code in any form; None for no tag.
     """
-    if target_language is not None and f">>{target_language}<<" not in tags:
+    if target_language is None:
+        return ""
+    codes = {tag.removeprefix(">>").removesuffix("<<"): tag for tag in tags}
+    code = look_up(target_language, list(codes))
+    if code is None:
+        near = in_another_script(target_language, list(codes))
+        script = f"; {near} is written in another script" if near else ""
         raise typer.BadParameter(
             f"must be a language of this model's tags ({', '.join(tags) or 'none'}), but is "
-            f"{target_language or 'empty'}.",
+            f"{target_language or 'empty'}{script}.",
             param_hint="--target-language",
         )
+    return codes[code]
 
 
 def check_output(output: Path | None, read: Mapping[str, Path | None]) -> None:

@@ -20,7 +20,7 @@ from heedful.cli.options import (
     check_output,
     check_runs,
     check_stop,
-    check_tag,
+    find_tag,
     warn,
     with_flags,
 )
@@ -194,8 +194,6 @@ def translate(
         },
     )
     lines = decode_lines(standard_input(), "stdin") if text is None else read_lines(text)
-    if target_language:
-        lines = (_tagged(line, f">>{target_language}<<") for line in lines)
 
     from heedful.engines import open_engine
     from heedful.translation.translate import OutputFormat, translate_lines
@@ -209,7 +207,8 @@ def translate(
         threads=threads,
         align_by=align_by if alignments or replace_unknown or dictionary else None,
     )
-    check_tag(target_language, translator.tokenizer.tags)
+    if tag := find_tag(target_language, translator.tokenizer.tags):
+        lines = (_tagged(line, tag) for line in lines)
     if output is None:
         write_utf8()
     place = nullcontext(sys.stdout) if output is None else replacing_file(output)

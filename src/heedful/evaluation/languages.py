@@ -8,37 +8,11 @@ from functools import cache
 from sacrebleu.metrics.bleu import BLEU
 
 from heedful.errors import TextError
+from heedful.text.language_codes import TWO_LETTERS, language_of_code
 
 _log = logging.getLogger("heedful.evaluation")
-# Every two-letter code of ISO 639, those that were withdrawn, and LibreTranslate's zt.
-_TWO_LETTERS = (
-    "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv "
-    "cy da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr "
-    "ht hu hy hz ia id ie ig ii ik in io is it iu iw ja ji jv jw ka kg ki kj kk kl km kn ko kr "
-    "ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mo mr ms mt my na nb nd ne ng "
-    "nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg sh si sk "
-    "sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve "
-    "vi vo wa wo xh yi yo za zh zt zu"
-)
-# Other codes of the languages that are not tokenized by rule 13a.
-_SAME = {
-    "bod": "bo",
-    "bur": "my",
-    "dzo": "dz",
-    "jpn": "ja",
-    "khm": "km",
-    "kor": "ko",
-    "lao": "lo",
-    "mya": "my",
-    "tha": "th",
-    "tib": "bo",
-    "chi": "zh",
-    "cmn": "zh",
-    "lzh": "zh",
-    "yue": "zh",
-    "zho": "zh",
-    "zt": "zh",
-}
+# Languages of their own whose text the tokenizer of another one cuts.
+_SAME = {"lzh": "zh", "yue": "zh"}
 _TOKENIZERS = {"ja": "ja-mecab", "ko": "ko-mecab", "zh": "zh"}
 # Written without spaces between words, and sacreBLEU cuts none of them: by rule 13a a sentence
 # would be one word, and BLEU of all but equal ones 0.
@@ -58,20 +32,19 @@ _LETTERS_OF = {
 
 
 def language_code(language: str) -> str:
-    """Normalise a language code: ``zh-TW`` and ``zho_Hans`` to “zh”, ``de-AT`` to “de”."""
-    code = language.replace("_", "-").split("-")[0].lower()
+    """Normalise a language code: ``zh-TW`` and ``zho_Hans`` to “zh”, ``deu-AT`` to “de”."""
+    code = language_of_code(language)
     return _SAME.get(code, code)
 
 
 def is_language(language: str) -> bool:
-    """Whether this is a two-letter code of ISO 639, or one of a language with its own tokenizer."""
-    code = language.replace("_", "-").split("-")[0].lower()
-    return code in _TWO_LETTERS.split() or code in _SAME
+    """Whether this is a code of a language that has one of two letters, or a tokenizer."""
+    return language_code(language) in TWO_LETTERS
 
 
 def check_language(language: str) -> None:
     """Refuse an invalid language code; an empty one is allowed."""
-    code = language.replace("_", "-").split("-")[0]
+    code = language_of_code(language)
     # ISO 639-3 has 7,900 codes of three letters: those are taken on trust
     if language and not is_language(language) and not (len(code) == 3 and code.isalpha()):
         raise TextError(

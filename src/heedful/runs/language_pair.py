@@ -8,6 +8,8 @@ one language in several ways: ``en``, ``en-US`` and ``eng``. Only what certainly
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from heedful.text.language_codes import parse_code
+
 # Usual endings of text files that say nothing about the language.
 _ENDINGS = frozenset(("bpe", "low", "out", "raw", "ref", "src", "tgt", "tok", "trg", "txt"))
 
@@ -34,13 +36,12 @@ class LanguagePair(NamedTuple):
 
 
 def _differ(first: str, second: str) -> bool:
-    """Decide whether two codes of one length, without region and script, differ."""
+    """Decide whether two codes, without region and script, are of languages that differ."""
     codes = [_code(first), _code(second)]
     return all(codes) and len(codes[0]) == len(codes[1]) and codes[0] != codes[1]
 
 
 def _code(language: str) -> str:
     """Take the language of a code such as ``pt-BR`` or ``zho_Hans``; empty if it is no code."""
-    code = language.lower().replace("_", "-").partition("-")[0]
-    is_code = len(code) in (2, 3) and code.isalpha() and code not in _ENDINGS
-    return code if is_code else ""
+    tag = parse_code(language)
+    return tag.language if tag and tag.language not in _ENDINGS else ""

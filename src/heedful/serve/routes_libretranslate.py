@@ -34,6 +34,7 @@ from heedful.serve.response_schemas import (
 from heedful.serve.responses import detected_language
 from heedful.serve.routing import choose_route
 from heedful.serve.service import Service
+from heedful.text.language_codes import language_of_code
 
 _NAMES = """
 aa Afar, ab Abkhazian, af Afrikaans, am Amharic, ar Arabic, as Assamese, ay Aymara, az
@@ -48,7 +49,8 @@ kk Kazakh, kl Greenlandic, km Khmer, kn Kannada, ko Korean, ku Kurdish, kw Corni
 Latin, lb Luxembourgish, lg Ganda, ln Lingala, lo Lao, lt Lithuanian, lv Latvian, mg Malagasy, mi
 Maori, mk Macedonian, ml Malayalam, mn Mongolian, mr Marathi, ms Malay, mt Maltese, my Burmese, nb
 Norwegian Bokmål, ne Nepali, nl Dutch, nn Norwegian Nynorsk, no Norwegian, ny Nyanja, oc Occitan,
-om Oromo, or Odia, pa Punjabi, pl Polish, ps Pashto, pt Portuguese, qu Quechua, rm Romansh, rn
+om Oromo, or Odia, pa Punjabi, pb Portuguese
+(Brazil), pl Polish, ps Pashto, pt Portuguese, qu Quechua, rm Romansh, rn
 Rundi, ro Romanian, ru Russian, rw Kinyarwanda, sa Sanskrit, sc Sardinian, sd Sindhi, se Northern
 Sami, si Sinhala, sk Slovak, sl Slovenian, sm Samoan, sn Shona, so Somali, sq Albanian, sr
 Serbian, ss Swati, st Southern Sotho, su Sundanese, sv Swedish, sw Swahili, ta Tamil, te Telugu,
@@ -68,7 +70,7 @@ def language_name(code: str) -> str:
     'Portuguese (BR)'
     """
     plain, _, rest = code.replace("_", "-").partition("-")
-    name = _BY_CODE.get(plain.lower())
+    name = _BY_CODE.get(plain.lower()) or _BY_CODE.get(language_of_code(plain))
     if name is None:
         return code
     return f"{name} ({rest})" if rest else name

@@ -1,15 +1,15 @@
 """Model routing and source language detection."""
 
 import asyncio
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NoReturn
 
-from heedful.serve.documents.detect import Guess, detect
+from heedful.serve.documents.detect import Guess, detect, is_possible, is_short
 from heedful.serve.documents.html_document import visible_text
 from heedful.serve.limits import HttpError
 from heedful.serve.models import Direction, Models, ServedModel
+from heedful.text.language_codes import in_another_script, look_up
 
 Form = Literal["text", "html", "sentence"]
 """Format of a text; a `sentence` is not split."""
@@ -17,8 +17,9 @@ Form = Literal["text", "html", "sentence"]
 # A text whose detected language is the target language is left as it is only from this confidence:
 # a wrong guess would return it untranslated.
 _SURE = 50.0
-# Of a language tag: a country of two letters, or a part of the world of three digits.
-_REGION = re.compile(r"-([a-z]{2}|[0-9]{3})$")
+# Below this confidence a text of many words is taken for one in none of the languages. Little text
+# is lost so: the languages of the server have prior odds of 300.
+_FOREIGN = 5.0
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class ModelRoute:
     """The model and languages chosen for a text; made by `choose_route`."""
 
     model: ServedModel | None
-    """The model; None if the text is already in the target language."""
+    """The model; None if the text is left as it is."""
     direction: Direction
     """Source and target language."""
     detected: Guess | None = None
@@ -71,17 +72,6 @@ async def choose_route(
     return await asyncio.to_thread(each)
 
 
-def same_language(code: str, codes: Sequence[str]) -> str:
-    """
-    Normalise a client's language code: ``EN`` to ``en``; ``en-US`` to ``en`` if it is unknown.
-
-    An unknown code is returned unchanged.
-    """
-    folded = {one.lower().replace("_", "-"): one for one in reversed(codes)}
-    asked = code.lower().replace("_", "-")
-    return folded.get(asked) or folded.get(_REGION.sub("", asked), code)
-
-
 def _chosen(
     models: Models, text: str, source: str, target: str | None, name: str | None
 ) -> ModelRoute:
@@ -90,39 +80,71 @@ def _chosen(
     if not called:
         raise HttpError(404, f"model must be a name of GET /v1/models, but is {name!r}.")
     every = [direction for model in called for direction in model.directions]
-    source = same_language(source, ["auto", *(code for one in every for code in one[:2])])
+    is_auto = source.lower() == "auto"
     if target is None:
-        fits = [one for one in every if source in ("auto", one.source)]
-        target = (fits or every)[0].target
-    target = same_language(target, [one.target for one in every])
+        sources = [one.source for one in every]
+        named = None if is_auto else look_up(source, sources)
+        target = next((one.target for one in every if named in (None, one.source)), "")
+    if not is_auto and (language := _without_translation(every, source, target)):
+        return ModelRoute(None, Direction(language, language, ""))
+    targets = list(dict.fromkeys(one.target for one in every))
+    target = look_up(target, targets) or _refuse(
+        f"target must be one of the target languages ({', '.join(targets)})", target, targets
+    )
     sources = list(dict.fromkeys(one.source for one in every if one.target == target))
-    if not sources:
-        known = ", ".join(dict.fromkeys(one.target for one in every))
-        raise HttpError(
-            400,
-            f"target must be one of the target languages ({known}), but is {target!r}.",
-        )
     detected = None
-    if source == "auto":
+    if is_auto:
         detected, source = _detected(text, sources, target)
+    else:
+        source = look_up(source, sources) or _refuse(
+            f"source must be auto or a language that can be translated into {target} "
+            f"({', '.join(sources)})",
+            source,
+            sources,
+        )
     # Among the models found above: a reload may have replaced them during detection.
     for model in called:
         for direction in model.directions:
             if (direction.source, direction.target) == (source, target):
                 return ModelRoute(model, direction, detected)
-    if source == target:
-        return ModelRoute(None, Direction(source, target, ""), detected)
-    raise HttpError(
-        400,
-        f"source must be auto or a language that can be translated into {target} "
-        f"({', '.join(sources)}), but is {source!r}.",
-    )
+    return ModelRoute(None, Direction(source, target, ""), detected)
+
+
+def _without_translation(directions: Sequence[Direction], source: str, target: str) -> str | None:
+    """Return the language that source and target both are, if the server knows it."""
+    codes = list(dict.fromkeys(code for one in directions for code in one[:2]))
+    language = look_up(source, codes)
+    return language if language == look_up(target, codes) else None
+
+
+def _refuse(rule: str, code: str, known: Sequence[str]) -> NoReturn:
+    """Refuse a language; say so if only its script is another one."""
+    near = in_another_script(code, known)
+    script = f"; {near} is written in another script" if near else ""
+    raise HttpError(400, f"{rule}, but is {code!r}{script}.")
 
 
 def _detected(text: str, sources: Sequence[str], target: str) -> tuple[Guess, str]:
-    """Detect the language of a text, and the language to translate it from."""
-    guesses = detect(text, list(dict.fromkeys([*sources, target])))
+    """
+    Detect the language of a text, and the language to translate it from.
+
+    The target language stands for text that is left as it is. That is so of text in the target
+    language, and of text that is surely in none: another script, or many words.
+    """
+    languages = list(dict.fromkeys([*sources, target]))
+    guesses = detect(text, languages)
     best = guesses[0]
+    if best.confidence < _FOREIGN and _is_foreign(text, languages):
+        return best, target
     if best.language in sources or best.confidence >= _SURE:
         return best, best.language
-    return best, next(guess.language for guess in guesses if guess.language in sources)
+    possible = [guess.language for guess in guesses if guess.language in sources]
+    written = [language for language in possible if is_possible(text, language)]
+    return best, (written or possible)[0]
+
+
+def _is_foreign(text: str, languages: Sequence[str]) -> bool:
+    """Whether a text with low confidences is in none of the languages."""
+    if not any(map(str.isalpha, text)):
+        return False
+    return not is_short(text) or not any(is_possible(text, language) for language in languages)

@@ -9,6 +9,8 @@ its letters. The script of a letter is the first word of its Unicode name (“LA
 import unicodedata
 from collections import Counter
 
+from heedful.text.language_codes import language_of_code
+
 _WRITTEN_IN = {
     ("LATIN",): (
         "af br bs ca ceb co cs cy da de en eo es et eu fi fil fo fr fy ga gd gl gn ha haw hr ht hu "
@@ -106,11 +108,10 @@ def scripts_of(language: str) -> frozenset[str] | None:
     >>> sorted(scripts_of("sr")), sorted(scripts_of("sr-Latn"))
     (['CYRILLIC', 'LATIN'], ['LATIN'])
     """
-    first, *rest = language.lower().replace("_", "-").split("-")
-    for part in rest:
+    for part in language.lower().replace("_", "-").split("-")[1:]:
         if part in _OF_TAG:
             return frozenset(_OF_TAG[part].split())
-    return _OF_LANGUAGE.get(first)
+    return _OF_LANGUAGE.get(language_of_code(language))
 
 
 def share_in(line: str, scripts: frozenset[str]) -> float:
@@ -123,14 +124,23 @@ def share_in(line: str, scripts: frozenset[str]) -> float:
     >>> share_in("Да! Yes.", frozenset(["CYRILLIC"]))
     0.4
     """
-    own = letters = 0
-    for character, count in Counter(line).items():
-        script = _SCRIPT[character]
-        if script:
-            letters += count
-            if script in scripts:
-                own += count
-    return own / letters if letters else 1.0
+    counts = count_scripts(line)
+    letters = counts.total()
+    return sum(counts[script] for script in scripts) / letters if letters else 1.0
+
+
+def count_scripts(text: str) -> Counter[str]:
+    """
+    Count the letters of each script.
+
+    >>> count_scripts("Да! Yes.")
+    Counter({'LATIN': 3, 'CYRILLIC': 2})
+    """
+    counts: Counter[str] = Counter()
+    for character, count in Counter(text).items():
+        if script := _SCRIPT[character]:
+            counts[script] += count
+    return counts
 
 
 class _Scripts(dict[str, str]):

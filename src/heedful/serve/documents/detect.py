@@ -2,6 +2,9 @@
 Language detection with calibrated confidence.
 
 At least 90 % of guesses at 90 are right. Text in an unsupported language gets low confidences.
+
+The identifier compares sequences of letters, of which a few words have too few. So a language that
+is not written in the script of the text gets nothing, and one or two short words give at most 80 %.
 """
 
 import math
@@ -11,6 +14,9 @@ from typing import NamedTuple
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
+from heedful.data.cleaning.scripts import count_scripts, scripts_of
+from heedful.text.language_codes import language_of_code
+
 # Prior odds that a text is in a language of the server and not in another. Chosen together with the
 # temperature on sentences, pairs of words and single words of Tatoeba.
 _PRIOR = 300.0
@@ -19,7 +25,14 @@ _TEMPERATURE = 0.5
 # More characters than these cost time and do not change the result.
 _MAX_CHARACTERS = 4000
 # Language codes for which the identifier uses another code.
-_ALIASES = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "fil": "tl"}
+_ALIASES = {"nb": "no", "nn": "no"}
+# Most words and letters of a short text, and the most confidence in its language. A letter of a
+# script without spaces counts as three.
+_SHORT_WORDS, _SHORT_LETTERS, _MOST_OF_SHORT = 2, 20, 80.0
+_KANA = ("HIRAGANA", "KATAKANA", "HENTAIGANA")
+_DENSE = (*_KANA, "CJK", "HANGUL", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR")
+# Least share of kana among the letters of Japanese, which Chinese text may quote.
+_LEAST_KANA = 0.1
 
 
 class Guess(NamedTuple):
@@ -34,19 +47,46 @@ class Guess(NamedTuple):
 def detect(text: str, languages: Sequence[str]) -> list[Guess]:
     """Detect the language of a text."""
     # The confidence is 0 for text without letters and for languages that the identifier does not
-    # know. A single word is seldom enough for a high one.
+    # know.
     text = text[:_MAX_CHARACTERS]
-    if not any(map(str.isalpha, text)):
+    possible = [language for language in languages if is_possible(text, language)]
+    if not possible:
         return [Guess(language, 0.0) for language in languages]
     scores = dict(_identifier().rank(text))
     temperature = _TEMPERATURE * math.sqrt(len(text.encode(errors="replace")))
     most = max(scores.values())
     odds = {code: math.exp((score - most) / temperature) for code, score in scores.items()}
-    asked = {language: _PRIOR * odds.get(_code(language, odds), 0.0) for language in languages}
-    known = {_code(language, odds) for language in languages}
-    total = sum(asked.values()) + sum(odds[code] for code in odds if code not in known)
-    guesses = (Guess(language, round(100 * odd / total, 1)) for language, odd in asked.items())
+    served = {language: _PRIOR * odds.get(_code(language, odds), 0.0) for language in possible}
+    known = {_code(language, odds) for language in possible}
+    total = sum(served.values()) + sum(odds[code] for code in odds if code not in known)
+    limit = _MOST_OF_SHORT if is_short(text) else 100.0
+    guesses = (
+        Guess(language, min(limit, round(100 * served.get(language, 0.0) / total, 1)))
+        for language in languages
+    )
     return sorted(guesses, key=lambda guess: -guess.confidence)
+
+
+def is_short(text: str) -> bool:
+    """Whether a text has one or two short words, from which no language is certain."""
+    counts = count_scripts(text)
+    letters = counts.total() + 2 * sum(counts[script] for script in _DENSE)
+    return len(text.split()) <= _SHORT_WORDS and letters <= _SHORT_LETTERS
+
+
+def is_possible(text: str, language: str) -> bool:
+    """Whether a text has letters, and a language is written in the script of most of them."""
+    counts = count_scripts(text)
+    scripts = scripts_of(language)
+    if not counts or scripts is None:
+        return bool(counts)
+    kana = sum(counts[script] for script in _KANA)
+    if kana > _LEAST_KANA * counts.total() and "CJK" in scripts and "HIRAGANA" not in scripts:
+        return False
+    own = sum(counts[script] for script in scripts)
+    # Names and addresses in Latin letters stand in text of every script.
+    latin = 0 if "LATIN" in scripts else counts["LATIN"]
+    return own > 0 and own >= counts.total() - latin - own
 
 
 @cache
@@ -56,7 +96,7 @@ def _identifier() -> LanguageIdentifier:
 
 
 def _code(language: str, odds: dict[str, float]) -> str:
-    """Map the identifier's code to a model's: pt-BR to pt."""
-    first = language.replace("_", "-").split("-")[0].lower()
-    alias = _ALIASES.get(first, first)
-    return first if first in odds or alias not in odds else alias
+    """Map a model's code to the identifier's: pt-BR to pt."""
+    code = language_of_code(language)
+    alias = _ALIASES.get(code, code)
+    return code if code in odds or alias not in odds else alias

@@ -81,3 +81,36 @@ def test_confidence_is_never_far_above_how_often_it_is_right(corpora, words):
             confidence = sum(number for number, _ in found) / len(found)
             right = 100 * sum(is_right for _, is_right in found) / len(found)
             assert confidence < right + 8, (confidence, right, len(found))
+
+
+@pytest.mark.parametrize("text", ["hello handsome", "hello", "OK", "Ciao!", "merci", "e", "今日は"])
+def test_one_or_two_short_words_are_never_sure(text):
+    assert max(guess.confidence for guess in detect(text, ["en", "fr", "it", "ja"])) <= 80
+
+
+@pytest.mark.parametrize(
+    ("text", "languages"),
+    [
+        ("hello handsome", {"en", "vi", "sr"}),
+        ("今日は", {"ja"}),
+        ("私は東京に住んでいます。", {"ja"}),
+        ("我们不吃苹果。", {"zh", "ja", "ko"}),
+        ("привет", {"ru", "bg", "sr"}),
+        ("iPhone на столе", {"ru", "bg", "sr"}),
+        ("γειά", {"el"}),
+        ("안녕", {"ko"}),
+        ("নমস্কার", {"bn"}),
+        ("नमस्ते", {"hi"}),
+        ("مرحبا", {"ar"}),
+    ],
+)
+def test_no_language_of_another_script_is_guessed(text, languages):
+    every = ["en", "vi", "sr", "ja", "zh", "ko", "ru", "bg", "el", "bn", "hi", "ar"]
+    guesses = detect(text, every)
+    assert {guess.language for guess in guesses if guess.confidence > 0} <= languages
+    assert guesses[0].confidence > 0
+
+
+def test_longer_words_of_a_script_of_its_own_are_sure():
+    assert detect("私は東京の大学で英語を勉強しています。", ["ja", "zh", "en"])[0].confidence > 95
+    assert all(isinstance(guess.confidence, float) for guess in detect("hello", SERVED))
