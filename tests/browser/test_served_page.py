@@ -571,3 +571,18 @@ def test_nothing_inline_runs(visit):
     assert page.title() == "heedful"
     found = page.evaluate("() => window.violations")
     assert set(found) == {"script-src-elem", "style-src-attr"}
+
+
+def test_lines_that_were_wrapped_are_joined_where_the_switch_says_so(visit, server):
+    wrapped = SENTENCE.replace(" ", "\n", 1)
+    assert wrapped != SENTENCE
+    page = visit()
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_label("Join wrapped lines").check()
+    translate(page, wrapped)
+    assert shown(page) == best(server)["text"]
+    page.get_by_label("Join wrapped lines").uncheck()
+    translate(page, wrapped)
+    apart = best(server, q=wrapped)["text"]
+    assert shown(page) == apart
+    assert "\n" in apart

@@ -99,6 +99,14 @@ def translate(
             help="File with phrases that a translation must not contain, separated by tabs."
         ),
     ] = None,
+    join_lines: Annotated[
+        bool,
+        typer.Option(
+            "--join-lines",
+            help="Join the lines of each paragraph, as of mails and PDFs: one line of output for "
+            "each paragraph and each empty line.",
+        ),
+    ] = False,
     scores: Annotated[
         bool, typer.Option("--scores", help="Put the score before the text.")
     ] = False,
@@ -152,6 +160,7 @@ def translate(
     from heedful.files import replacing_file
     from heedful.text.corpus import one_file, read_lines
     from heedful.text.lines import decode_lines
+    from heedful.text.wrapped_lines import join_lines as join_wrapped_lines
     from heedful.translation.engine import check_engine
 
     drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
@@ -194,6 +203,8 @@ def translate(
         },
     )
     lines = decode_lines(standard_input(), "stdin") if text is None else read_lines(text)
+    if join_lines:
+        lines = join_wrapped_lines(lines)
 
     from heedful.engines import open_engine
     from heedful.translation.translate import OutputFormat, translate_lines

@@ -23,6 +23,7 @@ from heedful.serve.limits import HttpError
 from heedful.serve.models import ServedModel
 from heedful.serve.routing import Form, ModelRoute
 from heedful.serve.worker import Worker
+from heedful.text.wrapped_lines import join_wrapped
 from heedful.translation.result import Translation, WordAlignment
 
 
@@ -101,6 +102,7 @@ _SPLITTERS: dict[Form, Callable[..., TextLayout | Markup]] = {
     "text": split,
     "html": Markup.parse,
     "sentence": lambda text, _, fits: keep_whole(text, fits),
+    "wrapped": lambda text, language, fits: split(join_wrapped(text), language, fits),
 }
 
 

@@ -45,6 +45,13 @@ def _number(sent: object) -> object:
 _NUMBER = BeforeValidator(_number)
 _OR_THE_MODELS = "The model's setting if absent."
 Flag = Annotated[bool, BeforeValidator(_flag)]
+JoinLines = Annotated[
+    Flag,
+    Field(
+        description="Whether to join the lines of each paragraph: of text that was wrapped at a "
+        "width, as in mails and PDFs. Markup is not affected."
+    ),
+]
 MULTIPART = "multipart/form-data"
 FORMS = ("application/x-www-form-urlencoded", MULTIPART)
 
@@ -110,6 +117,7 @@ class TranslateRequest(_BodyWithTexts):
     source: Language = Field(description="Code of its language, or auto.")
     target: Language = Field(description="Code of the language to translate into.")
     format: Literal["text", "html"] = Field("text", description="Format of q.")
+    join_lines: JoinLines = False
     alternatives: Annotated[int, _NUMBER] = Field(
         0, ge=0, le=100, description="Number of alternatives to return."
     )
@@ -170,6 +178,7 @@ class TranslateFileRequest(RequestBody):
     ]
     source: Language = Field(description="Code of its language, or auto.")
     target: Language = Field(description="Code of the language to translate into.")
+    join_lines: JoinLines = False
 
     @property
     def texts(self) -> list[str]:
@@ -222,6 +231,7 @@ class TranslateV1Request(_BodyWithTexts, SearchRequest):
         description="Whether to split texts into sentences. If not, only texts longer than the "
         "model accepts are split.",
     )
+    join_lines: JoinLines = False
     n_best: Annotated[int, _NUMBER] = Field(
         1, ge=1, le=100, description="Number of translations of each sentence."
     )

@@ -32,7 +32,7 @@ from heedful.serve.response_schemas import (
     TranslateResponse,
 )
 from heedful.serve.responses import detected_language
-from heedful.serve.routing import choose_route
+from heedful.serve.routing import Form, choose_route
 from heedful.serve.service import Service
 from heedful.text.language_codes import language_of_code
 
@@ -189,7 +189,8 @@ async def _translated(
     service: Service, body: TranslateRequest | TranslateFileRequest, alternatives: int = 0
 ) -> list[TextResult]:
     """Translate all texts at once, each from its own language."""
-    texts, form = body.texts, body.format
+    texts = body.texts
+    form: Form = "wrapped" if body.join_lines and body.format == "text" else body.format
     service.check_alternatives(alternatives)
     route = await choose_route(service.models, texts, body.source, body.target, form=form)
     search = Search(SearchOptions(n_best=alternatives + 1))

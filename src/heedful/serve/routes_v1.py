@@ -123,9 +123,11 @@ def _search(service: Service, body: TranslateV1Request, model: ServedModel | Non
     return Search(options, body.probabilities, body.alignments, body.attention)
 
 
-def _form(body: TranslateV1Request) -> Literal["text", "sentence"]:
-    """Return whether texts are split into sentences."""
-    return "text" if body.split else "sentence"
+def _form(body: TranslateV1Request) -> Literal["text", "sentence", "wrapped"]:
+    """Return whether texts are split into sentences, and their lines joined before."""
+    if not body.split:
+        return "sentence"
+    return "wrapped" if body.join_lines else "text"
 
 
 def _check_attention(model: ServedModel) -> None:

@@ -11,8 +11,8 @@ from heedful.serve.limits import HttpError
 from heedful.serve.models import Direction, Models, ServedModel
 from heedful.text.language_codes import in_another_script, look_up
 
-Form = Literal["text", "html", "sentence"]
-"""Format of a text; a `sentence` is not split."""
+Form = Literal["text", "html", "sentence", "wrapped"]
+"""Format of a text; a `sentence` is not split, the lines of a `wrapped` one are joined."""
 
 # A text whose detected language is the target language is left as it is only from this confidence:
 # a wrong guess would return it untranslated.

@@ -18,7 +18,7 @@ heedful.alignment = (() => {
   const sentenceStart = (text, sentences, sentence) => {
     let cursor = 0;
     for (const other of sentences) {
-      const start = other.source ? text.indexOf(other.source, cursor) : -1;
+      const start = other.source ? words.find(text, other.source, cursor) : -1;
       if (other === sentence) return start;
       if (start >= 0) cursor = start + other.source.length;
     }

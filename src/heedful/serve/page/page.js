@@ -217,6 +217,7 @@
       ...settings.request(),
       q: text.toWellFormed?.() ?? text,
       n_best: Math.min(settings.beam(), MAX_ALTERNATIVES),
+      join_lines: Boolean(settings.state.joinLines),
       probabilities: true,
       alignments: settings.everyModelHas("alignments"),
     };
@@ -403,6 +404,7 @@
           strength: id("strength"),
           strengthField: id("strength-field"),
           defaults: id("defaults"),
+          joinLines: id("join-lines"),
           about: id("about"),
           swap: id("swap"),
         },

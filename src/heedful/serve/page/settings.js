@@ -121,6 +121,7 @@ heedful.settings = (() => {
       elements.strength.value = strength;
       elements.strengthField.hidden = kind === "none";
       elements.defaults.hidden = state.beam === undefined && state.penalty === undefined;
+      elements.joinLines.checked = Boolean(state.joinLines);
       elements.about.textContent = about(model());
       const back = (one) => one.source === state.into && [AUTO, one.target].includes(state.from);
       elements.swap.hidden = !models.some(back);
@@ -149,6 +150,9 @@ heedful.settings = (() => {
     for (const field of [elements.beam, elements.penalty, elements.strength]) {
       field.addEventListener("change", onSearchChange);
     }
+    elements.joinLines.addEventListener("change", () =>
+      set({ joinLines: elements.joinLines.checked || undefined }),
+    );
     elements.defaults.addEventListener("click", () => {
       set({ beam: undefined, penalty: undefined });
       elements.beam.focus();

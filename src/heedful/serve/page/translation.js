@@ -91,7 +91,7 @@ heedful.translation = (box, { onFocus, onChoose }) => {
     let cursor = 0;
     let before = null;
     for (const one of sentences) {
-      const start = one.source ? source.indexOf(one.source, cursor) : -1;
+      const start = one.source ? heedful.words.find(source, one.source, cursor) : -1;
       const between = before?.source && start >= 0 ? source.slice(cursor, start) : "";
       if (between && !between.trim()) one.before.data = between;
       if (start >= 0) cursor = start + one.source.length;

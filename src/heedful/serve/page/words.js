@@ -51,6 +51,10 @@ heedful.words = (() => {
     return found.sort((one, other) => one.index - other.index);
   };
 
+  // Where a sentence begins in a text, in which a line break may stand for a space; -1 for nowhere.
+  const find = (text, sentence, from) =>
+    text.replace(/\s/gu, " ").indexOf(sentence.replace(/\s/gu, " "), from);
+
   // Spans of the words that are separated by spaces.
   const spaceSeparated = (text) =>
     [...text.matchAll(/\S+/gu)].map((match) => ({
@@ -124,5 +128,5 @@ heedful.words = (() => {
 
   const signed = (value, digits = 2) => value.toFixed(digits).replace("-", "\u2212");
 
-  return { level, visible, split, spaceSeparated, differing, percent, signed };
+  return { level, visible, find, split, spaceSeparated, differing, percent, signed };
 })();

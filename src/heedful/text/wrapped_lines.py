@@ -1,0 +1,83 @@
+"""
+Lines that a program has broken at a width, such as those of a mail or a PDF, joined again.
+
+A paragraph ends at an empty line, before an item of a list or a quotation, at a page break, and at
+a line with columns. Between the lines of a paragraph a space replaces the break; between letters
+of scripts without spaces, nothing does.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+
+_BREAK = re.compile("(\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029])")
+_PAGE_BREAKS = "\f\x1c\x1d\x1e\u2029"
+_ITEM = re.compile(r"\s*(?:[-+*•‣⁃◦▪▫●○■□–—·>#]+|\(?\d{1,3}\)|[a-zA-Z]\)|\[[ xX]\])\s")
+_NUMBER = re.compile(r"\s*(\d{1,3})\.\s")
+_COLUMNS = re.compile(r"\S(?:\t| {3,})\s*\S")
+# Chinese, Japanese, Thai, Lao, Burmese and Khmer letters, with their punctuation.
+_UNSPACED = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
+_WITHOUT_SPACE = re.compile(rf"{_UNSPACED}\Z"), re.compile(_UNSPACED)
+
+
+class _JoinedLines:
+    """Lines that are joined so far."""
+
+    def __init__(self, line: str) -> None:
+        self.text = self._last = line
+        self._number = _NUMBER.match(line)
+
+    def goes_on(self, line: str) -> bool:
+        """Whether a line continues the paragraph."""
+        if not self.text.strip() or not line.strip() or _ITEM.match(line):
+            return False
+        # “3. October” begins no item, unless the paragraph is an item too.
+        number = _NUMBER.match(line)
+        if number and (self._number or number.group(1) == "1"):
+            return False
+        return not (_COLUMNS.search(self._last) or _COLUMNS.search(line))
+
+    def add(self, line: str) -> None:
+        """Append a line."""
+        before, after = self.text.rstrip(), line.lstrip()
+        end, start = _WITHOUT_SPACE
+        space = "" if end.search(before) and start.match(after) else " "
+        self.text, self._last = f"{before}{space}{after}", line
+
+
+def join_wrapped(text: str) -> str:
+    r"""
+    Join the lines of each paragraph of a text; all other line breaks stay as they are.
+
+    >>> join_wrapped("the big\nred dog\n\n- a\n- b\n")
+    'the big red dog\n\n- a\n- b\n'
+    """
+    parts = _BREAK.split(text)
+    paragraph = _JoinedLines(parts[0])
+    joined: list[str] = []
+    for line_break, line in zip_longest(parts[1::2], parts[2::2], fillvalue=""):
+        if line_break not in _PAGE_BREAKS and paragraph.goes_on(line):
+            paragraph.add(line)
+        else:
+            joined += [paragraph.text, line_break]
+            paragraph = _JoinedLines(line)
+    return "".join([*joined, paragraph.text])
+
+
+def join_lines(lines: Iterable[str]) -> Iterator[str]:
+    """
+    Join the lines of each paragraph of a stream of lines.
+
+    >>> list(join_lines(["the big", "red dog", "", "it sleeps"]))
+    ['the big red dog', '', 'it sleeps']
+    """
+    paragraph: _JoinedLines | None = None
+    for line in lines:
+        if paragraph is not None and paragraph.goes_on(line):
+            paragraph.add(line)
+            continue
+        if paragraph is not None:
+            yield paragraph.text
+        paragraph = _JoinedLines(line)
+    if paragraph is not None:
+        yield paragraph.text
