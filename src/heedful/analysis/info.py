@@ -25,7 +25,17 @@ from heedful.runs.run import Run, best_steps, read_machine_settings, read_plugin
 from heedful.training.health.registry import describe_all
 from heedful.training.history import read_entries, read_history
 
-_CORE = ("torch", "numpy", "sentencepiece", "safetensors", "sacrebleu", "pydantic", "typer", "rich")
+_CORE = (
+    "torch",
+    "numpy",
+    "sentencepiece",
+    "safetensors",
+    "sacrebleu",
+    "pydantic",
+    "typer",
+    "rich",
+    "sentencex",
+)
 _EXTRAS = {
     "plot": ("matplotlib",),
     "paper": ("sacremoses",),
@@ -40,7 +50,6 @@ _EXTRAS = {
         "prometheus-client",
         "py3langid",
         "python-multipart",
-        "sentencex",
         "uvicorn",
     ),
     "comet": ("unbabel-comet",),

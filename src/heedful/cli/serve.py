@@ -201,7 +201,6 @@ def _need_extra() -> None:
         "prometheus_client",
         "python_multipart",
         "py3langid",
-        "sentencex",
     )
     if missing := [name for name in needed if find_spec(name) is None]:
         raise MissingExtra(

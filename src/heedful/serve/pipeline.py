@@ -18,60 +18,14 @@ from typing import TypeVar
 from heedful.search.observer import Snapshot
 from heedful.serve.batch_queue import Search
 from heedful.serve.documents.html_document import Markup
-from heedful.serve.documents.sentences import TextLayout, keep_whole, split
 from heedful.serve.limits import HttpError
 from heedful.serve.models import ServedModel
 from heedful.serve.routing import Form, ModelRoute
 from heedful.serve.worker import Worker
+from heedful.text.sentences import TextLayout, keep_whole, split
 from heedful.text.wrapped_lines import join_wrapped
+from heedful.translation.join import join_sentences
 from heedful.translation.result import Translation, WordAlignment
-
-
-def join_sentences(translations: Sequence[Translation], layout: TextLayout | Markup) -> Translation:
-    """
-    Join the translations of several sentences.
-
-    `translations`: in order, at least one.
-
-    A sentence with fewer alternatives repeats its last.
-    """
-    more = max(len(one.alternatives) for one in translations)
-    each = [
-        [one, *one.alternatives, *[(one, *one.alternatives)[-1]] * (more - len(one.alternatives))]
-        for one in translations
-    ]
-    best, *others = (_sum([row[rank] for row in each], layout) for rank in range(more + 1))
-    return replace(best, alternatives=tuple(others))
-
-
-def _sum(translations: Sequence[Translation], layout: TextLayout | Markup) -> Translation:
-    """Join translations without alternatives."""
-    texts = [one.text for one in translations]
-    alignments = [one.alignment for one in translations]
-    alone = len(translations) == 1
-    return Translation(
-        layout.fill(texts, [one.links if one else None for one in alignments]),
-        sum(one.score for one in translations),
-        tuple(token for one in translations for token in one.tokens),
-        sum(one.log_probability for one in translations),
-        attention=translations[0].attention if alone else None,
-        alignment=_joined([one for one in alignments if one]) if all(alignments) else None,
-        log_probabilities=tuple(
-            number for one in translations for number in one.log_probabilities[: len(one.tokens)]
-        ),
-    )
-
-
-def _joined(alignments: Sequence[WordAlignment]) -> WordAlignment:
-    """Join the links, with words counted through all sentences."""
-    source: list[str] = []
-    target: list[str] = []
-    links: list[tuple[int, int]] = []
-    for one in alignments:
-        links += [(len(source) + i, len(target) + j) for i, j in one.links]
-        source += one.source_words
-        target += one.target_words
-    return WordAlignment(tuple(source), tuple(target), tuple(links))
 
 
 def drop_tag(translation: Translation, tag: str) -> Translation:

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from heedful.serve.documents.html_blocks import Atom, AtomKind, paragraphs
-from heedful.serve.documents.sentences import Fits, sentence_spans
 from heedful.serve.documents.tag_projection import Links, Mark, escape, place
+from heedful.text.sentences import Fits, sentence_spans
 
 
 @dataclass(frozen=True)

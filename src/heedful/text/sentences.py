@@ -18,8 +18,8 @@ from itertools import chain, pairwise, zip_longest
 
 from sentencex import segment
 
-from heedful.serve.documents.tag_projection import Links
-
+Links = Iterable[tuple[int, int]]
+"""Indices of a source word and of a target word, from 0; words are separated by spaces."""
 Fits = Callable[[str], bool]
 """Whether a model can read a sentence as a whole."""
 # Start and end.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.serve.documents.sentences import keep_whole, split
+from heedful.text.sentences import keep_whole, split
 
 SPACES = [
     "\n",
