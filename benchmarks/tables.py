@@ -32,7 +32,7 @@ from heedful.errors import SettingError
 from heedful.experiments.corpus import TableCorpus, grammar_corpus
 from heedful.experiments.measured import MeasuredSystem
 from heedful.experiments.page import ScoreDifference, folded, markdown
-from heedful.experiments.plan import Plan, describe, parse_budget
+from heedful.experiments.plan import Plan, describe
 from heedful.experiments.record import Record
 from heedful.experiments.report import plain
 from heedful.experiments.system import TableSystem
@@ -49,6 +49,7 @@ from heedful.paper.table1 import make_table1
 from heedful.paper.table2 import ENSEMBLES, SYSTEMS, Table2, make_table2
 from heedful.paper.table3 import SYSTEMS as ROWS
 from heedful.paper.table3 import Table3, train_rows
+from heedful.settings.durations import parse_duration
 
 _THREADS = 1
 _OF_TABLE2 = (*SYSTEMS, *ENSEMBLES)
@@ -115,7 +116,7 @@ def main() -> None:
 def _time(text: str) -> float:
     """Read a time in seconds."""
     try:
-        return parse_budget(text)
+        return parse_duration(text, "--budget")
     except SettingError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 

@@ -35,6 +35,7 @@ from heedful.cli import (
     train,
     translate,
 )
+from heedful.cli.environment_options import with_environment
 from heedful.cli.plugin_option import with_plugins
 from heedful.cli.terminal_text import fit_streams
 from heedful.cli.usage import explain_usage
@@ -77,7 +78,7 @@ app.command()(with_plugins(average.average))
 app.command()(with_plugins(translate.translate))
 app.command()(with_plugins(score.score))
 app.command()(with_plugins(attend.attend))
-app.command()(with_plugins(serve.serve))
+app.command()(with_environment("HEEDFUL_SERVE")(with_plugins(serve.serve)))
 app.command()(evaluate.evaluate)
 app.command()(with_plugins(plot.plot))
 app.command()(with_plugins(compare.compare))

@@ -43,15 +43,15 @@ def claims(
     equally many positions, padding included; the others take a minute and no data.
     """
     from heedful.experiments.corpus import choose_corpus
-    from heedful.experiments.plan import parse_budget
     from heedful.paper.claims.check import RESERVATION, check_claims, to_dict
     from heedful.paper.claims.table import CLAIMS
+    from heedful.settings.durations import parse_duration
 
     found = check_claims(
         names or [],
         out,
         lambda: choose_corpus(data, source_language, vocabulary, out / "text"),
-        parse_budget(budget),
+        parse_duration(budget, "--budget"),
         plan=plan,
         threads=threads,
         say=say,

@@ -23,10 +23,10 @@ def table1(
     gradients, and times measured against length and width in as many rounds as the budget holds.
     Interrupted, the same command goes on.
     """
-    from heedful.experiments.plan import parse_budget
     from heedful.paper.table1 import make_table1
+    from heedful.settings.durations import parse_duration
 
-    table = make_table1(out, parse_budget(budget), threads=threads, say=say)
+    table = make_table1(out, parse_duration(budget, "--budget"), threads=threads, say=say)
     if as_json:
         echo_json(table.to_dict())
         return

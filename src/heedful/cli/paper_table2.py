@@ -64,12 +64,12 @@ def table2(
     command goes on.
     """
     from heedful.experiments.corpus import choose_corpus
-    from heedful.experiments.plan import parse_budget
     from heedful.experiments.report import difference_rows
     from heedful.files import make_folder
     from heedful.paper.table2 import make_table2
+    from heedful.settings.durations import parse_duration
 
-    seconds = parse_budget(budget)
+    seconds = parse_duration(budget, "--budget")
     make_folder(out)  # what cannot be written is said before the work
     corpus = choose_corpus(data, source_language, vocabulary, out / "text")
     table = make_table2(

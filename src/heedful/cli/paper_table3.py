@@ -37,11 +37,11 @@ def table3(
     Interrupted, the same command goes on.
     """
     from heedful.experiments.corpus import choose_corpus
-    from heedful.experiments.plan import parse_budget
     from heedful.files import make_folder
     from heedful.paper.table3 import make_table3
+    from heedful.settings.durations import parse_duration
 
-    seconds = parse_budget(budget)
+    seconds = parse_duration(budget, "--budget")
     make_folder(out)  # what cannot be written is said before the work
     corpus = choose_corpus(data, source_language, vocabulary, out / "text")
     table = make_table3(corpus, out, seconds, plan=plan, threads=threads, say=say)

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -114,6 +115,14 @@ def serve(
             "machine alone.",
         ),
     ] = None,
+    unload_after: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME",
+            help="Unload a model that was not used for this long, such as 10m; the next request "
+            "loads it again. By default all stay in memory.",
+        ),
+    ] = "",
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Log only errors, not each request.")
     ] = False,
@@ -124,7 +133,8 @@ def serve(
     More routes are under /v1. The address is printed when the server is ready. Sentences of all
     requests are translated in batches. SIGHUP reloads the runs while the old ones still translate;
     SIGTERM refuses new requests and finishes running ones. The log on standard error never contains
-    texts.
+    texts. Each option can be an environment variable. Sockets that systemd passes are used instead
+    of --host and --port.
     """
     check_choice("--engine", engine, ("torch", "ctranslate2"))
     check_choice("--precision", precision, SEARCH_PRECISIONS)
@@ -141,6 +151,8 @@ def serve(
     from heedful.serve.models import ModelLoader, Models, ModelSpec
     from heedful.serve.server import listen
     from heedful.serve.server import serve as run_server
+    from heedful.serve.systemd import passed_sockets
+    from heedful.settings.durations import parse_duration
 
     SearchOptions(beam=max(max_beam, beam or 1))  # refuses one that no search can have
     limits = Limits(
@@ -161,8 +173,10 @@ def serve(
     proxies = read_proxies(trusted_proxies)
     loader = ModelLoader(engine, weights, device, precision, threads, beam)
     models = Models([ModelSpec.parse(text) for text in run], loader)
-    listener = listen(host, port)
-    hosts = AllowedHosts(allow_host or (), listener.getsockname()[0])
+    unload_seconds = parse_duration(unload_after, "--unload-after") if unload_after else None
+    passed = passed_sockets()
+    listeners = passed or [listen(host, port)]
+    hosts = AllowedHosts(allow_host or (), listeners[0].getsockname()[0])
     models.load()
     _log_to_stderr(logging.WARNING if quiet else logging.INFO)
     for model in models.current:
@@ -170,7 +184,8 @@ def serve(
             typer.echo(f"{model.name}: {direction.source} to {direction.target}, {engine}")
     run_server(
         models,
-        listener=listener,
+        listeners=listeners,
+        is_passed=bool(passed),
         limits=limits,
         auth=auth,
         cors=() if cors == ["none"] else tuple(cors or ["*"]),
@@ -178,13 +193,15 @@ def serve(
         proxies=proxies,
         batch_tokens=batch_tokens,
         gather_seconds=gather / 1000,
-        on_ready=_print_address,
+        unload_seconds=unload_seconds,
+        on_ready=_print_addresses,
     )
 
 
-def _print_address(address: str) -> None:
-    """Print the address and flush."""
-    typer.echo(address)
+def _print_addresses(addresses: Sequence[str]) -> None:
+    """Print the addresses and flush."""
+    for address in addresses:
+        typer.echo(address)
     sys.stdout.flush()
 
 

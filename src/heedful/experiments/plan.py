@@ -8,7 +8,6 @@ are taken, whatever the machine's own rates are.
 """
 
 import json
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -41,7 +40,6 @@ _BETWEEN_VALIDATIONS = 10.0
 _MEASURING = 4
 """Seconds that measuring the rate of a system takes at least."""
 _RATES = "rates.json"
-_UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 @dataclass(frozen=True)
@@ -105,22 +103,6 @@ class Plan:
             for system in plain["systems"]
         )
         return cls(**plain | {"systems": systems, "left_out": tuple(plain["left_out"])})
-
-
-def parse_budget(text: str) -> float:
-    """
-    Read a time such as `30m` in seconds; raises `SettingError` if it is none.
-
-    >>> parse_budget("1.5h")
-    5400.0
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip())
-    seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
-    if not 0 < seconds < 1e7:
-        raise SettingError(
-            f"--budget must be a time such as 90s, 30m or 2h, but is {text!r}; give one."
-        )
-    return seconds
 
 
 def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:

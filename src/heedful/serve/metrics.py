@@ -17,7 +17,9 @@ class Metrics:
     is ever a label.
     """
 
-    def __init__(self, waiting: Callable[[], float]) -> None:
+    def __init__(
+        self, waiting: Callable[[], float], loaded: Callable[[], float] = lambda: 0
+    ) -> None:
         self.registry = registry = CollectorRegistry()
         self.requests = Counter(
             "heedful_requests",
@@ -61,6 +63,8 @@ class Metrics:
             "heedful_queue_sentences", "Sentences that wait for a batch.", registry=registry
         )
         queue.set_function(waiting)
+        models = Gauge("heedful_models_loaded", "Models in memory.", registry=registry)
+        models.set_function(loaded)
 
     def record_batch(self, sentences: int, tokens: int, seconds: float) -> None:
         """Count a batch; called in the worker thread."""

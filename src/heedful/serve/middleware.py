@@ -50,13 +50,14 @@ class ServerState:
     """
     Running requests, and whether the server is stopping.
 
-    `stopping`: whether new work is refused.
+    `stopping`: whether new work is refused. `leaving`: whether each connection ends with its
+    answer, because another process takes the next ones.
 
     Used in the event loop only.
     """
 
     def __init__(self) -> None:
-        self.stopping = False
+        self.stopping = self.leaving = False
         self.open = 0
 
 
@@ -169,7 +170,8 @@ class _TrackedResponse:
             headers = [*message.get("headers", ())]
             there = {name.lower() for name, _ in headers}
             headers += [(name, value) for name, value in HEADERS.items() if name not in there]
-            if self._state.stopping and b"connection" not in there:
+            is_last = self._state.stopping or self._state.leaving
+            if is_last and b"connection" not in there:
                 headers.append((b"connection", b"close"))
             message = {**message, "headers": headers}
         elif not message.get("more_body", False):

@@ -14,6 +14,7 @@ No torch here: folders of CTranslate2 are also opened where torch is not install
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 from heedful.engines import open_engine
 from heedful.errors import SettingError
 from heedful.search.settings import SearchOptions
+from heedful.serve.resident_engine import ResidentEngine
 from heedful.text.blanks import read_source
 from heedful.translation.engine import TranslationEngine
 
@@ -79,57 +81,44 @@ class ServedModel:
     """Its name in the API."""
     engine: str
     """``torch`` or ``ctranslate2``."""
-    translator: TranslationEngine
-    """Used by one thread at a time."""
+    resident: ResidentEngine
+    """The engine, used by the worker thread alone."""
     directions: tuple[Direction, ...]
     """At least one."""
     longest: int
     """Subwords of the longest sentence that is not truncated."""
     facts: dict[str, Any]
     """Facts for ``GET /v1/models``: beam, length penalty, and size if known."""
+    no_attention: str = ""
+    """The reason why attention is not available; empty if it is."""
+    no_alignment: str = ""
+    """The reason why words cannot be aligned; empty if they can."""
+    no_coverage: str = ""
+    """The reason why a coverage penalty is refused; empty if it is not."""
+
+    @property
+    def translator(self) -> TranslationEngine:
+        """The engine, loaded if it must be: for the worker thread."""
+        return self.resident.use()
 
     @property
     def shows_attention(self) -> bool:
         """Whether attention is available: alignments, pictures, steps of a search."""
         return not self.no_attention
 
-    @property
-    def no_attention(self) -> str:
-        """The reason why attention is not available; empty if it is."""
-        if self.engine != "torch":
-            return "this one runs in CTranslate2, which does not provide them"
-        if len(self.translator.models) > 1:  # type: ignore[attr-defined]
-            return "this one is an ensemble, and each of its models has its own"
-        setting = self.translator.run.config.model.no_attention  # type: ignore[attr-defined]
-        return f"the decoder of this one has none ({setting})" if setting else ""
-
-    @property
-    def no_alignment(self) -> str:
-        """The reason why words cannot be aligned; empty if they can."""
-        if self.no_attention:
-            return self.no_attention
-        setting = self.translator.run.config.model.no_alignment  # type: ignore[attr-defined]
-        return f"attention of this one is the same for all words ({setting})" if setting else ""
-
     def check_coverage(self, options: SearchOptions) -> None:
         """Refuse a coverage penalty that cannot be computed; raises `SettingError`."""
         if not options.coverage_penalty:
             return
-        if self.engine != "torch":
-            raise SettingError(
-                "coverage_penalty needs a model that runs in torch, but this one runs in "
-                "CTranslate2, which does not have it; leave it out."
-            )
-        from heedful.search.coverage import check_coverage
-
-        check_coverage(options.coverage_penalty, self.translator.models)  # type: ignore[attr-defined]
+        if self.no_coverage:
+            raise SettingError(self.no_coverage)
         if options.beam is None:
             replace(options, beam=self.facts["beam"])  # checked again: one of 1 compares nothing
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """Count the subwords of sentences, in any thread."""
         lines = list(map(read_source, texts))
-        return [len(ids) for ids in self.translator.tokenizer.encode_source(lines)]
+        return [len(ids) for ids in self.resident.tokenizer.encode_source(lines)]
 
 
 @dataclass(frozen=True)
@@ -148,7 +137,8 @@ class ModelLoader:
 
     def open(self, spec: ModelSpec, name: str) -> ServedModel:
         """Open one model."""
-        translator = open_engine(
+        open_again = partial(
+            open_engine,
             self.engine,
             spec.paths,
             weights=self.weights,  # an exported folder has one set of weights
@@ -156,6 +146,7 @@ class ModelLoader:
             precision=self.precision,
             threads=self.threads,
         )
+        translator = open_again()
         tokenizer = translator.tokenizer
         languages = tokenizer.source_language, tokenizer.target_language
         directions = _directions(spec, languages, tokenizer.tags)
@@ -167,7 +158,15 @@ class ModelLoader:
                 _add_member(facts, path)
         if self.beam is not None:
             facts["beam"] = self.beam
-        return ServedModel(name, self.engine, translator, directions, longest, facts)
+        return ServedModel(
+            name,
+            self.engine,
+            ResidentEngine(name, translator, open_again),
+            directions,
+            longest,
+            facts,
+            *_reasons(self.engine, translator),
+        )
 
 
 class Models:
@@ -185,6 +184,11 @@ class Models:
             names = _names([one.paths for one in self.specs])
             opened = [self.loader.open(*pair) for pair in zip(self.specs, names, strict=True)]
             self.current = tuple(opened)
+
+    @property
+    def loaded(self) -> int:
+        """Number of models in memory."""
+        return sum(model.resident.is_loaded for model in self.current)
 
     def languages(self) -> dict[str, list[str]]:
         """List the languages for ``GET /languages``."""
@@ -233,6 +237,35 @@ def _directions(
             "given; give one."
         )
     return tuple(Direction(source, target, codes.get(target, "")) for source, target in pairs)
+
+
+def _reasons(engine: str, translator: Any) -> tuple[str, str, str]:
+    """Say why there is no attention, no alignment and no coverage penalty; empty where there is."""
+    if engine != "torch":
+        reason = "this one runs in CTranslate2, which does not provide them"
+        coverage = (
+            "coverage_penalty needs a model that runs in torch, but this one runs in CTranslate2, "
+            "which does not have it; leave it out."
+        )
+        return reason, reason, coverage
+    from heedful.search.coverage import check_coverage
+
+    no_coverage = ""
+    try:
+        check_coverage(1.0, translator.models)
+    except SettingError as error:
+        no_coverage = str(error)
+    if len(translator.models) > 1:
+        reason = "this one is an ensemble, and each of its models has its own"
+        return reason, reason, no_coverage
+    config = translator.run.config.model
+    if config.no_attention:
+        reason = f"the decoder of this one has none ({config.no_attention})"
+        return reason, reason, no_coverage
+    if config.no_alignment:
+        reason = f"attention of this one is the same for all words ({config.no_alignment})"
+        return "", reason, no_coverage
+    return "", "", no_coverage
 
 
 def _facts_of_run(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:

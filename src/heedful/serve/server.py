@@ -5,6 +5,9 @@ The life of a server, from start to stop.
 
     SIGTERM, SIGINT   new work is refused with 503, running requests are finished, then it ends
     SIGHUP            models and keys are read again; what runs goes on with the old ones
+
+With sockets that systemd has passed, new work is not refused at the stop: connections that were
+accepted are answered, and those that come later wait for the next process.
 """
 
 import asyncio
@@ -12,8 +15,9 @@ import logging
 import signal
 import socket
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import uvicorn
 
@@ -22,11 +26,12 @@ from heedful.serve.allowed_hosts import AllowedHosts
 from heedful.serve.app import make_app
 from heedful.serve.auth import Auth
 from heedful.serve.connection import Connection
-from heedful.serve.limits import Limits
+from heedful.serve.limits import HttpError, Limits
 from heedful.serve.metrics import Metrics
 from heedful.serve.middleware import ServerState
 from heedful.serve.models import Models
 from heedful.serve.service import Service
+from heedful.serve.systemd import notify
 from heedful.serve.worker import Worker
 
 _log = logging.getLogger("heedful.serve")
@@ -37,6 +42,8 @@ _LAST_SECONDS = 2
 _BACKLOG = 2048
 # For the first request on a connection that was accepted just before the stop.
 _NEW_SECONDS = 1
+# A model that is busy at the end of its time is asked again after this.
+_LEAST_SLEEP = 0.05
 
 
 class Server(uvicorn.Server):
@@ -51,8 +58,12 @@ class Server(uvicorn.Server):
         service: Service,
         proxies: tuple[str, ...] = (),
         on_ready: Callable[[], None] = lambda: None,
+        *,
+        is_passed: bool = False,
+        unload_seconds: float | None = None,
     ) -> None:
         self.service, self._on_ready = service, on_ready
+        self._is_passed, self._unload_seconds = is_passed, unload_seconds
         limits = service.limits
         config = uvicorn.Config(
             make_app(service),
@@ -79,6 +90,8 @@ class Server(uvicorn.Server):
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._begin, self._stop)
         loop.add_signal_handler(signal.SIGHUP, self._begin, self._reload)
+        if self._unload_seconds is not None:
+            self._begin(partial(self._unload_idle, self._unload_seconds))
         self._on_ready()  # who reads that may send a signal at once
         yield
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -91,13 +104,18 @@ class Server(uvicorn.Server):
         task.add_done_callback(self._tasks.discard)
 
     async def _stop(self) -> None:
-        """Refuse new work, finish running requests, then stop; a second signal stops at once."""
+        """Finish running requests, then stop; a second signal stops at once."""
         state, limits = self.service.state, self.service.limits
-        if state.stopping:
+        if state.leaving:
             self.should_exit = self.force_exit = True
             return
-        state.stopping = True
+        state.leaving, state.stopping = True, not self._is_passed
+        notify("STOPPING=1")
         _log.info("stopping; requests being answered: %d", state.open)
+        if self._is_passed:
+            for server in getattr(self, "servers", ()):  # none yet while it starts
+                server.close()
+            await self._wait_for_first_requests()
         latest = time.monotonic() + limits.stop_seconds
         while (state.open or self._some("begins")) and time.monotonic() < latest:
             if self.should_exit:
@@ -116,7 +134,7 @@ class Server(uvicorn.Server):
         """Answer connections that the kernel has already accepted, then end."""
         loop = asyncio.get_running_loop()
         accepted: list[socket.socket] = []
-        for place in sockets or ():
+        for place in () if self._is_passed else sockets or ():
             # Accept until the queue is empty, and close the sockets before the loop runs again:
             # the kernel would reset connections that are still in the queue.
             with suppress(OSError):
@@ -127,11 +145,27 @@ class Server(uvicorn.Server):
         for one in accepted:
             one.setblocking(False)
             await loop.connect_accepted_socket(self._connection, one)
+        await self._wait_for_first_requests()
+        await super().shutdown(sockets)
+
+    async def _wait_for_first_requests(self) -> None:
+        """Give connections that were accepted last a moment for their first request."""
         latest = time.monotonic() + _NEW_SECONDS
         await asyncio.sleep(0)
         while self._some("is_new") and time.monotonic() < latest and not self.force_exit:
             await asyncio.sleep(0.02)
-        await super().shutdown(sockets)
+
+    async def _unload_idle(self, seconds: float) -> None:
+        """Unload each model that nobody has used for some seconds, in the worker thread."""
+        while True:
+            loaded = [model.resident for model in self.service.models.current]
+            loaded = [resident for resident in loaded if resident.is_loaded]
+            ends = [resident.last_used + seconds for resident in loaded]
+            end = min(ends, default=time.monotonic() + seconds)
+            await asyncio.sleep(max(_LEAST_SLEEP, end - time.monotonic()))
+            for resident in loaded:
+                with suppress(HttpError):  # a full queue: nothing is idle
+                    await self.service.worker.call(partial(resident.unload, seconds))
 
     def _connection(self) -> Connection:
         """Create the protocol object of a connection, as uvicorn does."""
@@ -183,7 +217,8 @@ def listen(host: str, port: int) -> socket.socket:
 def serve(
     models: Models,
     *,
-    listener: socket.socket,
+    listeners: Sequence[socket.socket],
+    is_passed: bool,
     limits: Limits,
     auth: Auth,
     cors: tuple[str, ...],
@@ -191,9 +226,14 @@ def serve(
     proxies: tuple[str, ...],
     batch_tokens: int,
     gather_seconds: float,
-    on_ready: Callable[[str], None],
+    unload_seconds: float | None,
+    on_ready: Callable[[Sequence[str]], None],
 ) -> None:
-    """Serve models until a signal ends it; runs in the main thread, which receives signals."""
+    """
+    Serve models until a signal ends it; runs in the main thread, which receives signals.
+
+    `is_passed`: whether the sockets stay open after this process.
+    """
     metrics: Metrics
 
     # The metrics need the worker's queue, and the worker reports to the metrics: hence a function.
@@ -206,11 +246,22 @@ def serve(
         gather_seconds=gather_seconds,
         on_batch=on_batch,
     )
-    metrics = Metrics(lambda: worker.waiting)
+    metrics = Metrics(lambda: worker.waiting, lambda: models.loaded)
     service = Service(models, worker, auth, limits, ServerState(), metrics, cors, hosts)
-    host, port = listener.getsockname()[:2]
-    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    server = Server(service, proxies, lambda: on_ready(address))
-    server.run(sockets=[listener])
+
+    def report_ready() -> None:
+        on_ready(list(map(_address, listeners)))
+        notify("READY=1")
+
+    server = Server(
+        service, proxies, report_ready, is_passed=is_passed, unload_seconds=unload_seconds
+    )
+    server.run(sockets=list(listeners))
     worker.stop()  # a signal that comes while the server starts leaves it running
     worker.join()
+
+
+def _address(listener: socket.socket) -> str:
+    """Write the address of a socket."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

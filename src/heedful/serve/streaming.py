@@ -149,7 +149,7 @@ class Stream:
         model = self.route.model
         if model is None or not snapshot.open:
             return None
-        decode = model.translator.tokenizer.decode
+        decode = model.resident.tokenizer.decode
         best_first = sorted([*over, *snapshot.open], key=lambda seen: -seen.score)
         beam = [
             PartialHypothesis(

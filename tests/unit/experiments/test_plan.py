@@ -3,7 +3,7 @@ import json
 import pytest
 
 from heedful.errors import RunFolderError, SettingError
-from heedful.experiments.plan import Plan, make_plan, parse_budget
+from heedful.experiments.plan import Plan, make_plan
 from heedful.experiments.system import TableSystem
 from heedful.experiments.task import TableTask
 
@@ -14,17 +14,6 @@ SYSTEMS = (
     TableSystem("more", "More", after="slow", slowdown=4.0),
     TableSystem("both", "Both", members=("slow", "fast")),
 )
-
-
-@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("30m", 1800), ("1.5h", 5400)])
-def test_a_budget_is_read(text, seconds):
-    assert parse_budget(text) == seconds
-
-
-@pytest.mark.parametrize("text", ["", "30", "-5m", "0m", "1d", "m", "99999h", "1e9h"])
-def test_what_is_no_budget_is_refused(text):
-    with pytest.raises(SettingError, match="--budget must be a time such as"):
-        parse_budget(text)
 
 
 def planned(corpus, out, equal, budget=1_000.0, systems=SYSTEMS, validations=None, **rates):

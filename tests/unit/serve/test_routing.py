@@ -6,13 +6,19 @@ import pytest
 
 from heedful.serve.limits import HttpError
 from heedful.serve.models import Direction, ModelLoader, Models, ServedModel
+from heedful.serve.resident_engine import ResidentEngine
 from heedful.serve.routing import choose_route
+from heedful.tokenization.tokenizer import Tokenizer
+from heedful.tokenization.vocabulary import Vocabulary
+from heedful.tokenization.vocabulary_model import VocabularyModel
 
 
 class NoEngine:
     """An engine that is never used."""
 
-    tokenizer = None
+    tokenizer = Tokenizer(
+        VocabularyModel(Vocabulary(["w"])), source_language="", target_language=""
+    )
 
     def translate(self, texts, options=None, **how):
         raise NotImplementedError
@@ -20,9 +26,10 @@ class NoEngine:
 
 def models(*pairs):
     served = Models([], ModelLoader())
+    resident = ResidentEngine("none", NoEngine(), NoEngine)
     served.current = tuple(
         ServedModel(
-            f"{source}-{target}", "torch", NoEngine(), (Direction(source, target, ""),), 100, {}
+            f"{source}-{target}", "torch", resident, (Direction(source, target, ""),), 100, {}
         )
         for source, target in pairs
     )
@@ -37,7 +44,7 @@ def refusal(served, source, target):
     with pytest.raises(HttpError) as caught:
         route(served, source, target)
     assert caught.value.status == 400
-    return caught.value.message
+    return caught.value.text
 
 
 def test_a_variant_reaches_the_model_of_the_plain_code():

@@ -1,0 +1,43 @@
+"""Options of a command as environment variables."""
+
+import inspect
+from collections.abc import Callable
+from copy import copy
+from functools import wraps
+from typing import Annotated, Any, get_args
+
+Command = Callable[..., None]
+
+
+def with_environment(prefix: str) -> Callable[[Command], Command]:
+    """
+    Let a command read each option that is not given from a variable.
+
+    `prefix`: of the variables: ``HEEDFUL_SERVE`` for ``HEEDFUL_SERVE_PORT``.
+    """
+
+    def decorate(command: Command) -> Command:
+        signature = inspect.signature(command)
+        parameters = [
+            parameter.replace(annotation=_with_variable(parameter, prefix))
+            for parameter in signature.parameters.values()
+        ]
+
+        @wraps(command)
+        def run(**values: Any) -> None:
+            command(**values)
+
+        # typer reads both
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return run
+
+    return decorate
+
+
+def _with_variable(parameter: inspect.Parameter, prefix: str) -> Any:
+    """Add the variable to the annotation of a parameter, whose option other commands may share."""
+    kind, option = get_args(parameter.annotation)
+    option = copy(option)
+    option.envvar = f"{prefix}_{parameter.name.upper()}"
+    return Annotated[kind, option]

@@ -1,0 +1,70 @@
+"""
+An engine that leaves memory while nobody uses it, and is opened again for the next request.
+
+The worker thread alone uses and unloads it, one after the other: so no search can lose its weights,
+and a request that comes during unloading waits for the engine to be opened again.
+"""
+
+import gc
+import logging
+import time
+from collections.abc import Callable
+
+from heedful.errors import HeedfulError
+from heedful.machine.memory import give_memory_back
+from heedful.serve.limits import HttpError
+from heedful.tokenization.tokenizer import Tokenizer
+from heedful.translation.engine import TranslationEngine
+
+_log = logging.getLogger("heedful.serve")
+
+
+class ResidentEngine:
+    """
+    An engine and how it is opened.
+
+    `open_again`: opens the same engine, from the files as they are then.
+    """
+
+    def __init__(
+        self, name: str, engine: TranslationEngine, open_again: Callable[[], TranslationEngine]
+    ) -> None:
+        self.name = name
+        self.last_used = time.monotonic()
+        self._tokenizer = engine.tokenizer
+        self._engine: TranslationEngine | None = engine
+        self._open_again = open_again
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer, which stays in memory; usable in any thread."""
+        return self._tokenizer
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the engine is in memory."""
+        return self._engine is not None
+
+    def use(self) -> TranslationEngine:
+        """Return the engine, opened if it must be; raises `HttpError` if it cannot be opened."""
+        if self._engine is None:
+            try:
+                self._engine = self._open_again()
+            except (HeedfulError, OSError) as error:
+                _log.error("%s cannot be loaded again: %s", self.name, error)
+                raise HttpError(
+                    503, "the model cannot be loaded now; the server's log has the reason.", 10
+                ) from error
+            self._tokenizer = self._engine.tokenizer
+            _log.info("%s was loaded again", self.name)
+        self.last_used = time.monotonic()
+        return self._engine
+
+    def unload(self, idle_seconds: float) -> None:
+        """Free the memory of the engine, unless it was used within some seconds."""
+        if self._engine is None or time.monotonic() < self.last_used + idle_seconds:
+            return
+        self._engine = None
+        gc.collect()  # modules refer to each other
+        give_memory_back()
+        _log.info("%s was unloaded", self.name)

@@ -1,0 +1,23 @@
+"""Times such as `90s`, `30m` and `2h` on the command line."""
+
+import re
+
+from heedful.errors import SettingError
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def parse_duration(text: str, option: str) -> float:
+    """
+    Read a time in seconds; raises `SettingError`, which names the option, if it is none.
+
+    >>> parse_duration("1.5h", "--budget")
+    5400.0
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh])", text.strip())
+    seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
+    if not 0 < seconds < 1e7:
+        raise SettingError(
+            f"{option} must be a time such as 90s, 30m or 2h, but is {text!r}; give one."
+        )
+    return seconds
