@@ -30,6 +30,8 @@ class DataConfig(SettingsTable):
         Literal["as-source", "symbols"], ActsIf("data.shared_vocabulary", (False,))
     ] = "as-source"
     """How target text is split: like the source, or at spaces, for symbols such as brackets."""
+    normalization: Literal["identity", "nfc", "nmt_nfkc", "nmt_nfkc_cf"] = "identity"
+    """What the learned model rewrites first: nothing, accents, all look-alikes, capitals too."""
     subword_sampling: Share = 0.0
     """Sample subwords anew in every epoch: BPE-dropout for bpe, alpha for unigram. 0 means off."""
     vocabulary_threshold: CountOrZero = 0

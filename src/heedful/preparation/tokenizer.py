@@ -47,6 +47,7 @@ def make_tokenizer(
             seed=config.train.seed,
             options=SubwordOptions(
                 character_coverage=data.character_coverage,
+                normalization=data.normalization,
                 at_most=config.reading == "own",  # the paper's vocabularies have its sizes
                 say=say,
             ),

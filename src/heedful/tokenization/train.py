@@ -28,6 +28,7 @@ from heedful.tokenization.characters import (
     lines_to_lose,
     shown,
 )
+from heedful.tokenization.normalization import IDENTITY, normalizer, training_options
 from heedful.tokenization.special_symbols import SPECIAL_IDS, split_tag
 
 Kind = Literal["bpe", "unigram", "character", "word"]
@@ -56,6 +57,8 @@ class SubwordOptions:
 
     character_coverage: float = 1.0
     """Least share of lines of which every character has a place in the vocabulary."""
+    normalization: str = IDENTITY
+    """What the model rewrites before it cuts (`heedful.tokenization.normalization`)."""
     at_most: bool = False
     """Whether a text that has fewer subwords gives a smaller vocabulary."""
     say: Callable[[str], object] = lambda text: None
@@ -82,13 +85,15 @@ def learn_subwords(
     `vocabulary_size`: subwords, the special ones included; an upper limit for “character”.
 
     The dummy prefix (a space added before each line and removed again) makes “dog” the same subword
-    at the start of a line and inside it. Together with kept spaces and no normalisation it is
-    lossless.
+    at the start of a line and inside it. Together with kept spaces, and without normalization, it
+    is lossless.
 
     Raises `TokenizerError` if the text does not allow that vocabulary size, `TextError` if the text
     is empty or cannot be read.
     """
-    sentences = _Sentences(files, seed, tagged, options.character_coverage < 1)
+    sentences = _Sentences(
+        files, seed, tagged, options.character_coverage < 1, normalizer(options.normalization)
+    )
     if not sentences.total:
         raise TextError(
             f"Subwords are learned from text, but the {text} is empty; give files with sentences."
@@ -112,7 +117,7 @@ def learn_subwords(
             "(ulimit -v), or give subwords that were learned elsewhere (--tokenizer)."
         )
     sentences.words = kind == "word"
-    learn = partial(_learn, sentences, kind=kind, threads=threads)
+    learn = partial(_learn, sentences, kind, options.normalization, threads)
     try:
         return learn(vocabulary_size)
     except RuntimeError as error:
@@ -129,30 +134,33 @@ def learn_subwords(
     return learn(largest)
 
 
-def _learn(sentences: "_Sentences", vocabulary_size: int, *, kind: Kind, threads: int) -> bytes:
+def _learn(
+    sentences: "_Sentences", kind: Kind, normalization: str, threads: int, vocabulary_size: int
+) -> bytes:
     """Let sentencepiece learn; `RuntimeError` if the text does not allow the size."""
     model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(sentences),
-        model_writer=model,
-        model_type=_SENTENCEPIECE_KIND[kind],
-        vocab_size=vocabulary_size,
-        # Left alone it forgets tabs, and characters that it only met in text like “<unk>”.
-        required_chars="" if kind == "word" else "".join(sorted(sentences.characters)),
-        normalization_rule_name="identity",
-        remove_extra_whitespaces=False,
-        add_dummy_prefix=True,
-        character_coverage=1.0,
-        byte_fallback=_spells_bytes(kind, vocabulary_size),
-        pad_id=SPECIAL_IDS["pad"],
-        unk_id=SPECIAL_IDS["unknown"],
-        bos_id=SPECIAL_IDS["start"],
-        eos_id=SPECIAL_IDS["end"],
-        control_symbols=sorted(sentences.tags),
-        max_sentence_length=8 * _LONGEST_SLICE,
-        num_threads=threads,
-        minloglevel=2,
-    )
+    with training_options(normalization) as rule:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(sentences),
+            model_writer=model,
+            model_type=_SENTENCEPIECE_KIND[kind],
+            vocab_size=vocabulary_size,
+            # Left alone it forgets tabs, and characters that it only met in text like “<unk>”.
+            required_chars="" if kind == "word" else "".join(sorted(sentences.characters)),
+            remove_extra_whitespaces=False,
+            add_dummy_prefix=True,
+            character_coverage=1.0,
+            byte_fallback=_spells_bytes(kind, vocabulary_size),
+            pad_id=SPECIAL_IDS["pad"],
+            unk_id=SPECIAL_IDS["unknown"],
+            bos_id=SPECIAL_IDS["start"],
+            eos_id=SPECIAL_IDS["end"],
+            control_symbols=sorted(sentences.tags),
+            max_sentence_length=8 * _LONGEST_SLICE,
+            num_threads=threads,
+            minloglevel=2,
+            **rule,
+        )
     return model.getvalue()
 
 
@@ -161,6 +169,7 @@ class _Sentences:
     An iterable of the training text that records statistics and its own failure.
 
     `counted`: whether the lines of each character are counted while the text is first read.
+    `normalize`: rewrites lines as the model will; None to leave them.
     """
 
     def __init__(
@@ -169,6 +178,7 @@ class _Sentences:
         seed: int,
         tagged: int = 0,
         counted: bool = False,
+        normalize: Callable[[str], str] | None = None,
     ) -> None:
         self.files = files
         self.seed = seed
@@ -177,6 +187,7 @@ class _Sentences:
         self.tags: set[str] = set()
         self.characters: set[str] = set()
         self.error: BaseException | None = None
+        self._normalize = normalize
         self.words = False  # whether its words are what is learned
         self._counts = CharacterLines()
         self._rare: Losses | None = None
@@ -269,6 +280,8 @@ class _Sentences:
                 if place < self.tagged:
                     tag, line = split_tag(line)
                     self.tags.update([tag] if tag else [])
+                if self._normalize is not None:
+                    line = self._normalize(line)
                 if line:
                     yield str(file), number, line
 

@@ -1,0 +1,76 @@
+"""
+How a learned model rewrites text before it cuts it: `data.normalization`.
+
+SentencePiece does it by a table in the model's file, so whoever reads the file does it too. It
+brings the tables of NFKC with the additions that its authors use for translation (blanks, controls,
+Japanese tildes), also with case folded. NFC is not among them, and is made here: a letter and its
+accents become one character. Where a mark that does not combine stands before one that does, the
+table leaves both; there are no such letters in any language's usual spelling.
+"""
+
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import permutations
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import sentencepiece
+
+IDENTITY, NFC = "identity", "nfc"
+
+
+def normalizer(rule: str) -> Callable[[str], str] | None:
+    """Return a function that rewrites a line as a model with this rule; None if it does not."""
+    if rule == IDENTITY:
+        return None
+    if rule == NFC:
+        return partial(unicodedata.normalize, "NFC")
+    rewriter = sentencepiece.SentencePieceNormalizer(
+        rule_name=rule,
+        add_dummy_prefix=False,
+        escape_whitespaces=False,
+        remove_extra_whitespaces=False,
+    )
+    return lambda line: str(rewriter.normalize(line))
+
+
+@contextmanager
+def training_options(rule: str) -> Iterator[dict[str, str]]:
+    """Give the options with which SentencePiece learns a model with this rule."""
+    if rule != NFC:
+        yield {"normalization_rule_name": rule}
+        return
+    with TemporaryDirectory(prefix="heedful-") as folder:
+        table = Path(folder, "nfc.tsv")
+        rows = (f"{_numbers(text)}\t{_numbers(composed)}\n" for text, composed in _compositions())
+        table.write_text("".join(rows), encoding="ascii")
+        yield {"normalization_rule_tsv": str(table), "normalization_rule_name": NFC}
+
+
+def _compositions() -> list[tuple[str, str]]:
+    """List what NFC composes, with the composed text."""
+    rows: dict[str, str] = {}
+    for number in range(sys.maxunicode + 1):
+        character = chr(number)
+        parts = unicodedata.normalize("NFD", character)
+        if parts == character:
+            continue
+        composed = unicodedata.normalize("NFC", character)
+        # decomposed in any order of its marks, and composed up to any of them
+        spellings = [character]
+        for marks in permutations(parts[1:]):
+            spelled = parts[0] + "".join(marks)
+            ends = range(len(spelled))
+            spellings += [unicodedata.normalize("NFC", spelled[:n]) + spelled[n:] for n in ends]
+        for text in spellings:
+            if text != composed == unicodedata.normalize("NFC", text):
+                rows[text] = composed
+    return sorted(rows.items())
+
+
+def _numbers(text: str) -> str:
+    """Write the characters of a text as SentencePiece's tables do."""
+    return " ".join(f"{ord(character):X}" for character in text)
