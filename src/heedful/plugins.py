@@ -11,6 +11,7 @@ Plugins: a Python file that registers parts of its own.
     plugins.SCHEDULES.register("sine", sine_rate)        the learning rate of a step
     plugins.METRICS.register("length", metric)           what `train.best_by` may name
     plugins.RULES.register("no-digits", NoDigits)        what `search.rules` may name
+    plugins.AUGMENTATIONS.register("shout", shout)       what `data.augment` may name
 
 Heedful's own parts are in the same registries. `heedful.settings.registries` says what each part
 must offer, and `heedful.families.family` what a family must.
@@ -37,6 +38,7 @@ from heedful.families.registry import FAMILIES
 from heedful.files import read_within
 from heedful.settings.model import SIDES, ModelSettings
 from heedful.settings.registries import (
+    AUGMENTATIONS,
     CHOSEN_BY,
     METRICS,
     OBJECTIVES,
@@ -48,6 +50,7 @@ from heedful.settings.registries import (
 from heedful.settings.registry import Registry, registering
 
 __all__ = [
+    "AUGMENTATIONS",
     "FAMILIES",
     "METRICS",
     "OBJECTIVES",
@@ -155,8 +158,8 @@ def plugins_of(model: ModelSettings, settings: Mapping[str, Any]) -> list[Plugin
     owners = {
         name: registry.plugin_of(name)
         for setting, registry in CHOSEN_BY.items()
-        for name in str(settings.get(setting, "")).split()
-        if name in registry.added()
+        for part in str(settings.get(setting, "")).split()
+        if (name := part.partition(":")[0]) in registry.added()
     }
     for name in FAMILIES.added():
         family = FAMILIES[name]

@@ -2,11 +2,18 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from heedful.settings.conditions import ActsIf
 from heedful.settings.field_types import Count, CountOrZero, Language, Share
+from heedful.settings.registries import augmentation_shares
 from heedful.settings.table import SettingsTable
+
+
+def _known(shares: str) -> str:
+    """Refuse augmentations that nobody has registered, and shares of more than all pairs."""
+    augmentation_shares(shares)
+    return shares
 
 
 class DataConfig(SettingsTable):
@@ -34,6 +41,8 @@ class DataConfig(SettingsTable):
     """What the learned model rewrites first: nothing, accents, all look-alikes, capitals too."""
     subword_sampling: Share = 0.0
     """Sample subwords anew in every epoch: BPE-dropout for bpe, alpha for unigram. 0 means off."""
+    augment: Annotated[str, AfterValidator(_known)] = ""
+    """Shares of the pairs to change anew in every epoch, such as capitals:0.05 typos:0.1."""
     vocabulary_threshold: CountOrZero = 0
     """With given BPE codes: split subwords that occur less often in the text. 0 means none."""
     shared_vocabulary: bool = True

@@ -8,8 +8,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 from heedful.config.schema import RunConfig
+from heedful.data.augment import augmented
 from heedful.data.cleaning.filter import PairFilter
 from heedful.data.cleaning.rules import TextRules, kept_pairs, read_excluded
 from heedful.data.coverage import unknown_warning
@@ -27,7 +29,7 @@ from heedful.preparation.training_data import (
     has_subwords,
 )
 from heedful.runs.folder import RunFolder
-from heedful.text.corpus import language_of
+from heedful.text.corpus import Change, language_of
 from heedful.text.file_formats import TextSource
 from heedful.tokenization.tokenizer import Tokenizer
 
@@ -134,13 +136,14 @@ class RawText(UnpreparedText):
         sources: list[TextSource] = []
         targets: list[TextSource] = []
         for part in self.parts:
-            corpus, kept = part.corpus, bytearray()
+            corpus = part.corpus
             if config.data.character_coverage < 1:
                 kept = kept_pairs(corpus.pairs(), self._rules(config))
             else:  # every line of the files has its places, as in the paper's recipes
-                for _ in corpus.pairs():
-                    pass
-            own = corpus.sides(kept) if 0 in kept and 1 in kept else None
+                kept = bytearray(1 for _ in corpus.pairs())
+            if config.data.augment:
+                corpus = corpus.changed(_augment(config))
+            own = corpus.sides(kept) if 1 in kept and (config.data.augment or 0 in kept) else None
             sources += [own[0]] if own else corpus.source
             targets += [own[1]] if own else corpus.target
         tokenizer = make_tokenizer(config, sources, targets, self.tokenizer, self.keep_target, say)
@@ -154,8 +157,8 @@ class RawText(UnpreparedText):
         `processes`: number of worker processes; 0 for one per core. `say`: called every ten seconds
         with the progress.
 
-        The result does not depend on the number of processes. With `data.subword_sampling` the text
-        of the pairs is stored beside their ids.
+        The result does not depend on the number of processes. With `data.subword_sampling` or
+        `data.augment` the text of the pairs is stored beside their ids.
         """
         left = [
             (part, ids)
@@ -173,7 +176,7 @@ class RawText(UnpreparedText):
                 ids,
                 rules=rules,
                 processes=processes or usable_cores(),
-                keep_text=data.subword_sampling > 0,
+                keep_text=bool(data.subword_sampling or data.augment),
                 progress=_PairCounter(say),
             )
 
@@ -187,6 +190,12 @@ class RawText(UnpreparedText):
             data.drop_duplicates,
             read_excluded(self.excluded),
         )
+
+
+def _augment(config: RunConfig) -> Change:
+    """Change pairs as training will, so that what it adds has its places in the vocabulary."""
+    shares, seed = config.data.augment, config.train.seed
+    return lambda pairs: augmented(pairs, shares, Random(seed))
 
 
 class _PairCounter:

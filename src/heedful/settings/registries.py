@@ -3,13 +3,15 @@ What settings choose by name, apart from families (`heedful.families.registry`).
 
 ::
 
-    model.attention.score    SCORES       build(heads, d_k) makes a module of queries and keys
-    train.objective          OBJECTIVES   build(run, machine) makes an `Objective`
-    train.schedule           SCHEDULES    rate(schedule, step, decays) is a learning rate
-    train.best_by            METRICS      a `ValidationMetric`
-    search.rules             RULES        build(tokenizer, lines, limits, device) makes a rule
+    model.attention.score    SCORES          build(heads, d_k) makes a module of queries and keys
+    train.objective          OBJECTIVES      build(run, machine) makes an `Objective`
+    train.schedule           SCHEDULES       rate(schedule, step, decays) is a learning rate
+    train.best_by            METRICS         a `ValidationMetric`
+    search.rules             RULES           build(tokenizer, lines, limits, device) makes a rule
+    data.augment             AUGMENTATIONS   change(source, target, generator) returns a pair
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pkgutil import resolve_name
@@ -123,12 +125,26 @@ METRICS: Registry[ValidationMetric] = Registry(
 RULES: Registry[Callable[..., Any]] = Registry(
     "search rule", {}, _takes("tokenizer", "lines", "limits", "device")
 )
+_AUGMENT = "heedful.data.augment"
+AUGMENTATIONS: Registry[Callable[..., tuple[str, str]]] = Registry(
+    "augmentation",
+    {
+        "capitals": f"{_AUGMENT}:capitals",
+        "title": f"{_AUGMENT}:title",
+        "typos": f"{_AUGMENT}:typos",
+        "punctuation": f"{_AUGMENT}:punctuation",
+        "symbols": f"{_AUGMENT}:symbols",
+        "tags": f"{_AUGMENT}:tags",
+    },
+    _takes("source", "target", "generator"),
+)
 CHOSEN_BY: Mapping[str, Registry[Any]] = {
     "model.attention.score": SCORES,
     "train.objective": OBJECTIVES,
     "train.schedule": SCHEDULES,
     "train.best_by": METRICS,
     "search.rules": RULES,
+    "data.augment": AUGMENTATIONS,
 }
 """By the dotted names of the settings."""
 
@@ -141,3 +157,23 @@ def score_metrics() -> tuple[ValidationMetric, ...]:
 def unknown_rules(names: str) -> list[str]:
     """List the names of rules, separated by spaces, that nobody has registered."""
     return [name for name in names.split() if name not in RULES]
+
+
+def augmentation_shares(text: str) -> dict[str, float]:
+    """
+    Read the share of the pairs that each augmentation changes; `ValueError` says what is wrong.
+
+    >>> augmentation_shares("capitals:0.05 typos:0.1")
+    {'capitals': 0.05, 'typos': 0.1}
+    """
+    shares: dict[str, float] = {}
+    for part in text.split():
+        name, colon, number = part.partition(":")
+        if name not in AUGMENTATIONS:
+            raise ValueError(f"must name augmentations ({', '.join(AUGMENTATIONS)})")
+        if not colon or not re.fullmatch(r"[0-9]*\.?[0-9]+", number) or name in shares:
+            raise ValueError("must be NAME:SHARE for each augmentation, such as capitals:0.05")
+        shares[name] = float(number)
+    if sum(shares.values()) > 1:
+        raise ValueError("must have shares of at most 1 together")
+    return shares

@@ -8,7 +8,8 @@ in `heedful.text.file_formats`.
 import glob
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import chain, compress
 from pathlib import Path
@@ -16,6 +17,9 @@ from pathlib import Path
 from heedful.arguments import WRITE_SENTENCES
 from heedful.errors import TextError
 from heedful.text.file_formats import TextSource, read_rows, restricted, same_file, split_name
+
+Change = Callable[[Iterator[tuple[str, str]]], Iterator[tuple[str, str]]]
+"""A function that changes pairs as they are read."""
 
 _SHOWN = 60
 # A name with an ending, and perhaps a part; what else has blanks or the marks of a sentence is one.
@@ -95,6 +99,13 @@ class Corpus:
             self.target = tuple(restricted(other, one) for one, other in pairs)
             for source_text, target_text in pairs:
                 _refuse_same(source_text, target_text)
+        self._change: Change | None = None
+
+    def changed(self, change: Change) -> "Corpus":
+        """Return the same files with pairs that a function changes, in order and none left out."""
+        corpus = copy(self)
+        corpus._change = change
+        return corpus
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """
@@ -106,6 +117,11 @@ class Corpus:
         Raises `TextError` if the sides differ in their number of lines, hold no line, or cannot be
         read.
         """
+        pairs = self._read()
+        return pairs if self._change is None else self._change(pairs)
+
+    def _read(self) -> Iterator[tuple[str, str]]:
+        """Read the pairs of the files."""
         parts = [(self.source, self.target)]
         if len(self.source) == len(self.target):
             parts = [((s,), (t,)) for s, t in zip(self.source, self.target, strict=True)]

@@ -16,6 +16,7 @@ from functools import partial
 from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import sentencepiece
 
@@ -38,7 +39,7 @@ def normalizer(rule: str) -> Callable[[str], str] | None:
 
 
 @contextmanager
-def training_options(rule: str) -> Iterator[dict[str, str]]:
+def training_options(rule: str) -> Iterator[dict[str, Any]]:
     """Give the options with which SentencePiece learns a model with this rule."""
     if rule != NFC:
         yield {"normalization_rule_name": rule}

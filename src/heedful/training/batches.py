@@ -34,7 +34,7 @@ _ANY_LENGTH = 1 << 30
 
 class Sampler:
     """
-    Re-encodes the pairs with sampled subwords for every epoch.
+    Re-encodes the pairs with sampled subwords, or with changed text, for every epoch.
 
     The disk holds one epoch at a time. It is a function of the seed and its number, so a resumed
     run makes the same one again, or finds it.
@@ -66,6 +66,7 @@ class Sampler:
                 data.max_length,
                 folder / str(number),
                 self._processes,
+                data.augment,
             )
             for number, pairs in enumerate(self._pairs)
         )

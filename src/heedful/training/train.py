@@ -289,7 +289,7 @@ class _Session:
             shares = mixing_shares(joined.sizes, weights, data.mixing_temperature)
             mixture = Mixture(joined.sizes, tuple(shares), seed)
         sampler = None
-        if data.subword_sampling:
+        if data.subword_sampling or data.augment:
             sampler = Sampler(self.run, self.pairs, self.ranks, self.machine_settings.threads)
         return TrainingPairs(
             *(joined, self.run, self.machine_settings, collator, mixture, sampler, without_padding)

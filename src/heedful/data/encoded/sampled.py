@@ -1,7 +1,8 @@
 """
-One epoch of training pairs with sampled subwords.
+One epoch of training pairs with sampled subwords, or with changed text.
 
-Every epoch has the same pairs in another segmentation (Kudo 2018; Provilkov et al. 2020). The
+Every epoch has the same pairs in another segmentation (Kudo 2018; Provilkov et al. 2020), and some
+of them as people type (`heedful.data.augment`). The
 random numbers depend on the seed, the epoch and the shard alone: a resumed run recreates an epoch
 bit for bit, on any number of processes, without the epochs before it.
 """
@@ -11,7 +12,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+from heedful.data.augment import augmented_sides
 from heedful.data.cleaning.filter import CleaningReport
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.encoded.flat_file import whole_folder
@@ -28,6 +30,8 @@ from heedful.data.encoded.merge_shards import EncodedPart, flatten, id_type, wri
 from heedful.data.encoded.texts import Texts
 from heedful.errors import HeedfulError, RunFolderError
 from heedful.files import read_within
+from heedful.plugins import load_plugins
+from heedful.settings.registries import AUGMENTATIONS, augmentation_shares
 from heedful.tokenization.tokenizer import Tokenizer
 
 SHARD_PAIRS = 20_000
@@ -46,9 +50,10 @@ def sampled_epoch(
     max_length: int,
     out: Path,
     processes: int = 1,
+    augment: str = "",
 ) -> EncodedPairs:
     """
-    Encode all pairs for one epoch.
+    Encode all pairs for one epoch. `augment`: as `data.augment`.
 
     No pair is ever dropped here, so batches may be planned from one epoch to the next. A script
     that uses more than one process needs the guard ``if __name__ == "__main__":``, as always with
@@ -58,7 +63,9 @@ def sampled_epoch(
     `RunFolderError` if the text or the tokenizer is missing or damaged, or `out` holds something
     else. Raises `TokenizerError` if this kind of tokenizer has nothing to sample.
     """
-    job = _Job(Path(texts), Path(tokenizer), sampling, seed, epoch, max_length, SHARD_PAIRS)
+    job = _Job(
+        Path(texts), Path(tokenizer), sampling, seed, epoch, max_length, SHARD_PAIRS, augment
+    )
     encoder, out = _Encoder(job), Path(out)
     if _made_from(out) != encoder.made_from:
         with whole_folder(out, _META) as folder, _encoded(job, encoder, processes) as shards:
@@ -83,6 +90,7 @@ class _Job(NamedTuple):
     epoch: int
     max_length: int
     shard_pairs: int
+    augment: str
 
 
 class _Encoder:
@@ -106,25 +114,37 @@ class _Encoder:
             "epoch": self.job.epoch,
             "max_length": self.job.max_length,
             "shard_pairs": self.job.shard_pairs,
+            **({"augment": self.job.augment} if self.job.augment else {}),
         }
 
     def encode(self, shard: int) -> EncodedPart:
         """Encode the pairs of a shard."""
         job, tokenizer = self.job, self.tokenizer
-        chance = sha256(f"{job.seed} {job.epoch} {shard}".encode()).digest()
-        generator = Random(int.from_bytes(chance))
+        chance = f"{job.seed} {job.epoch} {shard}"
         first = shard * job.shard_pairs
-        sources, targets = self.texts.pairs(first, first + job.shard_pairs)
-        sides = ((tokenizer.encode_source, sources), (tokenizer.encode_target, targets))
-        encoded = []
-        for encode, lines in sides:
-            rows = encode(lines, job.sampling, generator)
-            for place, row in enumerate(rows):
-                if len(row) > job.max_length:
-                    rows[place] = encode([lines[place]])[0]
-            encoded.append(rows)
+        plain = self.texts.pairs(first, first + job.shard_pairs)
+        lines = augmented_sides(*plain, job.augment, _generator(f"{chance} augment"))
+        generator = _generator(chance)
+        encoders = tokenizer.encode_source, tokenizer.encode_target
+        encoded = [
+            encode(side, job.sampling, generator)
+            for encode, side in zip(encoders, lines, strict=True)
+        ]
+        # A side that became too long is cut as usual; a changed pair is then as it was, on both.
+        for place in {
+            place for rows in encoded for place, row in enumerate(rows) if len(row) > job.max_length
+        }:
+            changed = any(side[place] != old[place] for side, old in zip(lines, plain, strict=True))
+            for rows, encode, old in zip(encoded, encoders, plain, strict=True):
+                if changed or len(rows[place]) > job.max_length:
+                    rows[place] = encode([old[place]])[0]
         sizes = tokenizer.source_size, tokenizer.target_size
         return EncodedPart(*flatten(encoded[0], sizes[0]), *flatten(encoded[1], sizes[1]))
+
+
+def _generator(chance: str) -> Random:
+    """Return a generator that is the same in every process."""
+    return Random(int.from_bytes(sha256(chance.encode()).digest()))
 
 
 @contextmanager
@@ -135,7 +155,10 @@ def _encoded(job: _Job, encoder: _Encoder, processes: int) -> Iterator[Iterable[
         yield map(encoder.encode, range(encoder.shards))
         return
     spawn = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(processes, spawn, initializer=_begin)
+    named = augmentation_shares(job.augment)
+    plugins = [AUGMENTATIONS.plugin_of(name) for name in named]
+    paths = [plugin.path for plugin in plugins if plugin is not None]
+    pool = ProcessPoolExecutor(processes, spawn, initializer=_begin, initargs=(paths,))
     try:
         yield pool.map(partial(_encode, job), range(encoder.shards))
     except BrokenProcessPool as error:
@@ -148,10 +171,11 @@ def _encoded(job: _Job, encoder: _Encoder, processes: int) -> Iterator[Iterable[
         pool.shutdown(cancel_futures=True)
 
 
-def _begin() -> None:
-    """Initialise a worker process: it ignores Ctrl-C and ends with its parent."""
+def _begin(plugins: Sequence[Path]) -> None:
+    """Initialise a worker process: it ignores Ctrl-C, ends with its parent, and has plugins."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    load_plugins(plugins)
 
 
 def _end_with_parent() -> None:

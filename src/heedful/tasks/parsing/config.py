@@ -54,6 +54,11 @@ def parsing_clashes(settings: Mapping[str, Any]) -> Iterator[str]:
                 "is none; set `train.best_by` to bleu or loss"
             )
         return
+    if settings["data.augment"]:
+        yield (
+            "`data.augment` must be empty for a parser, because it would change words of trees, "
+            f"but {settings['data.augment']!r} came"
+        )
     target = settings["data.target_subwords"]
     if settings["data.shared_vocabulary"]:
         yield (

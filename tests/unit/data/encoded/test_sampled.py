@@ -245,3 +245,43 @@ def test_text_is_never_written_over(tmp_path: Path) -> None:
     assert len(Texts.open(tmp_path)) == 5
     with pytest.raises(FileNotFoundError), TextWriter(tmp_path / "none"):
         pass
+
+
+CHANGES = "capitals:0.3 typos:0.3 tags:0.2"
+
+
+def test_changed_text_depends_on_seed_and_epoch_and_on_no_process(
+    folder: Path, tmp_path: Path
+) -> None:
+    made = {
+        name: content(epoch(folder, tmp_path / name, sampling=0.0, augment=CHANGES, **more))
+        for name, more in {
+            "first": {},
+            "two": {"processes": 2},
+            "next": {"number": 4},
+            "seed": {"seed": 2},
+        }.items()
+    }
+    assert made["first"] == made["two"]
+    assert len({made[name][0] for name in ("first", "next", "seed")}) == 3
+    plain = rows(epoch(folder, tmp_path / "plain", sampling=0.0))
+    changed = rows(epoch(folder, tmp_path / "first", sampling=0.0, augment=CHANGES))
+    assert 0.7 < sum(a != b for a, b in zip(plain, changed, strict=True)) / len(plain) < 0.9
+    # an epoch of other text is made anew
+    assert rows(epoch(folder, tmp_path / "first", sampling=0.0)) == plain
+
+
+def test_a_changed_pair_that_became_too_long_is_as_it_was(folder: Path, tmp_path: Path) -> None:
+    tokenizer = Tokenizer.load(folder)
+    usual = [
+        (tokenizer.encode_source([source])[0], tokenizer.encode_target([target])[0])
+        for source, target in PAIRS
+    ]
+    limit = max(len(side) for pair in usual for side in pair)
+    made = epoch(folder, tmp_path / "ids", sampling=0.0, augment="tags:1", max_length=limit)
+    back = 0
+    for (source, target), (old_source, old_target) in zip(rows(made), usual, strict=True):
+        assert max(len(source), len(target)) <= limit
+        assert (source == old_source) == (target == old_target)
+        back += source == old_source
+    assert 0 < back < len(PAIRS)

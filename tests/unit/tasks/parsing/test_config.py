@@ -43,6 +43,11 @@ def test_words_are_found_in_one_way(settings, reason):
         load_task_config(TASK, "parsing-small", settings)
 
 
+def test_words_of_trees_are_not_changed():
+    with pytest.raises(SettingError, match=r"`data\.augment` must be empty for a parser"):
+        load_config("parsing-small", ["data.augment=typos:0.1"])
+
+
 def test_symbols_are_split_at_spaces():
     with pytest.raises(SettingError, match="target_subwords` must be symbols"):
         load_task_config(TASK, "tiny", ["data.target_subwords=as-source"])

@@ -1,0 +1,124 @@
+"""
+Training pairs as people type them: `data.augment`.
+
+Each augmentation takes a pair and a generator and returns a changed pair. What belongs to the
+content, such as capitals and symbols, changes on both sides, and the model learns to carry it over;
+typing errors stay in the source. A pair is changed by one augmentation at most, or by none, and the
+target's words stay what they are. `AUGMENTATIONS` in `heedful.settings.registries` lists them.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from random import Random
+from string import ascii_lowercase
+
+from heedful.settings.registries import AUGMENTATIONS, augmentation_shares
+from heedful.tokenization.special_symbols import split_tag
+
+Pair = tuple[str, str]
+
+_MARKS = re.compile(r"[\s.!?…。！？]+$")
+_NEW_MARKS = ("", ".", "!", "?", "...", "!!", " ?")
+# Of chats, lists and keyboards; each is one character, so that a small vocabulary has room for it.
+_SYMBOLS = "😀😂😊😍😉👍🎉🔥✨❤☺★☆✓✔✗→←⇒•▪♪©®™°€£¥§"
+_LETTERS_TO_A_TYPO = 30
+
+
+def augmented(pairs: Iterable[Pair], shares: str, generator: Random) -> Iterator[Pair]:
+    """
+    Change some pairs. `shares`: as `data.augment` writes them.
+
+    A language tag stays before its line, and an augmentation that leaves a side empty does nothing.
+    """
+    chosen = [(AUGMENTATIONS[name], share) for name, share in augmentation_shares(shares).items()]
+    for source, target in pairs:
+        place = generator.random()
+        for change, share in chosen:
+            place -= share
+            if place < 0:
+                tag, text = split_tag(source)
+                new_source, new_target = change(text, target, generator)
+                if new_source.strip() and new_target.strip():
+                    source, target = f"{tag} {new_source}" if tag else new_source, new_target
+                break
+        yield source, target
+
+
+def capitals(source: str, target: str, generator: Random) -> Pair:
+    """Write both sides in capitals."""
+    del generator
+    return source.upper(), target.upper()
+
+
+def title(source: str, target: str, generator: Random) -> Pair:
+    """Begin every word of both sides with a capital."""
+    del generator
+    return _titled(source), _titled(target)
+
+
+def typos(source: str, target: str, generator: Random) -> Pair:
+    """Type some letters of the source twice, not at all, in wrong order, or others instead."""
+    letters = list(source)
+    places = [place for place, letter in enumerate(letters) if letter.isalpha()]
+    for place in generator.sample(places, min(len(places), 1 + len(places) // _LETTERS_TO_A_TYPO)):
+        kind, letter = generator.randrange(4), letters[place]
+        if kind == 0:
+            letters[place] = ""
+        elif kind == 1:
+            letters[place] = letter * 2
+        elif kind == 2 and place + 1 < len(letters):
+            letters[place], letters[place + 1] = letters[place + 1], letter
+        else:
+            letters[place] = source[generator.choice(places)]
+    return "".join(letters), target
+
+
+def punctuation(source: str, target: str, generator: Random) -> Pair:
+    """End both sides with another mark, or with none."""
+    mark = generator.choice(_NEW_MARKS)
+    return _MARKS.sub("", source) + mark, _MARKS.sub("", target) + mark
+
+
+def symbols(source: str, target: str, generator: Random) -> Pair:
+    """Put an emoji, an arrow or a sign before or behind both sides."""
+    return _beside(source, target, generator.choice(_SYMBOLS), generator)
+
+
+def tags(source: str, target: str, generator: Random) -> Pair:
+    """Put a placeholder before or behind both sides, or both sides between tags of HTML."""
+    name = "".join(generator.choices(ascii_lowercase, k=generator.randint(1, 8)))
+    number = generator.randrange(10_000)
+    kind = generator.randrange(8)
+    if kind == 0:
+        element = generator.choice(("b", "i", "p", "em", "li", "span"))
+        return f"<{element}>{source}</{element}>", f"<{element}>{target}</{element}>"
+    copied = (
+        f"{{{{{name}}}}}",
+        f"{{{number % 10}}}",
+        f"%{number % 9 + 1}$s",
+        f"https://{name}.org/{number}",
+        f"{name}@{name[::-1]}.com",
+        f"#{number}",
+        f"{number}-{number % 12 + 1:02}-{number % 28 + 1:02}",
+    )[kind - 1]
+    return _beside(source, target, copied, generator)
+
+
+def _titled(text: str) -> str:
+    """Begin every word with a capital."""
+    return " ".join(word[:1].upper() + word[1:] for word in text.split(" "))
+
+
+def _beside(source: str, target: str, copied: str, generator: Random) -> Pair:
+    """Put a text before or behind both sides."""
+    if generator.random() < 0.5:
+        return f"{copied} {source}", f"{copied} {target}"
+    return f"{source} {copied}", f"{target} {copied}"
+
+
+def augmented_sides(
+    sources: Sequence[str], targets: Sequence[str], shares: str, generator: Random
+) -> tuple[list[str], list[str]]:
+    """Change some pairs, given and returned as two sides."""
+    pairs = list(augmented(zip(sources, targets, strict=True), shares, generator))
+    return [source for source, _ in pairs], [target for _, target in pairs]
