@@ -1,0 +1,134 @@
+"""
+Words in capitals of which a model knows only the lower case, and the case of their translations.
+
+::
+
+    THE BIG RED DOG     →  the big red dog    →  le gros chien rouge  →  LE GROS CHIEN ROUGE
+    The Big Red Dog     →  the big red dog    →  …                    →  Le Gros Chien Rouge
+    the BIG red dog     →  the big red dog    →  …                    →  le GROS chien rouge
+
+What a model knows is measured: of the forms of a word, the one that has fewest subwords is read. A
+name that has a subword of its own keeps its capital so.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from heedful.text.reading.terms import in_case_of, with_capital
+from heedful.text.reading.vocabulary import LACKING, Vocabulary
+
+LineCase = Literal["", "upper", "title", "sentence"]
+"""Case that the whole translation is given: none, capitals, each word, or its first word."""
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+# A word in capitals among others may be an abbreviation; these many letters rarely are.
+_LONG_WORD = 4
+
+
+class CasedWords(NamedTuple):
+    """The words that a model reads, and the case that was taken from them."""
+
+    words: list[str]
+    changed: list[bool]
+    """For each word whether its case was changed."""
+    line: LineCase = ""
+
+
+def read_case(words: Sequence[str], vocabulary: Vocabulary) -> CasedWords:
+    """Write words in lower case where a model knows only that."""
+    if not any(map(_has_capital, words)):
+        return CasedWords(list(words), [False] * len(words))
+    line = _case_of(words)
+    first = next(place for place, word in enumerate(words) if _LETTERS.search(word))
+    is_alone = sum(1 for word in words if _LETTERS.search(word)) == 1
+    read = [
+        _known_form(word, line, place == first, is_alone, vocabulary)
+        for place, word in enumerate(words)
+    ]
+    changed = [form != word for form, word in zip(read, words, strict=True)]
+    if not any(changed):
+        return CasedWords(read, changed)
+    if not line and changed[first] and _is_capitalized(words[first]):
+        line = "sentence"
+    return CasedWords(read, changed, line)
+
+
+def restore_word(source: str, target: str) -> str:
+    """Give a translated word the case of its source word."""
+    return source if target == source.lower() else in_case_of(source, target)
+
+
+def restore_line(words: Sequence[str], line: LineCase) -> list[str]:
+    """Give the words of a translation the case of their line."""
+    if line == "upper":
+        return [word.upper() for word in words]
+    if line == "title":
+        return [with_capital(word) for word in words]
+    restored = list(words)
+    if line == "sentence":
+        first = next((n for n, word in enumerate(words) if _LETTERS.search(word)), None)
+        if first is not None:
+            restored[first] = with_capital(words[first])
+    return restored
+
+
+def has_plain_case(word: str) -> bool:
+    """Whether each part of a word is in capitals, in lower case or capitalized; not “iPhone”."""
+    parts = _LETTERS.findall(word)
+    return all(part.isupper() or part[1:] == part[1:].lower() for part in parts)
+
+
+def _case_of(words: Sequence[str]) -> LineCase:
+    """Decide in which case a line as a whole is written."""
+    cased = [word for word in words if word.lower() != word.upper()]
+    if all(word.isupper() for word in cased) and max(map(_count_letters, cased)) > 1:
+        return "upper"
+    capital = [word for word in cased if _has_capital(word)]
+    # Short words, such as articles, may stay in lower case in a heading.
+    small = [word for word in cased if not _has_capital(word)]
+    is_heading = all(_count_letters(word) < _LONG_WORD for word in small)
+    if is_heading and len(capital) > max(1, len(small)) and _is_capitalized(cased[0]):
+        return "title"
+    return ""
+
+
+def _known_form(
+    word: str, line: LineCase, is_first: bool, is_alone: bool, vocabulary: Vocabulary
+) -> str:
+    """Choose the form of a word that a model knows best."""
+    if not _has_capital(word):
+        return word
+    lower, letters = word.lower(), _count_letters(word)
+    cost = vocabulary.cost(word)
+    if cost >= LACKING:
+        return lower if vocabulary.cost(lower) < LACKING else word
+    if line == "upper" and letters > 1:
+        # The first word begins a sentence; others are names if they have fewer subwords so.
+        forms = [with_capital(lower), lower]
+        best = min(forms if is_first else forms[::-1], key=vocabulary.cost)
+        is_word = vocabulary.cost(best) == 1 or letters >= _LONG_WORD or not is_alone
+        return best if is_word and vocabulary.cost(best) < cost else word
+    # A single letter in capitals is a word of a heading, but English has “I”.
+    in_heading = line == "title" or (line == "upper" and word != "I")
+    if in_heading and not is_first and _is_capitalized(word):
+        return lower if vocabulary.cost(lower) <= cost else word
+    if word.isupper() and letters >= _LONG_WORD and vocabulary.cost(lower) == 1 < cost:
+        return lower
+    return word
+
+
+def _has_capital(word: str) -> bool:
+    """Whether a word has a capital letter."""
+    return word != word.lower() and any(map(str.isupper, word))
+
+
+def _is_capitalized(word: str) -> bool:
+    """Whether the first letter alone is a capital."""
+    letters = "".join(_LETTERS.findall(word))
+    return letters[:1].isupper() and letters[1:] == letters[1:].lower()
+
+
+def _count_letters(word: str) -> int:
+    """Count the letters of a word."""
+    return sum(map(str.isalpha, word))

@@ -1,0 +1,124 @@
+"""A translation that is being changed, with the places of its words."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+Span = tuple[int, int]
+Link = tuple[int, int]
+# As alignments count words: other white space is part of one.
+_WORD = re.compile("[^ ]+")
+
+
+class Edit(NamedTuple):
+    """A part of a text that is replaced; with an empty span an insertion."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Draft(NamedTuple):
+    """A text, the spans of its words, and their links to words of the source."""
+
+    text: str
+    spans: tuple[Span, ...]
+    links: tuple[Link, ...]
+    """Source word and word here."""
+
+    @property
+    def words(self) -> list[str]:
+        """The words."""
+        return [self.text[start:end] for start, end in self.spans]
+
+    def edited(self, edits: Sequence[Edit]) -> "Draft":
+        """
+        Replace parts of the text; words move along, and a word that is replaced has the new span.
+
+        `edits`: in order, without overlaps.
+        """
+        if not edits:
+            return self
+        parts, here = [], 0
+        for edit in edits:
+            parts += [self.text[here : edit.start], edit.text]
+            here = edit.end
+        text = "".join([*parts, self.text[here:]])
+        shift = _Shift(edits)
+        spans = [(shift.start(start), shift.end(end)) for start, end in self.spans]
+        return Draft(text, tuple(spans), self.links)
+
+    def without_empty(self) -> "Draft":
+        """Leave out words that were cut, and their links."""
+        alive = [number for number, (start, end) in enumerate(self.spans) if start < end]
+        numbers = {number: place for place, number in enumerate(alive)}
+        links = tuple((i, numbers[j]) for i, j in self.links if j in numbers)
+        return Draft(self.text, tuple(self.spans[number] for number in alive), links)
+
+
+class _Shift:
+    """Where the places of a text are after edits."""
+
+    def __init__(self, edits: Sequence[Edit]) -> None:
+        self._edits = edits
+        self._starts = [edit.start for edit in edits]
+        self._ends = [edit.end for edit in edits]
+        grown = (len(edit.text) - (edit.end - edit.start) for edit in edits)
+        self._moved = [0, *accumulate(grown)]
+
+    def start(self, place: int) -> int:
+        """Return the new place of the start of a word: behind what is inserted there."""
+        before = bisect_right(self._ends, place)
+        inside = before < len(self._edits) and self._starts[before] < place
+        return (self._starts[before] if inside else place) + self._moved[before]
+
+    def end(self, place: int) -> int:
+        """Return the new place of the end of a word: before what is inserted there."""
+        behind = bisect_left(self._starts, place)  # edits that begin before the place
+        if behind and self._ends[behind - 1] > place:
+            edit = self._edits[behind - 1]
+            return edit.start + self._moved[behind - 1] + len(edit.text)
+        return place + self._moved[behind]
+
+
+def draft(text: str, words: Sequence[str], links: Iterable[Link]) -> Draft:
+    """
+    Find the words of a translation in its text.
+
+    `words`: those that the links count. If they are not the words of the text, there are no links.
+    """
+    spans: list[Span] = []
+    here = 0
+    for word in words:
+        start = text.find(word, here)
+        if start < 0 or text[here:start].strip(" "):
+            spans = []
+            break
+        here = start + len(word)
+        spans.append((start, here))
+    if spans and not text[here:].strip(" "):
+        return Draft(text, tuple(spans), tuple(links))
+    return Draft(text, tuple(word_spans(text)), ())
+
+
+def word_spans(text: str) -> list[Span]:
+    """Find the words between spaces."""
+    return [match.span() for match in _WORD.finditer(text)]
+
+
+def joined_edits(edits: Iterable[Edit]) -> list[Edit]:
+    """Join insertions at one place, with one space between; in the order that they came in."""
+    joined: list[Edit] = []
+    for edit in sorted(edits, key=lambda edit: edit.start):
+        last = joined[-1] if joined else None
+        meets = last is not None and (edit.start < last.end or edit[:2] == last[:2])
+        if last is not None and (meets or (edit.start == last.end and edit.start == edit.end)):
+            text = edit.text
+            if last.text.endswith(" ") and text.startswith(" "):
+                text = text[1:]
+            joined[-1] = Edit(last.start, max(last.end, edit.end), last.text + text)
+        else:
+            joined.append(edit)
+    return joined

@@ -1,0 +1,231 @@
+"""
+A line as pieces: text for the model, and what is held back from it.
+
+::
+
+    the big red dog 👍🏽 eats {{count}} apples
+      text  "the big red dog "   held "👍🏽"   text " eats "   held "{{count}}"   text " apples"
+
+Held are forms that no model translates (`heedful.text.reading.patterns`), what the user protects,
+and what the vocabulary lacks: an emoji sequence, a number, a word of another script. They are found
+before blanks and accents are read, so that they come back to the byte.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from heedful.text.reading.case import has_plain_case
+from heedful.text.reading.characters import EMOJI, SELECTORS, visible
+from heedful.text.reading.patterns import held_forms
+from heedful.text.reading.terms import UNSPACED, Terms
+from heedful.text.reading.vocabulary import Vocabulary
+
+Kind = Literal["text", "held", "term"]
+
+
+class Piece(NamedTuple):
+    """A part of a line."""
+
+    text: str
+    """As it stands in the line."""
+    kind: Kind = "text"
+    """`text` is translated, `held` is cut out, a `term` is read and its translation replaced."""
+    put: str = ""
+    """What the translation has in its place."""
+
+
+_SIGN = f"[{EMOJI}]"
+_CLUSTER = f"{_SIGN}[{SELECTORS}]*"
+# Vowel signs and other marks of words, which `\w` does not count: Latin, Semitic, Indic, Khmer.
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
+    "\u0900-\u0dff\u0e31-\u0e4e\u0eb1-\u0ecd\u0f18-\u0fbc\u102b-\u109d\u17b4-\u17d3\u200c\u200d"
+)
+_UNITS = re.compile(
+    "[\U0001f1e6-\U0001f1ff]{2}|[0-9#*]\ufe0f?\u20e3"
+    f"|{_CLUSTER}(?:\u200d{_CLUSTER})*"
+    rf"|[^\W_](?:[\w{_MARKS}]|(?<=\d)[.,:/](?=\d)|['’‐‑-](?=\w))*"
+    r"|[^\w\s]|_"
+)
+_FIRST_MARKS = re.compile(r"[,;:.!?]+")
+_LAST_MARKS = re.compile(r"[,;:]\s*\Z")
+_OPENING, _CLOSING = "([{“„‚‘«‹「『（【<\"'", ")]}”“’’»›」』）】>\"'"
+
+
+def cut_line(
+    raw: str,
+    terms: Terms | None,
+    vocabulary: Vocabulary,
+    *,
+    holds: bool = True,
+    aligns: bool = True,
+) -> list[Piece]:
+    """
+    Cut a line into pieces, in order; together they are the line that was read.
+
+    `holds`: whether forms and unknown text are held, besides terms. `aligns`: whether a term can be
+    found again in the translation; if not, it is held.
+    """
+    pieces = [Piece(raw)]
+    if holds:
+        if terms is not None:
+            pieces = _with_terms(pieces, terms.only(_is_changed), vocabulary, aligns)
+        pieces = _with_forms(pieces)
+        pieces = [_readable(piece) for piece in pieces]
+    if terms is not None:
+        pieces = _with_terms(pieces, terms, vocabulary, aligns)
+    if holds:
+        cut: list[Piece] = []
+        for piece in pieces:
+            cut += _hold_unknown(piece.text, vocabulary) if piece.kind == "text" else [piece]
+        pieces = _with_marks(_merged(_with_brackets(cut)))
+    return _trimmed(pieces)
+
+
+def single_spaces(text: str) -> str:
+    """Reduce each run of blanks to a space, at the ends too."""
+    return " ".join(f"x{text}x".split())[1:-1]
+
+
+def _is_changed(text: str) -> bool:
+    """Whether a string would not be read as it is, so that it is looked for before."""
+    return single_spaces(visible(text)) != text or any(held_forms(text))
+
+
+def _readable(piece: Piece) -> Piece:
+    """Read the characters of text."""
+    return Piece(single_spaces(visible(piece.text))) if piece.kind == "text" else piece
+
+
+def _with_forms(pieces: Sequence[Piece]) -> list[Piece]:
+    """Cut forms that no model translates out of the text."""
+    parts: list[Piece] = []
+    for piece in pieces:
+        here = 0
+        for start, end in held_forms(piece.text) if piece.kind == "text" else ():
+            form = piece.text[start:end]
+            parts += [Piece(piece.text[here:start]), Piece(form, "held", form)]
+            here = end
+        parts.append(piece._replace(text=piece.text[here:]))
+    return [part for part in parts if part.text]
+
+
+def _with_terms(
+    pieces: Sequence[Piece], terms: Terms, vocabulary: Vocabulary, aligns: bool
+) -> list[Piece]:
+    """Cut terms out of the text; inside what is held they are left alone."""
+    parts: list[Piece] = []
+    for piece in pieces:
+        here = 0
+        for start, end, put in terms.matches(piece.text) if piece.kind == "text" else ():
+            text = piece.text[start:end]
+            readable = single_spaces(visible(text))
+            is_read = aligns and not vocabulary.lacks_any(readable.lower())
+            text = readable if is_read else text
+            parts += [
+                Piece(piece.text[here:start]),
+                Piece(text, "term" if is_read else "held", put),
+            ]
+            here = end
+        parts.append(piece._replace(text=piece.text[here:]))
+    return [part for part in parts if part.text]
+
+
+def _hold_unknown(text: str, vocabulary: Vocabulary) -> Iterator[Piece]:
+    """Cut out what the vocabulary lacks."""
+    here = 0
+    for unit in _UNITS.finditer(text):
+        if _is_unknown(unit, text, vocabulary):
+            if text[here : unit.start()]:
+                yield Piece(text[here : unit.start()])
+            yield Piece(unit[0], "held", unit[0])
+            here = unit.end()
+    if text[here:]:
+        yield Piece(text[here:])
+
+
+def _is_unknown(unit: re.Match[str], text: str, vocabulary: Vocabulary) -> bool:
+    """Whether a word, a number or a sign has no form that the vocabulary knows."""
+    lacking = [sign for sign in unit[0] if vocabulary.lacks(vocabulary.known_form(sign))]
+    if not lacking:
+        return False
+    if all(sign.isupper() and not vocabulary.lacks_any(sign.lower()) for sign in lacking):
+        return not has_plain_case(unit[0])
+    if not _WITHOUT_SPACES.search(unit[0]):
+        return True
+    # Words of such scripts have no edges: a run is foreign only if most of it is.
+    return 2 * len(lacking) > len(unit[0])
+
+
+_WITHOUT_SPACES = re.compile(f"[{UNSPACED}]")
+
+
+def _with_brackets(pieces: Sequence[Piece]) -> list[Piece]:
+    """Hold the brackets or quotation marks around what is held, too: the model would see “()”."""
+    grown = list(pieces)
+    for place in range(1, len(grown) - 1):
+        before, held, after = grown[place - 1 : place + 2]
+        if held.kind != "held" or before.kind != "text" or after.kind != "text":
+            continue
+        first, last = before.text[-1:], after.text[:1]
+        if first and last and (first, last) in zip(_OPENING, _CLOSING, strict=True):
+            grown[place - 1] = Piece(before.text[:-1])
+            grown[place] = Piece(f"{first}{held.text}{last}", "held", f"{first}{held.put}{last}")
+            grown[place + 1] = Piece(after.text[1:])
+    return [piece for piece in grown if piece.text]
+
+
+def _merged(pieces: Sequence[Piece]) -> list[Piece]:
+    """Join what is held with only blanks and marks between."""
+    joined: list[Piece] = []
+    for piece in pieces:
+        mark = joined[-1] if len(joined) > 1 and joined[-1].kind == "text" else None
+        if piece.kind == "held" and joined and joined[-1].kind == "held":
+            last = joined.pop()
+            joined.append(Piece(last.text + piece.text, "held", last.put + piece.put))
+        elif (
+            piece.kind == "held"
+            and mark is not None
+            and joined[-2].kind == "held"
+            and not any(map(str.isalnum, mark.text))
+        ):
+            joined.pop()
+            last = joined.pop()
+            between = mark.text
+            joined.append(
+                Piece(last.text + between + piece.text, "held", last.put + between + piece.put)
+            )
+        else:
+            joined.append(piece)
+    return joined
+
+
+def _with_marks(pieces: Sequence[Piece]) -> list[Piece]:
+    """Hold a mark that would begin the model's line, or meet another mark there, too."""
+    grown = list(pieces)
+    for place, piece in enumerate(grown[:-1]):
+        behind = grown[place + 1]
+        if piece.kind != "held" or behind.kind != "text":
+            continue
+        before = grown[place - 1] if place else Piece("")
+        is_first = place == 0 or (place == 1 and not before.text.strip())
+        if is_first and (marks := _FIRST_MARKS.match(behind.text)):
+            grown[place] = Piece(piece.text + marks[0], "held", piece.put + marks[0])
+            grown[place + 1] = Piece(behind.text[marks.end() :])
+        elif before.kind == "text" and _FIRST_MARKS.match(behind.text):
+            marks = _LAST_MARKS.search(before.text)
+            if marks is not None:
+                grown[place - 1] = Piece(before.text[: marks.start()])
+                grown[place] = Piece(marks[0] + piece.text, "held", marks[0] + piece.put)
+    return [piece for piece in grown if piece.text]
+
+
+def _trimmed(pieces: Sequence[Piece]) -> list[Piece]:
+    """Leave out blanks at the ends of a line, and those that meet across pieces."""
+    read = list(pieces)
+    if read and read[0].kind == "text":
+        read[0] = Piece(read[0].text.lstrip())
+    if read and read[-1].kind == "text":
+        read[-1] = Piece(read[-1].text.rstrip())
+    return [piece for piece in read if piece.text]

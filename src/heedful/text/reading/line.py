@@ -1,0 +1,131 @@
+"""
+A line: what the model sees of it, and its translation with everything put back.
+
+::
+
+    read      "The big red dog 👍 sleeps"  →  "the big red dog sleeps", and what was taken from it
+    restore   "le gros chien rouge dort"   →  "Le gros chien rouge 👍 dort", and notes
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from heedful.text.lines import without_controls
+from heedful.text.reading.case import CasedWords, read_case
+from heedful.text.reading.draft import Link, draft, word_spans
+from heedful.text.reading.held import Piece, cut_line
+from heedful.text.reading.model_line import Gap, ModelLine, model_line
+from heedful.text.reading.note import HeldNote, ReadingNote
+from heedful.text.reading.numbers import changed_numbers
+from heedful.text.reading.restore import cut_loops, put_back, restore_case
+from heedful.text.reading.terms import Terms
+from heedful.text.reading.vocabulary import Vocabulary
+
+
+class RestoredLine(NamedTuple):
+    """A translation with everything put back."""
+
+    text: str
+    words: tuple[str, ...]
+    links: tuple[Link, ...]
+    """Words of the line as it was read, and words of the text."""
+    note: ReadingNote
+
+
+@dataclass(frozen=True)
+class ReadLine:
+    """A line that was read."""
+
+    original: str
+    pieces: tuple[Piece, ...]
+    line: ModelLine
+    cased: CasedWords
+    reads_text: bool
+
+    @property
+    def shown(self) -> str:
+        """The line as it was read, with what is held in it."""
+        return "".join(piece.text for piece in self.pieces)
+
+    @property
+    def text(self) -> str:
+        """What the model sees; empty if it sees nothing."""
+        return "" if self.is_copied else " ".join(self.cased.words)
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether nothing is there to translate."""
+        seen = self.line.text
+        return not any(map(str.isalpha, seen)) if self.reads_text else not seen
+
+    @property
+    def needs_links(self) -> bool:
+        """Whether restoring uses word links."""
+        line, changed = self.cased.line, sum(self.cased.changed)
+        by_word = line not in ("upper", "title") and changed > (line == "sentence")
+        return not self.is_copied and (by_word or any(map(self._is_inner, self.line.gaps)))
+
+    def _is_inner(self, gap: Gap) -> bool:
+        """Whether words stand on both sides of a gap, or the model reads what is there."""
+        sides = self.line.text[: gap.seen[0]], self.line.text[gap.seen[0] :]
+        return gap.piece.kind == "term" or all(any(map(str.isalnum, side)) for side in sides)
+
+    def copy(self) -> RestoredLine:
+        """Return the line itself as its translation, with the terms of the user."""
+        terms = [piece for piece in self.pieces if piece.put not in ("", piece.text)]
+        text = "".join(piece.put or piece.text for piece in self.pieces)
+        if not terms:
+            text = without_controls(self.original.replace("\ufeff", ""))[0].strip()
+        words = tuple(text.split())
+        links = tuple((number, number) for number in range(len(words)))
+        held = tuple(HeldNote(piece.text, piece.put, "edge") for piece in terms)
+        return RestoredLine(text, words, links, ReadingNote(copied=True, held=held))
+
+    def restore(
+        self, translation: str, words: Sequence[str], links: Iterable[Link]
+    ) -> RestoredLine:
+        """
+        Put back what was taken.
+
+        `words`: of the translation, which the links count. `links`: to words that the model saw.
+        """
+        seen = self.text
+        changed = draft(translation, words, links)
+        note = ReadingNote()
+        if self.reads_text:
+            numbers = changed_numbers(seen, translation)
+            changed, loops = cut_loops(changed, seen)
+            changed, case = restore_case(changed, self.line.text.split(" "), self.cased)
+            note = ReadingNote(case=case, numbers=numbers, loops=loops)
+        changed, held = put_back(changed, self.line, word_spans(self.shown))
+        links = changed.links
+        return RestoredLine(changed.text, tuple(changed.words), links, replace(note, held=held))
+
+
+@dataclass(frozen=True)
+class LineReader:
+    """
+    Reads lines for a model and restores their translations.
+
+    `reads_text`: whether to hold forms and unknown text, restore case, cut loops and copy lines
+    without a letter; if not, only terms are treated. `aligns`: whether word links can be had.
+    """
+
+    vocabulary: Vocabulary
+    terms: Terms | None = None
+    reads_text: bool = True
+    aligns: bool = True
+
+    def read(self, line: str) -> ReadLine:
+        """Decide what the model sees of a line."""
+        pieces = cut_line(
+            line, self.terms, self.vocabulary, holds=self.reads_text, aligns=self.aligns
+        )
+        seen = model_line(pieces)
+        words = seen.text.split(" ")
+        cased = CasedWords(words, [False] * len(words))
+        if self.reads_text:
+            known_form = self.vocabulary.known_form
+            cased = read_case(["".join(map(known_form, word)) for word in words], self.vocabulary)
+        return ReadLine(line, tuple(pieces), seen, cased, self.reads_text)

@@ -1,0 +1,82 @@
+"""
+Loops of a translation: the same words, or the same letters, again and again.
+
+A source without a loop has none in its translation, so all rounds but the first are cut. Where the
+source repeats itself, its translation may do so as often.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+_LONGEST_ROUND = 20
+# “non, non, non” is said; two words that come three times in a row are a loop.
+_LEAST_ROUNDS_OF_WORD, _LEAST_ROUNDS = 4, 3
+_LETTERS = re.compile(r"([^\s\d]{2,20}?)\1{3,}|([^\s\d])\2{4,}")
+
+Span = tuple[int, int]
+
+
+def loops_of_words(words: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+    """
+    Find loops: the first word, the words of a round, and how many words belong to it in all.
+
+    >>> list(loops_of_words("a big dog a big dog a big dog a runs".split()))
+    [(0, 3, 10)]
+    """
+    start = 0
+    while start < len(words):
+        for size in range(1, min(_LONGEST_ROUND, len(words) - start) + 1):
+            end = start + size
+            while end < len(words) and words[end] == words[end - size]:
+                end += 1
+            length = end - start
+            least = _LEAST_ROUNDS_OF_WORD if size == 1 else _LEAST_ROUNDS
+            if length >= size * least:
+                yield start, size, length
+                start += length
+                break
+        else:
+            start += 1
+
+
+def cut_word_loops(words: Sequence[str], source: Sequence[str]) -> list[Span]:
+    """Find the words of a translation that repeat what the source does not: spans of indices."""
+    rounds = max((length // size for _, size, length in loops_of_words(source)), default=1)
+    return [
+        (start + size * rounds, start + length)
+        for start, size, length in loops_of_words(words)
+        if length // size > rounds
+    ]
+
+
+def cut_letter_loops(text: str, source: str) -> tuple[str, int]:
+    """
+    Cut letters that repeat as they do not in the source; returns the number of cuts, too.
+
+    >>> cut_letter_loops("Ein BOGAGAGAGAGA", "A BIG DOG")
+    ('Ein BOGA', 1)
+    """
+    cuts = 0
+    most = max((len(loop[0]) // len(_unit(loop)) for loop in _LETTERS.finditer(source)), default=1)
+
+    def cut(loop: re.Match[str]) -> str:
+        nonlocal cuts
+        unit = _unit(loop)
+        rounds = max(most, _rounds_of(unit, source))
+        if len(loop[0]) // len(unit) <= rounds:
+            return loop[0]
+        cuts += 1
+        return unit * rounds
+
+    return _LETTERS.sub(cut, text), cuts
+
+
+def _unit(loop: re.Match[str]) -> str:
+    """Return what comes again and again."""
+    return loop[1] or loop[2]
+
+
+def _rounds_of(unit: str, text: str) -> int:
+    """Count how often a unit comes in a row in a text, at most; 1 if it does not."""
+    return max(1, next(n - 1 for n in count(1) if unit * n not in text))

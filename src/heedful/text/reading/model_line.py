@@ -1,0 +1,74 @@
+"""What a model sees of a line, and where something was cut out of it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from heedful.text.reading.held import Piece
+
+Span = tuple[int, int]
+_CLOSING_MARKS = ".,;:!?…)]}»”’、。，！？：；）」』"
+
+
+class Gap(NamedTuple):
+    """A place where something was cut out, or a term that the model reads."""
+
+    piece: Piece
+    line: Span
+    """Its characters in the line as it was read."""
+    seen: Span
+    """Its characters in what the model sees; of what is held an empty span."""
+    spaced: tuple[bool, bool] = (True, True)
+    """Whether a space, or an end of the line, stands before it and behind it."""
+
+
+class ModelLine(NamedTuple):
+    """A line without what is held."""
+
+    text: str
+    origins: tuple[tuple[int, int], ...]
+    """Starts of its parts, in it and in the line as it was read."""
+    gaps: tuple[Gap, ...]
+
+    def origin(self, place: int) -> int:
+        """Return the place in the line of a character that the model sees."""
+        seen, line = max(pair for pair in self.origins if pair[0] <= place)
+        return line + place - seen
+
+
+def model_line(pieces: Sequence[Piece]) -> ModelLine:
+    """Join the text of a line as if what is held were not there."""
+    line = "".join(piece.text for piece in pieces)
+    text, end = "", 0
+    origins: list[tuple[int, int]] = []
+    gaps: list[Gap] = []
+    is_behind_held = False
+    for piece in pieces:
+        start, end = end, end + len(piece.text)
+        if piece.kind == "held":
+            spaced = line[:start][-1:] in ("", " "), line[end:][:1] in ("", " ")
+            place = len(text.rstrip())
+            gaps.append(Gap(piece, (start, end), (place, place), spaced))
+            is_behind_held = True
+            continue
+        added = piece.text
+        if is_behind_held:
+            added, left = added.lstrip(), text.rstrip()
+            text = left + _joint(left, text, added, piece.text)
+            is_behind_held = not added
+        if added:
+            origins.append((len(text), end - len(added)))
+        if piece.kind == "term":
+            gaps.append(Gap(piece, (start, end), (len(text), len(text) + len(added))))
+        text += added
+    return ModelLine(text.rstrip(), tuple(origins), tuple(gaps))
+
+
+def _joint(left: str, with_blank: str, right: str, with_lead: str) -> str:
+    """Return the space between two texts of which the middle was cut out; empty for none."""
+    if not left:
+        return ""
+    if not right or right != with_lead:
+        return " "
+    if with_blank != left:
+        return "" if right[0] in _CLOSING_MARKS else " "
+    return " " if left[-1].isalnum() and right[0].isalnum() else ""

@@ -1,0 +1,110 @@
+"""What reading did to a line, for JSON and for the summary of a text."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, NamedTuple
+
+Where = Literal["edge", "aligned", "end"]
+"""At an end of the line as in the source, by word links, or at the end because links are unsure."""
+
+
+class HeldNote(NamedTuple):
+    """Something that was held back, or a term of the user."""
+
+    text: str
+    """As it stands in the source."""
+    put: str
+    """As it stands in the translation."""
+    where: Where
+
+    def to_dict(self) -> dict[str, str]:
+        """Convert to plain values; what is put is left out where it equals the text."""
+        put = {} if self.put == self.text else {"put": self.put}
+        return {"text": self.text, **put, "where": self.where}
+
+
+@dataclass(frozen=True)
+class ReadingNote:
+    """
+    What was done to a line besides reading its characters.
+
+    The default is nothing.
+    """
+
+    copied: bool = False
+    """Whether the line has no letter to translate, so that the model did not see it."""
+    held: tuple[HeldNote, ...] = ()
+    """What was held back and put in its place."""
+    case: str = ""
+    """Case that was taken from the source and given back; ``lost`` if links lacked for that."""
+    numbers: tuple[str, ...] = ()
+    """Numbers of the source that the translation lacks."""
+    loops: int = 0
+    """Loops of the translation that were cut at their second round."""
+    sentences: int = 1
+    """Parts that a line of more subwords than the model reads was split into."""
+    cut: bool = False
+    """Whether such a line was cut instead."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert what was done to plain values; empty if nothing was."""
+        values = {
+            setting.name: getattr(self, setting.name)
+            for setting in fields(self)
+            if getattr(self, setting.name) != setting.default
+        }
+        if self.held:
+            values["held"] = [piece.to_dict() for piece in self.held]
+        if self.numbers:
+            values["numbers"] = list(self.numbers)
+        return values
+
+    @property
+    def at_end(self) -> int:
+        """Count what stands at the end because its place is not known."""
+        return sum(piece.where == "end" for piece in self.held)
+
+
+def joined_notes(notes: Iterable[ReadingNote]) -> ReadingNote:
+    """Join the notes of the sentences that a line was split into."""
+    several = list(notes)
+    if len(several) == 1:
+        return several[0]
+    cases = dict.fromkeys(note.case for note in several if note.case)
+    return replace(
+        several[0],
+        copied=all(note.copied for note in several),
+        held=tuple(piece for note in several for piece in note.held),
+        case=" ".join(cases),
+        numbers=tuple(number for note in several for number in note.numbers),
+        loops=sum(note.loops for note in several),
+        sentences=len(several),
+    )
+
+
+class ReadingCounts:
+    """Counts of what a user should look at in the translations of a text."""
+
+    def __init__(self) -> None:
+        self.numbers = self.number_lines = self.at_end = self.end_lines = 0
+
+    def add(self, note: ReadingNote | None) -> None:
+        """Add a line."""
+        if note is not None:
+            self.numbers += len(note.numbers)
+            self.number_lines += bool(note.numbers)
+            self.at_end += note.at_end
+            self.end_lines += note.at_end > 0
+
+    def warnings(self) -> Iterator[str]:
+        """Write a sentence about each kind that occurred."""
+        if self.numbers:
+            yield (
+                f"the translations of {self.number_lines:,} lines lack {self.numbers:,} numbers of "
+                "their sources; --format jsonl names them, --protected keeps them."
+            )
+        if self.at_end:
+            yield (
+                f"the translations of {self.end_lines:,} lines end with {self.at_end:,} pieces "
+                "that were held back, because no alignment shows their places."
+            )

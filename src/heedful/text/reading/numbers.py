@@ -1,0 +1,33 @@
+"""Numbers that a translation has changed."""
+
+import re
+import unicodedata
+from collections import Counter
+
+# Digits with what groups them or parts a fraction, hours or days.
+_NUMBER = re.compile(r"\d+(?:[.,:/'’\u00a0\u202f\u2009]\d+)*")
+
+
+def changed_numbers(source: str, target: str) -> tuple[str, ...]:
+    """
+    List the numbers of a source that its translation lacks.
+
+    Languages write separators in their own ways, so only digits are compared.
+
+    >>> changed_numbers("23 dogs, 1,000.50 euros", "24 Hunde, 1.000,50 Euro")
+    ('23',)
+    """
+    there = Counter(map(_digits, _NUMBER.findall(target)))
+    changed = []
+    for number in _NUMBER.findall(source):
+        digits = _digits(number)
+        if there[digits]:
+            there[digits] -= 1
+        else:
+            changed.append(number)
+    return tuple(changed)
+
+
+def _digits(number: str) -> str:
+    """Return the digits of a number, in whatever script, as ASCII."""
+    return "".join(str(unicodedata.digit(sign)) for sign in number if sign.isdigit())

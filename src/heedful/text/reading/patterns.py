@@ -1,0 +1,75 @@
+r"""
+Pieces of text that no model translates, by their form: placeholders, addresses, paths, versions.
+
+Only forms that running text does not have are here: ``50 % sure`` holds no format, and ``and/or``
+is no path. What a list of forms cannot know is named with `protected`.
+"""
+
+import re
+from collections.abc import Iterator
+
+_QUOTED = r"""(?:"[^"<>]*"|'[^'<>]*')"""
+_NAME = r"[A-Za-z_][\w:.-]*"
+_ENDINGS = (
+    "txt|pdf|docx?|xlsx?|pptx?|odt|csv|tsv|jsonl?|ya?ml|toml|xml|html?|md|py|ipynb|js|ts|css|php"
+    "|cpp|hpp|java|rs|go|sh|bat|exe|dll|zip|tar|gz|xz|bz2|7z|png|jpe?g|gif|svg|webp|mp[34]|wav"
+    "|ini|cfg|conf|log|srt|vtt"
+)
+_DOMAINS = "com|org|net|edu|gov|io|dev|app|info|eu|uk|de|fr"
+
+_FORMS = (
+    # markup: <x id="1"/>, </b>, <!-- … -->, <|end|>, <0x0A>, &nbsp;
+    rf"</?{_NAME}(?:\s+{_NAME}\s*=\s*{_QUOTED})*\s*/?>",
+    r"<!--.*?-->|<\|[^|<>]+\|>|<\w+>|>>[\w-]+<<",
+    r"&lt;/?\w[^&<>]{0,80}?&gt;",
+    r"&(?:[A-Za-z]\w{1,30}|\#\d{1,7}|\#[xX][0-9A-Fa-f]{1,6});",
+    # two signs that sentencepiece writes itself
+    r"[\u2581\u2585]",
+    # templates: {{name}}, ${name}, %{name}, {% if %}, <%= name %>, [[name]], {0}, {name:>8}
+    r"\{\{.*?\}\}|\{%.*?%\}|<%.*?%>|\[\[[^\[\]]*\]\]|[$\#%]\{[^{}]*\}|\{[\w.:!,<>^+\#%-]*\}",
+    # formats: %s, %1$s, %-5.2f, %(count)d; variables: $User, %PATH%, __NAME__, ###T01###, @user
+    r"%(?:\(\w+\)|\d+\$)?[-+\#0]*\d*(?:\.\d+)?(?:hh?|ll?|[qjztL])?[diouxXeEfFgGcCsSpaA@](?![A-Za-z])",
+    r"(?<![\w$])\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|(?<!\w)__\w+?__(?!\w)",
+    r"\#{2,}\w+\#{2,}|@@\w+@@|(?<![\w@.])@[A-Za-z_]\w+",
+    # addresses and mail; a mark behind one belongs to the sentence
+    r"\w[\w+.-]*://[^\s<>\"“”«»]+|www\.[^\s<>\"“”«»]+|mailto:\S+",
+    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    rf"(?<![\w@.-])(?:[A-Za-z0-9-]+\.)+(?:{_DOMAINS})(?:/[^\s<>\"“”«»]*)?(?![\w-])",
+    # paths and accounts: C:\a\b, \\host\share, NT\SYSTEM, /usr/bin, ./a/b, ~/a, a/b.txt, b.txt
+    r"(?<!\w)[A-Za-z]:\\[^\s\"<>|]*|\\\\[^\s\"<>|]+",
+    r"(?<!\w)\w[\w.-]*(?:\\(?![nrt](?:[A-Z\W]|$))[\w.$-]+)+",
+    r"(?<![\w./])~?/(?:[\w.@+-]+/)+[\w.@+-]*|(?<![\w./])(?:\.{1,2}|~)/[\w.@+/-]+",
+    rf"(?<![\w.])(?:[\w-][\w.-]*/)*[\w-]+(?:\.[\w-]+)*\.(?:{_ENDINGS})(?!\w)",
+    # line ends as programs write them, code, identifiers
+    r"\\[nrt](?![a-z])|`[^`]+`|(?<!\w)[A-Za-z]+(?:_[A-Za-z0-9]+)+(?!\w)|(?<!\w)\w+\(\)",
+    # versions, dates, hosts, identifiers: v2.3.1, 1.2.3-rc1, 2016-03-19, 10.0.0.1, 1b4e28ba-…
+    r"(?<![\w.])v\d+(?:\.\d+)*(?:[-+][\w.]+)?(?!\w)",
+    r"(?<![\w.,])(?!\d{1,3}(?:\.\d{3})+(?!\w))\d+\.\d+\.\d+(?:[.+-]\w+)*(?!\w)",
+    r"(?<![\w-])\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?Z?)?(?![\w-])",
+    r"(?<!\w)[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?!\w)",
+)
+_PATTERN = re.compile("|".join(_FORMS))
+_ADDRESS = re.compile(r"\w[\w+.-]*://|www\.|mailto:|/|\\|[\w-]+(?:\.[\w-]+)+/")
+_MARKS_BEHIND = ".,;:!?…'’"
+
+
+def held_forms(text: str) -> Iterator[tuple[int, int]]:
+    """Find the pieces that are held back, in order."""
+    for match in _PATTERN.finditer(text):
+        start, end = match.span()
+        if _ADDRESS.match(match[0]):
+            end = start + len(_without_marks(match[0]))
+        if start < end:
+            yield start, end
+
+
+def _without_marks(address: str) -> str:
+    """Leave out marks behind an address, and a bracket that was opened before it."""
+    while address:
+        last = address[-1]
+        opening = {")": "(", "]": "["}.get(last, "")
+        is_open = bool(opening) and address.count(last) > address.count(opening)
+        if not is_open and last not in _MARKS_BEHIND:
+            break
+        address = address[:-1]
+    return address

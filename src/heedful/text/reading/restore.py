@@ -1,0 +1,242 @@
+"""
+A translation with everything put back: loops cut, case, terms, and what was held.
+
+Each step edits a `Draft`, which keeps track of the words, so that their links stay true.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+from unicodedata import category
+
+from heedful.text.reading.case import CasedWords, restore_line, restore_word
+from heedful.text.reading.draft import Draft, Edit, joined_edits, word_spans
+from heedful.text.reading.held import Piece
+from heedful.text.reading.loops import cut_letter_loops, cut_word_loops
+from heedful.text.reading.model_line import Gap, ModelLine
+from heedful.text.reading.note import HeldNote, Where
+from heedful.text.reading.place import best_place, linked_run, marks_before, marks_behind
+
+Span = tuple[int, int]
+
+
+def cut_loops(translation: Draft, source: str) -> tuple[Draft, int]:
+    """Cut loops that the source does not have; returns their number, too."""
+    folded = [word.lower() for word in translation.words]
+    spans = translation.spans
+    edits = [
+        Edit(spans[start - 1][1], spans[end - 1][1], "")
+        for start, end in cut_word_loops(folded, source.lower().split(" "))
+    ]
+    translation, cuts = translation.edited(edits).without_empty(), len(edits)
+    edits = []
+    for (start, end), word in zip(translation.spans, translation.words, strict=True):
+        shorter, number = cut_letter_loops(word, source)
+        cuts += number
+        if number:
+            edits.append(Edit(start, end, shorter))
+    return translation.edited(edits), cuts
+
+
+def restore_case(
+    translation: Draft, originals: Sequence[str], cased: CasedWords
+) -> tuple[Draft, str]:
+    """Give a translation the case of its source; returns how, too."""
+    if not any(cased.changed):
+        return translation, ""
+    words = restore_line(translation.words, cased.line)
+    single = [number for number, changed in enumerate(cased.changed) if changed]
+    case: str = cased.line or "words"
+    if cased.line == "sentence":
+        single = single[1:]
+        case = "sentence words" if single else case
+    if single and cased.line not in ("upper", "title"):
+        linked = {j: i for i, j in sorted(translation.links, reverse=True) if i in single}
+        for j, i in linked.items():
+            words[j] = restore_word(originals[i], words[j])
+        if not translation.links:
+            case = "lost"
+    edits = [
+        Edit(start, end, word)
+        for (start, end), word, before in zip(
+            translation.spans, words, translation.words, strict=True
+        )
+        if word != before
+    ]
+    return translation.edited(edits), case
+
+
+class _Put(NamedTuple):
+    """What is going to stand where, of a gap."""
+
+    gap: Gap
+    edit: Edit
+    where: Where
+
+
+def put_back(
+    translation: Draft, line: ModelLine, line_words: Sequence[Span]
+) -> tuple[Draft, tuple[HeldNote, ...]]:
+    """
+    Put terms and what was held into a translation.
+
+    `line_words`: words of the line as it was read. Links of the result are between those and the
+    words of the new text.
+    """
+    seen = word_spans(line.text)
+    runs = _term_runs(translation, line.gaps, seen)
+    puts = [
+        _put_term(translation, gap, runs[number], seen)
+        if gap.piece.kind == "term"
+        else _put_held(translation, gap, line.text, seen, list(filter(None, runs)))
+        for number, gap in enumerate(line.gaps)
+    ]
+    edits = joined_edits(put.edit for put in puts if put.edit.text)
+    changed = translation.edited(edits)
+    words = word_spans(changed.text)
+    links = set(_moved_links(changed, line, seen, line_words, words))
+    here = 0
+    for put in sorted(puts, key=lambda put: put.edit.start):
+        start = changed.text.find(put.gap.piece.put, here)
+        here = start + len(put.gap.piece.put) if start >= 0 else here
+        if start >= 0:
+            links |= {
+                (i, j)
+                for i in _touched(line_words, put.gap.line)
+                for j in _touched(words, (start, here))
+            }
+    notes = tuple(
+        HeldNote(put.gap.piece.text, put.gap.piece.put, put.where)
+        for put in puts
+        if put.where == "end" or not _is_mark(put.gap.piece)
+    )
+    return Draft(changed.text, tuple(words), tuple(sorted(links))), notes
+
+
+def _term_runs(translation: Draft, gaps: Sequence[Gap], seen: Sequence[Span]) -> list[Span | None]:
+    """Find the target words of each term; no word belongs to two."""
+    runs: list[Span | None] = []
+    taken: set[int] = set()
+    for gap in gaps:
+        run: Span | None = None
+        if gap.piece.kind == "term":
+            links = [(i, j) for i, j in translation.links if j not in taken]
+            run, _ = linked_run(_touched(seen, gap.seen), len(translation.spans), links)
+            taken |= set(range(*run)) if run else set()
+        runs.append(run)
+    return runs
+
+
+def _put_term(translation: Draft, gap: Gap, run: Span | None, seen: Sequence[Span]) -> _Put:
+    """Replace the translation of a term, or insert the term where it has none."""
+    put, spans = gap.piece.put, translation.spans
+    if run is None:
+        held = gap._replace(seen=(gap.seen[0], gap.seen[0]))
+        return _between_words(translation, held, len(_before(seen, gap.seen[0])))
+    start = marks_before(translation.text, *spans[run[0]])
+    end = marks_behind(translation.text, *spans[run[1] - 1])
+    return _Put(gap, Edit(start, max(start, end), put), "aligned")
+
+
+def _put_held(
+    translation: Draft, gap: Gap, text: str, seen: Sequence[Span], runs: Sequence[Span]
+) -> _Put:
+    """Choose the place of something that was cut out."""
+    place, put, target = gap.seen[0], gap.piece.put, translation.text
+    is_first = not any(map(str.isalnum, text[:place]))
+    if is_first or not any(map(str.isalnum, text[place:])):
+        before = " " if gap.spaced[0] and not is_first else ""
+        behind = " " if gap.spaced[1] and is_first else ""
+        where = _behind_opening(target, text[:place]) if is_first else len(target)
+        if not is_first and text[place:]:
+            where = _before_closing(target)
+        return _Put(gap, Edit(where, where, f"{before}{put}{behind}"), "edge")
+    number = len(_before(seen, place))
+    within = [(start, end) for start, end in seen if start < place < end]
+    if within and any(map(str.isalnum, text[within[0][0] : place])):
+        number += 1
+    return _between_words(translation, gap, number, bool(within), runs)
+
+
+def _between_words(
+    translation: Draft,
+    gap: Gap,
+    number: int,
+    is_glued: bool = False,
+    runs: Sequence[Span] = (),
+) -> _Put:
+    """
+    Choose a place between words by their links; the end if they are not sure.
+
+    `number`: source words before the gap. `is_glued`: whether a mark of the word stands behind it.
+    """
+    text, spans, put = translation.text, translation.spans, gap.piece.put
+    boundary, is_sure = best_place(number, len(spans), translation.links)
+    if not is_sure:
+        return _Put(gap, Edit(len(text), len(text), f" {put}"), "end")
+    # Not inside the translation of a term.
+    boundary = next((end for start, end in runs if start < boundary < end), boundary)
+    before, behind = gap.spaced
+    if boundary == 0:
+        return _Put(gap, Edit(0, 0, f"{put} " if behind else put), "aligned")
+    left = spans[boundary - 1][1]
+    if is_glued:
+        left = marks_behind(text, *spans[boundary - 1])
+        return _Put(gap, Edit(left, left, f" {put}" if before else put), "aligned")
+    if boundary == len(spans):
+        left = _before_closing(text)
+        return _Put(gap, Edit(left, left, f" {put}" if before else put), "aligned")
+    right = spans[boundary][0]
+    if before and behind:
+        edit = Edit(left, right, f" {put} ")
+    elif behind:
+        edit = Edit(left, left, put)
+    else:
+        edit = Edit(right, right, put) if before else Edit(left, right, put)
+    return _Put(gap, edit, "aligned")
+
+
+def _is_mark(piece: Piece) -> bool:
+    """Whether a piece is punctuation that the vocabulary lacks, which needs no note."""
+    return piece.put == piece.text and all(category(sign)[0] in "PZ" for sign in piece.text)
+
+
+def _behind_opening(target: str, marks: str) -> int:
+    """Return the place behind the marks that a translation shares with the start of its source."""
+    return len(marks.rstrip()) if marks.strip() and target.startswith(marks.rstrip()) else 0
+
+
+def _before_closing(target: str) -> int:
+    """Return the place before the marks at the end of a translation."""
+    place = len(target)
+    while place and not target[place - 1].isalnum():
+        place -= 1
+    return place or len(target)
+
+
+def _before(spans: Sequence[Span], place: int) -> list[Span]:
+    """List the words that end before a place."""
+    return [span for span in spans if span[1] <= place]
+
+
+def _touched(spans: Sequence[Span], part: Span) -> list[int]:
+    """List the words that a part of a text touches."""
+    return [
+        number for number, (start, end) in enumerate(spans) if start < part[1] and end > part[0]
+    ]
+
+
+def _moved_links(
+    changed: Draft,
+    line: ModelLine,
+    seen: Sequence[Span],
+    line_words: Sequence[Span],
+    words: Sequence[Span],
+) -> Iterator[tuple[int, int]]:
+    """Count links in words of the line and of the new text."""
+    for i, j in changed.links:
+        if i < len(seen):
+            start, end = seen[i]
+            origin = line.origin(start), line.origin(end - 1) + 1
+            for source in _touched(line_words, origin):
+                for target in _touched(words, changed.spans[j]):
+                    yield source, target

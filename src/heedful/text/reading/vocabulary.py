@@ -1,0 +1,66 @@
+"""What reading needs to know of a model's vocabulary."""
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+Cost = Callable[[Sequence[str]], list[int]]
+"""Subwords of each text; one that the vocabulary lacks counts `LACKING`."""
+LACKING = 1000
+"""Cost of an unknown subword, or of a byte that spells a part of a character."""
+
+
+class Vocabulary:
+    """
+    Answers whether a model knows a character, and how it cuts a word.
+
+    `cost`: of texts, as the model reads them. `alphabet`: the characters of its words, where a
+    character alone is none of them; empty where it may be. Answers are remembered, since the same
+    few characters come in every line.
+    """
+
+    def __init__(self, cost: Cost, alphabet: frozenset[str] = frozenset()) -> None:
+        self._cost, self._alphabet = cost, alphabet
+        self.lacks = lru_cache(maxsize=1 << 16)(self._lacks)
+        self.cost = lru_cache(maxsize=1 << 14)(self._cost_of)
+
+    def _lacks(self, character: str) -> bool:
+        """Whether no subword of the vocabulary can spell a character."""
+        if self._alphabet:
+            return character not in self._alphabet
+        return self.cost(character) >= LACKING
+
+    def _cost_of(self, word: str) -> int:
+        """Count the subwords of a word."""
+        return self._cost([word])[0]
+
+    def lacks_any(self, text: str) -> bool:
+        """Whether a text has a character that the vocabulary lacks."""
+        return any(self.lacks(character) for character in text if not character.isspace())
+
+    def known_form(self, character: str) -> str:
+        """
+        Return the plainer form of a letter or mark, if the vocabulary has only that.
+
+        A curly apostrophe, a full-width letter or a ligature then reads as the plain one.
+        """
+        if not self.lacks(character):
+            return character
+        for plain in (_PLAINER.get(character, ""), _compatible(character)):
+            if plain and plain != character and not self.lacks_any(plain):
+                return plain
+        return character
+
+
+_PLAINER = {
+    **dict.fromkeys("’‘ʼ´`′‛", "'"),
+    **dict.fromkeys("“”„‟″«»", '"'),
+    **dict.fromkeys("‐‑‒–—―−", "-"),
+    "…": "...",
+}
+
+
+def _compatible(character: str) -> str:
+    """Return the compatible form of a letter or of a full-width mark; none of other signs."""
+    is_plain = character.isalpha() or "\uff01" <= character <= "\uff5e"
+    return unicodedata.normalize("NFKC", character) if is_plain else ""

@@ -1,0 +1,54 @@
+import pytest
+
+from heedful.text.reading.case import has_plain_case, read_case, restore_line, restore_word
+from tests.support.vocabularies import LETTERS, small_vocabulary
+
+CAPITALS = LETTERS | set("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+@pytest.mark.parametrize(
+    ("line", "case"),
+    [
+        ("THE BIG RED DOG", "upper"),
+        ("The Big Red Dog", "title"),
+        ("The big red dog", "sentence"),
+        ("the BIG red Dog", ""),
+    ],
+)
+def test_words_of_which_only_the_lower_case_is_known_are_read_so(line, case):
+    read = read_case(line.split(), small_vocabulary())
+    assert read.words == ["the", "big", "red", "dog"]
+    assert read.line == case
+    assert read.changed == [word != word.lower() for word in line.split()]
+
+
+def test_a_model_that_knows_capitals_reads_a_heading_as_a_sentence():
+    cased = small_vocabulary({"The", "the", "big", "dog", "Mary", "loves", "NATO"}, CAPITALS)
+    assert read_case(["THE", "BIG", "DOG"], cased).words == ["The", "big", "dog"]
+    assert read_case(["MARY", "LOVES", "NATO"], cased).words == ["Mary", "loves", "NATO"]
+    assert read_case(["The", "Dog", "Loves", "Mary"], cased).words == [
+        "The",
+        "dog",
+        "loves",
+        "Mary",
+    ]
+
+
+@pytest.mark.parametrize("line", ["The big dog", "Mary loves NATO", "the USA", "OK", "iPhone"])
+def test_what_a_model_knows_or_may_be_a_name_is_left_alone(line):
+    cased = small_vocabulary({"The", "the", "big", "dog", "Mary", "loves", "NATO"}, CAPITALS)
+    assert read_case(line.split(), cased).words == line.split()
+
+
+def test_the_case_of_a_line_or_word_is_given_back():
+    words = ["l'eau", "est", "froide"]
+    assert restore_line(words, "upper") == ["L'EAU", "EST", "FROIDE"]
+    assert restore_line(words, "title") == ["L'eau", "Est", "Froide"]
+    assert restore_line(["«", *words], "sentence") == ["«", "L'eau", "est", "froide"]
+    assert restore_word("BIG", "gros") == "GROS"
+    assert restore_word("McGros", "mcgros") == "McGros"
+
+
+def test_a_mixed_case_is_no_plain_one():
+    assert all(map(has_plain_case, ["dog", "Dog", "DOG", "Big-Red", "A"]))
+    assert not any(map(has_plain_case, ["iPhone", "McDonald"]))

@@ -1,0 +1,59 @@
+import pytest
+
+from heedful.text.reading.held import cut_line, single_spaces
+from heedful.text.reading.terms import Terms
+from tests.support.vocabularies import small_vocabulary
+
+
+def shown(line, terms=None, **options):
+    """The text of a line, with what is held in brackets and terms in angles."""
+    marks = {"text": "{}", "held": "[{}]", "term": "<{}>"}
+    pieces = cut_line(line, terms, small_vocabulary(), **options)
+    return "".join(marks[piece.kind].format(piece.text) for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    ("line", "cut"),
+    [
+        ("  the  big\u00a0dog ", "the big dog"),
+        ("the dog 👍🏽 sleeps", "the dog [👍🏽] sleeps"),
+        ("👩\u200d👩\u200d👧 the dog", "[👩\u200d👩\u200d👧] the dog"),
+        ("the dog → my boy", "the dog [→] my boy"),
+        ("the dog→boy", "the dog[→]boy"),
+        ("the red 犬.", "the red [犬]."),
+        ("the red собака sleeps", "the red [собака] sleeps"),
+        ("23 dogs, 1,000.50 and 5kg", "[23] dogs, [1,000.50] and [5kg]"),
+        ("the 🇫🇷 dog 1️⃣", "the [🇫🇷] dog [1️⃣]"),
+        ("the dog (👍) sleeps", "the dog [(👍)] sleeps"),
+        ("{{a}}, {{b}} the dog", "[{{a}}, {{b}}] the dog"),
+        ("the dog, {{a}}.", "the dog[, {{a}}]."),
+        ("an iPhone sleeps", "an [iPhone] sleeps"),
+        ("the Dog don’t", "the Dog don’t"),
+        ("{{ a  b }} sleeps", "[{{ a  b }}] sleeps"),
+    ],
+)
+def test_what_a_model_cannot_translate_is_held(line, cut):
+    assert shown(line) == cut
+
+
+def test_a_few_unknown_letters_of_a_script_without_spaces_are_left_to_the_model():
+    vocabulary = small_vocabulary(letters=set("赤いが寝る"))
+    pieces = cut_line("赤い犬が寝る", None, vocabulary)
+    assert [piece.kind for piece in pieces] == ["text"]
+
+
+def test_a_term_is_read_if_it_can_be_found_again_and_held_if_not():
+    terms = Terms.of({"red dog": "rouquin"}, ["Re\u0301x  Inc", "{{x}} y"])
+    assert shown("the red dog sleeps", terms) == "the <red dog> sleeps"
+    assert shown("the red dog sleeps", terms, aligns=False) == "the [red dog] sleeps"
+    assert shown("the Re\u0301x  Inc", terms) == "the <Réx Inc>"
+    assert shown("the {{x}} y dog", terms) == "the [{{x}} y] dog"
+
+
+def test_without_text_reading_only_terms_are_cut_out():
+    terms = Terms.of({"red": "rouge"}, None)
+    assert shown("the red 👍 {{x}}", terms, holds=False) == "the <red> 👍 {{x}}"
+
+
+def test_blanks_at_the_ends_of_a_piece_stay_one():
+    assert single_spaces("  a \u00a0 b\t") == " a b "

@@ -1,0 +1,64 @@
+import pytest
+
+from heedful.text.reading.line import LineReader
+from heedful.text.reading.terms import Terms
+from tests.support.vocabularies import small_vocabulary, translate
+
+
+def restored(line, terms=None, aligns=True, reads_text=True):
+    read = LineReader(small_vocabulary(), terms, reads_text, aligns).read(line)
+    if read.is_copied:
+        return read.copy()
+    text, words, links = translate(read.text)
+    return read.restore(text, words if aligns else [], links if aligns else [])
+
+
+@pytest.mark.parametrize(
+    ("line", "translation"),
+    [
+        ("the big red dog", "le gros chien rouge"),
+        ("the big red dog 👍 sleeps.", "le gros chien rouge 👍 dort."),
+        ("the big dog 👍.", "le gros chien 👍."),
+        ("“the dog” sleeps", "“le chien” dort"),
+        ("the dog→boy 👍", "le chien→garçon 👍"),
+        ("the big <b>red</b> dog sleeps", "le gros <b>chien rouge</b> dort"),
+        ("{{a}}, the {{b}} big dog, {{c}}.", "{{a}}, le {{b}} gros chien, {{c}}."),
+        ("THE BIG RED DOG 👍 SLEEPS", "LE GROS CHIEN ROUGE 👍 DORT"),
+        ("The Big Red Dog", "Le Gros Chien Rouge"),
+        ("The dog sleeps", "Le chien dort"),
+        ("the BIG red dog", "le GROS chien rouge"),
+        ("\ufeff12\u00a0%", "12\u00a0%"),
+        ("👍", "👍"),
+    ],
+)
+def test_what_was_taken_from_a_line_is_put_back(line, translation):
+    assert restored(line).text == translation
+
+
+def test_without_links_what_stood_inside_stands_at_the_end_and_a_note_says_so():
+    result = restored("{{a}} the dog {{b}} sleeps {{c}}", aligns=False)
+    assert result.text == "{{a}} le chien dort {{b}} {{c}}"
+    assert [held.where for held in result.note.held] == ["edge", "end", "edge"]
+
+
+def test_links_count_the_words_of_the_line_and_of_the_text():
+    result = restored("the red dog 👍 sleeps")
+    assert result.words == ("le", "chien", "rouge", "👍", "dort")
+    assert result.links == ((0, 0), (1, 2), (2, 1), (3, 3), (4, 4))
+
+
+@pytest.mark.parametrize("reads_text", [True, False])
+def test_terms_replace_their_translations(reads_text):
+    terms = Terms.of({"red dog": "rouquin"}, ["boy"])
+    result = restored("the red dog sleeps, my boy.", terms, reads_text=reads_text)
+    assert result.text == "le rouquin dort, mon boy."
+    held = restored("the red dog sleeps", terms, aligns=False, reads_text=reads_text)
+    assert held.text.count("rouquin") == 1 and "chien" not in held.text
+
+
+def test_numbers_and_loops_are_noted():
+    letters = set("abcdefghijklmnopqrstuvwxyz0123456789")
+    read = LineReader(small_vocabulary(letters=letters)).read("the dog has 23 bones")
+    result = read.restore("le chien le chien le chien a 24 os", (), ())
+    assert result.text == "le chien a 24 os"
+    assert result.note.numbers == ("23",) and result.note.loops == 1

@@ -1,0 +1,78 @@
+import pytest
+
+from heedful.errors import TextError
+from heedful.text.reading.terms import Terms, in_case_of, read_glossary, read_protected
+
+
+def put(terms, line):
+    return [(line[match.start : match.end], match.put) for match in terms.matches(line)]
+
+
+def test_a_term_is_met_as_a_word_and_not_inside_one():
+    terms = Terms.of({"dog": "chien"}, None)
+    assert terms is not None
+    assert put(terms, "the dog, dogs, dog's, hot-dogs, doghouse: dog.") == [("dog", "chien")] * 2
+
+
+def test_the_longest_term_wins_and_terms_do_not_overlap():
+    terms = Terms.of({"red dog": "rouquin", "dog": "chien", "big red": "x"}, ["dog sleeps"])
+    assert terms is not None
+    assert put(terms, "a red dog sleeps, a dog sleeps") == [
+        ("red dog", "rouquin"),
+        ("dog sleeps", "dog sleeps"),
+    ]
+
+
+def test_a_term_in_lower_case_is_met_in_any_and_gives_its_case():
+    terms = Terms.of({"dog": "chien", "ACME": "Acmé"}, ["Rex"])
+    assert terms is not None
+    assert put(terms, "Dog DOG ACME acme Rex rex") == [
+        ("Dog", "Chien"),
+        ("DOG", "CHIEN"),
+        ("ACME", "Acmé"),
+        ("Rex", "Rex"),
+    ]
+
+
+def test_what_is_protected_wins_over_a_glossary_with_the_same_term():
+    terms = Terms.of({"Rex": "Roi"}, ["Rex"])
+    assert terms is not None and put(terms, "Rex") == [("Rex", "Rex")]
+
+
+def test_terms_of_a_script_without_spaces_stand_beside_any_character():
+    terms = Terms.of({"犬": "chien"}, None)
+    assert terms is not None and put(terms, "赤い犬が寝る") == [("犬", "chien")]
+
+
+def test_terms_must_have_text():
+    assert Terms.of(None, None) is None and Terms.of({}, []) is None
+    with pytest.raises(TextError, match="that of “dog” is empty"):
+        Terms.of({"dog": " "}, None)
+    with pytest.raises(TextError, match="one is empty"):
+        Terms.of(None, [" "])
+
+
+def test_the_case_of_a_source_is_given_to_a_translation():
+    assert in_case_of("BIG DOG", "straße") == "STRASSE"
+    assert in_case_of("'Dog", "l'eau") == "L'eau"
+    assert in_case_of("A", "un") == "Un"
+
+
+def test_two_translations_of_a_term_are_reported_and_the_first_is_used(tmp_path):
+    path, said = tmp_path / "terms.tsv", []
+    path.write_text("# terms\ndog\tchien\n\ncat\tchat\ndog\ttoutou\ncat\tchat\n", encoding="utf-8")
+    assert read_glossary(path, said.append) == {"dog": "chien", "cat": "chat"}
+    assert len(said) == 1 and "“chien” in line 2 and “toutou” in line 5" in said[0]
+
+
+def test_a_line_without_two_columns_is_refused_with_its_number(tmp_path):
+    path = tmp_path / "terms.tsv"
+    path.write_text("dog\tchien\ncat chat\n", encoding="utf-8")
+    with pytest.raises(TextError, match="line 2 is 'cat chat'"):
+        read_glossary(path, print)
+
+
+def test_protected_strings_are_lines(tmp_path):
+    path = tmp_path / "protected.txt"
+    path.write_text("Rex \n\nNew York\n", encoding="utf-8")
+    assert read_protected(path) == ["Rex", "New York"]
