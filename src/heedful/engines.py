@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from heedful.errors import MissingExtra, SettingError
 from heedful.translation.engine import TranslationEngine
 
 if TYPE_CHECKING:
     from heedful.translation.translator import Translator
+
+Reading = Literal["exact", "text"]
+"""How lines are read: ``data.reading``."""
 
 
 def open_engine(
@@ -20,17 +23,24 @@ def open_engine(
     precision: str = "auto",
     threads: int = 0,
     align_by: str | None = None,
+    reading: Reading | None = None,
 ) -> TranslationEngine:
     """
     Open a translation engine.
 
-    `align_by`: how words are going to be aligned; None if they are not.
+    `align_by`: how words are going to be aligned; None if they are not. `reading`: exact or text;
+    the run's if None.
 
     Engines are imported on demand: CTranslate2 runs where torch is not installed.
     """
     if engine == "torch":
         translator = _import_translator().load(
-            paths, weights=weights, device=device, precision=precision, threads=threads
+            paths,
+            weights=weights,
+            device=device,
+            precision=precision,
+            threads=threads,
+            reading=reading,
         )
         if align_by is not None:  # refused before the first line is read
             translator.aligner.extraction(align_by)
@@ -42,7 +52,9 @@ def open_engine(
         )
     from heedful.exchange.ctranslate2.translator import ExportedTranslator
 
-    return ExportedTranslator.load(paths[0], device=device, precision=precision, threads=threads)
+    return ExportedTranslator.load(
+        paths[0], device=device, precision=precision, threads=threads, reading=reading
+    )
 
 
 def _import_translator() -> "type[Translator]":

@@ -4,10 +4,12 @@ import ast
 import fcntl
 import os
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from heedful.translation.translator import Translator
 from tests.support.commands import train_arguments, write_text
 
 FOLDER = Path(__file__).parent
@@ -39,6 +41,21 @@ def toy_run(heedful_cli, case_text, tmp_path_factory) -> Path:
             assert done.returncode == 0, done.stderr
             (out / "finished").touch()
     return out
+
+
+@pytest.fixture(scope="session")
+def translator(toy_run) -> Translator:
+    return Translator.load(toy_run, device="cpu", precision="fp32", threads=1)
+
+
+@pytest.fixture
+def translate(translator) -> Callable[..., list[str]]:
+    """Translate lines; returns their texts."""
+
+    def texts(lines, **options):
+        return [result.text for result in translator.translate(lines, **options)]
+
+    return texts
 
 
 def _trouble(file: Path) -> str:

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
@@ -28,7 +29,6 @@ from heedful.search.rules import DecodingRule, Renormalization
 from heedful.search.scoring import best_candidates
 from heedful.search.settings import SearchOptions
 from heedful.search.trace import Trace
-from heedful.text.blanks import read_target
 from heedful.translation.result import diverged
 from heedful.translation.translator import Translator
 from heedful.visualise.record import ExplorerRecord, ModelRecord, Node, Step
@@ -48,6 +48,7 @@ def open_models(
     device: str = "auto",
     precision: str = "auto",
     threads: int = 0,
+    reading: Literal["exact", "text"] | None = None,
 ) -> dict[str, Translator]:
     """Open one model, or two to be shown side by side."""
     chosen = [(Path(run), weights)]
@@ -67,7 +68,12 @@ def open_models(
         )
     return {
         name: Translator.load(
-            path, weights=which, device=device, precision=precision, threads=threads
+            path,
+            weights=which,
+            device=device,
+            precision=precision,
+            threads=threads,
+            reading=reading,
         )
         for name, (path, which) in zip(names, chosen, strict=True)
     }
@@ -114,7 +120,9 @@ def attend(
     check_shows_attention(translator)
     _check_line(sentence, "the sentence")
     task = translator.run.task
-    (sentence,) = task.read_sources([task.source_line(sentence)])
+    sentence = translator.reader.seen(task.source_line(sentence))
+    translator = Translator(translator.run.with_reading("exact"), *translator.models)
+    (sentence,) = task.read_sources([sentence])
     source = _ids(translator, sentence, "the sentence")
     if warn is not None:
         for warning in input_warnings([sentence], [source], translator.tokenizer, least=0.0):
@@ -182,7 +190,7 @@ def _ids(translator: Translator, text: str, label: str, side: str = "source") ->
     if side == "source":
         (ids,) = tokenizer.encode_source(translator.run.read_sources([text]))
     else:
-        (ids,) = tokenizer.encode_target([read_target(text)])
+        (ids,) = tokenizer.encode_target(translator.run.read_targets([text]))
     limit = min(LONGEST, translator.run.config.search.max_source_length)
     if len(ids) > limit:
         why = (

@@ -8,6 +8,7 @@ import typer
 from heedful.cli.options import (
     SEARCH_PRECISIONS,
     Device,
+    Reading,
     SearchPrecision,
     Threads,
     Weights,
@@ -87,6 +88,7 @@ def attend(
         str | None,
         typer.Option(help="Language code of the tag to put before the line: de for >>de<<."),
     ] = None,
+    reading: Reading = None,
     device: Device = "auto",
     precision: SearchPrecision = "auto",
     threads: Threads = 0,
@@ -126,6 +128,7 @@ def attend(
         device=device,
         precision=precision,
         threads=threads,
+        reading=reading,
     )
     tag, *_ = [find_tag(target_language, model.tokenizer.tags) for model in models.values()]
     record = attend_all(

@@ -7,7 +7,7 @@ from dataclasses import Field, fields
 from functools import wraps
 from pathlib import Path
 from types import EllipsisType, UnionType
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
@@ -60,6 +60,12 @@ AcceptDifferences = Annotated[
     typer.Option(
         "--accept-differences",
         help="Succeed even if fewer than 95 % of the translations are equal on both sides.",
+    ),
+]
+Reading = Annotated[
+    Literal["exact", "text"] | None,
+    typer.Option(
+        help="How lines are read: exact, or text as people write it; by default as the run says.",
     ),
 ]
 Format = Annotated[str, typer.Option(help="text or jsonl.")]

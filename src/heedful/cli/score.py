@@ -12,6 +12,7 @@ from heedful.cli.options import (
     Device,
     Format,
     Precision,
+    Reading,
     Threads,
     Weights,
     check_choice,
@@ -43,6 +44,7 @@ def score(
         Path | None,
         typer.Option(help="Gold links (0-0 1p2): print each layer's alignment error rate instead."),
     ] = None,
+    reading: Reading = None,
     format: Format = "text",
     device: Device = "auto",
     precision: Precision = "auto",
@@ -72,6 +74,7 @@ def score(
         "device": device,
         "precision": precision,
         "threads": threads,
+        "reading": reading,
     }
     if gold is None:
         pairs = score_pairs(

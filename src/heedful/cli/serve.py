@@ -11,6 +11,7 @@ import typer
 from heedful.cli.options import (
     SEARCH_PRECISIONS,
     Device,
+    Reading,
     SearchPrecision,
     Threads,
     Weights,
@@ -123,6 +124,7 @@ def serve(
             "loads it again. By default all stay in memory.",
         ),
     ] = "",
+    reading: Reading = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Log only errors, not each request.")
     ] = False,
@@ -171,7 +173,7 @@ def serve(
     )
     auth = Auth(api_keys, per_minute, wrong_keys)
     proxies = read_proxies(trusted_proxies)
-    loader = ModelLoader(engine, weights, device, precision, threads, beam)
+    loader = ModelLoader(engine, weights, device, precision, threads, beam, reading)
     models = Models([ModelSpec.parse(text) for text in run], loader)
     unload_seconds = parse_duration(unload_after, "--unload-after") if unload_after else None
     passed = passed_sockets()

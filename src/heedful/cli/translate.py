@@ -3,7 +3,7 @@
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -13,6 +13,7 @@ from heedful.cli.options import (
     Alignments,
     Device,
     Format,
+    Reading,
     SearchPrecision,
     Threads,
     Weights,
@@ -124,6 +125,22 @@ def translate(
             help="Replace unknown words by translations: lines of a word, a tab, its translation."
         ),
     ] = None,
+    reading: Reading = None,
+    glossary: Annotated[
+        Path | None,
+        typer.Option(help="Translations of terms: lines of a term, a tab, its translation."),
+    ] = None,
+    protected: Annotated[
+        Path | None,
+        typer.Option(help="Strings that stay as they are, one a line."),
+    ] = None,
+    long_lines: Annotated[
+        Literal["split", "cut"],
+        typer.Option(
+            help="Split lines longer than the model reads at ends of sentences, or cut them; "
+            "with reading exact they are cut.",
+        ),
+    ] = "split",
     format: Format = "text",
     engine: Annotated[
         str,
@@ -143,7 +160,9 @@ def translate(
     Output is written whenever input pauses, so the command works in a pipe and by hand. With
     --n-best the format is: number ||| text ||| score. With --alignments the word alignment follows
     as one more field, after a tab. The files of --target-prefix, --force-phrases and
-    --avoid-phrases need one line, possibly empty, for each line of the input.
+    --avoid-phrases need one line, possibly empty, for each line of the input. A run whose
+    data.reading is text gives back what it cannot translate, such as emoji and placeholders, in its
+    place, and the case of capitals; --format jsonl says what was done.
     """
     check_choice("--format", format, ("text", "jsonl"))
     check_choice("--precision", precision, SEARCH_PRECISIONS)
@@ -160,6 +179,7 @@ def translate(
     from heedful.files import replacing_file
     from heedful.text.corpus import one_file, read_lines
     from heedful.text.lines import decode_lines
+    from heedful.text.reading.terms import read_glossary, read_protected
     from heedful.text.wrapped_lines import join_lines as join_wrapped_lines
     from heedful.translation.engine import check_engine
 
@@ -200,8 +220,12 @@ def translate(
             "--force-phrases": force_phrases,
             "--avoid-phrases": avoid_phrases,
             "--dictionary": dictionary,
+            "--glossary": glossary,
+            "--protected": protected,
         },
     )
+    terms = None if glossary is None else read_glossary(glossary, warn)
+    strings = None if protected is None else read_protected(protected)
     lines = decode_lines(standard_input(), "stdin") if text is None else read_lines(text)
     if join_lines:
         lines = join_wrapped_lines(lines)
@@ -217,6 +241,7 @@ def translate(
         precision=precision,
         threads=threads,
         align_by=align_by if alignments or replace_unknown or dictionary else None,
+        reading=reading,
     )
     if tag := find_tag(target_language, translator.tokenizer.tags):
         lines = (_tagged(line, tag) for line in lines)
@@ -236,6 +261,9 @@ def translate(
             mbr=mbr > 0,
             align_by=align_by,
             replace_unknown=known,
+            glossary=terms,
+            protected=strings,
+            long_lines=long_lines,
         )
 
 

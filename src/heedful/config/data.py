@@ -25,6 +25,8 @@ class DataConfig(SettingsTable):
     """Code of the source language. Empty means the ending of the source files."""
     target_language: Language = ""
     """Code of the target language. Empty means the ending of the target files."""
+    reading: Literal["exact", "text"] = "exact"
+    """How lines are read: as they are, or as people write them; see docs/howto/text.md."""
     vocabulary_size: Count = 37_000
     """Subwords in the vocabulary, of each language if it is not shared."""
     vocabulary_multiple: Count = 8

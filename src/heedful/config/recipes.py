@@ -345,6 +345,7 @@ def _tiny() -> RunConfig:
             "model.d_model": 64,
             "model.d_ff": 128,
             "model.heads": 4,
+            "data.reading": "text",
             "data.vocabulary_size": 1000,
             "data.max_length": 64,
             "train.steps": 1200,
@@ -383,6 +384,7 @@ def _small() -> RunConfig:
             "model.d_model": 256,
             "model.d_ff": 1024,
             "model.heads": 4,
+            "data.reading": "text",
             "data.vocabulary_size": 8000,
             "train.steps": 20_000,
             "train.batch_tokens": 4096,
@@ -404,6 +406,7 @@ def _multi30k() -> RunConfig:
             "model.d_ff": 256,
             "model.heads": 4,
             "model.dropout": 0.3,  # few pairs, many epochs
+            "data.reading": "text",
             "data.vocabulary_size": 8000,
             "train.steps": 9000,  # 75 epochs
             "train.batch_tokens": 4096,

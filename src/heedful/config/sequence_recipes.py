@@ -11,6 +11,7 @@ _CLEAN: Settings = {"data.character_coverage": 1.0}
 
 _CHARACTERS: Settings = {
     **_CLEAN,
+    "data.reading": "exact",  # digits and signs are the task
     "data.subwords": "character",
     "data.vocabulary_size": 400,  # an upper limit: the characters of the text decide
     "train.best_by": "exact_match",
@@ -50,6 +51,7 @@ _PHONEMES: Settings = {
 _QUESTIONS: Settings = {
     **_CLEAN,
     **_MUCH_TEXT,
+    "data.reading": "exact",
     "data.vocabulary_size": 400,  # enough for every word of the grammar
     "train.best_by": "exact_match",
     "train.validate_steps": 500,

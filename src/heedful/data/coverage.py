@@ -18,8 +18,9 @@ _MOST_IN_TRAINING = 0.01
 _LEAST_IN_INPUT = 0.1
 _LOOKED_AT = 10_000
 _SHOWN = 5
-_WORDS = ("word", "word-list")
-_CUT_FROM_WORDS = (*_WORDS, "codes")
+WORD_KINDS = ("word", "word-list")
+"""Kinds of vocabularies of whole words."""
+_CUT_FROM_WORDS = (*WORD_KINDS, "codes")
 
 
 def unknown_warning(pairs: EncodedPairs, tokenizer: Tokenizer, corpus: Corpus) -> str | None:
@@ -52,14 +53,14 @@ def input_warning(
     ids: Sequence[Sequence[int]],
     tokenizer: Tokenizer,
     *,
-    first_line: int = 1,
+    lines: Sequence[int] = (),
     least: float = _LEAST_IN_INPUT,
 ) -> str | None:
     """
     Warn if at least a tenth of the subwords of an input, or of one of its lines, are unknown.
 
-    `least`: a share instead of a tenth; with 0 a single unknown subword is enough. Returns one
-    sentence, or None.
+    `lines`: numbers of the lines; from 1 if there are none. `least`: a share instead of a tenth;
+    with 0 a single unknown subword is enough. Returns one sentence, or None.
 
     Unknown subwords cannot be translated, only guessed from their context: one of ten is enough for
     a made-up end. Where the vocabulary is of words a line often has one of ten, so there only the
@@ -69,11 +70,11 @@ def input_warning(
     unknown, total = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
     if unknown and unknown >= least * total:
         return _input_sentence(unknown / total, "the input", texts, tokenizer)
-    if tokenizer.kind in _WORDS:
+    if tokenizer.kind in WORD_KINDS:
         return None
     for number, (unknown, total) in enumerate(counts):
         if unknown and unknown >= least * total:
-            where = f"line {first_line + number} of the input"
+            where = f"line {lines[number] if lines else number + 1} of the input"
             return _input_sentence(unknown / total, where, texts[number : number + 1], tokenizer)
     return None
 
@@ -93,11 +94,11 @@ def input_warnings(
     ids: Sequence[Sequence[int]],
     tokenizer: Tokenizer,
     *,
-    first_line: int = 1,
+    lines: Sequence[int] = (),
     least: float = _LEAST_IN_INPUT,
 ) -> list[str]:
     """List the warnings about source lines: unknown text, and missing language tags."""
-    unknown = input_warning(texts, ids, tokenizer, first_line=first_line, least=least)
+    unknown = input_warning(texts, ids, tokenizer, lines=lines, least=least)
     warnings = unknown, untagged_warning(ids, tokenizer)
     return [text for text in warnings if text is not None]
 

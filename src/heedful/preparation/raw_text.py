@@ -6,7 +6,7 @@ Torch is not needed for this and is not loaded.
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
@@ -135,7 +135,7 @@ class RawText(UnpreparedText):
         # work is done.
         sources: list[TextSource] = []
         targets: list[TextSource] = []
-        for part in self.parts:
+        for part in self._read_parts(config):
             corpus = part.corpus
             if config.data.character_coverage < 1:
                 kept = kept_pairs(corpus.pairs(), self._rules(config))
@@ -162,7 +162,7 @@ class RawText(UnpreparedText):
         """
         left = [
             (part, ids)
-            for part, ids in zip(self.parts, self.ids(folder), strict=True)
+            for part, ids in zip(self._read_parts(config), self.ids(folder), strict=True)
             if not ids.exists()
         ]
         if not left:
@@ -179,6 +179,12 @@ class RawText(UnpreparedText):
                 keep_text=bool(data.subword_sampling or data.augment),
                 progress=_PairCounter(say),
             )
+
+    def _read_parts(self, config: RunConfig) -> list[CorpusPart]:
+        """Return the corpora as `data.reading` says."""
+        if config.data.reading == "exact":
+            return list(self.parts)
+        return [replace(part, corpus=part.corpus.with_characters_read()) for part in self.parts]
 
     def _rules(self, config: RunConfig) -> TextRules:
         """Collect the rules for text."""

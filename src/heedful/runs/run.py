@@ -6,7 +6,7 @@ Training creates it, everything else opens it.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -102,6 +102,25 @@ class Run:
     def read_sources(self, lines: Sequence[str]) -> list[str]:
         """Read source lines as the model does."""
         return self.task.read_sources(lines)
+
+    def read_targets(self, lines: Sequence[str]) -> list[str]:
+        """Read given translations as the model does."""
+        return self.task.read_targets(lines)
+
+    def with_reading(self, reading: str | None) -> "Run":
+        """
+        Return the run with another `data.reading`; itself if None.
+
+        Raises `SettingError` for text where the task reads lines as they are.
+        """
+        if reading is None or reading == self.config.data.reading:
+            return self
+        if reading == "text" and self.task.is_verbatim:
+            raise SettingError(
+                f"reading must be exact with {self.folder.path}, whose task reads lines as they "
+                "are, but text came; leave it out."
+            )
+        return replace(self, config=self.config.with_settings({"data.reading": reading}))
 
     def rules(
         self, lines: Sequence[str], limits: Sequence[int], device: torch.device, names: str | None
@@ -254,8 +273,15 @@ def flat_settings(config: RunConfig) -> dict[str, Any]:
 
 
 def recorded_settings(config: RunConfig) -> dict[str, Any]:
-    """Convert settings for a run folder, where only a run with plugins names rules of search."""
+    """
+    Convert settings for a run folder.
+
+    Only a run with plugins names rules of search, and only one that reads text says so: the folders
+    of other runs are as those of older versions.
+    """
     settings = config.to_dict()
+    if config.data.reading == "exact":
+        del settings["data"]["reading"]
     if not config.search.rules:
         del settings["search"]["rules"]
     return settings

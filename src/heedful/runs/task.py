@@ -12,7 +12,8 @@ from heedful.evaluation.validation import ValidationScorer
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.search.rules import DecodingRule
 from heedful.settings.registries import METRICS
-from heedful.text.blanks import read_source
+from heedful.text.blanks import read_source, read_target
+from heedful.text.reading.characters import read_source_characters, read_target_characters
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.visualise.record import Phrase
 
@@ -38,7 +39,13 @@ class RunTask:
 
     def read_sources(self, lines: Sequence[str]) -> list[str]:
         """Read source lines as the model does."""
-        return list(map(read_source, lines))
+        is_text = self.config.data.reading == "text"
+        return list(map(read_source_characters if is_text else read_source, lines))
+
+    def read_targets(self, lines: Sequence[str]) -> list[str]:
+        """Read given translations as the model does."""
+        is_text = self.config.data.reading == "text"
+        return list(map(read_target_characters if is_text else read_target, lines))
 
     def rules(
         self, lines: Sequence[str], limits: Sequence[int], device: torch.device

@@ -7,7 +7,7 @@ batches have little padding.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -27,6 +27,9 @@ class Search:
     alignments: bool = False
     attention: bool = False
     """Whether each of these is returned besides the text."""
+    glossary: Mapping[str, str] | None = None
+    protected: tuple[str, ...] = ()
+    """Terms of the request: translations, and strings that stay as they are."""
 
 
 @dataclass(eq=False)

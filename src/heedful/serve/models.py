@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from heedful.engines import open_engine
+from heedful.engines import Reading, open_engine
 from heedful.errors import SettingError
 from heedful.search.settings import SearchOptions
 from heedful.serve.resident_engine import ResidentEngine
@@ -134,6 +134,8 @@ class ModelLoader:
     """Number of CPU threads; 0 for all."""
     beam: int | None = None
     """Default number of open hypotheses; the model's own if None."""
+    reading: Reading | None = None
+    """How lines are read; as the model's settings say if None."""
 
     def open(self, spec: ModelSpec, name: str) -> ServedModel:
         """Open one model."""
@@ -145,6 +147,7 @@ class ModelLoader:
             device=self.device,
             precision=self.precision,
             threads=self.threads,
+            reading=self.reading,
         )
         translator = open_again()
         tokenizer = translator.tokenizer

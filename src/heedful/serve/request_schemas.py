@@ -23,6 +23,11 @@ from heedful.settings.search import BEAM, COVERAGE_PENALTY, LENGTH_PENALTY, PENA
 
 Language = Annotated[str, Field(min_length=1, max_length=35, description="Its code, such as en.")]
 # Stop at the first error: a list of a hundred thousand numbers must not cause as many errors.
+# Bounds of a request's terms: each line is searched for all of them.
+_MOST_TERMS, _LONGEST_TERM = 1000, 200
+_Term = Annotated[str, Field(min_length=1, max_length=_LONGEST_TERM, pattern=r"\S")]
+_Terms = Annotated[list[_Term], Field(max_length=_MOST_TERMS, fail_fast=True)]
+_PROTECTED = "Strings that stand in the translation as in the text, once each."
 RequestText = str | Annotated[list[str], Field(min_length=1, fail_fast=True)]
 
 
@@ -121,6 +126,12 @@ class TranslateRequest(_BodyWithTexts):
     alternatives: Annotated[int, _NUMBER] = Field(
         0, ge=0, le=100, description="Number of alternatives to return."
     )
+    protected: _Term | _Terms = Field(default_factory=list, description=_PROTECTED)
+
+    @property
+    def protected_strings(self) -> list[str]:
+        """List the protected strings."""
+        return [self.protected] if isinstance(self.protected, str) else self.protected
 
 
 class DetectRequest(_BodyWithTexts):
@@ -240,6 +251,10 @@ class TranslateV1Request(_BodyWithTexts, SearchRequest):
     attention: Flag = Field(
         False, description="Whether to return attention, in the explorer's format."
     )
+    glossary: Annotated[dict[_Term, _Term], Field(max_length=_MOST_TERMS)] | None = Field(
+        None, description="Translations of terms, not of inflected forms; the longest term wins."
+    )
+    protected: _Terms = Field(default_factory=list, description=_PROTECTED)
 
 
 class StreamV1Request(TranslateV1Request):

@@ -7,6 +7,7 @@ answered with lists, confidence is in percent, and every error is ``{"error": â€
 
 import asyncio
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -89,7 +90,9 @@ def libre_routes(service: Service) -> APIRouter:
     async def translate(request: Request) -> Response:
         """Translate a text, or several."""
         body = await service.read(request, TranslateRequest)
-        result = await service.wait(request, _translated(service, body, body.alternatives))
+        result = await service.wait(
+            request, _translated(service, body, body.alternatives, body.protected_strings)
+        )
         return json_response(_answer(body, result))
 
     @routes.post(
@@ -186,14 +189,17 @@ def libre_routes(service: Service) -> APIRouter:
 
 
 async def _translated(
-    service: Service, body: TranslateRequest | TranslateFileRequest, alternatives: int = 0
+    service: Service,
+    body: TranslateRequest | TranslateFileRequest,
+    alternatives: int = 0,
+    protected: Sequence[str] = (),
 ) -> list[TextResult]:
     """Translate all texts at once, each from its own language."""
     texts = body.texts
     form: Form = "wrapped" if body.join_lines and body.format == "text" else body.format
     service.check_alternatives(alternatives)
     route = await choose_route(service.models, texts, body.source, body.target, form=form)
-    search = Search(SearchOptions(n_best=alternatives + 1))
+    search = Search(SearchOptions(n_best=alternatives + 1), protected=tuple(protected))
     return await translate_all(service.worker, texts, route, search, form=form)
 
 

@@ -120,7 +120,8 @@ def _search(service: Service, body: TranslateV1Request, model: ServedModel | Non
         _check_attention(model)
     if model is not None and body.alignments:
         _check_alignments(model)
-    return Search(options, body.probabilities, body.alignments, body.attention)
+    shown = body.probabilities, body.alignments, body.attention
+    return Search(options, *shown, body.glossary, tuple(body.protected))
 
 
 def _form(body: TranslateV1Request) -> Literal["text", "sentence", "wrapped"]:

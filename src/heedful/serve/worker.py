@@ -241,6 +241,8 @@ class Worker:
             probabilities=search.probabilities,
             attention=search.attention,
             alignments=search.alignments,
+            glossary=search.glossary,
+            protected=search.protected,
             observer=observe,
         )
 

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, compress
 from pathlib import Path
 
@@ -106,6 +106,13 @@ class Corpus:
         corpus = copy(self)
         corpus._change = change
         return corpus
+
+    def with_characters_read(self) -> "Corpus":
+        """Return the same text, with its characters read as those of a user's text."""
+        return Corpus(
+            [replace(text, read_as="source") for text in self.source],
+            [replace(text, read_as="target") for text in self.target],
+        )
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """

@@ -19,11 +19,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from heedful.errors import TextError
 from heedful.text import tmx, wmt
 from heedful.text.lines import decode_lines, open_text, without_compression
 from heedful.text.no_text import ENDINGS, refuse_other_files
+from heedful.text.reading.characters import read_source_characters, read_target_characters
 
 # Tables too, so that what is said of “pairs.csv:en” is said of the file.
 _NAME_AND_PART = re.compile(
@@ -31,6 +33,7 @@ _NAME_AND_PART = re.compile(
     r"(?:\.gz|\.xz)?):(.*)",
     re.IGNORECASE | re.DOTALL,
 )
+_READERS = {"source": read_source_characters, "target": read_target_characters}
 # For each format that has parts: how one is written, what it is, and an example.
 _PARTS = {
     ".tsv": (r"[1-9][0-9]{0,5}", "a column, counted from 1", "1"),
@@ -53,6 +56,8 @@ class TextSource:  # numpydoc ignore=PR02
     """A column, a language or a side; empty if the file is one text."""
     tag: str = ""
     """A language tag that is put before every line, such as “>>de<<”; it is not in the file."""
+    read_as: Literal["", "source", "target"] = ""
+    """The side as which characters of its lines are read; as they are if empty."""
 
     def __post_init__(self) -> None:
         refuse_other_files(self.path, self.part)
@@ -74,7 +79,9 @@ class TextSource:  # numpydoc ignore=PR02
         return f"{self.path}:{self.part}" if self.part else str(self.path)
 
     def marked(self, line: str) -> str:
-        """Prepend the tag to a line of the file."""
+        """Read the characters of a line, if so wanted, and prepend the tag."""
+        if self.read_as:
+            line = _READERS[self.read_as](line)
         return f"{self.tag} {line}" if self.tag else line
 
     @property

@@ -16,7 +16,6 @@ from heedful.runs.run import Run
 from heedful.search.greedy import greedy_search
 from heedful.search.scoring import pair_log_probabilities
 from heedful.search.settings import SearchOptions
-from heedful.text.blanks import read_target
 from heedful.text.corpus import Corpus, expand
 from heedful.text.lines import without_controls
 from heedful.text.pairs import PairRows, stored_pairs
@@ -150,7 +149,7 @@ def validator(
     most = config.data.max_length
     lines = run.read_sources(sources)
     source_ids = [ids[:most] for ids in tokenizer.encode_source(lines)]
-    targets = list(map(read_target, references))
+    targets = run.read_targets(references)
     target_ids = [ids[:most] for ids in tokenizer.encode_target(targets)]
 
     sample = take_sample(model, collator, source_ids, target_ids)

@@ -6,7 +6,8 @@ are gone before the next one is begun.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,6 @@ from heedful.data.length_batches import by_length
 from heedful.errors import SettingError, TextError
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.runs.run import Run
-from heedful.text.blanks import read_target
 from heedful.text.lines import without_controls
 from heedful.tokenization.special_symbols import UNKNOWN_TEXT
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
@@ -103,6 +103,15 @@ class Aligner:
 
     def __init__(self, run: Run, models: Sequence[EncoderDecoder]) -> None:
         self.run, self.models, self.tokenizer = run, tuple(models), run.tokenizer
+
+    @cached_property
+    def can_align(self) -> bool:
+        """Whether words can be aligned by attention."""
+        try:
+            self.extraction("")
+        except SettingError:
+            return False
+        return True
 
     def extraction(self, text: str, wanted: bool = True) -> Extraction:
         """
@@ -223,11 +232,13 @@ class Aligner:
         by: Extraction,
         align: bool = True,
         replace: bool | Mapping[str, str] = False,
+        rows: Collection[int] | None = None,
     ) -> list[list[TranslationNote]]:
         """
         Add alignments to translations and replace their unknown words.
 
-        `written`: for each line the subwords of its translations, best first.
+        `written`: for each line the subwords of its translations, best first. `align`: whether to
+        return the links. `rows`: the lines that have notes; all if None.
 
         Attention is computed only for translations that need it. An unknown word is replaced by the
         word with the most attention, whatever the threshold of the alignment.
@@ -237,6 +248,7 @@ class Aligner:
         places = [
             (row, rank)
             for row, several in enumerate(written)
+            if rows is None or row in rows
             for rank, ids in enumerate(several)
             if align or (replace is not False and UNKNOWN in ids)
         ]
@@ -275,7 +287,7 @@ class Aligner:
 
     def _read(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[list[str], list[str]]:
         """Reduce the white space of given pairs, as for translating."""
-        return self.run.read_sources(sources), list(map(read_target, targets))
+        return self.run.read_sources(sources), self.run.read_targets(targets)
 
     def _source(self, text: str, ids: Ids) -> SegmentedText:
         """Match words with subwords of a source line."""

@@ -19,7 +19,7 @@ def read_constraints(
     target_prefix: Sequence[str] | None,
     force_phrases: Lists | None,
     avoid_phrases: Lists | None,
-    first_line: int,
+    numbers: Sequence[int],
     warn: Warn | None,
 ) -> list[LineConstraints]:
     """
@@ -27,7 +27,7 @@ def read_constraints(
 
     `target_prefix`: how each translation begins; empty where it may begin freely. `force_phrases`:
     for each line the phrases that its translation must contain. `avoid_phrases`: for each line the
-    phrases that its translation must not contain.
+    phrases that its translation must not contain. `numbers`: of the lines, for messages.
 
     Spaces around a phrase do not count. A phrase begins at a word boundary and is tokenized alone.
     """
@@ -50,7 +50,7 @@ def read_constraints(
         for ids in (prefix, *wanted[number]):
             if UNKNOWN in ids and warn is not None:
                 warn(
-                    f"line {first_line + number} asks for “{tokenizer.decode(ids)}”, with ⁇ for "
+                    f"line {numbers[number]} asks for “{tokenizer.decode(ids)}”, with ⁇ for "
                     "text that the tokenizer does not know; it will be written like this."
                 )
         found.append(LineConstraints(tuple(prefix), wanted[number], unwanted[number]))

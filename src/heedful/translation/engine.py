@@ -7,6 +7,7 @@ from heedful.errors import SettingError
 from heedful.search.observer import SearchObserver
 from heedful.search.settings import SearchOptions
 from heedful.tokenization.tokenizer import Tokenizer
+from heedful.translation.reading import LongLines
 from heedful.translation.result import Translation
 
 
@@ -30,6 +31,9 @@ class TranslationEngine(Protocol):
         align_by: str = "",
         replace_unknown: bool | Mapping[str, str] = False,
         first_line: int = 1,
+        glossary: Mapping[str, str] | None = None,
+        protected: Sequence[str] | None = None,
+        long_lines: LongLines = "split",
         warn: Callable[[str], None] | None = None,
         observer: SearchObserver | None = None,
     ) -> list[Translation]:

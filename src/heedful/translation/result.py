@@ -19,6 +19,7 @@ from heedful.errors import HeedfulError, MissingExtra, SettingError
 from heedful.search.hypothesis import Hypothesis
 from heedful.text.blanks import outer_blanks
 from heedful.text.lines import without_controls
+from heedful.text.reading.note import ReadingNote
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.visualise.heatmap import AttentionPlot
 
@@ -156,6 +157,8 @@ class Translation:
     """
     replaced_controls: int = field(default=0, repr=False)
     """Control characters and ends of lines that the model wrote; each is a space in the text."""
+    reading: ReadingNote | None = field(default=None, repr=False)
+    """What reading did to the line, if it was read as text."""
 
     def __repr__(self) -> str:
         others = f", {len(self.alternatives)} alternatives" if self.alternatives else ""

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 from heedful.alignment.links import read_gold
 from heedful.arguments import checked
@@ -95,6 +96,7 @@ def score(
     device: str = "auto",
     precision: str = "auto",
     threads: int = 0,
+    reading: Literal["exact", "text"] | None = None,
     warn: Warn | None = None,
 ) -> Iterator[ScoredPair]:
     """
@@ -114,7 +116,7 @@ def score(
         Whether to return which word translates which.
     align_by : str, optional
         How alignments are extracted, such as ``layer=2,shift``.
-    weights, device, precision, threads : optional
+    weights, device, precision, threads, reading : optional
         As for `Translator.load`; not used with a translator.
     warn : callable, optional
         Called with a message about missing language tags.
@@ -133,7 +135,12 @@ def score(
     translator = run
     if not isinstance(translator, Translator):
         translator = Translator.load(
-            translator, weights=weights, device=device, precision=precision, threads=threads
+            translator,
+            weights=weights,
+            device=device,
+            precision=precision,
+            threads=threads,
+            reading=reading,
         )
     if alignments:
         translator.aligner.extraction(align_by)

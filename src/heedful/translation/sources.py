@@ -12,15 +12,20 @@ def source_ids(
     texts: Sequence[str],
     limit: int,
     warn: Callable[[str], None] | None,
-    first_line: int = 1,
+    lines: Sequence[int] = (),
     setting: str = "search.max_source_length",
 ) -> list[list[int]]:
-    """Encode lines as they are read, cut where they are too long; a blank line has no ids."""
+    """
+    Encode lines as they are read, cut where they are too long; a blank line has no ids.
+
+    `lines`: their numbers, for messages; from 1 if there are none.
+    """
+    numbers = lines or range(1, len(texts) + 1)
     ids = tokenizer.encode_source([text if text.strip() else "" for text in texts])
     if warn is not None:
-        for warning in input_warnings(texts, ids, tokenizer, first_line=first_line):
+        for warning in input_warnings(texts, ids, tokenizer, lines=numbers):
             warn(warning)
-    for number, row in enumerate(ids, start=first_line):
+    for number, row in zip(numbers, ids, strict=True):
         if len(row) > limit:
             if warn is not None:
                 warn(

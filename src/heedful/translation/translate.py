@@ -2,15 +2,17 @@
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from heedful.search.settings import SearchOptions
 from heedful.text.lines import json_line
+from heedful.text.reading.note import ReadingCounts
 from heedful.translation.engine import TranslationEngine
 from heedful.translation.mbr import least_risk
+from heedful.translation.reading import LongLines
 from heedful.translation.result import Translation, WordAlignment
 from heedful.translation.side_files import zip_side_files
 
@@ -85,6 +87,9 @@ def translate_lines(
     mbr: bool = False,
     align_by: str = "",
     replace_unknown: bool | Mapping[str, str] = False,
+    glossary: Mapping[str, str] | None = None,
+    protected: Sequence[str] | None = None,
+    long_lines: LongLines = "split",
 ) -> int:
     """
     Translate a stream of lines.
@@ -95,6 +100,7 @@ def translate_lines(
     Reads ahead in a thread of its own, at most two windows, so memory does not grow with the text.
     """
     done = replaced = replaced_lines = 0
+    changed = ReadingCounts()
     files = side_files or {}
     told: set[str] = set()
 
@@ -117,6 +123,9 @@ def translate_lines(
             alignments=output_format.alignments,
             align_by=align_by,
             replace_unknown=replace_unknown,
+            glossary=glossary,
+            protected=protected,
+            long_lines=long_lines,
             first_line=done + 1,
             warn=warn_once,
         )
@@ -126,6 +135,7 @@ def translate_lines(
             controls = output_format.replaced_controls(translation)
             replaced += controls
             replaced_lines += controls > 0
+            changed.add(translation.reading)
             for line in output_format.lines(done, translation):
                 output.write(line + "\n")
             done += 1
@@ -135,6 +145,8 @@ def translate_lines(
             f"the model wrote {replaced:,} control characters or ends of lines in the translations "
             f"of {replaced_lines:,} lines; each was replaced by a space."
         )
+    for sentence in changed.warnings():
+        warn(sentence)
     return done
 
 
@@ -194,10 +206,14 @@ def alignment_entry(alignment: WordAlignment) -> dict[str, Any]:
 
 def _entry(translation: Translation) -> dict[str, Any]:
     """Convert a translation to plain values."""
-    entry = {
+    entry: dict[str, Any] = {
         "text": translation.text,
         "score": translation.score,
         "log_probability": translation.log_probability,
         "tokens": list(translation.tokens),
     }
-    return entry | (alignment_entry(translation.alignment) if translation.alignment else {})
+    if translation.alignment:
+        entry |= alignment_entry(translation.alignment)
+    if translation.reading is not None and (note := translation.reading.to_dict()):
+        entry["reading"] = note
+    return entry

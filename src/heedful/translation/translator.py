@@ -10,8 +10,9 @@ A trained run that translates, scores and shows its attention.
 import platform
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from os import PathLike
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import torch
 
@@ -29,11 +30,18 @@ from heedful.search.hypothesis import Hypothesis
 from heedful.search.observer import SearchObserver, offset_sentence
 from heedful.search.search import run_search
 from heedful.search.settings import SearchOptions
-from heedful.text.blanks import read_target
+from heedful.text.reading.terms import Terms
 from heedful.translation.aligner import Aligner
 from heedful.translation.batches import mean_scores, search_batches
 from heedful.translation.constraints import by_line, check_prefixes, read_constraints, warn_missing
 from heedful.translation.ensemble import check_members
+from heedful.translation.reading import (
+    LongLines,
+    TextReader,
+    reader_of,
+    warn_of_loops,
+    without_links,
+)
 from heedful.translation.result import (
     Attention,
     Translation,
@@ -89,6 +97,7 @@ class Translator:
         precision: str = "auto",
         threads: int = 0,
         plugins: Files | None = None,
+        reading: Literal["exact", "text"] | None = None,
     ) -> "Translator":
         """
         Open a run folder, or several as an ensemble.
@@ -111,6 +120,8 @@ class Translator:
             Number of CPU threads; 0 for all.
         plugins : path or sequence of them, optional
             Python files with the run's own parts (`heedful.plugins`); they are executed.
+        reading : {'exact', 'text'}, optional
+            How lines are read, instead of the run's `data.reading`.
 
         Returns
         -------
@@ -138,7 +149,13 @@ class Translator:
                 stacklevel=2,
             )
         precision = resolve_precision(precision, place)
-        return cls(runs[0], *(run.load_model(weights, place, precision) for run in runs))
+        models = [run.load_model(weights, place, precision) for run in runs]
+        return cls(runs[0].with_reading(reading), *models)
+
+    @cached_property
+    def reader(self) -> TextReader:
+        """What reads its lines."""
+        return reader_of(self.run, self.aligner.can_align)
 
     @overload
     def translate(
@@ -168,6 +185,9 @@ class Translator:
         batch_tokens: int = _BATCH_TOKENS,
         batch_lines: int | None = None,
         first_line: int = 1,
+        glossary: Mapping[str, str] | None = None,
+        protected: Sequence[str] | None = None,
+        long_lines: LongLines = "split",
         warn: Warn | None = None,
         observer: SearchObserver | None = None,
         **keywords: Any,
@@ -204,6 +224,13 @@ class Translator:
             Most lines per batch; any number if None.
         first_line : int, default 1
             Number of the first line in its text, for messages; samples depend on it.
+        glossary : mapping of str to str, optional
+            Translations of terms: words of a line in these forms, not inflected, the longest first.
+        protected : sequence of str, optional
+            Strings that stand in the translation as in the line, once.
+        long_lines : {'split', 'cut'}, default 'split'
+            What is done with a line of more subwords than the model reads, if it reads text: split
+            at ends of sentences, or cut.
         warn : callable, optional
             Called with a message about truncated lines, missing constraints and unknown subwords.
         observer : callable, optional
@@ -218,13 +245,15 @@ class Translator:
 
         Notes
         -----
-        The model reads single spaces between words; a line's outer white space comes back.
+        The model reads single spaces between words; a line's outer white space comes back. With
+        `data.reading` = text it does not see what it cannot translate, which is put back.
         Lines of similar length are searched together, on a processor several batches at a time.
         Phrases match as the tokenizer cuts them: other subwords are another phrase.
         """
         # 1. what is asked for, refused before anything is computed
         originals, one = read_texts("texts", texts), isinstance(texts, str)
-        lines = self.run.read_sources(originals)
+        read = self.reader.read(originals, Terms.of(glossary, protected), long_lines)
+        lines, numbers = read.rows, [first_line + line for line in read.lines]
         options = SearchOptions.from_keywords("Translator.translate", options, keywords)
         check_counts(batch_tokens=batch_tokens, batch_lines=batch_lines, first_line=first_line)
         if force_phrases is not None:
@@ -232,19 +261,22 @@ class Translator:
         settings = options.over(self.run.config.search)
         check_coverage(settings.coverage_penalty, self.models)
         aligns = alignments or replace_unknown is not False
-        by = self.aligner.extraction(align_by, wanted=aligns)
+        linked = range(len(lines)) if aligns else read.linked if self.reader.aligns else ()
+        by = self.aligner.extraction(align_by, wanted=bool(linked))
 
         # 2. text to ids
         line_constraints = read_constraints(
             self.tokenizer,
             len(lines),
-            target_prefix=[target_prefix] if isinstance(target_prefix, str) else target_prefix,
-            force_phrases=by_line("force_phrases", force_phrases, one),
-            avoid_phrases=by_line("avoid_phrases", avoid_phrases, one),
-            first_line=first_line,
+            target_prefix=read.spread(
+                [target_prefix] if isinstance(target_prefix, str) else target_prefix, ""
+            ),
+            force_phrases=read.spread(by_line("force_phrases", force_phrases, one), ()),
+            avoid_phrases=read.repeat(by_line("avoid_phrases", avoid_phrases, one)),
+            numbers=numbers,
             warn=warn,
         )
-        ids = self._source_ids(lines, warn, first_line)
+        ids = self._source_ids(lines, warn, numbers)
         results = [Translation("", 0.0, (), 0.0)] * len(lines)
         written: list[list[tuple[int, ...]]] = [[()] for _ in lines]
 
@@ -263,9 +295,9 @@ class Translator:
             """Search the translations of a batch."""
             source = self.collator.source([ids[row] for row in rows]).to(self.model.device)
             limits = [settings.limit.tokens(len(ids[row])) for row in rows]
-            numbers = [first_line + row for row in rows]
+            own_numbers = [numbers[row] for row in rows]
             constraints = [line_constraints[row] for row in rows]
-            check_prefixes(constraints, limits, numbers)
+            check_prefixes(constraints, limits, own_numbers)
             return run_search(
                 self.model,
                 source,
@@ -275,25 +307,31 @@ class Translator:
                     [lines[row] for row in rows], limits, source.device, settings.rules
                 ),
                 line_constraints=constraints,
-                lines=numbers,
+                lines=own_numbers,
                 constrained=force_phrases is not None,
-                observer=observer and offset_sentence(observer, rows),
+                observer=observer and offset_sentence(observer, [read.lines[row] for row in rows]),
             )
 
         # 4. ids to text
         searched = search_batches(search, batches, self.models, observer)
         for rows, found in zip(batches, searched, strict=True):
             for row, hypotheses in zip(rows, found, strict=True):
-                line = first_line + row
+                line = numbers[row]
                 check_found(hypotheses, line, bool(restricted))
                 if warn is not None:
                     warn_missing(self.tokenizer, line_constraints[row], hypotheses[0], line, warn)
                 weights = self.attention_of(ids[row], hypotheses[0].tokens) if attention else None
                 results[row] = as_translation(self.tokenizer, hypotheses, weights, probabilities)
                 written[row] = [hypothesis.tokens for hypothesis in hypotheses]
-        if aligns:
-            notes = self.aligner.note(lines, ids, written, by, alignments, replace_unknown)
+        # 5. links where they are wanted or restoring needs them, and what reading took away
+        if linked:
+            needed = alignments or bool(read.linked)
+            notes = self.aligner.note(lines, ids, written, by, needed, replace_unknown, linked)
             results = [with_notes(*pair) for pair in zip(results, notes, strict=True)]
+        results = read.restored(results)
+        if warn is not None:
+            warn_of_loops(results, first_line, warn)
+        results = results if alignments else list(map(without_links, results))
         results = results if task.is_verbatim else list(map(between_blanks, results, originals))
         return results[0] if one else results
 
@@ -415,7 +453,7 @@ class Translator:
             found = self.translate(source, attention=True).attention
             if found is not None:  # a blank source is not translated and has none yet
                 return found
-        targets = list(map(read_target, read_texts("target", target or "")))
+        targets = self.run.read_targets(read_texts("target", target or ""))
         (target_ids,) = self.tokenizer.encode_target(targets)
         (ids,) = self._source_ids(self.run.read_sources(read_texts("source", source)), None)
         return self.attention_of(ids, target_ids)
@@ -454,8 +492,8 @@ class Translator:
         )
 
     def _source_ids(
-        self, texts: Sequence[str], warn: Warn | None, first_line: int = 1
+        self, texts: Sequence[str], warn: Warn | None, lines: Sequence[int] = ()
     ) -> list[list[int]]:
         """Encode the lines; truncate those longer than `search.max_source_length`."""
         most = self.run.config.search.max_source_length
-        return source_ids(self.tokenizer, texts, most, warn, first_line)
+        return source_ids(self.tokenizer, texts, most, warn, lines)

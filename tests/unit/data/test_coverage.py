@@ -99,7 +99,8 @@ def test_one_unknown_of_ten_in_a_line_is_warned_of_unless_words_are_the_vocabula
     tokenizer: Tokenizer,
 ) -> None:
     texts = [*SOURCE * 4, "", "the Ж"]
-    warning = input_warning(texts, tokenizer.encode_source(texts), tokenizer, first_line=7)
+    lines = range(7, 7 + len(texts))
+    warning = input_warning(texts, tokenizer.encode_source(texts), tokenizer, lines=lines)
     if tokenizer.kind == "word-list":
         assert warning is None
     else:

@@ -21,7 +21,7 @@ def test_lines_become_ids_and_blank_ones_none(tokenizer):
 
 def test_a_long_line_is_cut_and_named(tokenizer):
     said: list[str] = []
-    found = source_ids(tokenizer, ["a cat", "a dog " * 9], 7, said.append, first_line=11)
+    found = source_ids(tokenizer, ["a cat", "a dog " * 9], 7, said.append, lines=[11, 12])
     assert [len(row) for row in found] == [6, 7]
     assert said == [
         "line 12 has 55 subwords and was cut to the first 7 (search.max_source_length)."

@@ -36,6 +36,8 @@ class ExportRecord:
     """Fingerprint of the tokenizer beside it; empty in folders of older versions."""
     weights: str = ""
     """SHA-256 of the file of weights; empty in folders of older versions."""
+    reading: str = "exact"
+    """How lines are read, as `data.reading` of the run says."""
 
     @property
     def search_within(self) -> SearchConfig:
@@ -45,6 +47,7 @@ class ExportRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values for ``heedful.json``."""
+        reading = {} if self.reading == "exact" else {"reading": self.reading}
         return {
             "format": _FORMAT,
             "engine": "ctranslate2",
@@ -55,6 +58,7 @@ class ExportRecord:
             "tokenizer": self.tokenizer,
             "weights": self.weights,
             "search": self.search.model_dump(mode="json"),
+            **reading,
         }
 
     @classmethod
@@ -90,6 +94,7 @@ class ExportRecord:
             str(content.get("heedful")),
             str(content.get("tokenizer") or ""),
             str(content.get("weights") or ""),
+            "text" if content.get("reading") == "text" else "exact",
         )
 
     def check(self, folder: Path, tokenizer: Tokenizer) -> None:

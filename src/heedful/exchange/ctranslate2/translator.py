@@ -9,6 +9,7 @@ The CTranslate2 engine, which needs no torch.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 from heedful.errors import SettingError
@@ -20,9 +21,11 @@ from heedful.search.length import LengthLimit
 from heedful.search.observer import SearchObserver
 from heedful.search.settings import SearchOptions
 from heedful.text.blanks import read_source
+from heedful.text.reading.terms import Terms
 from heedful.tokenization.tokenizer import END, Tokenizer
 from heedful.translation.constraints import check_prefixes, read_constraints
 from heedful.translation.engine import check_engine
+from heedful.translation.reading import LongLines, TextReader, warn_of_loops, without_links
 from heedful.translation.result import Translation, between_blanks, decoded_translation
 from heedful.translation.sources import source_ids
 
@@ -51,12 +54,14 @@ class ExportedTranslator:
         device: str = "auto",
         precision: str = "auto",
         threads: int = 0,
+        reading: str | None = None,
     ) -> "ExportedTranslator":
-        """Open an exported folder."""
+        """Open an exported folder. `reading`: exact or text; that of the exported run if None."""
         folder = Path(folder)
         check_ordinary_files(folder)
         record, tokenizer = ExportRecord.read(folder), Tokenizer.load(folder)
         record.check(folder, tokenizer)
+        record = replace(record, reading=reading or record.reading)
         vocabularies = read_vocabularies(folder, {})
         target = vocabularies[1]
         never = never_written(len(target), tokenizer.target_size, record.search.forbidden_ids)
@@ -84,6 +89,9 @@ class ExportedTranslator:
         align_by: str = "",
         replace_unknown: bool | Mapping[str, str] = False,
         first_line: int = 1,
+        glossary: Mapping[str, str] | None = None,
+        protected: Sequence[str] | None = None,
+        long_lines: LongLines = "split",
         warn: Warn | None = None,
         observer: SearchObserver | None = None,
     ) -> list[Translation]:
@@ -107,16 +115,17 @@ class ExportedTranslator:
                 "observer": observer,
             },
         )
-        lines = list(map(read_source, texts))
+        read = self.reader.read(texts, Terms.of(glossary, protected), long_lines)
+        lines, numbers = read.rows, [first_line + line for line in read.lines]
         search = self.record.search
         settings = options.over(search)
         line_constraints = read_constraints(
             self.tokenizer,
-            len(texts),
-            target_prefix=target_prefix,
+            len(lines),
+            target_prefix=read.spread(target_prefix, ""),
             force_phrases=None,
             avoid_phrases=None,
-            first_line=first_line,
+            numbers=numbers,
             warn=warn,
         )
         longest = self.record.positions - int(self.record.source_end)
@@ -126,21 +135,35 @@ class ExportedTranslator:
             else "rows of positions"
         )
         ids = source_ids(
-            self.tokenizer, lines, min(search.max_source_length, longest), warn, first_line, setting
+            self.tokenizer, lines, min(search.max_source_length, longest), warn, numbers, setting
         )
         rows = [row for row, line in enumerate(ids) if line]
         limits = self._limits(settings.limit, [len(ids[row]) for row in rows])
         begun = [line_constraints[row] for row in rows]
-        check_prefixes(begun, limits, [first_line + row for row in rows])
+        check_prefixes(begun, limits, [numbers[row] for row in rows])
         sources = [[self._source[number] for number in ids[row]] for row in rows]
         prefixes = [[self._target[number] for number in constraint.prefix] for constraint in begun]
         searched = self.engine.search(sources, limits, settings, prefixes)
-        results = [Translation("", 0.0, (), 0.0)] * len(texts)
+        results = [Translation("", 0.0, (), 0.0)] * len(lines)
         for row, source, hypotheses in zip(rows, sources, searched, strict=True):
             best = hypotheses[: settings.n_best]
             token_scores = self._each(source, best) if probabilities else [()] * len(best)
             results[row] = self._translation(best, token_scores)
-        return list(map(between_blanks, results, texts))
+        results = read.restored(results)
+        if warn is not None:
+            warn_of_loops(results, first_line, warn)
+        return list(map(between_blanks, map(without_links, results), texts))
+
+    @cached_property
+    def reader(self) -> TextReader:
+        """What reads its lines; CTranslate2 aligns no words here."""
+        return TextReader(
+            self.tokenizer,
+            lambda lines: list(map(read_source, lines)),
+            reads_text=self.record.reading == "text",
+            longest=self.record.search_within.max_source_length,
+            aligns=False,
+        )
 
     def _each(
         self, source: Sequence[str], hypotheses: Sequence[EngineHypothesis]

@@ -95,6 +95,7 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
         __version__,
         model.tokenizer.fingerprint,
         digest_of_weights(folder),
+        model.config.data.reading,
     )
     write_json(folder / ExportRecord.FILE, record.to_dict())
     rows = f"No text can be longer than {options.positions} subwords, the rows of its table."

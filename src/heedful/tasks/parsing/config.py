@@ -35,6 +35,7 @@ class ParsingConfig(SettingsTable):
 PARSER_SETTINGS: dict[str, object] = {
     "parsing.linearisation": "vinyals",
     "model.tie_embeddings": "none",
+    "data.reading": "exact",
     "data.shared_vocabulary": False,
     "data.target_subwords": "symbols",
     "data.character_coverage": 1.0,

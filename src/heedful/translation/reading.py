@@ -1,0 +1,259 @@
+"""
+Lines of a user as rows of a model, and translated rows as translations of the lines.
+
+::
+
+    line ─ parts that the model can read as one ─ rows ─ search ─ restored ─ joined ─ translation
+
+With ``data.reading = exact`` and without terms a row is a line. With ``text`` a row may lack what
+is held back (`heedful.text.reading`), a line that is too long is several rows, and one without a
+letter is none.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Literal, TypeVar
+
+from heedful.data.coverage import WORD_KINDS
+from heedful.runs.run import Run
+from heedful.text.reading.characters import visible
+from heedful.text.reading.line import LineReader, ReadLine, RestoredLine
+from heedful.text.reading.note import ReadingNote, joined_notes
+from heedful.text.reading.terms import Terms
+from heedful.text.reading.vocabulary import LACKING, Vocabulary
+from heedful.text.sentences import TextLayout, split
+from heedful.tokenization.imported_model import is_imported
+from heedful.tokenization.special_symbols import SPECIAL_IDS, split_tag
+from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
+from heedful.translation.join import join_sentences
+from heedful.translation.result import Translation, WordAlignment
+
+LongLines = Literal["split", "cut"]
+"""What is done with a line of more subwords than the model reads."""
+_BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
+_Entry = TypeVar("_Entry")
+
+
+def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
+    """Describe the source vocabulary of a tokenizer."""
+    model = tokenizer.models[0]
+    costly = {number for number in range(model.size) if _BYTE.fullmatch(model.piece(number))}
+    costly.add(UNKNOWN)
+
+    def cost(texts: Sequence[str]) -> list[int]:
+        rows = model.encode(texts)
+        return [sum(LACKING if number in costly else 1 for number in row) for row in rows]
+
+    alphabet: frozenset[str] = frozenset()
+    if tokenizer.kind in WORD_KINDS:
+        pieces = (model.piece(number) for number in range(len(SPECIAL_IDS), model.size))
+        alphabet = frozenset().union(*pieces)
+    return Vocabulary(cost, alphabet)
+
+
+class _Part:
+    """A part of a line that the model reads as one; `read` is None where nothing is to restore."""
+
+    def __init__(self, row: str, tag: str = "", read: ReadLine | None = None) -> None:
+        self.row, self.tag, self.read = row, tag, read
+
+    def restored(self, row: Translation) -> Translation:
+        """Put back what was taken from the line, in a translation and its alternatives."""
+        if self.read is None:
+            return row
+        if self.read.is_copied:
+            text = self.read.copy()
+            return replace(
+                Translation(text.text, 0.0, (), 0.0),
+                alignment=self._alignment(text),
+                reading=text.note,
+            )
+        others = tuple(self._restored_alone(other) for other in row.alternatives)
+        return replace(self._restored_alone(row), alternatives=others)
+
+    def _restored_alone(self, row: Translation) -> Translation:
+        """Put back what was taken from the line."""
+        assert self.read is not None
+        tags = 1 if self.tag else 0
+        words: Sequence[str] = ()
+        links: Iterable[tuple[int, int]] = ()
+        if (alignment := row.alignment) is not None:
+            seen = self.row.split(" ") == list(alignment.source_words)
+            words = alignment.target_words
+            links = [(i - tags, j) for i, j in alignment.links if i >= tags] if seen else ()
+        text = self.read.restore(row.text, words, links)
+        aligned = None if alignment is None else self._alignment(text)
+        return replace(row, text=text.text, alignment=aligned, reading=text.note)
+
+    def _alignment(self, text: RestoredLine) -> WordAlignment:
+        """Build the alignment of a restored line, its tag included."""
+        assert self.read is not None
+        tag = (self.tag,) if self.tag else ()
+        links = tuple((i + len(tag), j) for i, j in text.links)
+        return WordAlignment((*tag, *self.read.shown.split()), text.words, links)
+
+
+@dataclass(frozen=True)
+class ReadLines:
+    """Lines as they were read."""
+
+    parts: tuple[tuple[_Part, ...], ...]
+    """Parts of each line; one that is not split has one."""
+    layouts: tuple[TextLayout | None, ...]
+    """What stands between the parts of a line that was split."""
+    cut: frozenset[int] = frozenset()
+    """Lines that are longer than the model reads, and not split."""
+
+    @cached_property
+    def rows(self) -> list[str]:
+        """What the model sees; empty for a line that it does not see."""
+        return [part.row for parts in self.parts for part in parts]
+
+    @cached_property
+    def lines(self) -> list[int]:
+        """The line of each row."""
+        return [number for number, parts in enumerate(self.parts) for _ in parts]
+
+    @property
+    def linked(self) -> list[int]:
+        """The rows that need word links to be restored."""
+        flat = [part for parts in self.parts for part in parts]
+        return [row for row, part in enumerate(flat) if part.read and part.read.needs_links]
+
+    def spread(self, entries: Sequence[_Entry] | None, empty: _Entry) -> list[_Entry] | None:
+        """Give the entry of each line to its first row, and an empty one to others."""
+        if entries is None or len(entries) != len(self.parts):
+            return None if entries is None else list(entries)
+        return [
+            entry if place == 0 else empty
+            for entry, parts in zip(entries, self.parts, strict=True)
+            for place, _ in enumerate(parts)
+        ]
+
+    def repeat(self, entries: Sequence[_Entry] | None) -> list[_Entry] | None:
+        """Give the entry of each line to all of its rows."""
+        if entries is None or len(entries) != len(self.parts):
+            return None if entries is None else list(entries)
+        return [entries[line] for line in self.lines]
+
+    def restored(self, rows: Sequence[Translation]) -> list[Translation]:
+        """Turn translated rows into translations of the lines."""
+        translated = iter(rows)
+        results = []
+        for number, (parts, layout) in enumerate(zip(self.parts, self.layouts, strict=True)):
+            several = [part.restored(next(translated)) for part in parts]
+            result = several[0]
+            if layout is not None:
+                notes = joined_notes(one.reading or ReadingNote() for one in several)
+                result = replace(join_sentences(several, layout), reading=notes)
+            if number in self.cut:
+                result = replace(result, reading=replace(result.reading or ReadingNote(), cut=True))
+            results.append(result)
+        return results
+
+
+def warn_of_loops(
+    results: Sequence[Translation], first_line: int, warn: Callable[[str], None]
+) -> None:
+    """Report lines whose translation repeated itself."""
+    for number, result in enumerate(results, start=first_line):
+        if result.reading is not None and result.reading.loops:
+            warn(
+                f"line {number} has a translation that repeated what the source says once; it was "
+                "cut at the second round."
+            )
+
+
+def without_links(translation: Translation) -> Translation:
+    """Drop alignments that were only needed for restoring."""
+    others = tuple(replace(other, alignment=None) for other in translation.alternatives)
+    return replace(translation, alignment=None, alternatives=others)
+
+
+def reader_of(run: Run, aligns: bool) -> "TextReader":
+    """Create the reader of a run's lines. `aligns`: whether its words can be aligned."""
+    return TextReader(
+        run.tokenizer,
+        run.read_sources,
+        reads_text=run.config.data.reading == "text" and not run.task.is_verbatim,
+        longest=run.config.search.max_source_length,
+        aligns=aligns,
+    )
+
+
+class TextReader:
+    """
+    Reads lines for one model.
+
+    `reads_text`: whether ``data.reading`` is ``text``. `read_plain`: how lines are read if it is
+    not. `longest`: subwords of the longest row. `aligns`: whether the engine can align words.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        read_plain: Callable[[Sequence[str]], list[str]],
+        *,
+        reads_text: bool,
+        longest: int,
+        aligns: bool,
+    ) -> None:
+        self.tokenizer, self.read_plain = tokenizer, read_plain
+        self.reads_text, self.longest, self.aligns = reads_text, longest, aligns
+        self._spaced = not is_imported(tokenizer.kind)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The source vocabulary."""
+        return vocabulary_of(self.tokenizer)
+
+    def read(
+        self,
+        lines: Sequence[str],
+        terms: Terms | None = None,
+        long_lines: LongLines = "split",
+    ) -> ReadLines:
+        """Read lines. `long_lines`: what is done with a line that is too long, if text is read."""
+        if not self.reads_text and terms is None:
+            rows = self.read_plain(lines)
+            return ReadLines(tuple((_Part(row),) for row in rows), (None,) * len(rows))
+        reader = LineReader(self.vocabulary, terms, self.reads_text, self.aligns)
+        parts: list[tuple[_Part, ...]] = []
+        layouts: list[TextLayout | None] = []
+        cut = set()
+        for number, line in enumerate(lines):
+            tag, text = split_tag(line, self._spaced) if self.tokenizer.tags else ("", line)
+            text = text if self.reads_text else self.read_plain([text])[0]
+            layout: TextLayout | None = None
+            if self.reads_text and not self._fits(tag, text):
+                if long_lines == "cut":
+                    cut.add(number)
+                else:
+                    layout = split(text, self.tokenizer.source_language, partial(self._fits, tag))
+                    layout = layout if layout.pieces else None
+            pieces = layout.pieces if layout is not None else (text,)
+            parts.append(tuple(self._part(reader, tag, piece) for piece in pieces))
+            layouts.append(layout)
+        return ReadLines(tuple(parts), tuple(layouts), frozenset(cut))
+
+    def seen(self, line: str) -> str:
+        """Return what the model sees of a line; the line if that is nothing, or several rows."""
+        rows = self.read([line]).rows
+        return rows[0] if len(rows) == 1 and rows[0] else line
+
+    def _part(self, reader: LineReader, tag: str, text: str) -> _Part:
+        """Read a part of a line."""
+        if not text.strip():
+            return _Part("")
+        read = reader.read(text)
+        return _Part(f"{tag} {read.text}" if tag and read.text else read.text, tag, read)
+
+    def _fits(self, tag: str, text: str) -> bool:
+        """Whether a model can read a text as one row."""
+        # No subword is shorter than a byte; the space before the first word may be one more.
+        if len(text.encode()) + 2 < self.longest:
+            return True
+        (ids,) = self.tokenizer.models[0].encode([visible(text)])
+        return len(ids) + bool(tag) <= self.longest

@@ -1,0 +1,138 @@
+from dataclasses import replace
+
+import pytest
+
+from heedful.bench.random_run import make_random_run
+from heedful.config.schema import RunConfig
+from heedful.data.coverage import WORD_KINDS
+from heedful.text.blanks import read_source
+from heedful.text.reading.terms import Terms
+from heedful.tokenization.tokenizer import Tokenizer
+from heedful.translation.reading import ReadLines, TextReader, vocabulary_of, without_links
+from heedful.translation.result import Translation, WordAlignment
+
+LINES = ["THE  dog 👍", "", "12", " {{x}} the dog sleeps. a cat "]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("text")
+    for language in ("en", "fr"):
+        text = "the dog sleeps.\na cat sleeps in the sun.\n" * 9
+        (folder / f"t.{language}").write_text(text, encoding="utf-8")
+    return Tokenizer.train(
+        [folder / "t.en"],
+        [folder / "t.fr"],
+        kind="bpe",
+        vocabulary_size=40,
+        shared=True,
+        source_language="en",
+        target_language="fr",
+        seed=1,
+    )
+
+
+def reader(tokenizer, reads_text=True, longest=50, aligns=True):
+    return TextReader(
+        tokenizer,
+        lambda lines: list(map(read_source, lines)),
+        reads_text=reads_text,
+        longest=longest,
+        aligns=aligns,
+    )
+
+
+def translated(rows):
+    return [Translation(row.upper(), -1.0, (row,), -1.0) for row in rows]
+
+
+def test_exact_reading_changes_nothing(tokenizer):
+    read = reader(tokenizer, reads_text=False).read(LINES)
+    assert read.rows == list(map(read_source, LINES)) and read.lines == [0, 1, 2, 3]
+    assert read.linked == []
+    results = translated(read.rows)
+    assert all(map(lambda one, other: one is other, read.restored(results), results))
+
+
+def test_text_reading_shows_the_model_what_it_can_translate(tokenizer):
+    read = reader(tokenizer).read(LINES)
+    assert read.rows == ["the dog", "", "", "the dog sleeps. a cat"]
+    results = read.restored([Translation(row, 0.0, (), 0.0) for row in read.rows])
+    assert [result.text for result in results] == [
+        "THE dog 👍".replace("THE", "the"),
+        "",
+        "12",
+        "{{x}} the dog sleeps. a cat",
+    ]
+    assert results[2].reading is not None and results[2].reading.copied
+    assert results[1].reading is None
+
+
+def test_a_line_that_is_too_long_is_split_at_ends_of_sentences(tokenizer):
+    line = "the dog sleeps. a cat sleeps. " * 8
+    read = reader(tokenizer, longest=12).read(["a cat", line, "the dog"])
+    assert read.lines == [0, *[1] * 16, 2]
+    assert set(read.rows[1:-1]) == {"the dog sleeps.", "a cat sleeps."}
+    result = read.restored(translated(read.rows))[1]
+    assert result.text == line.upper() and result.reading is not None
+    assert result.reading.sentences == 16
+    assert read.spread(["a", "b", "c"], "") == ["a", "b", *[""] * 15, "c"]
+    assert read.repeat(["a", "b", "c"]) == ["a", *["b"] * 16, "c"]
+
+
+def test_a_line_that_is_too_long_may_be_cut(tokenizer):
+    line = "the dog sleeps. a cat sleeps. " * 8
+    read = reader(tokenizer, longest=12).read([line], long_lines="cut")
+    assert read.rows == [line.strip()]
+    (result,) = read.restored(translated(read.rows))
+    assert result.reading is not None and result.reading.cut
+
+
+def test_terms_are_found_in_exact_reading_too(tokenizer):
+    terms = Terms.of({"dog": "Hund"}, None)
+    read = reader(tokenizer, reads_text=False).read(["the dog 12"], terms)
+    assert read.rows == ["the dog 12"] and read.linked == [0]
+    alignment = WordAlignment(("the", "dog", "12"), ("Le", "chien", "12"), ((0, 0), (1, 1), (2, 2)))
+    row = Translation("Le chien 12", 0.0, (), 0.0, alignment=alignment)
+    (result,) = read.restored([replace(row, alternatives=(row,))])
+    assert result.text == result.alternatives[0].text == "Le Hund 12"
+    assert without_links(result).alignment is None
+
+
+class _Bytes:
+    """A model of letters that spells other characters by bytes."""
+
+    kind, tags, size = "bpe", {}, 40
+
+    def piece(self, number):
+        return "<0x0A>" if number >= 30 else f"p{number}"
+
+    def encode(self, texts):
+        return [[4 if sign.isascii() else 35 for sign in text] for text in texts]
+
+    def sample(self, texts, rate, generator):
+        return self.encode(texts)
+
+    def decode(self, ids):
+        return ""
+
+    def files(self):
+        return {}
+
+
+def test_bytes_of_a_character_are_no_knowledge_of_it(tokenizer):
+    letters = vocabulary_of(tokenizer)
+    assert letters.lacks("犬") and not letters.lacks("d")
+    spelled = vocabulary_of(Tokenizer(_Bytes(), source_language="", target_language=""))
+    assert spelled.lacks("犬") and not spelled.lacks("d")
+
+
+def test_a_vocabulary_of_words_knows_the_letters_of_its_words(tmp_path):
+    make_random_run(tmp_path, RunConfig().with_settings({"model.d_model": 16}), 50)
+    words = Tokenizer.load(tmp_path)
+    assert words.kind in WORD_KINDS
+    assert vocabulary_of(words).lacks("犬") and not vocabulary_of(words).lacks("w")
+
+
+def test_no_line_is_no_row():
+    assert ReadLines((), ()).restored([]) == []
