@@ -37,7 +37,8 @@ def toy_run(heedful_cli, case_text, tmp_path_factory) -> Path:
         out = shared / "toy-run"
         if not (out / "finished").exists():
             settings = ("train.steps=300", "train.validate_steps=300", "train.checkpoint_steps=300")
-            done = heedful_cli(*train_arguments(case_text, out, "train.precision=fp32", *settings))
+            settings = ("train.precision=fp32", "data.reading=text", *settings)
+            done = heedful_cli(*train_arguments(case_text, out, *settings))
             assert done.returncode == 0, done.stderr
             (out / "finished").touch()
     return out

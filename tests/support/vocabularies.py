@@ -1,6 +1,6 @@
 """A small vocabulary in lower case for tests of reading, and a translator by dictionary."""
 
-from heedful.text.reading.vocabulary import LACKING, Vocabulary
+from heedful.text.reading.vocabulary import LACKING, SourceVocabulary
 
 LETTERS = set("abcdefghijklmnopqrstuvwxyzéèàç'.,?")
 FRENCH = {
@@ -30,7 +30,7 @@ def small_vocabulary(words=FRENCH, letters=LETTERS):
             for text in texts
         ]
 
-    return Vocabulary(cost)
+    return SourceVocabulary(cost)
 
 
 def translate(text):

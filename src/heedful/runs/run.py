@@ -107,6 +107,11 @@ class Run:
         """Read given translations as the model does."""
         return self.task.read_targets(lines)
 
+    @property
+    def reads_text(self) -> bool:
+        """Whether its lines are read as text, and not exactly."""
+        return self.config.data.reading == "text" and not self.task.is_verbatim
+
     def with_reading(self, reading: str | None) -> "Run":
         """
         Return the run with another `data.reading`; itself if None.

@@ -126,12 +126,12 @@ class TranslateRequest(_BodyWithTexts):
     alternatives: Annotated[int, _NUMBER] = Field(
         0, ge=0, le=100, description="Number of alternatives to return."
     )
-    protected: _Term | _Terms = Field(default_factory=list, description=_PROTECTED)
+    protected: _Term | _Terms | None = Field(None, description=_PROTECTED)
 
     @property
     def protected_strings(self) -> list[str]:
         """List the protected strings."""
-        return [self.protected] if isinstance(self.protected, str) else self.protected
+        return [self.protected] if isinstance(self.protected, str) else self.protected or []
 
 
 class DetectRequest(_BodyWithTexts):
@@ -254,7 +254,7 @@ class TranslateV1Request(_BodyWithTexts, SearchRequest):
     glossary: Annotated[dict[_Term, _Term], Field(max_length=_MOST_TERMS)] | None = Field(
         None, description="Translations of terms, not of inflected forms; the longest term wins."
     )
-    protected: _Terms = Field(default_factory=list, description=_PROTECTED)
+    protected: _Terms = Field([], description=_PROTECTED)
 
 
 class StreamV1Request(TranslateV1Request):

@@ -17,12 +17,11 @@ from functools import cached_property, partial
 from typing import Literal, TypeVar
 
 from heedful.data.coverage import WORD_KINDS
-from heedful.runs.run import Run
 from heedful.text.reading.characters import visible
 from heedful.text.reading.line import LineReader, ReadLine, RestoredLine
 from heedful.text.reading.note import ReadingNote, joined_notes
 from heedful.text.reading.terms import Terms
-from heedful.text.reading.vocabulary import LACKING, Vocabulary
+from heedful.text.reading.vocabulary import LACKING, SourceVocabulary
 from heedful.text.sentences import TextLayout, split
 from heedful.tokenization.imported_model import is_imported
 from heedful.tokenization.special_symbols import SPECIAL_IDS, split_tag
@@ -36,7 +35,7 @@ _BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
 _Entry = TypeVar("_Entry")
 
 
-def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
+def vocabulary_of(tokenizer: Tokenizer) -> SourceVocabulary:
     """Describe the source vocabulary of a tokenizer."""
     model = tokenizer.models[0]
     costly = {number for number in range(model.size) if _BYTE.fullmatch(model.piece(number))}
@@ -50,10 +49,10 @@ def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
     if tokenizer.kind in WORD_KINDS:
         pieces = (model.piece(number) for number in range(len(SPECIAL_IDS), model.size))
         alphabet = frozenset().union(*pieces)
-    return Vocabulary(cost, alphabet)
+    return SourceVocabulary(cost, alphabet)
 
 
-class _Part:
+class _LinePart:
     """A part of a line that the model reads as one; `read` is None where nothing is to restore."""
 
     def __init__(self, row: str, tag: str = "", read: ReadLine | None = None) -> None:
@@ -99,7 +98,7 @@ class _Part:
 class ReadLines:
     """Lines as they were read."""
 
-    parts: tuple[tuple[_Part, ...], ...]
+    parts: tuple[tuple[_LinePart, ...], ...]
     """Parts of each line; one that is not split has one."""
     layouts: tuple[TextLayout | None, ...]
     """What stands between the parts of a line that was split."""
@@ -172,17 +171,6 @@ def without_links(translation: Translation) -> Translation:
     return replace(translation, alignment=None, alternatives=others)
 
 
-def reader_of(run: Run, aligns: bool) -> "TextReader":
-    """Create the reader of a run's lines. `aligns`: whether its words can be aligned."""
-    return TextReader(
-        run.tokenizer,
-        run.read_sources,
-        reads_text=run.config.data.reading == "text" and not run.task.is_verbatim,
-        longest=run.config.search.max_source_length,
-        aligns=aligns,
-    )
-
-
 class TextReader:
     """
     Reads lines for one model.
@@ -195,7 +183,6 @@ class TextReader:
         self,
         tokenizer: Tokenizer,
         read_plain: Callable[[Sequence[str]], list[str]],
-        *,
         reads_text: bool,
         longest: int,
         aligns: bool,
@@ -205,7 +192,7 @@ class TextReader:
         self._spaced = not is_imported(tokenizer.kind)
 
     @cached_property
-    def vocabulary(self) -> Vocabulary:
+    def vocabulary(self) -> SourceVocabulary:
         """The source vocabulary."""
         return vocabulary_of(self.tokenizer)
 
@@ -218,9 +205,9 @@ class TextReader:
         """Read lines. `long_lines`: what is done with a line that is too long, if text is read."""
         if not self.reads_text and terms is None:
             rows = self.read_plain(lines)
-            return ReadLines(tuple((_Part(row),) for row in rows), (None,) * len(rows))
+            return ReadLines(tuple((_LinePart(row),) for row in rows), (None,) * len(rows))
         reader = LineReader(self.vocabulary, terms, self.reads_text, self.aligns)
-        parts: list[tuple[_Part, ...]] = []
+        parts: list[tuple[_LinePart, ...]] = []
         layouts: list[TextLayout | None] = []
         cut = set()
         for number, line in enumerate(lines):
@@ -243,12 +230,12 @@ class TextReader:
         rows = self.read([line]).rows
         return rows[0] if len(rows) == 1 and rows[0] else line
 
-    def _part(self, reader: LineReader, tag: str, text: str) -> _Part:
+    def _part(self, reader: LineReader, tag: str, text: str) -> _LinePart:
         """Read a part of a line."""
         if not text.strip():
-            return _Part("")
+            return _LinePart("")
         read = reader.read(text)
-        return _Part(f"{tag} {read.text}" if tag and read.text else read.text, tag, read)
+        return _LinePart(f"{tag} {read.text}" if tag and read.text else read.text, tag, read)
 
     def _fits(self, tag: str, text: str) -> bool:
         """Whether a model can read a text as one row."""

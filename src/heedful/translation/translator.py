@@ -38,7 +38,6 @@ from heedful.translation.ensemble import check_members
 from heedful.translation.reading import (
     LongLines,
     TextReader,
-    reader_of,
     warn_of_loops,
     without_links,
 )
@@ -155,7 +154,9 @@ class Translator:
     @cached_property
     def reader(self) -> TextReader:
         """What reads its lines."""
-        return reader_of(self.run, self.aligner.can_align)
+        read, most = self.run.read_sources, self.run.config.search.max_source_length
+        reads_text, aligns = self.run.reads_text, self.aligner.can_align
+        return TextReader(self.tokenizer, read, reads_text, most, aligns)
 
     @overload
     def translate(

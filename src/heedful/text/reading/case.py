@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from heedful.text.reading.terms import in_case_of, with_capital
-from heedful.text.reading.vocabulary import LACKING, Vocabulary
+from heedful.text.reading.vocabulary import LACKING, SourceVocabulary
 
 LineCase = Literal["", "upper", "title", "sentence"]
 """Case that the whole translation is given: none, capitals, each word, or its first word."""
@@ -35,7 +35,7 @@ class CasedWords(NamedTuple):
     line: LineCase = ""
 
 
-def read_case(words: Sequence[str], vocabulary: Vocabulary) -> CasedWords:
+def read_case(words: Sequence[str], vocabulary: SourceVocabulary) -> CasedWords:
     """Write words in lower case where a model knows only that."""
     if not any(map(_has_capital, words)):
         return CasedWords(list(words), [False] * len(words))
@@ -94,7 +94,7 @@ def _case_of(words: Sequence[str]) -> LineCase:
 
 
 def _known_form(
-    word: str, line: LineCase, is_first: bool, is_alone: bool, vocabulary: Vocabulary
+    word: str, line: LineCase, is_first: bool, is_alone: bool, vocabulary: SourceVocabulary
 ) -> str:
     """Choose the form of a word that a model knows best."""
     if not _has_capital(word):

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 Span = tuple[int, int]
 Link = tuple[int, int]
-# As alignments count words: other white space is part of one.
-_WORD = re.compile("[^ ]+")
+# As alignments count words: other white space than spaces and tabs is part of one.
+_BLANKS = " \t"
+_WORD = re.compile(f"[^{_BLANKS}]+")
 
 
 class Edit(NamedTuple):
@@ -93,18 +94,18 @@ def draft(text: str, words: Sequence[str], links: Iterable[Link]) -> Draft:
     here = 0
     for word in words:
         start = text.find(word, here)
-        if start < 0 or text[here:start].strip(" "):
+        if start < 0 or text[here:start].strip(_BLANKS):
             spans = []
             break
         here = start + len(word)
         spans.append((start, here))
-    if spans and not text[here:].strip(" "):
+    if spans and not text[here:].strip(_BLANKS):
         return Draft(text, tuple(spans), tuple(links))
     return Draft(text, tuple(word_spans(text)), ())
 
 
 def word_spans(text: str) -> list[Span]:
-    """Find the words between spaces."""
+    """Find the words between spaces and tabs."""
     return [match.span() for match in _WORD.finditer(text)]
 
 

@@ -19,7 +19,7 @@ from heedful.text.reading.case import has_plain_case
 from heedful.text.reading.characters import EMOJI, SELECTORS, visible
 from heedful.text.reading.patterns import held_forms
 from heedful.text.reading.terms import UNSPACED, Terms
-from heedful.text.reading.vocabulary import Vocabulary
+from heedful.text.reading.vocabulary import SourceVocabulary
 
 Kind = Literal["text", "held", "term"]
 
@@ -56,7 +56,7 @@ _OPENING, _CLOSING = "([{“„‚‘«‹「『（【<\"'", ")]}”“’’»�
 def cut_line(
     raw: str,
     terms: Terms | None,
-    vocabulary: Vocabulary,
+    vocabulary: SourceVocabulary,
     *,
     holds: bool = True,
     aligns: bool = True,
@@ -112,7 +112,7 @@ def _with_forms(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _with_terms(
-    pieces: Sequence[Piece], terms: Terms, vocabulary: Vocabulary, aligns: bool
+    pieces: Sequence[Piece], terms: Terms, vocabulary: SourceVocabulary, aligns: bool
 ) -> list[Piece]:
     """Cut terms out of the text; inside what is held they are left alone."""
     parts: list[Piece] = []
@@ -132,7 +132,7 @@ def _with_terms(
     return [part for part in parts if part.text]
 
 
-def _hold_unknown(text: str, vocabulary: Vocabulary) -> Iterator[Piece]:
+def _hold_unknown(text: str, vocabulary: SourceVocabulary) -> Iterator[Piece]:
     """Cut out what the vocabulary lacks."""
     here = 0
     for unit in _UNITS.finditer(text):
@@ -145,7 +145,7 @@ def _hold_unknown(text: str, vocabulary: Vocabulary) -> Iterator[Piece]:
         yield Piece(text[here:])
 
 
-def _is_unknown(unit: re.Match[str], text: str, vocabulary: Vocabulary) -> bool:
+def _is_unknown(unit: re.Match[str], text: str, vocabulary: SourceVocabulary) -> bool:
     """Whether a word, a number or a sign has no form that the vocabulary knows."""
     lacking = [sign for sign in unit[0] if vocabulary.lacks(vocabulary.known_form(sign))]
     if not lacking:

@@ -20,7 +20,7 @@ from heedful.text.reading.note import HeldNote, ReadingNote
 from heedful.text.reading.numbers import changed_numbers
 from heedful.text.reading.restore import cut_loops, put_back, restore_case
 from heedful.text.reading.terms import Terms
-from heedful.text.reading.vocabulary import Vocabulary
+from heedful.text.reading.vocabulary import SourceVocabulary
 
 
 class RestoredLine(NamedTuple):
@@ -112,7 +112,7 @@ class LineReader:
     without a letter; if not, only terms are treated. `aligns`: whether word links can be had.
     """
 
-    vocabulary: Vocabulary
+    vocabulary: SourceVocabulary
     terms: Terms | None = None
     reads_text: bool = True
     aligns: bool = True

@@ -10,16 +10,20 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 
 _LONGEST_ROUND = 20
-# “non, non, non” is said; two words that come three times in a row are a loop.
-_LEAST_ROUNDS_OF_WORD, _LEAST_ROUNDS = 4, 3
+# “nous nous levons” is no loop; what comes three times in a row is one.
+_LEAST_ROUNDS = 3
 _LETTERS = re.compile(r"([^\s\d]{2,20}?)\1{3,}|([^\s\d])\2{4,}")
 
 Span = tuple[int, int]
 
 
-def loops_of_words(words: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+def loops_of_words(
+    words: Sequence[str], least: int = _LEAST_ROUNDS
+) -> Iterator[tuple[int, int, int]]:
     """
     Find loops: the first word, the words of a round, and how many words belong to it in all.
+
+    `least`: rounds that make a loop.
 
     >>> list(loops_of_words("a big dog a big dog a big dog a runs".split()))
     [(0, 3, 10)]
@@ -31,7 +35,6 @@ def loops_of_words(words: Sequence[str]) -> Iterator[tuple[int, int, int]]:
             while end < len(words) and words[end] == words[end - size]:
                 end += 1
             length = end - start
-            least = _LEAST_ROUNDS_OF_WORD if size == 1 else _LEAST_ROUNDS
             if length >= size * least:
                 yield start, size, length
                 start += length
@@ -42,10 +45,12 @@ def loops_of_words(words: Sequence[str]) -> Iterator[tuple[int, int, int]]:
 
 def cut_word_loops(words: Sequence[str], source: Sequence[str]) -> list[Span]:
     """Find the words of a translation that repeat what the source does not: spans of indices."""
-    rounds = max((length // size for _, size, length in loops_of_words(source)), default=1)
+    if not (loops := list(loops_of_words(words))):
+        return []
+    rounds = max((length // size for _, size, length in loops_of_words(source, 2)), default=1)
     return [
         (start + size * rounds, start + length)
-        for start, size, length in loops_of_words(words)
+        for start, size, length in loops
         if length // size > rounds
     ]
 
@@ -58,6 +63,8 @@ def cut_letter_loops(text: str, source: str) -> tuple[str, int]:
     ('Ein BOGA', 1)
     """
     cuts = 0
+    if not _LETTERS.search(text):
+        return text, cuts
     most = max((len(loop[0]) // len(_unit(loop)) for loop in _LETTERS.finditer(source)), default=1)
 
     def cut(loop: re.Match[str]) -> str:

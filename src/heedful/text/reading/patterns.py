@@ -40,6 +40,9 @@ _FORMS = (
     r"(?<!\w)\w[\w.-]*(?:\\(?![nrt](?:[A-Z\W]|$))[\w.$-]+)+",
     r"(?<![\w./])~?/(?:[\w.@+-]+/)+[\w.@+-]*|(?<![\w./])(?:\.{1,2}|~)/[\w.@+/-]+",
     rf"(?<![\w.])(?:[\w-][\w.-]*/)*[\w-]+(?:\.[\w-]+)*\.(?:{_ENDINGS})(?!\w)",
+    # what is no word: a few letters again and again, a long key or code
+    r"(?<!\w)(?P<unit>[^\W\d_]{1,8}?)(?P=unit){5,}(?!\w)",
+    r"(?<!\S)(?=[A-Za-z+/=_-]*\d)[A-Za-z0-9+/=_-]{32,}(?!\S)",
     # line ends as programs write them, code, identifiers
     r"\\[nrt](?![a-z])|`[^`]+`|(?<!\w)[A-Za-z]+(?:_[A-Za-z0-9]+)+(?!\w)|(?<!\w)\w+\(\)",
     # versions, dates, hosts, identifiers: v2.3.1, 1.2.3-rc1, 2016-03-19, 10.0.0.1, 1b4e28ba-…

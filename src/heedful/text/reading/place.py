@@ -24,7 +24,7 @@ _MARKS_BEHIND = re.compile(r"[^\w\s]+\Z")
 _MARKS_BEFORE = re.compile(r"[^\w\s]+")
 
 
-class Place(NamedTuple):
+class Boundary(NamedTuple):
     """Where something is put."""
 
     boundary: int
@@ -37,7 +37,7 @@ def word_spans(text: str) -> list[Span]:
     return [match.span() for match in _WORD.finditer(text)]
 
 
-def best_place(gap: int, words: int, links: Links) -> Place:
+def best_place(gap: int, words: int, links: Links) -> Boundary:
     """
     Find the boundary between target words for a gap of the source.
 
@@ -50,7 +50,7 @@ def best_place(gap: int, words: int, links: Links) -> Place:
         (i, j, 1.0 / (gap - i if i < gap else i - gap + 1)) for i, j in links if 0 <= j < words
     ]
     if not any(i in (gap - 1, gap) for i, _, _ in weighted):
-        return Place(words, False)
+        return Boundary(words, False)
     total = sum(weight for _, _, weight in weighted)
     crossing = [
         sum(weight for i, j, weight in weighted if (i < gap) != (j < boundary))
@@ -67,7 +67,7 @@ def best_place(gap: int, words: int, links: Links) -> Place:
     elif before:
         nearest = max(before) + 1
         boundary = nearest if crossing[nearest] <= least + 1e-9 else boundary
-    return Place(boundary, least <= _MOST_CROSSING * total)
+    return Boundary(boundary, least <= _MOST_CROSSING * total)
 
 
 def linked_run(source: Iterable[int], words: int, links: Links) -> tuple[Span | None, bool]:

@@ -27,8 +27,9 @@ def cut_loops(translation: Draft, source: str) -> tuple[Draft, int]:
         Edit(spans[start - 1][1], spans[end - 1][1], "")
         for start, end in cut_word_loops(folded, source.lower().split(" "))
     ]
-    translation, cuts = translation.edited(edits).without_empty(), len(edits)
-    edits = []
+    if edits:
+        translation = translation.edited(edits).without_empty()
+    cuts, edits = len(edits), []
     for (start, end), word in zip(translation.spans, translation.words, strict=True):
         shorter, number = cut_letter_loops(word, source)
         cuts += number
@@ -82,6 +83,8 @@ def put_back(
     `line_words`: words of the line as it was read. Links of the result are between those and the
     words of the new text.
     """
+    if not line.gaps and not translation.links:
+        return translation, ()
     seen = word_spans(line.text)
     runs = _term_runs(translation, line.gaps, seen)
     puts = [

@@ -10,7 +10,7 @@ LACKING = 1000
 """Cost of an unknown subword, or of a byte that spells a part of a character."""
 
 
-class Vocabulary:
+class SourceVocabulary:
     """
     Answers whether a model knows a character, and how it cuts a word.
 

@@ -7,8 +7,8 @@ from heedful.text.reading.loops import cut_letter_loops, cut_word_loops, loops_o
     ("text", "loops"),
     [
         ("a b c d", []),
-        ("no no no", []),
-        ("no no no no", [(0, 1, 4)]),
+        ("no no", []),
+        ("no no no", [(0, 1, 3)]),
         ("x a b a b a b y", [(1, 2, 6)]),
         ("a b a b", []),
     ],
@@ -26,6 +26,8 @@ def test_all_rounds_but_the_first_are_cut():
 def test_a_source_that_repeats_itself_may_be_translated_so():
     assert cut_word_loops(["Hund"] * 12, ["dog"] * 12) == []
     assert cut_word_loops(["Hund"] * 14, ["dog"] * 12) == [(12, 14)]
+    assert cut_word_loops(["non"] * 3, ["no"] * 3) == []
+    assert cut_word_loops(["non"] * 3, ["no"] * 2) == [(2, 3)]
 
 
 def test_letters_again_and_again_are_cut():

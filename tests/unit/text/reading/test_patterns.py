@@ -10,6 +10,7 @@ https://e.org/a?b=c&d=e www.e.org a.b@example.org example.com/path ftp://h/x
 C:\\a\\b.txt \\\\host\\share NT\\SYSTEM DOMAIN\\user /usr/bin/env ./run.sh ~/notes
 src/main.py x.tar.gz
 \\n `code` snake_case call() v2.3.1 v2 1.2.3-rc1 2016-03-19 10.0.0.1
+hahahahahaha aaaaaaaa c2VjcmV0IGtleSBvZiBhIHByb2dyYW0gMTIzNA==
 1b4e28ba-2fa1-11d2-883f-0016d3cca427
 """
 
@@ -33,6 +34,7 @@ def test_a_form_may_hold_blanks(form):
         "a < b and c > d, e.g. this one: 3.5 or 1,000.50 or 1.000.000",
         "it costs $5 or US$ 7; he said so... (really?) [sic]",
         "the U.S. and the U.K., at 10:30 a.m. on 19/3",
+        "hahaha aaah Mississippi, internationalization of counterrevolutionaries",
         "dog's well-known e-mail #winning & co",
     ],
 )
