@@ -57,5 +57,7 @@ class DataConfig(SettingsTable):
     """Drop pairs with a smaller share of letters in the language's script. None means any."""
     drop_duplicates: bool = False
     """Whether repeated pairs are dropped."""
+    unescape: bool = False
+    """Whether escapes of Moses' tokenizer, such as &apos; and @-@, are resolved."""
     mixing_temperature: Annotated[float, Field(ge=1)] = 1.0
     """Sampling of corpora without weights: 1 in proportion to size, larger values more evenly."""

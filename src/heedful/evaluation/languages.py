@@ -12,7 +12,7 @@ from heedful.text.language_codes import TWO_LETTERS, language_of_code
 
 _log = logging.getLogger("heedful.evaluation")
 # Languages of their own whose text the tokenizer of another one cuts.
-_SAME = {"lzh": "zh", "yue": "zh"}
+_SAME = dict.fromkeys(("gan", "hak", "hsn", "lzh", "nan", "wuu", "yue"), "zh")
 _TOKENIZERS = {"ja": "ja-mecab", "ko": "ko-mecab", "zh": "zh"}
 # Written without spaces between words, and sacreBLEU cuts none of them: by rule 13a a sentence
 # would be one word, and BLEU of all but equal ones 0.

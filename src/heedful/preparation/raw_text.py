@@ -30,6 +30,7 @@ from heedful.preparation.training_data import (
 )
 from heedful.runs.folder import RunFolder
 from heedful.text.corpus import Change, language_of
+from heedful.text.escapes import Unescaping
 from heedful.text.file_formats import TextSource
 from heedful.tokenization.tokenizer import Tokenizer
 
@@ -137,13 +138,19 @@ class RawText(UnpreparedText):
         targets: list[TextSource] = []
         for part in self._read_parts(config):
             corpus = part.corpus
+            if config.data.unescape:
+                corpus = corpus.changed(Unescaping())
             if config.data.character_coverage < 1:
                 kept = kept_pairs(corpus.pairs(), self._rules(config))
             else:  # every line of the files has its places, as in the paper's recipes
                 kept = bytearray(1 for _ in corpus.pairs())
             if config.data.augment:
                 corpus = corpus.changed(_augment(config))
-            own = corpus.sides(kept) if 1 in kept and (config.data.augment or 0 in kept) else None
+            own = (
+                corpus.sides(kept)
+                if 1 in kept and (corpus is not part.corpus or 0 in kept)
+                else None
+            )
             sources += [own[0]] if own else corpus.source
             targets += [own[1]] if own else corpus.target
         tokenizer = make_tokenizer(config, sources, targets, self.tokenizer, self.keep_target, say)
@@ -169,8 +176,9 @@ class RawText(UnpreparedText):
             return
         data, tokenizer, rules = config.data, Tokenizer.load(folder.path), self._rules(config)
         for part, ids in left:
+            unescaping = Unescaping()
             encode_corpus(
-                part.corpus,
+                part.corpus.changed(unescaping) if data.unescape else part.corpus,
                 tokenizer,
                 PairFilter(data.max_length, data.max_length_ratio),
                 ids,
@@ -179,6 +187,8 @@ class RawText(UnpreparedText):
                 keep_text=bool(data.subword_sampling or data.augment),
                 progress=_PairCounter(say),
             )
+            if unescaping.pairs:
+                say(f"escapes of Moses' tokenizer were resolved in {unescaping.pairs:,} pairs")
 
     def _read_parts(self, config: RunConfig) -> list[CorpusPart]:
         """Return the corpora as `data.reading` says."""

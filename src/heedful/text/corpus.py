@@ -103,8 +103,8 @@ class Corpus:
 
     def changed(self, change: Change) -> "Corpus":
         """Return the same files with pairs that a function changes, in order and none left out."""
-        corpus = copy(self)
-        corpus._change = change
+        corpus, before = copy(self), self._change
+        corpus._change = change if before is None else lambda pairs: change(before(pairs))
         return corpus
 
     def with_characters_read(self) -> "Corpus":

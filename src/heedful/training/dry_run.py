@@ -102,7 +102,7 @@ def _lines(
         f"recipe      {config.recipe}",
         f"languages   {' to '.join(languages)}",
         *(f"text        {line}" for line in (setup.training_data.describe(), *text)),
-        f"validation  {f'{len(setup.valid[0]):,} pairs' if setup.valid else 'none'}",
+        f"validation  {setup.describe_valid()}",
         f"model       {parameters:,} parameters, vocabulary {source:,}"
         + ("" if data.shared_vocabulary else f" and {target:,}")
         + f" ({_kinds(run.tokenizer)})",

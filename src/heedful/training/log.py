@@ -16,6 +16,8 @@ from heedful.text.lines import json_line
 from heedful.training.history import FIGURES, parse_line
 from heedful.training.live_line import LiveLine
 
+_LONGEST_SAMPLE = 300
+
 
 class _Console(Console):
     """A console that survives a closed pipe."""
@@ -109,7 +111,7 @@ class RunLog:
         self.say(f"validation at step {line['step']:,}: {shown}")
         for sample in line.get("samples", ()):
             for side, text in sample.items():
-                self.say(f"  {side:<11}  {text}")
+                self.say(f"  {side:<11}  {_shortened(text)}")
 
     def result(self, result: Any) -> None:
         """Show a notebook how the training ended, with its curve, in place of the line."""
@@ -156,6 +158,13 @@ class RunLog:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file = _open_to_append(self._path)
         self.say(f"warning: {self._path.name} was removed while training; a new one begins here")
+
+
+def _shortened(text: str) -> str:
+    """Cut a long text for a terminal; the log has all of it."""
+    if len(text) <= _LONGEST_SAMPLE:
+        return text
+    return f"{text[:_LONGEST_SAMPLE]}… ({len(text):,} characters)"
 
 
 def perplexity(nll: float) -> float:

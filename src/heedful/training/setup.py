@@ -118,6 +118,15 @@ class TrainingSetup:
     """The folder of TensorBoard's events, named like the run."""
     stores_valid: bool = False
     """Whether the held-out pairs came without files, and are stored in the run."""
+    valid_left_out: int = 0
+    """Held-out pairs that are not used, because a side is empty."""
+
+    def describe_valid(self) -> str:
+        """Count the held-out pairs."""
+        if self.valid is None:
+            return "none"
+        left_out = f", {self.valid_left_out:,} with an empty side left out"
+        return f"{len(self.valid[0]):,} pairs" + left_out * bool(self.valid_left_out)
 
     @classmethod
     def resolve(
@@ -184,12 +193,12 @@ class TrainingSetup:
         if isinstance(training_data, UnpreparedText) and pretrained is not None:
             training_data = training_data.keeping_target("tokenizer" not in pretrained.reset)
         config = training_data.configure(config)
-        files = training_data.fingerprint()
+        files, left_out = training_data.fingerprint(), 0
         if task_valid:
             held_out, sizes = import_module(task.text).held_out(task_valid, config)
             files |= sizes
         else:
-            held_out, sizes = find_held_out(options, config, resumed)
+            held_out, sizes, left_out = find_held_out(options, config, resumed)
             files |= sizes
         if (acting := task_of(flat_settings(config))) is not task:
             raise SettingError(acting.other_text)
@@ -209,6 +218,7 @@ class TrainingSetup:
             options.allow_inexact_resume,
             events,
             options.valid_pairs is not None,
+            left_out,
         )
 
 
@@ -287,8 +297,9 @@ def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
         inexactly = ", or add --allow-inexact-resume to go on with small differences"
         raise RunFolderError(
             f"--resume must continue the run in {folder.path} with the settings it was begun with, "
-            f"but {'; '.join(other)}. Use the same settings, or start a new run with another --out"
-            f"{inexactly * of_the_machine}."
+            f"but {'; '.join(other)}. Use the same settings, or go on from its weights in a new "
+            f"run with others: --finetune-from {folder.path} --keep-state schedule and another "
+            f"--out{inexactly * of_the_machine}."
         )
     if isinstance(setup.training_data, UnpreparedText):
         check_given_tokenizer(folder, setup.training_data.tokenizer, setup.config, "--resume")

@@ -301,6 +301,8 @@ class _Session:
         source, target = self.run.vocabularies
         for line in self.setup.training_data.report(self.pairs, self.run.tokenizer):
             log.say(line)
+        if self.setup.valid_left_out:
+            log.say(f"validation: {self.setup.describe_valid()}")
         log.say(
             f"{config.recipe}: {parameters:,} parameters, vocabulary {source:,}"
             + ("" if config.data.shared_vocabulary else f" and {target:,}")

@@ -62,29 +62,30 @@ def files_of(corpus: Corpus) -> Sizes:
     }
 
 
-def read_held_out(corpus: Corpus | None) -> tuple[list[str], list[str]] | None:
+def read_held_out(corpus: Corpus) -> tuple[tuple[list[str], list[str]], int]:
     """
     Read the validation pairs.
 
-    Returns sources and references; None without a corpus.
-
-    Pairs with an empty line on either side are left out. Raises `TextError` if nothing is left.
+    Returns sources and references, and the number of pairs with an empty side, which are left out.
+    Raises `TextError` if nothing is left.
     """
-    if corpus is None:
-        return None
-    pairs = [(s, t) for s, t in corpus.pairs() if s.strip() and t.strip()]
-    if not pairs:
-        raise TextError("the validation files must hold pairs, but all their lines are empty.")
-    return [s for s, _ in pairs], [t for _, t in pairs]
+    pairs = list(corpus.pairs())
+    filled = [(s, t) for s, t in pairs if s.strip() and t.strip()]
+    if not filled:
+        raise TextError(
+            "the validation files must hold pairs, but every pair has an empty side; give others."
+        )
+    return ([s for s, _ in filled], [t for _, t in filled]), len(pairs) - len(filled)
 
 
 def find_held_out(
     options: TrainingOptions, config: RunConfig, resumed: RunFolder | None
-) -> tuple[tuple[list[str], list[str]] | None, Sizes]:
+) -> tuple[tuple[list[str], list[str]] | None, Sizes, int]:
     """
     Find and read the held-out pairs, in files, in memory, or in the run that is continued.
 
-    Returns sources and references, or None, and the files by which a run knows them. Raises
+    Returns sources and references, or None, the files by which a run knows them, and the number of
+    pairs that are left out because a side is empty. Raises
     `TextError` if they are named twice, empty, or missing where they are needed.
     """
     source, target = options.valid_source, options.valid_target
@@ -100,15 +101,18 @@ def find_held_out(
         corpus: Corpus | None = stored
     else:
         corpus = held_out_corpus(source, target, config)
-    return read_held_out(corpus), {} if corpus is None else files_of(corpus)
+    if corpus is None:
+        return None, {}, 0
+    pairs, left_out = read_held_out(corpus)
+    return pairs, files_of(corpus), left_out
 
 
 def _read_held_out_pairs(
     pairs: Iterable[object], config: RunConfig
-) -> tuple[tuple[list[str], list[str]], Sizes]:
+) -> tuple[tuple[list[str], list[str]], Sizes, int]:
     """Read held-out pairs from memory, with the records of the files that they will be."""
     languages = config.data.source_language, config.data.target_language
-    rows = PairRows("valid_pairs", pairs).read(*languages)
+    rows = list(PairRows("valid_pairs", pairs).read(*languages))
     filled = [(s, t) for s, t in rows if s.strip() and t.strip()]
     if not filled:
         raise TextError("`valid_pairs` must hold pairs, but all have an empty side.")
@@ -120,7 +124,7 @@ def _read_held_out_pairs(
         records[f"valid_{side}"] = [
             {"file": f"valid.{side}", "bytes": len(content), "digest": digest}
         ]
-    return (sources, references), records
+    return (sources, references), records, len(rows) - len(filled)
 
 
 Ids = Sequence[int]

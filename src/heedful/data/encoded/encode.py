@@ -36,6 +36,7 @@ from heedful.errors import StorageError, TextError
 from heedful.files import sync
 from heedful.machine.processor import can_start_threads
 from heedful.text.corpus import Corpus
+from heedful.text.escapes import has_escapes
 from heedful.tokenization.tokenizer import Tokenizer
 
 # A shard is what a process encodes at a time, and what a run that was killed does again. Chosen by
@@ -119,13 +120,15 @@ def _shards(
     """Read and filter the text; dropped pairs go into the report, the rest into shards."""
     judge = TextFilter(rules)
     report.notes += judge.notes
-    read = 0
+    read, escaped, first_escaped = 0, 0, 0
     for sources, targets in _chunks(corpus.pairs()):
         shard = Shard([], [], [])
         reasons = judge.reasons(sources, targets)
         for line, (reason, source, target) in enumerate(
             zip(reasons, sources, targets, strict=True), start=read + 1
         ):
+            if has_escapes(source) or has_escapes(target):
+                escaped, first_escaped = escaped + 1, first_escaped or line
             if reason is None:
                 shard.lines.append(line)
                 shard.sources.append(source)
@@ -137,6 +140,12 @@ def _shards(
             on_progress(read)
         if shard.lines:
             yield shard
+    if escaped:
+        report.notes.append(
+            f"{escaped:,} of {read:,} pairs hold escapes of Moses' tokenizer, such as &apos; or "
+            f"@-@, first line {first_escaped:,}; a model learns to write them. "
+            "data.unescape=true resolves them."
+        )
 
 
 def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[list[str], list[str]]]:
