@@ -106,7 +106,8 @@ def learn_subwords(
     # Subwords of several characters need room, too.
     room = vocabulary_size // 2 if kind in ("bpe", "unigram") else vocabulary_size
     if sentences.leave_out_rare(room, options.character_coverage):
-        options.say(sentences.describe_rare(text, options.character_coverage))
+        fate = "written as bytes" if _spells_bytes(kind, vocabulary_size) else "unknown"
+        options.say(sentences.describe_rare(fate, options.character_coverage))
     if kind == "character" and vocabulary_size < sentences.needed:
         raise _too_small(sentences, text, vocabulary_size, sentences.needed)
     # Refused one of its threads, sentencepiece ends the whole process.
@@ -219,16 +220,16 @@ class _Sentences:
             self._left_out = re.compile(f"[{re.escape(''.join(rare[:number]))}]+")
         return number
 
-    def describe_rare(self, text: str, coverage: float) -> str:
-        """Say which characters were left out."""
+    def describe_rare(self, fate: str, coverage: float) -> str:
+        """Say which characters were left out. `fate`: what becomes of them."""
         rare = self._rare
         assert rare is not None
         number, lines = len(rare.characters), rare.cost(len(rare.characters))
         return (
             f"vocabulary: {number:,} {'character has' if number == 1 else 'characters have'} no "
             f"place in it, because only {lines:,} of {self.total:,} lines hold "
-            f"{'it' if number == 1 else 'them'} (data.character_coverage={coverage:g}): "
-            f"{self._examples(rare.characters)}"
+            f"{'it' if number == 1 else 'them'} (data.character_coverage={coverage:g}); "
+            f"{'it is' if number == 1 else 'they are'} {fate}: {self._examples(rare.characters)}"
         )
 
     def advice(self, places: int) -> str:
