@@ -13,6 +13,7 @@ from heedful.errors import TextError
 from heedful.evaluation.line_metrics import References
 from heedful.text.corpus import read_lines
 from heedful.text.file_formats import TextSource, segment_numbers
+from heedful.text.skipped_rows import SkippedRows
 
 _Item = TypeVar("_Item")
 
@@ -94,7 +95,7 @@ def unscored_note(scored: int, lines: int) -> str:
 
 def _read(text: TextSource) -> list[str]:
     """Read all lines of a text that must not be empty."""
-    lines = list(read_lines(text))
+    lines = list(read_lines(text, SkippedRows(refuse=True)))
     if not lines:
         raise TextError(f"{text} must hold one sentence a line, but is empty.")
     return lines

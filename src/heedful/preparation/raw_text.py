@@ -78,7 +78,8 @@ class RawText(UnpreparedText):
         counts = [(part.name, sum(1 for _ in part.corpus.pairs())) for part in self.parts]
         names = ", ".join(f"{name} {count:,}" for name, count in counts if name)
         total = f"{sum(count for _, count in counts):,} pairs"
-        return f"{total} ({names})" if names else total
+        skipped = [note for part in self.parts for note in part.corpus.skipped.notes()]
+        return "; ".join([f"{total} ({names})" if names else total, *skipped])
 
     def weights(self) -> list[float] | None:
         """

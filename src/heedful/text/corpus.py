@@ -17,6 +17,7 @@ from pathlib import Path
 from heedful.arguments import WRITE_SENTENCES
 from heedful.errors import TextError
 from heedful.text.file_formats import TextSource, read_rows, restricted, same_file, split_name
+from heedful.text.skipped_rows import SkippedRows
 
 Change = Callable[[Iterator[tuple[str, str]]], Iterator[tuple[str, str]]]
 """A function that changes pairs as they are read."""
@@ -57,9 +58,11 @@ def one_file(pattern: str | Path) -> TextSource:
     return found[0]
 
 
-def read_lines(file: TextSource | Path) -> Iterator[str]:
+def read_lines(file: TextSource | Path, skipped: SkippedRows | None = None) -> Iterator[str]:
     """
     Read a text line by line.
+
+    `skipped`: counts the rows of a table that have no such text, or refuses them.
 
     Holds one line at a time, however long the file is.
 
@@ -69,7 +72,7 @@ def read_lines(file: TextSource | Path) -> Iterator[str]:
     if isinstance(text, CorpusSide):
         yield from text.lines()
         return
-    for (line,) in read_rows(text.path, [text.part]):
+    for (line,) in read_rows(text.path, [text.part], skipped):
         yield text.marked(line)
 
 
@@ -93,6 +96,8 @@ class Corpus:
     ) -> None:
         self.source = tuple(map(_text, source))
         self.target = tuple(map(_text, target))
+        self.skipped = SkippedRows()
+        """The rows of tables that the last `pairs` left out."""
         if len(source) == len(target):
             pairs = list(zip(self.source, self.target, strict=True))
             self.source = tuple(restricted(one, other) for one, other in pairs)
@@ -118,8 +123,9 @@ class Corpus:
         """
         Iterate over the sentence pairs in order.
 
-        Every call reads the files again; a file with both sides is read once per call. A difference
-        in length is found only at the end of the shorter side.
+        Every call reads the files again; a file with both sides is read once per call, and rows
+        that lack one are left out. A difference in length is found only at the end of the shorter
+        side.
 
         Raises `TextError` if the sides differ in their number of lines, hold no line, or cannot be
         read.
@@ -129,11 +135,12 @@ class Corpus:
 
     def _read(self) -> Iterator[tuple[str, str]]:
         """Read the pairs of the files."""
+        self.skipped = skipped = SkippedRows()
         parts = [(self.source, self.target)]
         if len(self.source) == len(self.target):
             parts = [((s,), (t,)) for s, t in zip(self.source, self.target, strict=True)]
         empty = True
-        for pair in chain.from_iterable(_aligned(*part) for part in parts):
+        for pair in chain.from_iterable(_aligned(*part, skipped) for part in parts):
             empty = False
             yield pair
         if empty:
@@ -168,7 +175,7 @@ class CorpusSide(TextSource):  # numpydoc ignore=PR02
 
 def _refuse_sentence(name: str) -> None:
     """Refuse a sentence where the name of a file is expected."""
-    if _FILE_NAME.search(name) or not _SENTENCE.search(name):
+    if _FILE_NAME.search(name) or not _SENTENCE.search(name) or split_name(name)[1]:
         return
     if os.path.exists(name) or (glob.has_magic(name) and glob.glob(name)):
         return
@@ -238,15 +245,16 @@ def _text(file: TextSource | Path) -> TextSource:
 
 
 def _aligned(
-    source: tuple[TextSource, ...], target: tuple[TextSource, ...]
+    source: tuple[TextSource, ...], target: tuple[TextSource, ...], skipped: SkippedRows
 ) -> Iterator[tuple[str, str]]:
     """Iterate over both sides in step; report different lengths."""
     if len(source) == len(target) == 1 and same_file(source[0], target[0]):
-        rows = read_rows(source[0].path, [source[0].part, target[0].part])
+        rows = read_rows(source[0].path, [source[0].part, target[0].part], skipped)
         yield from ((source[0].marked(row[0]), target[0].marked(row[1])) for row in rows)
         return
-    sources = chain.from_iterable(map(read_lines, source))
-    targets = chain.from_iterable(map(read_lines, target))
+    strict = SkippedRows(refuse=True)
+    sources = chain.from_iterable(read_lines(text, strict) for text in source)
+    targets = chain.from_iterable(read_lines(text, strict) for text in target)
     count = 0
     for line in sources:
         # zip() would swallow one line of the longer side, and with it the true count.

@@ -4,42 +4,97 @@ Text sources: supported formats, and names for the parts of a file.
 ::
 
     train.en           every line; so is every file whose ending is not among these, but
-                       tables and documents (.csv, .json, .docx, …) are refused
+                       other tables and documents (.xlsx, .json, .docx, …) are refused
     pairs.tsv:2        column 2, counted from 1; tabs part columns, and nothing is quoted
+    pairs.tsv:fr       the column that the first line names so
+    pairs.csv:fr       a column of CSV, whose cells may be quoted
+    pairs.jsonl:fr     a field of each line's object; “meta.fr” is a field of a field
     memory.tmx:en      the English of a translation memory
     memory.tmx:en+de   the same, but only of the units that have German too
     set-src.en.sgm     the segments of a WMT test set
     set.xml:src        the source of a newer one; ref, ref:A and hyp:online-A are its other sides
 
-Each may be compressed (``pairs.tsv.gz:2``). A name that exists as it stands is taken literally.
+Each may be compressed (``pairs.tsv.gz:2``, see `heedful.text.compression`). A name that exists as
+it stands is taken literally.
 """
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from io import BufferedReader
 from pathlib import Path
 from typing import Literal
 
 from heedful.errors import TextError
 from heedful.text import tmx, wmt
-from heedful.text.lines import decode_lines, open_text, without_compression
+from heedful.text.compression import SUFFIXES, without_compression
+from heedful.text.lines import decode_lines, open_text
 from heedful.text.no_text import ENDINGS, refuse_other_files
 from heedful.text.reading.characters import read_source_characters, read_target_characters
+from heedful.text.skipped_rows import SkippedRows
+from heedful.text.tables import read_csv, read_jsonl, read_tsv
 
-# Tables too, so that what is said of “pairs.csv:en” is said of the file.
+_Rows = Iterator[tuple[str, ...]]
+# A language's code, as a column may be called.
+_LANGUAGE = re.compile(r"(?:.*\.)?([a-z]{2}(?:[-_][A-Za-z]{2,4})?)")
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """A kind of text file; `example` is empty where the file is one text."""
+
+    endings: tuple[str, ...]
+    read: Callable[[BufferedReader, str, Sequence[str], SkippedRows], _Rows]
+    """Reads parts of a file, of which the second argument is the name."""
+    what: str = "nothing"
+    """What a part is."""
+    example: str = ""
+    part: str = ""
+    """A pattern of a part."""
+    is_table: bool = False
+    """Whether parts are columns, so that their names may be languages."""
+
+
+def _by_lines(read: Callable[..., _Rows]) -> Callable[..., _Rows]:
+    """Make a reader of lines one of bytes."""
+    return lambda stream, name, parts, skipped: read(
+        decode_lines(stream, name), name, parts, skipped
+    )
+
+
+def _read_sgm(stream: BufferedReader, name: str, *_: object) -> _Rows:
+    """Read the segments of SGM."""
+    return zip(wmt.read_segments(decode_lines(stream, name), name))
+
+
+def _read_plain(stream: BufferedReader, name: str, *_: object) -> _Rows:
+    """Read every line."""
+    return zip(decode_lines(stream, name))
+
+
+_COLUMN, _ANY = "a column, by its name or its number from 1", r"(?!0*$)[^\r\n]{1,200}"
+_SIDE = "a side of the test set (src, ref or hyp)"
+FORMATS = (
+    FileFormat((".tsv",), _by_lines(read_tsv), _COLUMN, "1", _ANY, True),
+    FileFormat((".csv",), _by_lines(read_csv), _COLUMN, "en", _ANY, True),
+    FileFormat((".jsonl", ".ndjson"), _by_lines(read_jsonl), "a field", "en", _ANY, True),
+    FileFormat((".tmx",), tmx.read_units, "a language", "en", r"[\w-]+(\+[\w-]+)*"),
+    FileFormat((".xml",), wmt.read_sides, _SIDE, "src", r"src|(ref|hyp)(:.+)?"),
+    FileFormat((".sgm", ".sgml"), _read_sgm),
+)
+"""The kinds of files that are no plain lines."""
+_PLAIN = FileFormat((), _read_plain)
+_BY_ENDING = {ending: kind for kind in FORMATS for ending in kind.endings}
+
+# Documents too, so that a sentence about “pairs.xlsx:en” names the file.
 _NAME_AND_PART = re.compile(
-    r"(.+?\.(?:tsv|tmx|xml|sgml?|" + "|".join(ending[1:] for ending in ENDINGS) + ")"
-    r"(?:\.gz|\.xz)?):(.*)",
+    "(.+?(?:{})(?:{})?):(.*)".format(
+        *("|".join(map(re.escape, group)) for group in ([*_BY_ENDING, *ENDINGS], SUFFIXES))
+    ),
     re.IGNORECASE | re.DOTALL,
 )
 _READERS = {"source": read_source_characters, "target": read_target_characters}
-# For each format that has parts: how one is written, what it is, and an example.
-_PARTS = {
-    ".tsv": (r"[1-9][0-9]{0,5}", "a column, counted from 1", "1"),
-    ".tmx": (r"[\w-]+(\+[\w-]+)*", "a language", "en"),
-    ".xml": (r"src|(ref|hyp)(:.+)?", "a side of the test set (src, ref or hyp)", "src"),
-}
 
 
 @dataclass(frozen=True)
@@ -53,7 +108,7 @@ class TextSource:  # numpydoc ignore=PR02
     path: Path
     """The file."""
     part: str = ""
-    """A column, a language or a side; empty if the file is one text."""
+    """A column, a field, a language or a side; empty if the file is one text."""
     tag: str = ""
     """A language tag that is put before every line, such as “>>de<<”; it is not in the file."""
     read_as: Literal["", "source", "target"] = ""
@@ -61,18 +116,18 @@ class TextSource:  # numpydoc ignore=PR02
 
     def __post_init__(self) -> None:
         refuse_other_files(self.path, self.part)
-        pattern, what, example = _PARTS.get(self.ending, ("", "nothing", ""))
-        if re.fullmatch(pattern, self.part):
+        kind = self.kind
+        if re.fullmatch(kind.part, self.part):
             return
-        if self.ending not in _PARTS:
+        if not kind.example:
             raise TextError(
                 f"{self.path} must be named without a part, for the whole file is one text, but it "
                 f"came with “{self.part}”; take that away."
             )
         came = f"it came with “{self.part}”" if self.part else "it came without"
         raise TextError(
-            f"{self.path} must be named with {what}, but {came}; write for example "
-            f"{self.path}:{example}, or rename the file if it is plain text."
+            f"{self.path} must be named with {kind.what}, but {came}; write for example "
+            f"{self.path}:{kind.example}, or rename the file if it is plain text."
         )
 
     def __str__(self) -> str:
@@ -90,11 +145,19 @@ class TextSource:  # numpydoc ignore=PR02
         return without_compression(self.path).suffix.lower()
 
     @property
+    def kind(self) -> FileFormat:
+        """The format of the file."""
+        return _BY_ENDING.get(self.ending, _PLAIN)
+
+    @property
     def language(self) -> str:
         """Language code from the name; empty if it has none."""
         if self.ending == ".tmx":
             return self.part.partition("+")[0]
-        if self.ending in _PARTS:
+        if self.kind.is_table:
+            named = _LANGUAGE.fullmatch(self.part)
+            return named[1] if named else ""
+        if self.kind.example:
             return ""
         path = without_compression(self.path)
         if self.ending in (".sgm", ".sgml"):
@@ -128,27 +191,22 @@ def restricted(first: TextSource, second: TextSource) -> TextSource:
     return first
 
 
-def read_rows(path: Path, parts: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def read_rows(
+    path: Path, parts: Sequence[str], skipped: SkippedRows | None = None
+) -> Iterator[tuple[str, ...]]:
     """
     Read parts of a file side by side.
+
+    `skipped`: counts the rows without text in one of the parts, which are left out.
 
     Streams: no format is held in memory as a whole.
 
     Raises `TextError` if the file cannot be read, is not what its ending says, or does not hold a
     part.
     """
-    name, ending = str(path), TextSource(path, parts[0]).ending
+    kind = TextSource(path, parts[0]).kind
     with open_text(path) as stream:
-        if ending == ".tsv":
-            yield from _columns(decode_lines(stream, name), name, [int(part) for part in parts])
-        elif ending == ".tmx":
-            yield from tmx.read_units(stream, name, parts)
-        elif ending == ".xml":
-            yield from wmt.read_sides(stream, name, parts)
-        elif ending in (".sgm", ".sgml"):
-            yield from zip(wmt.read_segments(decode_lines(stream, name), name))
-        else:
-            yield from zip(decode_lines(stream, name))
+        yield from kind.read(stream, str(path), parts, skipped or SkippedRows())
 
 
 def segment_numbers(text: TextSource) -> list[tuple[str, str]] | None:
@@ -166,16 +224,3 @@ def segment_numbers(text: TextSource) -> list[tuple[str, str]] | None:
         else:
             numbers = list(wmt.read_segment_numbers(decode_lines(stream, name), name))
     return numbers if len(set(numbers)) == len(numbers) else None
-
-
-def _columns(lines: Iterator[str], name: str, numbers: Sequence[int]) -> Iterator[tuple[str, ...]]:
-    """Select columns of tab-separated lines."""
-    most = max(numbers)
-    for count, line in enumerate(lines, start=1):
-        columns = line.split("\t", most)
-        if len(columns) < most:
-            raise TextError(
-                f"{name} must have a column {most} in every line, but line {count} has "
-                f"{len(columns)}; name another column or repair the line."
-            )
-        yield tuple(columns[number - 1] for number in numbers)

@@ -1,5 +1,5 @@
 """
-Line files: opened, decompressed, decoded, and checked for binary content.
+Line files: opened, unpacked, decoded, and checked for binary content.
 
 Text is read as a stream, plain or compressed, and split at line feeds only: the other characters
 that `str.splitlines` would break at (U+2028, form feed, a lone carriage return, …) are text. What
@@ -10,26 +10,20 @@ What a model writes is stricter, because byte tokens can spell any character: a 
 character but the tab, and none of those that end a line for other programs.
 """
 
-import gzip
 import json
-import lzma
 import re
-import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from io import BufferedReader, RawIOBase
+from io import BufferedReader
 from pathlib import Path
-from typing import cast
 
 from heedful.errors import TextError
+from heedful.text.compression import DAMAGED, open_unpacked
 
 LONGEST_LINE = 1 << 24
 """Most bytes of a line, its end included."""
 
-_COMPRESSED = (".gz", ".xz")
-_BUFFER = 1 << 17
-_DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
 _BYTE_ORDER_MARK = "\ufeff"
 # C0 without the tab, DEL and C1, which move a terminal's cursor; the separators of lines and
 # paragraphs; the byte order mark, which readers drop at the start of a file.
@@ -40,25 +34,32 @@ _UNEVEN_SPACE = re.compile(r"[ \t\r\n]{2,}|[\t\r\n]")
 @contextmanager
 def open_text(path: Path) -> Iterator[BufferedReader]:
     """
-    Open a file, decompressed according to its suffix.
+    Open a file, unpacked as its first bytes say.
 
     Wraps reading too, so that all errors of a file are reported alike.
 
     Raises `TextError` if the file cannot be opened or read, or is damaged.
     """
     try:
-        with _open(path) as stream:
-            yield stream
-    except _DAMAGED as error:
-        raise TextError(
-            f"{path} must be a whole {path.suffix} file, but it is cut off or damaged "
-            f"({error}); fetch or compress it again."
-        ) from error
+        with ExitStack() as stack:
+            yield open_unpacked(path, stack)
+    except DAMAGED as error:
+        raise _damaged(path, error) from error
     except OSError as error:
+        if error.errno is None:  # bz2 has no error of its own
+            raise _damaged(path, error) from error
         raise TextError(
             f"{path} must be a text file that can be read, but the system says "
             f"“{error.strerror or error}”; correct the name or its permissions."
         ) from error
+
+
+def _damaged(path: Path, error: Exception) -> TextError:
+    """Build the error for a compressed file that cannot be unpacked."""
+    return TextError(
+        f"{path} must be a whole compressed file, but it is cut off or damaged ({error}); fetch or "
+        "compress it again."
+    )
 
 
 def plain_lines(path: Path) -> Iterator[str]:
@@ -108,11 +109,6 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
         yield line.removesuffix("\n").removesuffix("\r")
 
 
-def without_compression(path: Path) -> Path:
-    """Remove the compression suffix from a name; the suffix before it tells the format."""
-    return path.with_suffix("") if path.suffix.lower() in _COMPRESSED else path
-
-
 def on_one_line(text: str) -> str:
     """Collapse white space."""
     # These four characters are what XML calls white space. Others, such as the no-break space
@@ -141,12 +137,3 @@ def _raw_lines(stream: Iterable[bytes]) -> Iterable[bytes]:
     if isinstance(stream, BufferedReader):
         return iter(partial(stream.readline, LONGEST_LINE + 1), b"")
     return stream
-
-
-def _open(path: Path) -> BufferedReader:
-    """Open a file for reading bytes; lines are split in C, compressed or not."""
-    if path.suffix.lower() == ".gz":
-        return BufferedReader(cast(RawIOBase, gzip.open(path, "rb")), _BUFFER)
-    if path.suffix.lower() == ".xz":
-        return BufferedReader(cast(RawIOBase, lzma.open(path, "rb")), _BUFFER)
-    return path.open("rb")

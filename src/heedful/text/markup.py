@@ -7,17 +7,24 @@ opened. A document type that merely names its DTD, as every TMX file does, is le
 
 Expat decodes UTF-8, UTF-16, ISO-8859-1 and ASCII. Other encodings are decoded here, and only those
 that XML processors know: Python has more, such as unicode_escape, which would change the text.
+
+A character or a reference that XML forbids (``&#x1F;``, ``R&D``, ``&nbsp;``) would end the parsing
+of a file of a million segments. It is replaced by `UNREADABLE` before, so that a reader can leave
+out its segment alone. Files in UTF-16 are not repaired.
 """
 
 import codecs
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from io import BufferedIOBase
+from pathlib import Path
 from typing import NamedTuple
 from xml.parsers import expat
 
 from heedful.errors import TextError
+from heedful.text.compression import COMPRESSIONS, without_compression
 from heedful.text.lines import LONGEST_LINE, on_one_line
 
 _CHUNK = 1 << 16
@@ -29,6 +36,20 @@ _DECODED_HERE = re.compile(
     r"|gb2312|gbk|gb18030|big5(-hkscs)?|euc-kr|ks_c_5601-1987|cp949",
     re.IGNORECASE,
 )
+
+UNREADABLE = "\ufdd0"
+"""Stands in a text for what XML does not allow: a code point that is no character."""
+
+_MARK = b"&#xFDD0;"
+_REPAIRED = frozenset(("", "utf-8", "us-ascii", "iso-8859-1"))
+_SUSPECTS = rb"<!\[CDATA\[|\]\]>|&(?:#?[\w.-]{1,32};)?|[\x00-\x08\x0b\x0c\x0e-\x1f]"
+_PREDEFINED = frozenset((b"&amp;", b"&lt;", b"&gt;", b"&quot;", b"&apos;"))
+_NUMBER = re.compile(rb"&#(?:([0-9]{1,8})|x([0-9A-Fa-f]{1,8}));")
+# What may be the start of a suspect at the end of a chunk.
+_CUT = re.compile(
+    rb"(?:&#?[\w.-]{0,32}|<(?:!(?:\[(?:C(?:D(?:A(?:T(?:A)?)?)?)?)?)?)?|\]{1,2}|\xef\xbf?)\Z"
+)
+_LONGEST_SUSPECT = 36
 
 
 class Event(NamedTuple):
@@ -48,7 +69,8 @@ def read_events(
     """
     Parse XML whose text is in ``<seg>`` elements.
 
-    Holds the events of 64 kilobytes at a time. Elements inside a segment are dropped, those among
+    Holds the events of 64 kilobytes at a time. What XML does not allow in a text is `UNREADABLE`
+    there. Elements inside a segment are dropped, those among
     `codes` with their content. An element among `flat` must not contain another of its name.
 
     Raises `TextError` if the file is not XML, is not in the encoding that it declares or in an
@@ -63,9 +85,13 @@ def read_events(
     handler = _Handler(parser, name, codes, flat)
     _refuse_entities(parser, name)
     decode = _decoder(encoding, parser, name) if decodes_here else bytes
+    repair: _Repair | None = None
+    if (decodes_here or encoding.lower() in _REPAIRED) and b"\0" not in chunk[:4]:
+        repair = _Repair(is_utf8=encoding.lower() != "iso-8859-1")
     total = 0
     while chunk:
         content = decode(chunk)
+        content = repair(content) if repair else content
         _feed(parser, content, name)
         yield from handler.events
         handler.events.clear()
@@ -78,7 +104,10 @@ def read_events(
                 "longer; repair the file."
             )
         chunk = stream.read(_CHUNK)
-    _feed(parser, decode(b""), name, final=True)
+    content = decode(b"")
+    _feed(parser, repair(content) + repair.rest() if repair else content, name)
+    _feed(parser, b"", name, final=True)
+    yield from handler.events
 
 
 class _Handler:
@@ -146,6 +175,53 @@ class _Handler:
         self._began[tag] = line
 
 
+class _Repair:
+    """A filter of bytes that replaces what XML does not allow in a text."""
+
+    def __init__(self, *, is_utf8: bool) -> None:
+        # U+FFFE and U+FFFF are forbidden too
+        pattern = _SUSPECTS + (rb"|\xef\xbf[\xbe\xbf]" if is_utf8 else b"")
+        self._suspects = re.compile(pattern)
+        self._held = b""
+        self._in_cdata = False
+
+    def __call__(self, chunk: bytes) -> bytes:
+        """Filter a chunk, without what may be the start of something forbidden at its end."""
+        content = self._held + chunk
+        cut = _CUT.search(content, max(0, len(content) - _LONGEST_SUSPECT))
+        end = cut.start() if cut else len(content)
+        self._held = content[end:]
+        return self._suspects.sub(self._checked, content[:end])
+
+    def rest(self) -> bytes:
+        """Filter what is held back at the end of a file."""
+        return self._suspects.sub(self._checked, self._held)
+
+    def _checked(self, match: re.Match[bytes]) -> bytes:
+        """Return a piece of the file, or the mark in its place."""
+        piece = match[0]
+        if piece in (b"<![CDATA[", b"]]>"):
+            self._in_cdata = piece != b"]]>"
+            return piece
+        if piece[:1] != b"&":
+            return _MARK
+        return piece if self._in_cdata or _is_reference(piece) else _MARK
+
+
+def _is_reference(piece: bytes) -> bool:
+    """Whether XML allows a reference to a character or an entity."""
+    number = _NUMBER.fullmatch(piece)
+    if number is None:
+        return piece in _PREDEFINED
+    code = int(number[1]) if number[1] else int(number[2], 16)
+    return (
+        code in (9, 10, 13)
+        or 0x20 <= code < 0xD800
+        or 0xE000 <= code < 0xFFFE
+        or (0x10000 <= code < 0x110000)
+    )
+
+
 class _Declaration(Exception):
     """A stop after the declaration, with its encoding."""
 
@@ -211,7 +287,7 @@ def _feed(parser: expat.XMLParserType, chunk: bytes, name: str, *, final: bool =
         raise TextError(
             f"{name} must be well-formed XML in the encoding that it declares (UTF-8 if none), but "
             f"line {error.lineno}, column {error.offset + 1} is not "
-            f"({expat.ErrorString(error.code)}); repair the file."
+            f"({expat.ErrorString(error.code)}); repair the file, for example by {_recover(name)}."
         ) from error
 
 
@@ -226,3 +302,15 @@ def _refuse_entities(parser: expat.XMLParserType, name: str) -> None:
 
     parser.EntityDeclHandler = lambda entity, *_: refuse(entity, "declares")
     parser.SkippedEntityHandler = lambda entity, _: refuse(entity, "uses")
+
+
+def _recover(name: str) -> str:
+    """Write the command that repairs what it can of a file."""
+    path = Path(name)
+    unpack = {kind.suffix: kind.unpack for kind in COMPRESSIONS}.get(path.suffix.lower())
+    file = (
+        f"{unpack} {shlex.quote(name)} | xmllint --recover -"
+        if unpack
+        else (f"xmllint --recover {shlex.quote(name)}")
+    )
+    return f"{file} > repaired{without_compression(path).suffix}"

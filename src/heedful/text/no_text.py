@@ -9,17 +9,13 @@ import shlex
 from pathlib import Path
 
 from heedful.errors import TextError
-from heedful.text.lines import without_compression
+from heedful.text.compression import COMPRESSIONS, without_compression
 
-# What takes one column of the standard input apart; its name is the argument.
-_SCRIPTS = {
-    ".csv": 'import csv, sys; text = open(0, encoding="utf-8-sig", newline=""); '
-    "[print(*row[sys.argv[1]].split()) for row in csv.DictReader(text)]",
-    ".json": 'import json, sys; text = open(0, encoding="utf-8-sig"); '
-    "[print(*row[sys.argv[1]].split()) for row in json.load(text)]",
-    ".jsonl": 'import json, sys; text = open(0, encoding="utf-8-sig"); '
-    "[print(*json.loads(line)[sys.argv[1]].split()) for line in text]",
-}
+# What writes one field of a list in JSON; its name is the argument.
+_JSON = (
+    'import json, sys; text = open(0, encoding="utf-8-sig"); '
+    "[print(*row[sys.argv[1]].split()) for row in json.load(text)]"
+)
 # What pandas reads a table with.
 _READERS = {
     ".parquet": "parquet",
@@ -30,9 +26,9 @@ _READERS = {
     ".ods": "excel",
 }
 _DOCUMENTS = (".docx", ".odt", ".rtf", ".pdf", ".html", ".htm", ".epub")
-_SAME = {".ndjson": ".jsonl"}
+_ARCHIVES = (".tar", ".tgz", ".tbz2", ".txz", ".zip", ".7z", ".rar")
 
-ENDINGS = (*_SCRIPTS, *_SAME, *_READERS, *_DOCUMENTS)
+ENDINGS = (".json", *_READERS, *_DOCUMENTS, *_ARCHIVES)
 """Endings of files that are no lines of text, without those of compression."""
 
 
@@ -42,14 +38,21 @@ def refuse_other_files(path: Path, part: str = "") -> None:
     ending = plain.suffix.lower()
     if ending not in ENDINGS:
         return
-    kind, advice = "a document", "save it as plain text and split that into sentences"
-    if ending not in _DOCUMENTS:
-        kind, what = ("data", "field") if "json" in ending else ("a table", "column")
+    kind, advice = (
+        "a document",
+        (
+            "translate it as it is with heedful translate --input, or save it as plain text and "
+            "split that into sentences"
+        ),
+    )
+    if ending in _ARCHIVES:
+        kind, advice = "an archive", "unpack it and name the text in it"
+    elif ending not in _DOCUMENTS:
+        kind, what = ("data", "field") if ending == ".json" else ("a table", "column")
         name = part if part and not part.isdecimal() else what.upper()
-        command = _command(path, plain, _SAME.get(ending, ending), name)
-        advice = f"write each {what} to a file of its own ({command})"
+        advice = f"write each {what} to a file of its own ({_command(path, plain, ending, name)})"
     if kind == "a table":
-        advice += ", or save columns with tabs between and no quotes, read as pairs.tsv:1"
+        advice += ", or save it as CSV, read as pairs.csv:en"
     raise TextError(
         f"{path} must hold one sentence a line, but its name says that it is {kind} ({ending}); "
         f"{advice}. If it does hold one sentence a line, rename it."
@@ -58,11 +61,13 @@ def refuse_other_files(path: Path, part: str = "") -> None:
 
 def _command(path: Path, plain: Path, ending: str, column: str) -> str:
     """Write a command that makes text of one column."""
-    unpack = {".gz": "gzip", ".xz": "xz"}.get(path.suffix.lower())
+    unpack = {kind.suffix: kind.unpack.partition(" ")[0] for kind in COMPRESSIONS}.get(
+        path.suffix.lower()
+    )
     file, name = shlex.quote(str(path)), shlex.quote(column)
     output = shlex.quote(f"{plain.with_suffix('')}.{column}")
-    if ending in _SCRIPTS:
-        program = f"python -c '{_SCRIPTS[ending]}' {name}"
+    if ending == ".json":
+        program = f"python -c '{_JSON}' {name}"
         command = f"{unpack} -dc {file} | {program}" if unpack else f"{program} < {file}"
     else:
         script = (

@@ -1,6 +1,6 @@
 """Pairs of sentences that a Python function is given: as files, or in memory."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike, fspath
 from reprlib import repr as shorten
 
@@ -14,16 +14,35 @@ Pairs = Iterable[Sequence[str]]
 
 
 def sentence_pairs(
-    owner: str, source: Files | None, target: Files | None, pairs: Pairs | None
+    owner: str,
+    source: Files | None,
+    target: Files | None,
+    pairs: Pairs | None,
+    warn: Callable[[str], object] | None = None,
 ) -> Iterator[tuple[str, str]]:
-    """Iterate over the pairs of two texts, or over those in memory; `owner` is the function."""
+    """
+    Iterate over the pairs of two texts, or over those in memory; `owner` is the function.
+
+    `warn`: called at the end with a note on the rows of each table that were skipped.
+    """
     if pairs is not None and source is None and target is None:
         return pairs_in_memory(pairs)
     if pairs is not None or source is None or target is None:
         raise ArgumentError(
             f"{owner} needs either files, as `source` and `target`, or sentences, as `pairs`."
         )
-    return Corpus(tuple(expand(file_list(source))), tuple(expand(file_list(target)))).pairs()
+    corpus = Corpus(tuple(expand(file_list(source))), tuple(expand(file_list(target))))
+    return _corpus_pairs(corpus, warn)
+
+
+def _corpus_pairs(
+    corpus: Corpus, warn: Callable[[str], object] | None
+) -> Iterator[tuple[str, str]]:
+    """Iterate over the pairs of a corpus, and tell at the end which rows were skipped."""
+    yield from corpus.pairs()
+    for note in corpus.skipped.notes():
+        if warn is not None:
+            warn(note)
 
 
 def file_list(files: Files) -> list[str]:

@@ -19,18 +19,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from io import BufferedIOBase
 
 from heedful.errors import TextError
-from heedful.text.markup import read_events
+from heedful.text.markup import UNREADABLE, read_events
+from heedful.text.skipped_rows import SkippedRows
 
 _CODES = frozenset(("bpt", "ept", "it", "ph", "ut", "sub"))
 _FLAT = ("tu", "tuv")
 _MOST_NAMED = 20
 
+FORBIDDEN = "has a character or a reference that XML does not allow"
+"""Why a segment cannot be read."""
+
 
 def read_units(
-    stream: BufferedIOBase, name: str, parts: Sequence[str]
+    stream: BufferedIOBase, name: str, parts: Sequence[str], skipped: SkippedRows
 ) -> Iterator[tuple[str, ...]]:
     """
     Read some languages of a translation memory.
+
+    A unit with a character or a reference that XML does not allow is skipped.
 
     Language codes are matched without regard to case, ``-`` and ``_``. A unit has ``en`` if it has
     exactly that or else a variant such as ``en-GB``; of several variants the first is taken.
@@ -42,11 +48,12 @@ def read_units(
     needed = dict.fromkeys(_normal(code) for part in parts for code in part.split("+"))
     there: dict[str, str] = {}
     unit: dict[str, str] = {}
-    language, found = "", False
+    language, found, number = "", False, 0
     for tag, attributes, text in read_events(stream, name, _CODES, _FLAT):
         if attributes is not None:
             if tag == "tu":
                 unit = {}
+                number += 1
             elif tag == "tuv":
                 code = attributes.get("xml:lang", attributes.get("lang", ""))
                 language = _normal(code)
@@ -57,7 +64,9 @@ def read_units(
             language = ""
         elif tag == "tu":
             row = {code: _text_in(unit, code) for code in needed}
-            if None not in row.values():
+            if any(text and UNREADABLE in text for text in row.values()):
+                skipped.add(name, f"unit {number:,}", FORBIDDEN)
+            elif None not in row.values():
                 found = True
                 yield tuple(row[code] or "" for code in wanted)
     if not found:

@@ -23,7 +23,9 @@ from io import BufferedIOBase
 
 from heedful.errors import TextError
 from heedful.text.lines import LONGEST_LINE, on_one_line
-from heedful.text.markup import read_events
+from heedful.text.markup import UNREADABLE, read_events
+from heedful.text.skipped_rows import SkippedRows
+from heedful.text.tmx import FORBIDDEN
 
 _OUTSIDE = re.compile(r"<!--|<(/?)(seg|doc)(?=[\s/>]|$)", re.IGNORECASE)
 _INSIDE = re.compile(r"<(/?)(seg|doc|srcset|refset|tstset)(?=[\s/>]|$)", re.IGNORECASE)
@@ -88,7 +90,7 @@ def _numbered_segments(lines: Iterable[str], name: str) -> Iterator[tuple[tuple[
 
 
 def read_sides(
-    stream: BufferedIOBase, name: str, parts: Sequence[str]
+    stream: BufferedIOBase, name: str, parts: Sequence[str], skipped: SkippedRows
 ) -> Iterator[tuple[str, ...]]:
     """
     Read sides of a WMT test set in XML.
@@ -96,13 +98,14 @@ def read_sides(
     Yields the texts of those sides for a segment of the source; empty where a side lacks it.
 
     Every side has a line for every segment of the source, in the order of the source, so that all
-    are aligned. Test suites, documents without a reference, are skipped as in sacreBLEU.
+    are aligned. Test suites, documents without a reference, are skipped as in sacreBLEU; so is a
+    segment with a character or a reference that XML does not allow, whichever side has it.
 
     Raises `TextError` if a side is nowhere in the file, or ``ref`` or ``hyp`` does not say which
     one, or documents are nested.
     """
     there: dict[str, None] = {}
-    for _, document in _documents(stream, name):
+    for _, document in _documents(stream, name, skipped):
         there.update(dict.fromkeys(document))
         columns = [_column(document, part, name) for part in parts]
         for key in document.get("src", {}):
@@ -122,7 +125,7 @@ def read_numbers(stream: BufferedIOBase, name: str) -> Iterator[tuple[str, str]]
 
     Yields the document's name and the segment's number. Raises `TextError` as `read_sides` does.
     """
-    for document_name, document in _documents(stream, name):
+    for document_name, document in _documents(stream, name, SkippedRows()):
         for number in document.get("src", {}):
             yield document_name, number
 
@@ -131,28 +134,44 @@ _Document = dict[str, dict[str, str]]
 """Text by number of the segment, by side."""
 
 
-def _documents(stream: BufferedIOBase, name: str) -> Iterator[tuple[str, _Document]]:
+def _documents(
+    stream: BufferedIOBase, name: str, skipped: SkippedRows
+) -> Iterator[tuple[str, _Document]]:
     """Read the documents of a test set in XML with their names, test suites aside."""
     document: _Document = {}
     document_name = side = number = ""
-    skipped = False
+    is_suite = False
     for tag, attributes, text in read_events(stream, name, flat=("doc", *_SIDES)):
         if attributes is None:
             if tag == "seg":
                 document.setdefault(side, {}).setdefault(number, text)
             elif tag in _SIDES:
                 side = ""
-            elif tag == "doc" and not skipped:
+            elif tag == "doc" and not is_suite:
                 document.pop("", None)  # segments of no side
+                _drop_unreadable(document, document_name, name, skipped)
                 yield document_name, document
         elif tag == "doc":
-            document, skipped = {}, "testsuite" in attributes
+            document, is_suite = {}, "testsuite" in attributes
             document_name = attributes.get("id", "")
         elif tag in _SIDES:
             who = attributes.get("translator" if tag == "ref" else "system", "")
             side = f"{tag}:{who}" if who and tag != "src" else tag
         elif tag == "seg":
             number = attributes.get("id", str(1 + len(document.get(side, {}))))
+
+
+def _drop_unreadable(
+    document: _Document, document_name: str, name: str, skipped: SkippedRows
+) -> None:
+    """Drop the segments that a side has in a form that XML does not allow."""
+    broken = {
+        number for side in document.values() for number, text in side.items() if UNREADABLE in text
+    }
+    for number in sorted(broken):
+        skipped.add(name, f"segment “{number}” of the document “{document_name}”", FORBIDDEN)
+        for side in document.values():
+            side.pop(number, None)
 
 
 class _Scan:

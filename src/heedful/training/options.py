@@ -13,8 +13,8 @@ from pathlib import Path
 from heedful.arguments import PAIR_FORMS, WRITE_SENTENCES, Files, Pairs, Settings, flag
 
 _TEXT = (
-    "lines, FILE.tsv:COLUMN, FILE.tmx:LANGUAGE, .sgm or FILE.xml:SIDE; plain, .gz or .xz; may be "
-    "repeated or a quoted glob."
+    "lines, FILE.csv:COLUMN, FILE.tsv:COLUMN, FILE.jsonl:FIELD, FILE.tmx:LANGUAGE, .sgm or "
+    "FILE.xml:SIDE; plain or compressed; may be repeated or a quoted glob."
 )
 
 
@@ -24,8 +24,8 @@ class TextOptions:
 
     source: Files | None = flag(f"Source text: {_TEXT}", metavar="FILE", advice=WRITE_SENTENCES)
     """
-    Sentences, a line each, or parts of files such as ``pairs.tsv:2`` and ``memory.tmx:en``; plain,
-    `.gz` or `.xz`. Tables with quotes, such as CSV, are not among them.
+    Sentences, a line each, or parts of files such as ``pairs.csv:en`` and ``memory.tmx:en``; plain
+    or compressed.
     """
     target: Files | None = flag(
         "Target text, aligned line by line.", metavar="FILE", advice=WRITE_SENTENCES

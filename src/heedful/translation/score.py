@@ -119,7 +119,8 @@ def score(
     weights, device, precision, threads, reading : optional
         As for `Translator.load`; not used with a translator.
     warn : callable, optional
-        Called with a message about missing language tags.
+        Called with a message about missing language tags, or about rows of a table that are
+        skipped.
 
     Returns
     -------
@@ -131,7 +132,7 @@ def score(
     The command `heedful score`. Pairs are read as the iterator advances, so a text of any length
     takes little memory. Natural logarithms, the end symbol included, no length penalty.
     """
-    sentences = sentence_pairs("score", source, target, pairs)
+    sentences = sentence_pairs("score", source, target, pairs, warn)
     translator = run
     if not isinstance(translator, Translator):
         translator = Translator.load(

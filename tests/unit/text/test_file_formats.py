@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from heedful.errors import TextError
 from heedful.text.corpus import Corpus, language_of, read_lines
 from heedful.text.file_formats import TextSource, read_rows, split_name
+from heedful.text.skipped_rows import SkippedRows
 
 OPENERS = {"": open, ".gz": gzip.open, ".xz": lzma.open}
 
@@ -43,14 +44,20 @@ def test_columns_come_back_as_they_were_written(tmp_path_factory, rows) -> None:
         assert list(read_lines(text)) == [row[column - 1] for row in rows]
 
 
-def test_a_row_with_too_few_columns_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "pairs.tsv"
-    path.write_bytes(b"a\tb\nc\td\ne\n")
-    said = message(TextSource(path, "2"))
-    assert f"{path} must have a column 2 in every line, but line 3 has 1" in said
-    assert "line 1 has 2" in message(TextSource(path, "3"))
-    with pytest.raises(TextError, match="line 3 has 1"):
-        list(Corpus((TextSource(path, "1"),), (TextSource(path, "2"),)).pairs())
+def test_a_row_with_too_few_columns_is_skipped_where_no_line_moves(tmp_path: Path) -> None:
+    path, plain = tmp_path / "pairs.tsv", tmp_path / "text.de"
+    path.write_bytes(b"a\tb\ne\nc\td\n")
+    plain.write_bytes(b"x\ny\nz\n")
+    skipped = SkippedRows()
+    assert list(read_lines(TextSource(path, "2"), skipped)) == ["b", "d"]
+    note = f"{path}: 1 row was skipped (line 2 has 1 of 2 columns)"
+    assert list(skipped.notes()) == [note]
+    corpus = Corpus((TextSource(path, "1"),), (TextSource(path, "2"),))
+    assert list(corpus.pairs()) == list(corpus.pairs()) == [("a", "b"), ("c", "d")]
+    assert list(corpus.skipped.notes()) == [note]
+    with pytest.raises(TextError, match=r"pairs\.tsv must have text in every row.*line 2 has 1"):
+        list(Corpus((TextSource(path, "2"),), (plain,)).pairs())
+    assert "none has: line 1 has 2" in message(TextSource(path, "3"))
 
 
 def test_wrong_encodings_and_damage_are_named_as_in_plain_text(tmp_path: Path) -> None:
@@ -66,11 +73,15 @@ def test_wrong_encodings_and_damage_are_named_as_in_plain_text(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("name", "part", "said"),
     [
-        ("pairs.tsv", "", "pairs.tsv must be named with a column, counted from 1, but it came "),
+        (
+            "pairs.tsv",
+            "",
+            "pairs.tsv must be named with a column, by its name or its number from 1, but it came ",
+        ),
         ("pairs.tsv.gz", "", "write for example pairs.tsv.gz:1"),
         ("pairs.tsv", "0", "“0”"),
-        ("pairs.tsv", "de", "“de”"),
-        ("pairs.tsv", "²", "“²”"),
+        ("pairs.csv", "", "write for example pairs.csv:en"),
+        ("pairs.jsonl.zst", "", "pairs.jsonl.zst:en"),
         ("memory.tmx", "", "memory.tmx must be named with a language"),
         ("memory.tmx.xz", "e n", "“e n”"),
         ("set.xml", "", "set.xml:src"),
@@ -96,7 +107,9 @@ def test_a_part_must_fit_the_format(name: str, part: str, said: str) -> None:
         ("pairs.tsv:", "pairs.tsv", ""),
         ("pairs.tsv", "pairs.tsv", ""),
         ("text.en:2", "text.en:2", ""),
-        ("pairs.tsv.zip:2", "pairs.tsv.zip:2", ""),
+        ("pairs.tsv.part:2", "pairs.tsv.part:2", ""),
+        ("pairs.csv.zst:English text", "pairs.csv.zst", "English text"),
+        ("a.ndjson:meta.en", "a.ndjson", "meta.en"),
         ("a\0.en", "a\0.en", ""),
     ],
 )
@@ -108,6 +121,10 @@ def test_a_colon_parts_only_behind_a_format_that_has_parts(name: str, file: str,
     ("text", "language"),
     [
         (TextSource(Path("pairs.en.tsv"), "2"), ""),
+        (TextSource(Path("pairs.tsv"), "de"), "de"),
+        (TextSource(Path("pairs.csv.zst"), "pt-BR"), "pt-BR"),
+        (TextSource(Path("pairs.jsonl"), "meta.fr"), "fr"),
+        (TextSource(Path("pairs.csv"), "source"), ""),
         (TextSource(Path("memory.tmx"), "de"), "de"),
         (TextSource(Path("memory.de.tmx.gz"), "en-GB+de"), "en-GB"),
         (TextSource(Path("newstest2014-deen-src.de.sgm")), "de"),

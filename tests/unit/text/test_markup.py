@@ -3,7 +3,7 @@ from io import BytesIO
 import pytest
 
 from heedful.errors import TextError
-from heedful.text.markup import Event, read_events
+from heedful.text.markup import UNREADABLE, Event, read_events
 
 
 def events(content: bytes, *codes: str, flat: tuple[str, ...] = ()) -> list[Event]:
@@ -36,6 +36,7 @@ def test_text_across_the_pieces_that_are_read_stays_whole():
     ("content", "told"),
     [
         (b"<a>\n<b></a>", "line 2, column 6 is not (mismatched tag)"),
+        (b"<a>\n<b></a>", "for example by xmllint --recover m.tmx > repaired.tmx."),
         (b"", "no element found"),
         (b'<?xml version="1.0" encoding="klingon"?><a/>', "line 1 declares “klingon”"),
         (b'<?xml version="1.0" encoding="utf-16"?><a/>', "encoding specified in XML"),
@@ -43,7 +44,6 @@ def test_text_across_the_pieces_that_are_read_stays_whole():
         (declared("windows-1253", "\n\n\xd2", "latin-1"), "line 5 holds the byte 0xd2"),
         (declared("gb18030", "犬")[:-12], "line 3 holds the byte 0x"),
         (b'<!DOCTYPE a [<!ENTITY e "x">]><a>&e;</a>', "declares “e”"),
-        (b'<!DOCTYPE a SYSTEM "a.dtd"><a>&e;</a>', "uses “e”"),
     ],
 )
 def test_what_is_no_plain_xml_is_refused_with_its_line(content, told):
@@ -100,3 +100,43 @@ def test_flat_elements_follow_each_other_and_are_never_nested() -> None:
     nested = flat.replace(b"<c/>", b"<c>\n<x:b/></c>")
     with pytest.raises(TextError, match=r"each <b> .*, but line 5 has one inside that of line 3"):
         events(nested, flat=("a", "b"))
+
+
+FORBIDDEN = [
+    "&#x1F;",
+    "&#xFFFF;",
+    "&#0;",
+    "&#xD800;",
+    "&#X41;",
+    "&nbsp;",
+    "R&D",
+    "&",
+    "a & b",
+    "\x0b",
+    "\x01",
+    "\uffff",
+    "&#x110000;",
+    "&lt",
+    "&&amp;",
+]
+
+
+@pytest.mark.parametrize("forbidden", FORBIDDEN)
+def test_what_xml_forbids_is_marked_wherever_a_chunk_ends(forbidden: str) -> None:
+    for pad in (0, *range(65_505, 65_530)):
+        content = f"<a><seg>{'x' * pad}{forbidden} y</seg><seg>good</seg></a>".encode()
+        texts = [event.text for event in events(content) if event.attributes is None]
+        assert UNREADABLE in texts[0]
+        assert texts[1] == "good"
+
+
+def test_what_xml_allows_is_never_marked() -> None:
+    allowed = "&amp;&#9;&#x10FFFF;&#xFFFD; ]] > <![CDATA[R&D &nbsp; <]]>\ufffd \ufdcf"
+    for pad in (0, *range(65_470, 65_540, 3)):
+        (text,) = [e.text for e in events(f"<seg>{'x' * pad}{allowed}</seg>".encode()) if e.text]
+        assert text == "x" * pad + "& \U0010ffff\ufffd ]] > R&D &nbsp; <\ufffd \ufdcf"
+
+
+def test_the_bytes_of_another_encoding_are_not_taken_for_forbidden_ones() -> None:
+    assert events(declared("ISO-8859-1", "ï¿¿ &#233;"))[-2] == Event("seg", None, "ï¿¿ é")
+    assert UNREADABLE in events(declared("windows-1252", "é&#x1F;"))[-2].text

@@ -14,6 +14,7 @@ from lxml import etree
 from heedful.errors import TextError
 from heedful.text.corpus import Corpus, read_lines
 from heedful.text.file_formats import TextSource, read_rows
+from heedful.text.skipped_rows import SkippedRows
 
 CODES = ("bpt", "ept", "it", "ph", "ut")
 HEAD = '<?xml version="1.0"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">'
@@ -236,8 +237,21 @@ def test_a_document_type_is_not_fetched(tmp_path: Path) -> None:
     head = f'<!DOCTYPE tmx SYSTEM "{(tmp_path / "tmx14.dtd").as_uri()}"><tmx>'
     path = memory(tmp_path / "m.tmx", variant("en", "a"), head=head)
     assert lines(path, "en") == ["a"]
-    memory(path, variant("en", "a&nbsp;b"), head=head)
-    assert "line 1 uses “nbsp”" in message(path, "en")
+    memory(path, variant("en", "a&nbsp;b"), variant("en", "c"), head=head)
+    assert lines(path, "en") == ["c"]
+
+
+@pytest.mark.parametrize("forbidden", ["&#x1F;", "&#xFFFF;", "\x0b", "R&D", "a&nbsp;dog"])
+def test_a_unit_that_xml_forbids_is_skipped_with_its_number(tmp_path, forbidden: str) -> None:
+    pair = [variant("en", text) + variant("fr", "un") for text in ("a", forbidden, "b")]
+    path = memory(tmp_path / "m.tmx", *pair, variant("en", "c") + variant("fr", forbidden))
+    skipped = SkippedRows()
+    assert list(read_lines(TextSource(path, "en"), skipped)) == ["a", "b", "c"]
+    (note,) = skipped.notes()
+    assert "1 row was skipped (unit 2 has a character or a reference that XML" in note
+    corpus = Corpus((TextSource(path, "en"),), (TextSource(path, "fr"),))
+    assert list(corpus.pairs()) == [("a", "un"), ("b", "un")]
+    assert "2 rows were skipped" in next(corpus.skipped.notes())
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:

@@ -146,6 +146,7 @@ def _shards(
             f"@-@, first line {first_escaped:,}; a model learns to write them. "
             "data.unescape=true resolves them."
         )
+    report.notes += corpus.skipped.notes()
 
 
 def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[list[str], list[str]]]:

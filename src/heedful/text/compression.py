@@ -1,0 +1,138 @@
+"""
+Compressed files: the first bytes of a file decide how it is unpacked.
+
+A suffix may be missing (``train.en`` that is gzip), in capitals, or of another program. A file
+whose suffix promises a compression that its bytes do not have is refused: it may be the error page
+of a download. Archives hold several files, so they are refused with the command that unpacks them.
+"""
+
+import bz2
+import gzip
+import lzma
+import re
+import zlib
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from io import BufferedReader, RawIOBase
+from pathlib import Path
+from typing import Any, cast
+
+from heedful.errors import TextError
+
+_BUFFER = 1 << 17
+_MOST_MAGIC = 16
+_LEAST = 6  # bytes that even an empty compressed file has
+
+DAMAGED: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
+"""What a reader raises for a file that is cut off or damaged."""
+
+
+@dataclass(frozen=True)
+class Compression:
+    """A kind of compressed file."""
+
+    suffix: str
+    magic: re.Pattern[bytes]
+    """Its first bytes."""
+    unpack: str
+    """The command that writes what a file holds to the standard output."""
+    open: Callable[[Any], Any]
+    """Returns a reader of what a file holds."""
+
+
+def _open_zstandard(file: Any) -> Any:
+    """Open a file of Zstandard with Python's own module, or its twin for older versions."""
+    try:
+        from compression import zstd
+    except ImportError:
+        try:
+            from backports import zstd
+        except ImportError:
+            raise TextError(
+                f"{file.name} must be read by the package backports.zstd, because it is compressed "
+                "with Zstandard, but it is not installed; install heedful[zstd], or unpack the "
+                f"file: zstd -d {file.name}."
+            ) from None
+    return _Zstandard(zstd.ZstdFile(file), zstd.ZstdError)
+
+
+class _Zstandard(RawIOBase):
+    """A reader of Zstandard whose error is one that other compressions have too."""
+
+    def __init__(self, file: Any, error: type[Exception]) -> None:
+        self._file, self._error = file, error
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            return cast(int, self._file.readinto(buffer))
+        except self._error as error:
+            raise zlib.error(str(error)) from error
+
+
+COMPRESSIONS = (
+    Compression(".gz", re.compile(rb"\x1f\x8b"), "gzip -dc", gzip.open),
+    Compression(
+        ".bz2", re.compile(rb"BZh[1-9](1AY&SY|\x17\x72\x45\x38\x50\x90)"), "bzip2 -dc", bz2.open
+    ),
+    Compression(".xz", re.compile(rb"\xfd7zXZ\0"), "xz -dc", lzma.open),
+    Compression(
+        ".zst",
+        re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
+        "zstd -dc",
+        _open_zstandard,
+    ),
+)
+"""What is unpacked while it is read."""
+
+SUFFIXES = tuple(kind.suffix for kind in COMPRESSIONS)
+
+# What is refused: first bytes, name, and the command that unpacks a file.
+_ARCHIVES = (
+    (re.compile(rb"PK\x03\x04"), "a zip archive or an office document", "unzip {}"),
+    (re.compile(rb"7z\xbc\xaf\x27\x1c"), "a 7z archive", "7z x {}"),
+    (re.compile(rb"Rar!\x1a\x07"), "a rar archive", "unrar x {}"),
+    (re.compile(rb"\x04\x22\x4d\x18"), "compressed with lz4", "lz4 -d {}"),
+    (re.compile(rb"\x1f\x9d"), "compressed with compress", "gzip -d {}"),
+    (re.compile(rb"%PDF-"), "a PDF document", "pdftotext {}"),
+)
+
+
+def without_compression(path: Path) -> Path:
+    """Remove the compression suffix from a name; the suffix before it tells the format."""
+    return path.with_suffix("") if path.suffix.lower() in SUFFIXES else path
+
+
+def open_unpacked(path: Path, stack: ExitStack) -> BufferedReader:
+    """
+    Open a file for reading bytes, unpacked as its first bytes say; `stack` closes it.
+
+    Raises `TextError` for an archive, and where the suffix promises what the bytes are not.
+    """
+    file = stack.enter_context(path.open("rb"))
+    start = file.peek(_MOST_MAGIC)[:_MOST_MAGIC]
+    for kind in COMPRESSIONS:
+        if kind.magic.match(start):
+            return BufferedReader(cast(RawIOBase, stack.enter_context(kind.open(file))), _BUFFER)
+    for magic, what, command in _ARCHIVES:
+        if magic.match(start):
+            raise TextError(
+                f"{path} must be text, but its first bytes are those of {what}; unpack it "
+                f"({command.format(path)}) and name the text."
+            )
+    if path.suffix.lower() in SUFFIXES:
+        _refuse_uncompressed(path, start)
+    return file
+
+
+def _refuse_uncompressed(path: Path, start: bytes) -> None:
+    """Refuse a file without the compression that its suffix promises."""
+    if len(start) < _LEAST:
+        raise EOFError(f"it ends after {len(start)} bytes")
+    raise TextError(
+        f"{path} must be compressed, as its name says, but its first bytes are those of another "
+        f"file; if it is plain text, rename it to {path.with_suffix('').name}, or fetch it again."
+    )

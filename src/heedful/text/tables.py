@@ -1,0 +1,250 @@
+r"""
+Tables whose columns are texts: tab-separated lines, CSV, and lines of JSON.
+
+::
+
+    pairs.tsv:2              the second of the columns between tabs; every line is a row
+    pairs.tsv:fr             the column “fr” of the first line; nothing is quoted
+    pairs.csv:fr             CSV as in RFC 4180: quotation marks, and line breaks between them
+    pairs.csv:2              the second column; a first row of names such as “en,fr” is no text
+    pairs.jsonl:meta.fr      the field “fr” of the field “meta” of each line's object
+
+A row is skipped and counted if it lacks a column. CSV may be separated by semicolons or tabs, as
+spreadsheets of some countries write it: the first row decides.
+"""
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from heedful.errors import TextError
+from heedful.text.lines import LONGEST_LINE, on_one_line
+from heedful.text.skipped_rows import SkippedRows
+
+_LINE_BREAK = re.compile("[\r\n]")
+# Names that people give to columns of sentence pairs: codes of languages, and what a column is.
+_HEADER = re.compile(
+    r"|[a-z]{2}([-_][A-Za-z]{2,4})?|index|id|source|target|src|tgt|trg|ref|mt|text|sentence"
+    r"|translation|reference|hypothesis|score|lang|source_text|target_text",
+    re.IGNORECASE,
+)
+_SHOWN = 12
+_MOST_LINES = 10_000  # of a row
+
+Row = tuple[int, Sequence[str] | str]
+"""Number of its first line, and its cells; or why it cannot be read."""
+
+
+def read_tsv(
+    lines: Iterable[str], name: str, parts: Sequence[str], skipped: SkippedRows
+) -> Iterator[tuple[str, ...]]:
+    """Read columns of tab-separated lines; without names every line is a row."""
+    if all(part.isdecimal() for part in parts):
+        most = max(map(int, parts))
+        rows = ((number, line.split("\t", most)) for number, line in enumerate(lines, 1))
+        return _select(rows, name, [int(part) - 1 for part in parts], skipped)
+    rows = ((number, line.split("\t")) for number, line in enumerate(lines, 1))
+    return _select_named(rows, name, parts, skipped)
+
+
+def read_csv(
+    lines: Iterable[str], name: str, parts: Sequence[str], skipped: SkippedRows
+) -> Iterator[tuple[str, ...]]:
+    """Read columns of CSV; every row must have as many cells as the first."""
+    rows = _even_rows(_csv_rows(lines, name))
+    if not all(part.isdecimal() for part in parts):
+        return _select_named(rows, name, parts, skipped)
+    number, first = next(rows, (0, ()))
+    if not all(map(_HEADER.fullmatch, [first] if isinstance(first, str) else first)):
+        rows = chain([(number, first)], rows)
+    return _select(rows, name, [int(part) - 1 for part in parts], skipped)
+
+
+def read_jsonl(
+    lines: Iterable[str], name: str, parts: Sequence[str], skipped: SkippedRows
+) -> Iterator[tuple[str, ...]]:
+    """Read fields of JSON objects, one a line."""
+    fields: dict[str, None] = {}
+    is_empty = True
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        row = _json_object(line)
+        if isinstance(row, str):
+            skipped.add(name, number, row)
+            continue
+        if len(fields) < _SHOWN:
+            fields |= dict.fromkeys(row)
+        texts = [_field(row, part) for part in parts]
+        missing = [part for part, text in zip(parts, texts, strict=True) if text is None]
+        if missing:
+            skipped.add(name, number, f"has no text in the field “{missing[0]}”")
+            continue
+        is_empty = False
+        yield tuple(text or "" for text in texts)
+    if is_empty:
+        known = ", ".join(f"“{field}”" for field in fields)
+        raise TextError(
+            f"{name} must have an object with text in the field {_listed(parts)} in its lines, but "
+            f"none has; {f'fields are {known}' if known else 'no line is a JSON object'}."
+        )
+
+
+def _even_rows(rows: Iterator[Row]) -> Iterator[Row]:
+    """Mark the rows that have not as many cells as the first: a comma may stand in a text."""
+    width = 0
+    for number, cells in rows:
+        width = width or len(cells)
+        if isinstance(cells, str) or len(cells) == width:
+            yield number, cells
+        else:
+            yield number, f"has {len(cells)} cells and the first row {width}"
+
+
+def _csv_rows(lines: Iterable[str], name: str) -> Iterator[Row]:
+    """Parse CSV: rows with the number of their first line, and why a row is no CSV."""
+    lines = iter(lines)
+    first = next(lines, "")
+    row_lines = _RowLines(chain([first], lines), name)
+    reader = csv.reader(row_lines, delimiter=_separator(first), strict=True)
+    while True:
+        start = row_lines.begin()
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            # the end came between quotation marks, or a cell has more than 131,072 characters
+            if "unexpected end" in str(error) or "field larger" in str(error):
+                raise row_lines.endless() from None
+            yield start, f"is no CSV ({error})"
+            continue
+        if cells is None:
+            return
+        if cells:  # an empty line is no row
+            yield start, cells
+
+
+class _RowLines:
+    """Lines with their ends, for a reader whose rows may have several of them."""
+
+    def __init__(self, lines: Iterator[str], name: str) -> None:
+        self._lines, self._name = lines, name
+        self._number = self._start = self._size = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self._number += 1
+        self._size += len(line)
+        if self._size > LONGEST_LINE or self._number - self._start > _MOST_LINES:
+            raise self.endless()
+        return f"{line}\n"
+
+    def begin(self) -> int:
+        """Begin a row; returns the number of its first line."""
+        self._start, self._size = self._number + 1, 0
+        return self._start
+
+    def endless(self) -> TextError:
+        """Build the error for a quotation mark that is never closed."""
+        return TextError(
+            f"{self._name} must close every quotation mark, but in the row of line "
+            f"{self._start:,} one stays open; a mark that is text is written twice."
+        )
+
+
+def _separator(line: str) -> str:
+    """Find what separates the cells of a first row: a comma wherever there is one."""
+    bare = re.sub('"[^"]*"', "", line)
+    return next((mark for mark in ",;\t" if mark in bare), ",")
+
+
+def _select_named(
+    rows: Iterator[Row], name: str, parts: Sequence[str], skipped: SkippedRows
+) -> Iterator[tuple[str, ...]]:
+    """Select columns by the names in the first row, or by their number."""
+    _, header = next(rows, (0, ()))
+    if isinstance(header, str):
+        raise TextError(f"{name} must name its columns in its first line, but that {header}.")
+    names = [cell.strip() for cell in header]
+    columns = [_column(names, part, name) for part in parts]
+    if len(set(columns)) < len(set(parts)):
+        raise TextError(
+            f"{name} must be read by different columns, but {_listed(parts)} are the same one; "
+            "name another."
+        )
+    return _select(rows, name, columns, skipped)
+
+
+def _column(names: Sequence[str], part: str, name: str) -> int:
+    """Find the column with a name."""
+    if part in names:
+        return names.index(part)
+    if part.isdecimal():
+        return int(part) - 1
+    alike = [number for number, column in enumerate(names) if column.lower() == part.lower()]
+    if len(alike) == 1:
+        return alike[0]
+    shown = ", ".join(f"“{column[:40]}”" for column in names[:_SHOWN])
+    more = ", …" if len(names) > _SHOWN else ""
+    raise TextError(
+        f"{name} must have a column “{part}” in its first line, but that has "
+        f"{f'{shown}{more}' if shown else 'none'}; name one of them, or a number: {name}:1."
+    )
+
+
+def _select(
+    rows: Iterable[Row], name: str, columns: Sequence[int], skipped: SkippedRows
+) -> Iterator[tuple[str, ...]]:
+    """Select columns; rows that lack one are skipped."""
+    most = max(columns) + 1
+    is_empty, reason = True, ""
+    for number, cells in rows:
+        if isinstance(cells, str) or len(cells) < most:
+            why = cells if isinstance(cells, str) else f"has {len(cells)} of {most} columns"
+            reason = reason or f"line {number} {why}"
+            skipped.add(name, number, why)
+            continue
+        is_empty = False
+        yield tuple(_one_line(cells[column]) for column in columns)
+    if is_empty and reason:
+        raise TextError(
+            f"{name} must have a column {most} in its rows, but none has: {reason}; name another."
+        )
+
+
+def _one_line(cell: str) -> str:
+    """Put a cell on one line."""
+    return on_one_line(cell) if _LINE_BREAK.search(cell) else cell
+
+
+def _json_object(line: str) -> dict[str, Any] | str:
+    """Parse a line; returns why it is none if it is no object."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return f"is no JSON ({error})"
+    return row if isinstance(row, dict) else "is no JSON object"
+
+
+def _field(row: dict[str, Any], part: str) -> str | None:
+    """Find the text of a field, or of one inside others; None if there is none."""
+    value: Any = row
+    for step in [part] if part in row else part.split("."):
+        value = value.get(step) if isinstance(value, dict) else None
+    if not isinstance(value, str) or "\0" in value:
+        return None
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return None
+    return _one_line(value)
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """List names for a message."""
+    return " and ".join(f"“{part}”" for part in dict.fromkeys(parts))
