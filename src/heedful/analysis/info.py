@@ -34,7 +34,6 @@ _CORE = (
     "pydantic",
     "typer",
     "rich",
-    "sentencex",
 )
 _EXTRAS = {
     "plot": ("matplotlib",),
@@ -52,6 +51,7 @@ _EXTRAS = {
         "prometheus-client",
         "py3langid",
         "python-multipart",
+        "sentencex",
         "uvicorn",
     ),
     "comet": ("unbabel-comet",),

@@ -111,3 +111,11 @@ def test_time_grows_with_the_length_alone():
     for text in ["x" * 20_000, "a. " * 6_000, "- " * 10_000, " " * 20_000, "1. \n" * 5_000]:
         layout = split(text, "en", lambda piece: len(piece) < 200)
         assert layout.fill(layout.pieces) == text
+
+
+def test_without_the_splitter_a_line_is_cut_only_where_it_is_too_long(monkeypatch):
+    monkeypatch.setattr("heedful.text.sentences.segment", None)
+    text = "A dog. A cat. A cow."
+    assert split(text, "en").pieces == (text,)
+    pieces = split(text, "en", lambda piece: len(piece) < 8).pieces
+    assert pieces == ("A dog.", "A cat.", "A cow.")
