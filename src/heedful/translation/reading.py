@@ -83,7 +83,8 @@ class _LinePart:
             words = alignment.target_words
             links = [(i - tags, j) for i, j in alignment.links if i >= tags] if seen else ()
         text = self.read.restore(row.text, words, links)
-        aligned = None if alignment is None else self._alignment(text)
+        is_same = text.text == row.text and self.read.shown == self.read.text
+        aligned = alignment if is_same or alignment is None else self._alignment(text)
         return replace(row, text=text.text, alignment=aligned, reading=text.note)
 
     def _alignment(self, text: RestoredLine) -> WordAlignment:
