@@ -10,7 +10,7 @@ class TreeOptions:
     """The text of a parser."""
 
     trees: Files | None = flag(
-        "Bracketed trees, one a line or spread, plain, .gz or .xz; may be repeated or a quoted "
+        "Bracketed trees, one a line or spread, plain or compressed; may be repeated or a quoted "
         "glob.",
         metavar="FILE",
     )

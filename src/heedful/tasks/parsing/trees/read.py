@@ -10,20 +10,25 @@ from pathlib import Path
 from typing import Literal
 
 from heedful.errors import TextError
-from heedful.tasks.parsing.trees.tree import Tree
+from heedful.tasks.parsing.trees.tree import CLOSE, OPEN, Tree, escape_brackets
 from heedful.text.lines import plain_lines
 
 DEEPEST = 200
 """Most phrases around a word; those of the Penn Treebank have at most some forty."""
-# Words may hold other white space, such as thin spaces, but not be of it alone.
-_TOKEN = re.compile(r"[()]|(?=[^\S \t\r\n]*[^\s()])[^ \t\r\n()]+")
+# Words may hold other white space, such as thin spaces, but not be of it alone. A bracket behind a
+# backslash is part of a word, as NLTK writes it.
+_TOKEN = re.compile(r"[()]|(?=[^\S \t\r\n]*[^\s()])(?:\\[()]|[^ \t\r\n()])+")
+_ESCAPED = re.compile(r"\\([()])")
+# The first lines of the Penn Treebank's own files.
+_HEADER = "*x*"
 
 
 def read_trees(path: Path) -> Iterator[Tree]:
     """
-    Read all trees of a file, plain, `.gz` or `.xz`.
+    Read all trees of a file, plain or compressed.
 
-    An outer bracket without label is a phrase whose label is empty.
+    An outer bracket without label is a phrase whose label is empty. Lines that begin with ``*x*``
+    before a tree, as the first ones of the Penn Treebank's files do, are skipped.
 
     Raises `TextError` with file, line and column if brackets do not balance, a phrase has no word,
     or a word has no tag of its own.
@@ -61,6 +66,8 @@ def parse_trees(
     """Read the trees of lines. `first`, their first number, and `unit` are for messages."""
     open_nodes: list[_Node] = []
     for number, line in enumerate(lines, start=first):
+        if not open_nodes and line.startswith(_HEADER):
+            continue
         for match in _TOKEN.finditer(line):
             place = _Place(name, number, match.start() + 1)
             token = match[0]
@@ -81,13 +88,18 @@ def parse_trees(
                 else:
                     yield tree
             else:
-                open_nodes[-1].add(token, place)
+                open_nodes[-1].add(_without_backslashes(token), place)
     if open_nodes:
         count = "one" if len(open_nodes) == 1 else len(open_nodes)
         raise open_nodes[0].place.error(
             "every bracket of this tree must be closed" + " in its line" * (unit == "line"),
             f"the end of the {unit}, with {count} still open,",
         )
+
+
+def _without_backslashes(token: str) -> str:
+    """Write brackets of a word that follow a backslash as the Penn Treebank does."""
+    return escape_brackets(_ESCAPED.sub(r"\1", token)) if "\\" in token else token
 
 
 class _Place:
@@ -100,7 +112,7 @@ class _Place:
         """Build the error that something else came here."""
         return TextError(
             f"{self.name}, line {self.line}, column {self.column}: {must}, but {came} came; "
-            "correct the file."
+            f"correct the file ({OPEN} and {CLOSE} are brackets in a word)."
         )
 
 
