@@ -45,6 +45,8 @@ _LABELS = {
     "cer": "CER (lower is better)",
     "comet": "COMET",
 }
+# With fewer lines intervals and p-values come with a warning; Koehn (2004) uses 300.
+_FEW_LINES = 100
 _WIDTH = max(map(len, _LABELS.values()))
 
 
@@ -95,6 +97,24 @@ class Evaluation:  # numpydoc ignore=PR02
         return as_text(self)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of these scores must know, in sentences."""
+        notes = []
+        scores, lines = self.scores, self.lines[0]
+        if not scores["bleu"].score and "chrf" in scores and scores["chrf"].score:
+            notes.append(
+                "BLEU is 0 because no four words in a row are the same in a translation and its "
+                "reference, as where lines are shorter; chrF needs fewer words."
+            )
+        if self.resampled and lines < _FEW_LINES:
+            count = "One line decides" if lines == 1 else f"{lines} lines decide"
+            notes.append(
+                f"{count} nothing: intervals and p-values need some hundred lines, because other "
+                "lines of the same text may score otherwise."
+            )
+        return tuple(notes)
+
+    @property
     def resampled(self) -> bool:
         """Whether any score used random resampling."""
         return bool(self.rivals) or any(s.interval is not None for s in self.scores.values())
@@ -110,6 +130,8 @@ class Evaluation:  # numpydoc ignore=PR02
         scored, lines = self.lines
         if scored < lines:
             plain |= {"scored_lines": scored, "lines": lines}
+        if self.notes:
+            plain["notes"] = list(self.notes)
         if self.rivals:
             plain["against"] = [
                 {"hypothesis": str(rival.file)}
@@ -335,6 +357,8 @@ def as_text(evaluation: Evaluation) -> str:
         lines += ["", *_table(evaluation, rival)]
     if evaluation.resampled:
         lines += ["", *_small_print(evaluation)]
+    if evaluation.notes:
+        lines += ["", *evaluation.notes]
     return "\n".join(line for line in lines if line is not None)
 
 

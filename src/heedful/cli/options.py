@@ -45,7 +45,13 @@ Weights = Annotated[
         "best, else the last.",
     ),
 ]
-Alignments = Annotated[bool, typer.Option("--alignments", help="Write word alignments: 0-0 1-2.")]
+Alignments = Annotated[
+    bool,
+    typer.Option(
+        "--alignments",
+        help="Write word alignments: 0-0 1-2. Words are counted from 0, between spaces alone.",
+    ),
+]
 AlignBy = Annotated[
     str,
     typer.Option(

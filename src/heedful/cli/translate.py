@@ -60,7 +60,11 @@ def translate(
     ] = None,
     sample: Annotated[
         bool,
-        typer.Option("--sample", help="Sample translations instead of searching for the best."),
+        typer.Option(
+            "--sample",
+            help="Sample translations instead of searching for the best; the same one may come "
+            "several times.",
+        ),
     ] = False,
     temperature: Annotated[
         float | None,
@@ -158,7 +162,9 @@ def translate(
     Search options that are not set are the run's. An empty line stays empty. Each translation is
     one line: control characters that byte tokens spell become spaces, and a warning counts them.
     Output is written whenever input pauses, so the command works in a pipe and by hand. With
-    --n-best the format is: number ||| text ||| score. With --alignments the word alignment follows
+    --n-best the format is: number ||| text ||| score. No list of a search repeats a text, so some
+    may be shorter, and an empty line has one entry; ||| in a text is written as &#124;&#124;&#124;,
+    which --format jsonl does not need. With --alignments the word alignment follows
     as one more field, after a tab. The files of --target-prefix, --force-phrases and
     --avoid-phrases need one line, possibly empty, for each line of the input. A run whose
     data.reading is text gives back what it cannot translate, such as emoji and placeholders, in its

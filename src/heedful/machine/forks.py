@@ -9,7 +9,13 @@ A process that has only imported heedful has no pool, and its forks may have the
 
 import os
 import sys
+import threading
 import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _Pool:
@@ -34,6 +40,39 @@ def allowed_threads(threads: int) -> int:
         return 1
     _Pool.begun |= threads > 1
     return threads
+
+
+class Turns:
+    """
+    A lock for threads that share an object; a thread that has it may take it again.
+
+    A fork gets a free one: the thread that had it is not in the fork.
+    """
+
+    def __init__(self) -> None:
+        self._process, self._lock = os.getpid(), threading.RLock()
+
+    def __reduce__(self) -> tuple[type["Turns"], tuple[()]]:
+        return Turns, ()
+
+    def __enter__(self) -> None:
+        if self._process != os.getpid():
+            self._process, self._lock = os.getpid(), threading.RLock()
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def in_turn(method: _Function) -> _Function:
+    """Let threads call the methods of an object one after the other, by its lock `turns`."""
+
+    @wraps(method)
+    def call(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        with self.turns:
+            return method(self, *arguments, **keywords)
+
+    return call  # type: ignore[return-value]
 
 
 def _after_fork() -> None:

@@ -42,6 +42,22 @@ class WordAlignment:
     def __str__(self) -> str:
         return write_links(self.links)
 
+    def between_spaces(self, source: str) -> "WordAlignment":
+        """
+        Count source words between spaces alone, as other tools read the line.
+
+        A model reads all white space as spaces: words that a no-break space or a tab separates are
+        one word here.
+        """
+        parts = [part.split() for part in source.split(" ")]
+        parts = [part for part in parts if part]
+        if sum(map(len, parts)) != len(self.source_words):
+            return self
+        place = [number for number, part in enumerate(parts) for _ in part]
+        links = {(place[i], j) for i, j in self.links}
+        words = tuple(part for part in source.split(" ") if part.strip())
+        return WordAlignment(words, self.target_words, tuple(sorted(links)))
+
 
 class TranslationNote(NamedTuple):
     """Additional information about a translation."""
@@ -202,6 +218,19 @@ def diverged(symptom: str) -> HeedfulError:
         f"the model must give finite numbers, but {symptom}: these weights have diverged. Use "
         "earlier ones with --weights, or train again."
     )
+
+
+def distinct_texts(tokenizer: Tokenizer, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """
+    Keep the best hypothesis of each text.
+
+    Other subwords or outer blanks of a text are no other translation.
+    """
+    by_text: dict[str, Hypothesis] = {}
+    for hypothesis in hypotheses:
+        text, _ = without_controls(tokenizer.decode(hypothesis.tokens))
+        by_text.setdefault(text.strip(), hypothesis)
+    return list(by_text.values())
 
 
 def as_translation(

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -38,6 +38,8 @@ class ScoredPair:
     """Rank of each token in the model's distribution, if requested."""
     alignment: WordAlignment | None = None
     """The word alignment, if requested."""
+    source: str = field(default="", repr=False)
+    """The source line."""
 
     @property
     def log_probability(self) -> float:
@@ -79,7 +81,8 @@ class ScoreFormat:
             entry |= {} if pair.alignment is None else alignment_entry(pair.alignment)
             return json_line(entry)
         score = f"{pair.mean if self.normalise else pair.log_probability:.6f}"
-        return score if pair.alignment is None else f"{score}\t{pair.alignment}"
+        links = pair.alignment and pair.alignment.between_spaces(pair.source)
+        return score if links is None else f"{score}\t{links}"
 
 
 @checked
@@ -167,14 +170,15 @@ def _score(
         nothing = [None] * len(window)
         window_ranks = _ranks(translator, sources, targets) if ranks else nothing
         links = nothing if align_by is None else translator.align(sources, targets, align_by)
-        for ids, log_probabilities, own_ranks, alignment in zip(
-            target_ids, scores, window_ranks, links, strict=True
+        for line, ids, log_probabilities, own_ranks, alignment in zip(
+            sources, target_ids, scores, window_ranks, links, strict=True
         ):
             yield ScoredPair(
                 tuple(translator.tokenizer.pieces_target([*ids, END])),
                 tuple(log_probabilities),
                 None if own_ranks is None else tuple(own_ranks),
                 alignment,
+                line,
             )
 
 

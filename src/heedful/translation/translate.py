@@ -19,6 +19,8 @@ from heedful.translation.side_files import zip_side_files
 # This many lines are sorted by length together: enough for full batches of similar length.
 _WINDOW = 2048
 _PAUSE_SECONDS = 0.05
+# What separates the fields of an n-best list, where it stands in a text.
+_ESCAPED = "&#124;" * 3
 _Item = TypeVar("_Item")
 
 
@@ -28,7 +30,7 @@ class OutputFormat:
     The output format of translations.
 
     Several translations per line are written as in Moses: ``number ||| text ||| score``, and the
-    links as a further field.
+    links as a further field; ``|||`` in a text becomes ``&#124;&#124;&#124;``, as in Moses.
     """
 
     format: str = "text"
@@ -40,11 +42,11 @@ class OutputFormat:
     alignments: bool = False
     """Whether plain lines carry the links of their words."""
 
-    def lines(self, number: int, translation: Translation) -> Iterator[str]:
+    def lines(self, number: int, translation: Translation, source: str = "") -> Iterator[str]:
         """
         Format one translated line.
 
-        `number`: of the input line, counted from 0.
+        `number`: of the input line, counted from 0. `source`: that line, for its links.
 
         One translation in plain text is the text alone, or score, text and links separated by tabs.
         """
@@ -55,11 +57,12 @@ class OutputFormat:
             yield json_line(entry)
         elif self.n_best > 1:
             for one in (translation, *translation.alternatives):
-                parts = [str(number), one.text.strip(), f"{one.score:.6f}"]
-                yield " ||| ".join(parts + self._links(one))
+                text = one.text.strip().replace("|||", _ESCAPED)
+                parts = [str(number), text, f"{one.score:.6f}"]
+                yield " ||| ".join(parts + self._links(one, source))
         else:
             score = [f"{translation.score:.6f}"] if self.scores else []
-            links, text = self._links(translation), translation.text
+            links, text = self._links(translation, source), translation.text
             if score or links:  # a tab would look like one between fields
                 text = text.strip().replace("\t", " ")
             yield "\t".join([*score, text, *links])
@@ -69,9 +72,12 @@ class OutputFormat:
         written = (translation, *translation.alternatives)[: self.n_best]
         return sum(each.replaced_controls for each in written)
 
-    def _links(self, translation: Translation) -> list[str]:
+    def _links(self, translation: Translation, source: str) -> list[str]:
         """Format the links as a field, if requested."""
-        return [str(translation.alignment)] if self.alignments else []
+        if not self.alignments:
+            return []
+        alignment = translation.alignment
+        return [str(alignment.between_spaces(source)) if alignment else ""]
 
 
 def translate_lines(
@@ -131,12 +137,12 @@ def translate_lines(
         )
         if mbr:
             found = [least_risk(translation, output_format.n_best) for translation in found]
-        for translation in found:
+        for (source, _), translation in zip(window, found, strict=True):
             controls = output_format.replaced_controls(translation)
             replaced += controls
             replaced_lines += controls > 0
             changed.add(translation.reading)
-            for line in output_format.lines(done, translation):
+            for line in output_format.lines(done, translation, source):
                 output.write(line + "\n")
             done += 1
         output.flush()

@@ -21,6 +21,7 @@ from heedful.data.length_batches import by_length
 from heedful.errors import DeviceError
 from heedful.kernels.api import resolve_precision, why_not_native
 from heedful.machine.devices import has_int8, resolve_device, resolve_threads
+from heedful.machine.forks import Turns, in_turn
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.plugins import load_plugins
 from heedful.runs.run import Run
@@ -48,6 +49,7 @@ from heedful.translation.result import (
     as_translation,
     between_blanks,
     check_found,
+    distinct_texts,
     with_notes,
 )
 from heedful.translation.sources import check_ids, source_ids
@@ -72,11 +74,12 @@ class Translator:
 
     Notes
     -----
-    Create it with `Translator.load`. Not thread-safe.
+    Create it with `Translator.load`. Threads may share it: their calls are answered in turn.
     """
 
     def __init__(self, run: Run, *models: EncoderDecoder) -> None:
         self.run, self.models = run, models
+        self.turns = Turns()
         self.model = models[0] if len(models) == 1 else Ensemble(models)
         self.tokenizer = run.tokenizer
         self.collator = run.collator(models[0])
@@ -170,6 +173,7 @@ class Translator:
 
     @with_fields_of(SearchOptions)
     @checked
+    @in_turn
     def translate(
         self,
         texts: str | Iterable[str],
@@ -316,8 +320,9 @@ class Translator:
         # 4. ids to text
         searched = search_batches(search, batches, self.models, observer)
         for rows, found in zip(batches, searched, strict=True):
-            for row, hypotheses in zip(rows, found, strict=True):
+            for row, drawn in zip(rows, found, strict=True):
                 line = numbers[row]
+                hypotheses = drawn if settings.sample else distinct_texts(self.tokenizer, drawn)
                 check_found(hypotheses, line, bool(restricted))
                 if warn is not None:
                     warn_missing(self.tokenizer, line_constraints[row], hypotheses[0], line, warn)
@@ -347,6 +352,7 @@ class Translator:
     ) -> list[WordAlignment]: ...
 
     @checked
+    @in_turn
     def align(
         self, sources: str | Iterable[str], targets: str | Iterable[str], align_by: str = ""
     ) -> WordAlignment | list[WordAlignment]:
@@ -386,6 +392,7 @@ class Translator:
     ) -> list[list[float]]: ...
 
     @checked
+    @in_turn
     def score(
         self,
         sources: str | Iterable[str],
@@ -430,6 +437,7 @@ class Translator:
         return results[0] if isinstance(sources, str) else results
 
     @checked
+    @in_turn
     def attend(self, source: str, target: str | None = None) -> Attention:
         """
         Compute the attention of every layer and head for a sentence.
@@ -461,6 +469,7 @@ class Translator:
 
     @checked
     @torch.inference_mode()
+    @in_turn
     def attention_of(self, source: Sequence[int], target: Sequence[int]) -> Attention:
         """
         Compute all attention weights of a pair of ids.

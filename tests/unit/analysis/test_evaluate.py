@@ -134,7 +134,9 @@ def test_each_score_gets_its_interval_where_it_is_wanted(files):
     assert plain["bleu"]["interval"] == list(found.scores["bleu"].interval)
     text = as_text(found)
     assert "[{:.2f}, {:.2f}]".format(*found.scores["ter"].interval) in text
-    assert text.endswith("\n\nIntervals (95 %): bootstrap, 200 times, seed 5.")
+    (note,) = found.notes
+    assert "decide nothing" in note
+    assert text.endswith(f"\n\nIntervals (95 %): bootstrap, 200 times, seed 5.\n\n{note}")
 
 
 def test_the_text_is_a_table_to_read(files):
@@ -165,6 +167,8 @@ def test_the_text_is_a_table_to_read(files):
         "",
         "Intervals (95 %): bootstrap, 200 times, seed 5.",
         "p: paired bootstrap, two-sided, 200 times, seed 5.",
+        "",
+        *found.notes,
     ]
 
 
