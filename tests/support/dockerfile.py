@@ -75,7 +75,7 @@ class Image:
         self.health = self.user = ""
         self.command = []
         ignored = file.with_name(f"{file.name}.dockerignore").read_text().split()
-        self._ignored = [pattern.removeprefix("**/") for pattern in ignored]
+        self._context, self._ignored = context, ignored
         stages = {}
         for name, text in instructions(file):
             if name == "FROM":
@@ -85,7 +85,7 @@ class Image:
                 self.stage.folder = self.stage.place(text)
                 self.stage.folder.mkdir(parents=True)
             elif name == "COPY":
-                self._copy(shlex.split(text), stages, context)
+                self._copy(shlex.split(text), stages)
             elif name == "RUN":
                 self.stage.run(text)
             elif name in ("ENV", "ARG"):
@@ -100,15 +100,17 @@ class Image:
             else:
                 assert name in ("EXPOSE", "VOLUME"), f"{name} is no known instruction"
 
-    def _copy(self, words, stages, context):
+    def _copy(self, words, stages):
         source, target = words[-2:]
         if words[0].startswith("--from="):
             source = stages[words[0].removeprefix("--from=")].place(source)
         else:
-            source = context / source
+            source = self._context / source
         shutil.copytree(source, self.stage.place(target), ignore=self._skip, dirs_exist_ok=True)
 
     def _skip(self, folder, names):
-        return {
-            name for name in names for pattern in self._ignored if fnmatch.fnmatch(name, pattern)
-        }
+        """The names of a folder that are ignored: at the top only, but for patterns of `**/`."""
+        deep = [pattern.removeprefix("**/") for pattern in self._ignored if "/" in pattern]
+        top = [pattern for pattern in self._ignored if "/" not in pattern]
+        patterns = deep + top * (Path(folder) == self._context)
+        return {name for name in names for pattern in patterns if fnmatch.fnmatch(name, pattern)}
