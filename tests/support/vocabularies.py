@@ -16,7 +16,7 @@ FRENCH = {
 MARKS = ".,?'"
 
 
-def small_vocabulary(words=FRENCH, letters=LETTERS):
+def small_vocabulary(words=FRENCH, letters=LETTERS, language="en"):
     """A vocabulary in which a known word is one subword and a letter is one of another."""
 
     def cost(texts):
@@ -30,7 +30,7 @@ def small_vocabulary(words=FRENCH, letters=LETTERS):
             for text in texts
         ]
 
-    return SourceVocabulary(cost)
+    return SourceVocabulary(cost, language=language)
 
 
 def translate(text):

@@ -49,7 +49,7 @@ def vocabulary_of(tokenizer: Tokenizer) -> SourceVocabulary:
     if tokenizer.kind in WORD_KINDS:
         pieces = (model.piece(number) for number in range(len(SPECIAL_IDS), model.size))
         alphabet = frozenset().union(*pieces)
-    return SourceVocabulary(cost, alphabet)
+    return SourceVocabulary(cost, alphabet, tokenizer.source_language)
 
 
 class _LinePart:

@@ -39,7 +39,7 @@ def read_case(words: Sequence[str], vocabulary: SourceVocabulary) -> CasedWords:
     """Write words in lower case where a model knows only that."""
     if not any(map(_has_capital, words)):
         return CasedWords(list(words), [False] * len(words))
-    line = _case_of(words)
+    line = _case_of(words, vocabulary.capitalizes_nouns)
     first = next(place for place, word in enumerate(words) if _LETTERS.search(word))
     is_alone = sum(1 for word in words if _LETTERS.search(word)) == 1
     read = [
@@ -79,15 +79,20 @@ def has_plain_case(word: str) -> bool:
     return all(part.isupper() or part[1:] == part[1:].lower() for part in parts)
 
 
-def _case_of(words: Sequence[str]) -> LineCase:
-    """Decide in which case a line as a whole is written."""
+def _case_of(words: Sequence[str], capitalizes_nouns: bool) -> LineCase:
+    """
+    Decide in which case a line as a whole is written.
+
+    `capitalizes_nouns`: whether the language does; then a word in lower case tells a sentence.
+    """
     cased = [word for word in words if word.lower() != word.upper()]
     if all(word.isupper() for word in cased) and max(map(_count_letters, cased)) > 1:
         return "upper"
     capital = [word for word in cased if _has_capital(word)]
     # Short words, such as articles, may stay in lower case in a heading.
     small = [word for word in cased if not _has_capital(word)]
-    is_heading = all(_count_letters(word) < _LONG_WORD for word in small)
+    longest_small = 0 if capitalizes_nouns else _LONG_WORD - 1
+    is_heading = all(_count_letters(word) <= longest_small for word in small)
     if is_heading and len(capital) > max(1, len(small)) and _is_capitalized(cased[0]):
         return "title"
     return ""
@@ -112,7 +117,9 @@ def _known_form(
     # A single letter in capitals is a word of a heading, but English has “I”.
     in_heading = line == "title" or (line == "upper" and word != "I")
     if in_heading and not is_first and _is_capitalized(word):
-        return lower if vocabulary.cost(lower) <= cost else word
+        # Of two forms that are known alike, “Sie” and “sie” mean different things in German.
+        limit = cost - 1 if line == "title" and vocabulary.capitalizes_nouns else cost
+        return lower if vocabulary.cost(lower) <= limit else word
     if word.isupper() and letters >= _LONG_WORD and vocabulary.cost(lower) == 1 < cost:
         return lower
     return word

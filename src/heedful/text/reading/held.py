@@ -71,7 +71,7 @@ def cut_line(
     if holds:
         if terms is not None:
             pieces = _with_terms(pieces, terms.only(_is_changed), vocabulary, aligns)
-        pieces = _with_forms(pieces)
+        pieces = _with_forms(pieces, vocabulary)
         pieces = [_readable(piece) for piece in pieces]
     if terms is not None:
         pieces = _with_terms(pieces, terms, vocabulary, aligns)
@@ -98,13 +98,15 @@ def _readable(piece: Piece) -> Piece:
     return Piece(single_spaces(visible(piece.text))) if piece.kind == "text" else piece
 
 
-def _with_forms(pieces: Sequence[Piece]) -> list[Piece]:
-    """Cut forms that no model translates out of the text."""
+def _with_forms(pieces: Sequence[Piece], vocabulary: SourceVocabulary) -> list[Piece]:
+    """Cut forms that no model translates out of the text, but those with a subword of their own."""
     parts: list[Piece] = []
     for piece in pieces:
         here = 0
         for start, end in held_forms(piece.text) if piece.kind == "text" else ():
             form = piece.text[start:end]
+            if vocabulary.cost(form) == 1:  # as “&apos;” where training text was tokenized by Moses
+                continue
             parts += [Piece(piece.text[here:start]), Piece(form, "held", form)]
             here = end
         parts.append(piece._replace(text=piece.text[here:]))

@@ -27,9 +27,13 @@ _FORMS = (
     r"[\u2581\u2585]",
     # templates: {{name}}, ${name}, %{name}, {% if %}, <%= name %>, [[name]], {0}, {name:>8}
     r"\{\{.*?\}\}|\{%.*?%\}|<%.*?%>|\[\[[^\[\]]*\]\]|[$\#%]\{[^{}]*\}|\{[\w.:!,<>^+\#%-]*\}",
+    # of ICU: {count, plural, one {# dog} other {# dogs}}; of a shell: $(name); :smile:
+    r"\{\w+,\s*(?:plural|select|selectordinal|number|date|time)\b[^{}]*(?:\{[^{}]*\}[^{}]*)*\}",
+    r"\$\([^()]*\)|(?<![\w:]):[a-z][\w+-]*:(?![\w:])",
     # formats: %s, %1$s, %-5.2f, %(count)d; variables: $User, %PATH%, __NAME__, ###T01###, @user
     r"%(?:\(\w+\)|\d+\$)?[-+\#0]*\d*(?:\.\d+)?(?:hh?|ll?|[qjztL])?[diouxXeEfFgGcCsSpaA@](?![A-Za-z])",
-    r"(?<![\w$])\$[A-Za-z_]\w*|%[A-Za-z_]\w*%|(?<!\w)__\w+?__(?!\w)",
+    r"%L?[1-9](?![\d%.,])|%%",
+    r"(?<![\w$])\$[A-Za-z_]\w*(?:/[\w./-]+)?|%[A-Za-z_]\w*%(?:\\[\w.$-]+)*|(?<!\w)__\w+?__(?!\w)",
     r"\#{2,}\w+\#{2,}|@@\w+@@|(?<![\w@.])@[A-Za-z_]\w+",
     # addresses and mail; a mark behind one belongs to the sentence
     r"\w[\w+.-]*://[^\s<>\"“”«»]+|www\.[^\s<>\"“”«»]+|mailto:\S+",

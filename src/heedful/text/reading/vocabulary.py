@@ -15,12 +15,16 @@ class SourceVocabulary:
     Answers whether a model knows a character, and how it cuts a word.
 
     `cost`: of texts, as the model reads them. `alphabet`: the characters of its words, where a
-    character alone is none of them; empty where it may be. Answers are remembered, since the same
-    few characters come in every line.
+    character alone is none of them; empty where it may be. `language`: its code, if known. Answers
+    are remembered, since the same few characters come in every line.
     """
 
-    def __init__(self, cost: Cost, alphabet: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, cost: Cost, alphabet: frozenset[str] = frozenset(), language: str = ""
+    ) -> None:
         self._cost, self._alphabet = cost, alphabet
+        code = language.replace("_", "-").partition("-")[0].lower()
+        self.capitalizes_nouns = not code or code in _NOUNS_WITH_CAPITALS
         self.lacks = lru_cache(maxsize=1 << 16)(self._lacks)
         self.cost = lru_cache(maxsize=1 << 14)(self._cost_of)
 
@@ -52,6 +56,8 @@ class SourceVocabulary:
         return character
 
 
+# German, Luxembourgish, and what is written like them.
+_NOUNS_WITH_CAPITALS = {"de", "deu", "ger", "lb", "ltz", "gsw", "nds", "bar", "ksh", "pfl"}
 _PLAINER = {
     **dict.fromkeys("’‘ʼ´`′‛", "'"),
     **dict.fromkeys("“”„‟″«»", '"'),

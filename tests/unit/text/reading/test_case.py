@@ -40,6 +40,13 @@ def test_what_a_model_knows_or_may_be_a_name_is_left_alone(line):
     assert read_case(line.split(), cased).words == line.split()
 
 
+@pytest.mark.parametrize("line", ["Sagt Sie Ja", "Der Hund ist da", "Heben Sie Ihre Hände"])
+def test_nouns_and_pronouns_of_german_keep_their_capitals(line):
+    words = {"Der", "Hund", "hund", "ist", "da", "Sagt", "Sie", "sie", "Ja", "ja", "Ihre", "ihre"}
+    german = small_vocabulary(words, CAPITALS | {"ä"}, "de")
+    assert read_case(line.split(), german).words == line.split()
+
+
 def test_the_case_of_a_line_or_word_is_given_back():
     words = ["l'eau", "est", "froide"]
     assert restore_line(words, "upper") == ["L'EAU", "EST", "FROIDE"]

@@ -42,6 +42,11 @@ def test_a_few_unknown_letters_of_a_script_without_spaces_are_left_to_the_model(
     assert [piece.kind for piece in pieces] == ["text"]
 
 
+def test_a_form_with_a_subword_of_its_own_is_left_to_the_model():
+    vocabulary = small_vocabulary({"man", "&apos;", "s"}, set("abcdefghijklmnopqrstuvwxyz&;"))
+    assert [piece.kind for piece in cut_line("man &apos; s", None, vocabulary)] == ["text"]
+
+
 def test_a_term_is_read_if_it_can_be_found_again_and_held_if_not():
     terms = Terms.of({"red dog": "rouquin"}, ["Re\u0301x  Inc", "{{x}} y"])
     assert shown("the red dog sleeps", terms) == "the <red dog> sleeps"

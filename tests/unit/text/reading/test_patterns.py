@@ -4,7 +4,8 @@ from heedful.text.reading.patterns import held_forms
 
 FORMS = """
 {{name}} {{user.first}} ${total} #{count} %{n} {0} {name} {value:.2f} {} [[link]] {%if%}
-%s %1$s %(count)d %-5.2f %@ $User $USER_NAME %PATH% __NAME__ ###T01### @user
+%s %1 %L2 %% $(name) :smile: $HOME/bin %APPDATA%\\Foo
+%1$s %(count)d %-5.2f %@ $User $USER_NAME %PATH% __NAME__ ###T01### @user
 <x/> <b> </b> <br/> </s> <unk> <0x0A> <|end|> &nbsp; &#8217; >>de<<
 https://e.org/a?b=c&d=e www.e.org a.b@example.org example.com/path ftp://h/x
 C:\\a\\b.txt \\\\host\\share NT\\SYSTEM DOMAIN\\user /usr/bin/env ./run.sh ~/notes
@@ -21,7 +22,16 @@ def test_a_form_inside_a_sentence_is_held(form):
     assert [line[start:end] for start, end in held_forms(line)] == [form]
 
 
-@pytest.mark.parametrize("form", ['<x id="1"/>', "<a href='x' b=\"c\">", "{{ a }}", "<!-- a -->"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "{n, plural, one {# dog} other {# dogs}}",
+        '<x id="1"/>',
+        "<a href='x' b=\"c\">",
+        "{{ a }}",
+        "<!-- a -->",
+    ],
+)
 def test_a_form_may_hold_blanks(form):
     line = f"the {form} dog"
     assert [line[start:end] for start, end in held_forms(line)] == [form]
