@@ -25,9 +25,9 @@ def test_one_file_for_both_sides_is_refused_at_every_door(heedful_cli, text, tra
 
 
 def test_tables_and_documents_are_no_text_at_every_door(heedful_cli, text, trained, tmp_path):
-    table, target = tmp_path / "pairs.csv", text / "train.fr"
-    table.write_text('en,fr\n"a dog",un chien\n')
-    told = ("pairs.csv must hold one sentence a line", "its name says that it is a table (.csv)")
+    table, target = tmp_path / "pairs.xlsx", text / "train.fr"
+    table.write_bytes(b"PK\x03\x04")
+    told = ("pairs.xlsx must hold one sentence a line", "that it is a table (.xlsx)")
     both, out = ("--source", table, "--target", target), ("--out", tmp_path / "out")
     refused(heedful_cli("train", "tiny", *both, "--dry-run"), *told)
     refused(
@@ -38,6 +38,53 @@ def test_tables_and_documents_are_no_text_at_every_door(heedful_cli, text, train
     refused(heedful_cli("translate", trained, "--input", table), *told)
     refused(heedful_cli("evaluate", "--hypothesis", table, "--reference", target), *told)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_document_is_translated_as_a_whole_and_not_by_lines(heedful_cli, trained, tmp_path):
+    page, out = tmp_path / "a.srt", tmp_path / "b.srt"
+    page.write_text("1\n00:00:01,000 --> 00:00:02,000\n<i>the big\ndog sleeps</i>\n")
+    files = ("--input", page, "--output", out)
+    done = heedful_cli("translate", trained, *files)
+    assert done.returncode == 0, done.stderr
+    lines = out.read_text().splitlines()
+    assert [*lines[:2], len(lines)] == ["1", "00:00:01,000 --> 00:00:02,000", 4]
+    assert (lines[2][:3], lines[3][-4:]) == ("<i>", "</i>")
+    refused(heedful_cli("translate", trained, "--input", page), "needs --output")
+    refused(heedful_cli("translate", trained, *files, "--n-best", 2), "is an option of lines")
+    (tmp_path / "a.docx").write_bytes(b"x")
+    files = ("--input", tmp_path / "a.docx", "--output", tmp_path / "b.docx")
+    refused(heedful_cli("translate", trained, *files), "a.docx: a .docx file must be a whole zip")
+    assert not (tmp_path / "b.docx").exists()
+
+
+def test_columns_of_a_table_are_text_at_every_door(heedful_cli, text, trained, tmp_path):
+    lines = [(text / f"train.{code}").read_text().splitlines()[:200] for code in ("en", "fr")]
+    table = tmp_path / "pairs.csv"
+    rows = [f'{number},"{s}","{t}"' for number, (s, t) in enumerate(zip(*lines, strict=True))]
+    table.write_text("\n".join(["id,en,fr", *rows[:7], "8,short", *rows[7:]]) + "\n")
+    note = f"{table}: 1 row was skipped (line 9 has 2 cells and the first row 3)"
+    both, few = (
+        ("--source", f"{table}:en", "--target", f"{table}:3"),
+        ("--set", "data.vocabulary_size=90"),
+    )
+    languages = ("--set", "data.target_language=fr")
+    planned = heedful_cli("train", "tiny", *both, *few, *languages, "--dry-run").stdout
+    assert f"text        200 pairs; {note}" in planned
+    assert "languages   en to fr" in planned
+    out = tmp_path / "out"
+    assert (
+        note in heedful_cli("data", "prepare", "tiny", *both, *few, *languages, "--out", out).stdout
+    )
+    scored = heedful_cli("score", trained, *both)
+    assert len(scored.stdout.splitlines()) == 200
+    assert note in scored.stderr
+    translated = heedful_cli("translate", trained, "--input", f"{table}:en")
+    assert len(translated.stdout.splitlines()) == 200
+    assert note in translated.stderr
+    refused(
+        heedful_cli("evaluate", "--hypothesis", f"{table}:en", "--reference", f"{table}:fr"),
+        "line 9 has 2 cells and the first row 3; repair or remove it in all of them.",
+    )
 
 
 def test_an_endless_line_is_refused_at_every_door(heedful_cli, text, trained, tmp_path):

@@ -1,10 +1,16 @@
 """`heedful serve`: file translation, and files that it refuses."""
 
+import io
 import re
 
+import docx
 import pytest
 from httpx2 import URL
+from odf.opendocument import OpenDocumentText, load
+from odf.teletype import extractText
+from odf.text import P
 
+from heedful.serve.documents.file_kinds import FILE_KINDS
 from tests.support.serving import serving
 
 SENTENCE = "the big red dog sleeps"
@@ -60,6 +66,40 @@ def test_a_page_keeps_its_markup_and_is_never_shown(server):
     assert "default-src 'none'" in got.headers["content-security-policy"]
 
 
+SUBTITLES = f"1\r\n00:00:01,000 --> 00:00:02,000\r\n<i>{SENTENCE}</i>\r\n\r\n"
+
+
+def test_subtitles_are_translated_alike_as_a_file_and_as_text(server):
+    got = fetch(server, send(server, SUBTITLES.encode(), "a.srt", source="auto"))
+    assert got.content.decode() == translated(server, SUBTITLES)
+    assert got.text.replace(f"{translated(server, SENTENCE)}", SENTENCE) == SUBTITLES
+    assert got.headers["content-type"] == "application/x-subrip; charset=utf-8"
+
+
+@pytest.mark.parametrize("ending", ["docx", "odt", "md"])
+def test_documents_come_back_as_documents(server, ending):
+    stream = io.BytesIO()
+    if ending == "docx":
+        document = docx.Document()
+        document.add_paragraph(SENTENCE)
+        document.save(stream)
+    elif ending == "odt":
+        document = OpenDocumentText()
+        document.text.addElement(P(text=SENTENCE))
+        document.save(stream)
+    else:
+        stream.write(f"# {SENTENCE}\n".encode())
+    got = fetch(server, send(server, stream.getvalue(), f"a.{ending}", source="auto"))
+    assert got.headers["content-disposition"].endswith(f'"translation.{ending}"')
+    answer, expected = io.BytesIO(got.content), translated(server, SENTENCE)
+    if ending == "docx":
+        assert docx.Document(answer).paragraphs[0].text == expected
+    elif ending == "odt":
+        assert extractText(load(answer).getElementsByType(P)[0]) == expected
+    else:
+        assert got.text == f"# {expected}\n"
+
+
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
 def test_no_name_of_a_client_is_ever_used(server, name):
     answer = send(server, b"dog", name)
@@ -97,9 +137,11 @@ def test_names_differ_and_others_are_not_there(server):
 
 
 WRONG = [
-    (b"dog", {"name": "a.pdf"}, 400, ".txt or .html"),
-    (b"dog", {"name": "a.txt.exe"}, 400, ".txt or .html"),
-    (b"dog", {"name": "txt"}, 400, ".txt or .html"),
+    (b"dog", {"name": "a.pdf"}, 400, "ends in .txt, .html"),
+    (b"dog", {"name": "a.txt.exe"}, 400, "ends in .txt, .html"),
+    (b"dog", {"name": "txt"}, 400, "ends in .txt, .html"),
+    (b"dog", {"name": "a.docx"}, 400, "file: a .docx file must be a whole zip archive"),
+    (b"PK\x03\x04", {"name": "a.odt"}, 400, "file: an .odt file must be a whole zip archive"),
     (b"\xe9t\xe9", {}, 400, "UTF-8"),
     ("dog".encode("utf-16"), {}, 400, "UTF-8"),
     (b"dog", {"target": "xx"}, 400, "target"),
@@ -195,4 +237,4 @@ def test_suggestions_are_refused_as_where_libretranslate_takes_none(server):
     settings = server.client.get("/frontend/settings").json()
     assert settings["suggestions"] is False
     assert settings["filesTranslation"] is True
-    assert settings["supportedFilesFormat"] == [".txt", ".html"]
+    assert settings["supportedFilesFormat"] == list(FILE_KINDS)

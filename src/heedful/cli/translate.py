@@ -1,6 +1,7 @@
 """`heedful translate`."""
 
 import sys
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -168,7 +169,8 @@ def translate(
     as one more field, after a tab. The files of --target-prefix, --force-phrases and
     --avoid-phrases need one line, possibly empty, for each line of the input. A run whose
     data.reading is text gives back what it cannot translate, such as emoji and placeholders, in its
-    place, and the case of capitals; --format jsonl says what was done.
+    place, and the case of capitals; --format jsonl says what was done. An input named .html, .srt,
+    .vtt, .md, .docx or .odt is translated as a whole, with its layout, to --output.
     """
     check_choice("--format", format, ("text", "jsonl"))
     check_choice("--precision", precision, SEARCH_PRECISIONS)
@@ -183,10 +185,11 @@ def translate(
 
     from heedful.alignment.unknown_words import read_dictionary
     from heedful.files import replacing_file
+    from heedful.serve.documents.document_endings import is_document
     from heedful.text.corpus import one_file, read_lines
     from heedful.text.lines import decode_lines
     from heedful.text.reading.terms import read_glossary, read_protected
-    from heedful.text.wrapped_lines import join_lines as join_wrapped_lines
+    from heedful.text.skipped_rows import SkippedRows
     from heedful.translation.engine import check_engine
 
     drawn = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
@@ -217,11 +220,26 @@ def translate(
         "force_phrases": force_phrases,
         "avoid_phrases": avoid_phrases,
     }
-    text = None if input is None else one_file(input)
+    whole_file = input if is_document(input) else None
+    if whole_file is not None:
+        _check_whole_file(
+            output,
+            {
+                "--n-best": n_best > 1,
+                "--mbr": mbr,
+                "--scores": scores,
+                "--alignments": alignments,
+                "--replace-unknown": replace_unknown,
+                "--dictionary": dictionary,
+                "--format": format != "text",
+                **{f"--{name.replace('_', '-')}": path for name, path in given.items()},
+            },
+        )
+    text = None if input is None or whole_file is not None else one_file(input)
     check_output(
         output,
         {
-            "--input": text.path if text else None,
+            "--input": text.path if text else whole_file,
             "--target-prefix": target_prefix,
             "--force-phrases": force_phrases,
             "--avoid-phrases": avoid_phrases,
@@ -232,9 +250,8 @@ def translate(
     )
     terms = None if glossary is None else read_glossary(glossary, warn)
     strings = None if protected is None else read_protected(protected)
-    lines = decode_lines(standard_input(), "stdin") if text is None else read_lines(text)
-    if join_lines:
-        lines = join_wrapped_lines(lines)
+    skipped = SkippedRows()
+    lines = decode_lines(standard_input(), "stdin") if text is None else read_lines(text, skipped)
 
     from heedful.engines import open_engine
     from heedful.translation.translate import OutputFormat, translate_lines
@@ -249,15 +266,25 @@ def translate(
         align_by=align_by if alignments or replace_unknown or dictionary else None,
         reading=reading,
     )
-    if tag := find_tag(target_language, translator.tokenizer.tags):
-        lines = (_tagged(line, tag) for line in lines)
+    tag = find_tag(target_language, translator.tokenizer.tags)
+    if whole_file is not None and output is not None:
+        _translate_whole_file(
+            translator,
+            engine,
+            whole_file,
+            output,
+            options,
+            tag,
+            is_single=len(run) == 1,
+        )
+        return
     if output is None:
         write_utf8()
     place = nullcontext(sys.stdout) if output is None else replacing_file(output)
     with place as stream:
         translate_lines(
             translator,
-            lines,
+            _prepared(lines, join_lines, tag),
             stream,
             OutputFormat(format, n_best, scores, alignments),
             warn,
@@ -271,6 +298,72 @@ def translate(
             protected=strings,
             long_lines=long_lines,
         )
+    for note in skipped.notes():
+        warn(note)
+
+
+def _check_whole_file(output: Path | None, options: dict[str, Any]) -> None:
+    """Refuse what does not fit a file that is translated as a whole."""
+    from importlib.util import find_spec
+
+    from heedful.errors import MissingExtra
+
+    if find_spec("sentencex") is None:
+        raise MissingExtra(
+            "a file of this kind needs sentencex, not installed here; install it with: "
+            "pip install 'heedful[documents]'"
+        )
+    if output is None:
+        raise typer.BadParameter("needs --output for a file of this kind.", param_hint="--input")
+    for option, value in options.items():
+        if value:
+            raise typer.BadParameter(
+                "is an option of lines, but this file is translated as a whole.",
+                param_hint=option,
+            )
+
+
+def _translate_whole_file(
+    translator: Any,
+    engine: str,
+    path: Path,
+    output: Path,
+    options: SearchOptions,
+    tag: str,
+    *,
+    is_single: bool,
+) -> None:
+    """Translate a document, subtitles or a page to a file of the same kind."""
+    from heedful.files import replacing_file
+    from heedful.serve.documents.translate_file import translate_file
+    from heedful.serve.models import longest_sentence
+
+    if engine == "torch":
+        model = translator.run.config.model
+        language = translator.run.config.data.source_language
+        aligns = is_single and not model.no_alignment
+    else:
+        language, aligns = "", False
+    content = translate_file(
+        translator,
+        path,
+        options,
+        language=language or "en",
+        longest=longest_sentence(translator, engine),
+        tag=tag,
+        aligns=aligns,
+        warn=warn,
+    )
+    with replacing_file(output) as stream:
+        stream.buffer.write(content)
+
+
+def _prepared(lines: Iterator[str], join_lines: bool, tag: str) -> Iterator[str]:
+    """Join wrapped lines, if they are to be, and put a language tag, if any, before each."""
+    from heedful.text.wrapped_lines import join_lines as join_wrapped_lines
+
+    joined = join_wrapped_lines(lines) if join_lines else lines
+    return (_tagged(line, tag) for line in joined) if tag else joined
 
 
 def _tagged(line: str, tag: str) -> str:

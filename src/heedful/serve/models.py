@@ -271,6 +271,14 @@ def _reasons(engine: str, translator: Any) -> tuple[str, str, str]:
     return "", "", no_coverage
 
 
+def longest_sentence(translator: Any, engine: str) -> int:
+    """Return the subwords of the longest sentence that is not truncated, its end included."""
+    if engine == "torch":
+        return int(translator.run.config.search.max_source_length)
+    record = translator.record
+    return min(record.search.max_source_length, record.positions - int(record.source_end))
+
+
 def _facts_of_run(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
     """Return the length limit and the facts of a run."""
     from heedful.analysis.info import count_parameters
@@ -289,7 +297,7 @@ def _facts_of_run(translator: Any, weights: str) -> tuple[int, dict[str, Any]]:
     }
     if config.model.decoder in names_with("coverage") and not config.model.no_alignment:
         facts["coverage_penalty"] = config.search.coverage_penalty
-    return config.search.max_source_length, facts
+    return longest_sentence(translator, "torch"), facts
 
 
 def _add_member(facts: dict[str, Any], path: Path) -> None:
@@ -306,5 +314,4 @@ def _facts_of_export(translator: Any) -> tuple[int, dict[str, Any]]:
     """Return the length limit and the facts of an exported folder."""
     record = translator.record
     facts = {"beam": record.search.beam, "length_penalty": record.search.length_penalty}
-    longest = min(record.search.max_source_length, record.positions - int(record.source_end))
-    return longest, facts
+    return longest_sentence(translator, "ctranslate2"), facts

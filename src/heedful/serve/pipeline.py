@@ -17,13 +17,12 @@ from typing import TypeVar
 
 from heedful.search.observer import Snapshot
 from heedful.serve.batch_queue import Search
-from heedful.serve.documents.html_document import Markup
+from heedful.serve.documents.file_kinds import Form, Layout, split_text
 from heedful.serve.limits import HttpError
 from heedful.serve.models import ServedModel
-from heedful.serve.routing import Form, ModelRoute
+from heedful.serve.routing import ModelRoute
 from heedful.serve.worker import Worker
-from heedful.text.sentences import TextLayout, keep_whole, split
-from heedful.text.wrapped_lines import join_wrapped
+from heedful.text.sentences import TextLayout
 from heedful.translation.join import join_sentences
 from heedful.translation.result import Translation, WordAlignment
 
@@ -52,12 +51,6 @@ _AT_ONCE = 2000
 # weights of every head of every layer, about as much text as a book.
 MAX_WITH_ATTENTION = 16
 _Result = TypeVar("_Result")
-_SPLITTERS: dict[Form, Callable[..., TextLayout | Markup]] = {
-    "text": split,
-    "html": Markup.parse,
-    "sentence": lambda text, _, fits: keep_whole(text, fits),
-    "wrapped": lambda text, language, fits: split(join_wrapped(text), language, fits),
-}
 
 
 @dataclass(frozen=True)
@@ -99,20 +92,20 @@ async def translate(
 
     Cancelling removes its waiting sentences from the queue.
     """
-    split_text = await aside(len(text), _SplitText.of, text, route, form)
+    parted = await aside(len(text), _SplitText.of, text, route, form)
     if route.model is None:
-        return split_text.result([])
+        return parted.result([])
 
     def on_sentence(number: int, translation: Translation) -> None:
         plain = drop_tag(translation, route.direction.tag)
-        callbacks.piece(number, split_text.layout.pieces[number], plain)
+        callbacks.piece(number, parted.layout.pieces[number], plain)
 
-    _check_attention(search, len(split_text.lines))
+    _check_attention(search, len(parted.lines))
     observer = callbacks.step if route.model.shows_attention else None
     found = await worker.translate(
-        route.model, split_text.lines, search, on_sentence=on_sentence, observer=observer
+        route.model, parted.lines, search, on_sentence=on_sentence, observer=observer
     )
-    return await aside(len(text), split_text.result, found)
+    return await aside(len(text), parted.result, found)
 
 
 async def translate_all(
@@ -129,18 +122,18 @@ async def translate_all(
     The sentences of all texts are queued together, so a request is accepted or refused as a whole.
     """
     size = sum(map(len, texts))
-    split_text = await aside(size, _split_all, texts, route, form)
+    parted = await aside(size, _split_all, texts, route, form)
     groups: dict[tuple[ServedModel | None, bool], list[_SplitText]] = {}
-    for one in split_text:
+    for one in parted:
         groups.setdefault((one.route.model, one.linked), []).append(one)
-    _check_attention(search, sum(len(one.lines) for one in split_text))
+    _check_attention(search, sum(len(one.lines) for one in parted))
     found: dict[_SplitText, list[Translation]] = {}
     for (model, linked), several in groups.items():
         lines = [line for one in several for line in one.lines]
         how = replace(search, alignments=True) if linked else search
         rest = iter(await worker.translate(model, lines, how) if model else [])
         found |= {one: list(islice(rest, len(one.lines))) for one in several}
-    return await aside(size, lambda: [one.result(found[one]) for one in split_text])
+    return await aside(size, lambda: [one.result(found[one]) for one in parted])
 
 
 async def aside(size: int, work: Callable[..., _Result], *arguments: object) -> _Result:
@@ -169,7 +162,7 @@ class _SplitText:
 
     text: str
     route: ModelRoute
-    layout: TextLayout | Markup
+    layout: Layout
 
     @classmethod
     def of(cls, text: str, route: ModelRoute, form: Form) -> "_SplitText":
@@ -177,7 +170,7 @@ class _SplitText:
         if route.model is None:
             return cls(text, route, TextLayout((), (text,)))
         fits = partial(_fits, route.model, route)
-        return cls(text, route, _SPLITTERS[form](text, route.direction.source, fits))
+        return cls(text, route, split_text(text, form, route.direction.source, fits))
 
     @property
     def lines(self) -> list[str]:

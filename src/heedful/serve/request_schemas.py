@@ -18,6 +18,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from heedful.serve.documents.file_kinds import FILE_KINDS, file_ending
 from heedful.settings.field_types import explained
 from heedful.settings.search import BEAM, COVERAGE_PENALTY, LENGTH_PENALTY, PENALTY_FORM
 
@@ -153,28 +154,24 @@ class UploadedFile:
     content: bytes
 
 
-class DecodedFile(NamedTuple):
-    """An uploaded text file, decoded."""
+class KnownFile(NamedTuple):
+    """An uploaded file of a kind that can be translated; it is not read yet."""
 
     ending: str
-    """``.txt`` or ``.html``."""
-    text: str
+    """Ending of its name, a key of `FILE_KINDS`."""
+    content: bytes
 
 
-ENDINGS = (".txt", ".html")
-
-
-def _read_file(sent: object) -> DecodedFile:
-    """Check the name and content of an uploaded file."""
+def _known_file(sent: object) -> KnownFile:
+    """Check the name of an uploaded file."""
     if not isinstance(sent, UploadedFile):
         raise PydanticCustomError("file", "must be a file")
-    ending = next((one for one in ENDINGS if sent.name.lower().endswith(one)), None)
-    if ending is None:
-        raise PydanticCustomError("ending", "must have a name that ends in .txt or .html")
-    try:
-        return DecodedFile(ending, sent.content.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        raise PydanticCustomError("encoding", "must be text in UTF-8") from None
+    ending = file_ending(sent.name)
+    if not ending:
+        raise PydanticCustomError(
+            "ending", f"must have a name that ends in {', '.join(FILE_KINDS)}"
+        )
+    return KnownFile(ending, sent.content)
 
 
 class TranslateFileRequest(RequestBody):
@@ -183,22 +180,19 @@ class TranslateFileRequest(RequestBody):
     types: ClassVar[tuple[str, ...]] = (MULTIPART,)
 
     file: Annotated[
-        DecodedFile,
-        BeforeValidator(_read_file),
-        WithJsonSchema({"type": "string", "format": "binary", "description": "Text or HTML."}),
+        KnownFile,
+        BeforeValidator(_known_file),
+        WithJsonSchema(
+            {
+                "type": "string",
+                "format": "binary",
+                "description": f"A file of one of the kinds {', '.join(FILE_KINDS)}.",
+            }
+        ),
     ]
     source: Language = Field(description="Code of its language, or auto.")
     target: Language = Field(description="Code of the language to translate into.")
     join_lines: JoinLines = False
-
-    @property
-    def texts(self) -> list[str]:
-        return [self.file.text]
-
-    @property
-    def format(self) -> Literal["text", "html"]:
-        """Format of the file."""
-        return "html" if self.file.ending == ".html" else "text"
 
 
 class SearchRequest(RequestBody):

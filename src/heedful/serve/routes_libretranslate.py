@@ -12,16 +12,17 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from heedful.errors import TextError
 from heedful.search.settings import SearchOptions
 from heedful.serve.batch_queue import Search
 from heedful.serve.documents.detect import detect
+from heedful.serve.documents.file_kinds import FILE_KINDS, Form
 from heedful.serve.limits import HttpError
 from heedful.serve.metrics import CONTENT_TYPE
 from heedful.serve.openapi import describe_route
 from heedful.serve.pipeline import TextResult, translate_all
-from heedful.serve.request_body import json_response
+from heedful.serve.request_body import check_texts, json_response
 from heedful.serve.request_schemas import (
-    ENDINGS,
     DetectRequest,
     TranslateFileRequest,
     TranslateRequest,
@@ -33,7 +34,7 @@ from heedful.serve.response_schemas import (
     TranslateResponse,
 )
 from heedful.serve.responses import detected_language
-from heedful.serve.routing import Form, choose_route
+from heedful.serve.routing import choose_route
 from heedful.serve.service import Service
 from heedful.text.language_codes import language_of_code
 
@@ -77,13 +78,12 @@ def language_name(code: str) -> str:
     return f"{name} ({rest})" if rest else name
 
 
-_KINDS = {".txt": "text/plain; charset=utf-8", ".html": "text/html; charset=utf-8"}
 # The Host header comes from the client: only these characters may appear in a returned address.
 _HOST = re.compile(r"[A-Za-z0-9._\-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?")
 
 
 def libre_routes(service: Service) -> APIRouter:
-    """Create the routes; files are text or HTML only, and `/suggest` refuses everything."""
+    """Create the routes; `/suggest` refuses everything."""
     routes = APIRouter(tags=["LibreTranslate"])
 
     @routes.post("/translate", **describe_route(TranslateResponse, request=TranslateRequest))
@@ -99,10 +99,10 @@ def libre_routes(service: Service) -> APIRouter:
         "/translate_file", **describe_route(TranslateFileResponse, request=TranslateFileRequest)
     )
     async def translate_file(request: Request) -> Response:
-        """Translate a file of text or HTML."""
+        """Translate a file: text, HTML, subtitles, Markdown, or a document of an office."""
         body = await service.read(request, TranslateFileRequest)
-        (result,) = await service.wait(request, _translated(service, body))
-        name = service.files.keep(result.translation.text.encode(), body.file.ending)
+        content = await service.wait(request, _translated_file(service, body))
+        name = service.files.keep(content, body.file.ending)
         # With the host name that the client used, as LibreTranslate does.
         host = request.headers.get("host", "")
         if not _HOST.fullmatch(host):
@@ -121,7 +121,7 @@ def libre_routes(service: Service) -> APIRouter:
         ending = name[name.rfind(".") :]
         # As an attachment: a browser must save the page and not show it, for it may have scripts.
         headers = {"Content-Disposition": f'attachment; filename="translation{ending}"'}
-        return Response(content, headers=headers, media_type=_KINDS[ending])
+        return Response(content, headers=headers, media_type=FILE_KINDS[ending].media_type)
 
     @routes.post("/suggest", include_in_schema=False)
     async def suggest() -> Response:
@@ -162,7 +162,7 @@ def libre_routes(service: Service) -> APIRouter:
                 "charLimit": service.limits.characters,
                 "frontendTimeout": 500,
                 "filesTranslation": True,
-                "supportedFilesFormat": list(ENDINGS),
+                "supportedFilesFormat": list(FILE_KINDS),
                 "suggestions": False,
                 "language": {
                     "source": {"code": source, "name": language_name(source)},
@@ -188,9 +188,25 @@ def libre_routes(service: Service) -> APIRouter:
     return routes
 
 
+async def _translated_file(service: Service, body: TranslateFileRequest) -> bytes:
+    """Translate a file as a whole."""
+    kind = FILE_KINDS[body.file.ending]
+    form: Form = "wrapped" if body.join_lines and kind.form == "text" else kind.form
+    # In a thread: unpacking takes long, and the event loop serves nobody else meanwhile.
+    try:
+        read = await asyncio.to_thread(kind.read, body.file.content)
+    except TextError as error:
+        raise HttpError(400, f"file: {error}") from None
+    check_texts([read.text], service.limits)
+    route = await choose_route(service.models, [read.text], body.source, body.target, form=form)
+    search = Search(SearchOptions(n_best=1))
+    (result,) = await translate_all(service.worker, [read.text], route, search, form=form)
+    return await asyncio.to_thread(read.write, result.translation.text)
+
+
 async def _translated(
     service: Service,
-    body: TranslateRequest | TranslateFileRequest,
+    body: TranslateRequest,
     alternatives: int = 0,
     protected: Sequence[str] = (),
 ) -> list[TextResult]:

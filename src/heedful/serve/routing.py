@@ -3,16 +3,13 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 from heedful.serve.documents.detect import Guess, detect, is_possible, is_short
-from heedful.serve.documents.html_document import visible_text
+from heedful.serve.documents.file_kinds import Form, words_of
 from heedful.serve.limits import HttpError
 from heedful.serve.models import Direction, Models, ServedModel
 from heedful.text.language_codes import in_another_script, look_up
-
-Form = Literal["text", "html", "sentence", "wrapped"]
-"""Format of a text; a `sentence` is not split, the lines of a `wrapped` one are joined."""
 
 # A text whose detected language is the target language is left as it is only from this confidence:
 # a wrong guess would return it untranslated.
@@ -65,8 +62,7 @@ async def choose_route(
 
     def each() -> list[ModelRoute]:
         # Names of tags look like English, so only the visible text counts.
-        read = map(visible_text, texts) if form == "html" else texts
-        return [_chosen(models, text, source, target, name) for text in read]
+        return [_chosen(models, words_of(text, form), source, target, name) for text in texts]
 
     # In a thread: detection takes long, and the event loop serves nobody else meanwhile.
     return await asyncio.to_thread(each)

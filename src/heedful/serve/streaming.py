@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from heedful.errors import HeedfulError
 from heedful.search.observer import HypothesisView, Snapshot
 from heedful.serve.batch_queue import Search
+from heedful.serve.documents.file_kinds import Form
 from heedful.serve.limits import HttpError
 from heedful.serve.pipeline import ProgressCallbacks, TextResult, translate
 from heedful.serve.response_schemas import (
@@ -26,7 +27,7 @@ from heedful.serve.response_schemas import (
     StepEvent,
 )
 from heedful.serve.responses import detected_language, sentence_translation
-from heedful.serve.routing import Form, ModelRoute
+from heedful.serve.routing import ModelRoute
 from heedful.serve.service import Service
 from heedful.text.lines import without_controls
 from heedful.translation.result import Translation

@@ -51,8 +51,8 @@ def _open_zstandard(file: Any) -> Any:
         except ImportError:
             raise TextError(
                 f"{file.name} must be read by the package backports.zstd, because it is compressed "
-                "with Zstandard, but it is not installed; install heedful[zstd], or unpack the "
-                f"file: zstd -d {file.name}."
+                "with Zstandard, but it is not installed; install it "
+                f"with: pip install 'heedful[zstd]', or unpack the file: zstd -d {file.name}."
             ) from None
     return _Zstandard(zstd.ZstdFile(file), zstd.ZstdError)
 

@@ -110,7 +110,7 @@ def test_a_missing_package_is_named_with_the_way_out(tmp_path: Path, monkeypatch
     for module in ("backports", "compression"):
         monkeypatch.setitem(sys.modules, module, None)
     told = refusal(path)
-    assert "install heedful[zstd], or unpack the file: zstd -d" in told
+    assert "pip install 'heedful[zstd]', or unpack the file: zstd -d" in told
 
 
 def test_both_sides_may_be_packed_differently(tmp_path: Path) -> None:

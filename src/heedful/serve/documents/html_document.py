@@ -12,30 +12,31 @@ the words that they enclosed, by the word alignment of the translation. What is 
 is, to the character, and a translation is only ever inserted as text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 from heedful.serve.documents.html_blocks import Atom, AtomKind, paragraphs
-from heedful.serve.documents.tag_projection import Links, Mark, escape, place
+from heedful.serve.documents.tag_projection import Links, Mark, escape_html, place
 from heedful.text.sentences import Fits, sentence_spans
 
 
 @dataclass(frozen=True)
-class _Sentence:
-    """A sentence: its plain text, its HTML, and the markup inside it."""
+class Sentence:
+    """A sentence: its plain text, its source, the markup inside it, and how text is escaped."""
 
     text: str
     raw: str
     marks: tuple[Mark, ...]
+    escape: Callable[[str], str] = escape_html
 
     def filled(self, translation: str, links: Links | None) -> str:
         """Insert its translation."""
         if translation == self.text:
             return self.raw
         if not self.marks:
-            return escape(translation)
-        return place(self.text, self.marks, translation, links)
+            return self.escape(translation)
+        return place(self.text, self.marks, translation, links, self.escape)
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Markup:
     """
     linked: tuple[bool, ...]
     """For each piece whether it contains tags, so that its word alignment is needed."""
-    parts: tuple[str | _Sentence, ...]
+    parts: tuple[str | Sentence, ...]
     """Sentences, and the markup between them."""
 
     @classmethod
@@ -63,10 +64,15 @@ class Markup:
         ``notranslate``. If such an element has few words and stands inside a sentence, the model
         sees only its words.
         """
-        parts: list[str | _Sentence] = []
+        parts: list[str | Sentence] = []
         for part in paragraphs(html):
-            parts += [part] if isinstance(part, str) else _sentences(part, language, fits)
-        sentences = [part for part in parts if isinstance(part, _Sentence)]
+            parts += [part] if isinstance(part, str) else find_sentences(part, language, fits)
+        return cls.of(parts)
+
+    @classmethod
+    def of(cls, parts: "Sequence[str | Sentence]") -> "Markup":
+        """Join sentences, and the markup between them."""
+        sentences = [part for part in parts if isinstance(part, Sentence)]
         pieces = tuple(sentence.text for sentence in sentences)
         return cls(pieces, tuple(bool(sentence.marks) for sentence in sentences), tuple(parts))
 
@@ -92,13 +98,18 @@ def visible_text(html: str) -> str:
     return "\n".join("".join(atom.text for atom in atoms) for atoms in found)
 
 
-def _sentences(atoms: Sequence[Atom], language: str, fits: Fits | None) -> list[str | _Sentence]:
+def find_sentences(
+    atoms: Sequence[Atom],
+    language: str,
+    fits: Fits | None,
+    escape: Callable[[str], str] = escape_html,
+) -> list[str | Sentence]:
     """Split a block into sentences."""
     shown = "".join(atom.text for atom in atoms)
     # An untranslated element counts as one word, in which no sentence ends.
     masked = "".join("X" * len(a.text) if a.part is AtomKind.KEPT else a.text for a in atoms)
     starts = [0, *accumulate(len(atom.text) for atom in atoms)]
-    parts: list[str | _Sentence] = []
+    parts: list[str | Sentence] = []
     here = 0
     for start, end in sentence_spans(masked, language, fits, shown):
         # Only atoms that are completely inside: an untranslated element that was cut stays between
@@ -110,14 +121,40 @@ def _sentences(atoms: Sequence[Atom], language: str, fits: Fits | None) -> list[
         while behind < len(atoms) and starts[behind + 1] <= end:
             behind += 1
             last = behind if atoms[behind - 1].text.strip() else last
+        first, last = _with_partners(atoms, first, last, here)
         inside = atoms[first:last]
-        if any(one.text.isalpha() for one in inside if one.part is AtomKind.TEXT):
-            parts += ["".join(one.raw for one in atoms[here:first]), _sentence(inside)]
+        if any(atom.text.isalpha() for atom in inside if atom.part is AtomKind.TEXT):
+            before = "".join(atom.raw for atom in atoms[here:first])
+            parts += [before, _sentence(inside, escape)]
             here = last
-    return [*parts, "".join(one.raw for one in atoms[here:])]
+    return [*parts, "".join(atom.raw for atom in atoms[here:])]
 
 
-def _sentence(atoms: Sequence[Atom]) -> _Sentence:
+def _with_partners(atoms: Sequence[Atom], first: int, last: int, least: int) -> tuple[int, int]:
+    """Add the tags at the edges of a sentence whose other tag is inside it."""
+    opened: list[str] = []
+    closed: list[str] = []
+    for atom in atoms[first:last]:
+        if atom.part is AtomKind.OPEN:
+            opened.append(atom.name)
+        elif atom.part is AtomKind.CLOSE:
+            if opened and opened[-1] == atom.name:
+                opened.pop()
+            else:
+                closed.append(atom.name)
+    while opened and last < len(atoms) and atoms[last].part is AtomKind.CLOSE:
+        if atoms[last].name != opened.pop():
+            break
+        last += 1
+    closed.reverse()
+    while closed and first > least and atoms[first - 1].part is AtomKind.OPEN:
+        if atoms[first - 1].name != closed.pop():
+            break
+        first -= 1
+    return first, last
+
+
+def _sentence(atoms: Sequence[Atom], escape: Callable[[str], str]) -> Sentence:
     """Collect the content of a sentence."""
     marks: list[Mark] = []
     where = 0
@@ -131,4 +168,4 @@ def _sentence(atoms: Sequence[Atom]) -> _Sentence:
             marks[-1] = last._replace(atom=last.atom._replace(raw=last.atom.raw + atom.raw))
         where = end
     text = "".join(atom.text for atom in atoms)
-    return _Sentence(text, "".join(atom.raw for atom in atoms), tuple(marks))
+    return Sentence(text, "".join(atom.raw for atom in atoms), tuple(marks), escape)

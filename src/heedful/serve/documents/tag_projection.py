@@ -15,7 +15,7 @@ import html
 import math
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
@@ -78,23 +78,29 @@ class _Element:
         return self.from_start or self.to_end
 
 
-def place(source: str, marks: Sequence[Mark], target: str, links: Links | None) -> str:
-    """Insert the markup of the source into its translation."""
+def place(
+    source: str,
+    marks: Sequence[Mark],
+    target: str,
+    links: Links | None,
+    escape: Callable[[str], str],
+) -> str:
+    """Insert the markup of the source into its translation, whose text is escaped."""
     if len(marks) > _MAX_MARKS:
-        return _by_share(source, marks, target)
+        return _by_share(source, marks, target, escape)
     root = _tree(marks, len(source))
     root.place = (0, len(target))
     _assign_spans(root, _Words(source, target, links))
-    return _written(root, target)
+    return _written(root, target, escape)
 
 
-def escape(text: str) -> str:
+def escape_html(text: str) -> str:
     """Escape plain text for HTML."""
     # For text content only, not for attributes: quotation marks stay as they are.
     return html.escape(text, quote=False)
 
 
-def _by_share(source: str, marks: Sequence[Mark], target: str) -> str:
+def _by_share(source: str, marks: Sequence[Mark], target: str, escape: Callable[[str], str]) -> str:
     """Place every tag at the same fraction of the text, in order: for unbalanced markup."""
     out, here = [], 0
     for mark in marks:
@@ -198,6 +204,10 @@ class _Words:
             )
         return weights
 
+    def targets(self, element: _Element) -> set[int]:
+        """Find the target words that translate an element's."""
+        return {j for i in range(*self.covered(element)) for j in self._translated[i]}
+
     def copied(self, element: _Element) -> Span | None:
         """Find an element's text verbatim in the target, if it occurs once."""
         text = self.text[element.start : element.end].strip()
@@ -221,11 +231,18 @@ def _touched(words: Sequence[Span], span: Span) -> range:
 def _assign_spans(parent: _Element, words: _Words) -> None:
     """Assign each child element its span of the target, the most certain first."""
     room, taken = parent.place, list[Span]()
-    wanted = [_wanted(one, [room], words) for one in parent.inside if not one.is_point]
+    inside = [element for element in parent.inside if not element.is_point]
+    targets = [words.targets(element) for element in inside]
+    # For each element the target words of the elements beside it.
+    beside = {
+        id(element): set[int]().union(*targets[:place], *targets[place + 1 :]) - targets[place]
+        for place, element in enumerate(inside)
+    }
+    wanted = [_wanted(element, [room], words, beside[id(element)]) for element in inside]
     # Elements at an edge of the sentence come first: their place leaves no choice.
     for score, element, span in sorted(wanted, key=lambda one: (not one[1].at_edge, -one[0])):
         if any(span[0] < end and start < span[1] for start, end in taken):
-            score, _, span = _wanted(element, _free(room, taken), words)
+            score, _, span = _wanted(element, _free(room, taken), words, beside[id(element)])
         if score <= 0 and not element.at_edge:
             span = _elsewhere(element, _free(room, taken), words, parent)
         element.place = span
@@ -245,8 +262,10 @@ def _free(room: Span, taken: Sequence[Span]) -> list[Span]:
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 
-def _wanted(element: _Element, free: Sequence[Span], words: _Words) -> tuple[float, _Element, Span]:
-    """Find the target span with the highest score for an element."""
+def _wanted(
+    element: _Element, free: Sequence[Span], words: _Words, beside: Collection[int]
+) -> tuple[float, _Element, Span]:
+    """Find the target span with the highest score for an element; `beside`: words of others."""
     among = words.covered(element)
     if element.at_edge:
         return _wanted_at_edge(element, free[0 if element.from_start else -1], words, among)
@@ -255,14 +274,17 @@ def _wanted(element: _Element, free: Sequence[Span], words: _Words) -> tuple[flo
         return math.inf, element, copied
     best, best_score = (free[0][0], free[0][0]), 0.0
     weights = words.weights(among)
+    for j in beside:
+        weights[j] -= 1
     for room in free:
-        score, begin = 0.0, 0
+        score, begin, best_begin = -1.0, 0, -1
         for j in _touched(words.target, room):
-            if score <= 0:
+            if score < 0:
                 score, begin = 0.0, j
             score += weights[j]
-            if score > best_score:
-                best, best_score = words.stretch(begin, j, room), score
+            # A word of another element between two of its own does not divide it.
+            if score > best_score or (score == best_score > 0 and begin == best_begin):
+                best, best_score, best_begin = words.stretch(begin, j, room), score, begin
     return best_score, element, _trimmed(element, best, words)
 
 
@@ -272,13 +294,14 @@ def _wanted_at_edge(
     """Find the target span of an element at an edge of its parent."""
     inside, weights = words.inside(span), words.weights(source_words)
     best = (span[0], span[0]) if element.from_start else (span[1], span[1])
-    score = best_score = 0.0
+    score, best_score = 0.0, -math.inf
     for j, (start, end) in inside if element.from_start else reversed(inside):
         score += weights[j]
+        # It holds at least one word, because it did so in the source.
         if score > best_score:
             best = (span[0], end) if element.from_start else (start, span[1])
             best_score = score
-    return best_score, element, _trimmed(element, best, words)
+    return max(best_score, 0.0), element, _trimmed(element, best, words)
 
 
 def _trimmed(element: _Element, span: Span, words: _Words) -> Span:
@@ -344,7 +367,7 @@ def _point(position: int, words: _Words, parent: _Element) -> int:
     return min(starts, key=lambda at: abs(at - share), default=end)
 
 
-def _written(element: _Element, target: str) -> str:
+def _written(element: _Element, target: str, escape: Callable[[str], str]) -> str:
     """Write an element and its content."""
     here, end = element.place
     if element.kept is not None:
@@ -354,6 +377,6 @@ def _written(element: _Element, target: str) -> str:
         return lead + element.kept + trail
     out = [element.before]
     for one in sorted(element.inside, key=lambda one: one.place):
-        out += [escape(target[here : one.place[0]]), _written(one, target)]
+        out += [escape(target[here : one.place[0]]), _written(one, target, escape)]
         here = max(here, one.place[1])
     return "".join([*out, escape(target[here:end]), element.after])

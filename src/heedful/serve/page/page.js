@@ -312,13 +312,14 @@
     if (!file) return;
     showError("");
     try {
-      if (transfer.isHtml(file)) {
+      const ending = transfer.wholeEnding(file);
+      if (ending) {
         note(`Translating ${file.name} \u2026`);
         announce(`Translating ${file.name}.`);
         fileName = file.name;
-        transfer.download(await api.translateFile(file, settings.request()), translatedName("html"));
-        note("The page is translated; your browser saves it.");
-        announce("The page is translated; your browser saves it.");
+        transfer.download(await api.translateFile(file, settings.request()), translatedName(ending.slice(1)));
+        note("The file is translated; your browser saves it.");
+        announce("The file is translated; your browser saves it.");
       } else {
         replaceSource(await transfer.readFile(file, limit));
         fileName = file.name;

@@ -72,7 +72,9 @@ heedful.transfer = (() => {
     }
   };
 
-  const isHtml = (file) => /\.html$/i.test(file.name);
+  // The ending of a file that the server translates as a whole; empty for plain text.
+  const wholeEnding = (file) =>
+    (/\.(html?|srt|vtt|md|docx|odt)$/i.exec(file.name) ?? [""])[0].toLowerCase();
 
-  return { makeLink, readLink, clearLink, readFile, save, download, copy, isHtml };
+  return { makeLink, readLink, clearLink, readFile, save, download, copy, wholeEnding };
 })();

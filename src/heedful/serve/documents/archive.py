@@ -1,0 +1,149 @@
+"""
+The zip files of office documents, read within bounds and written again.
+
+Nothing is ever unpacked to disk, no name in an archive is opened as a path, and nothing that a
+document links to is fetched. The sizes that an archive declares are not trusted: each member is
+read up to a bound, and all of them together.
+"""
+
+import io
+import lzma
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from lxml import etree
+
+from heedful.errors import TextError
+
+_MOST_MEMBERS = 5_000
+_MOST_BYTES = 1 << 26
+_MOST_XML = 1 << 24
+_MACROS = ("vbaproject.bin", "vbadata.xml", "basic/", "scripts/", "macrosheets/")
+
+
+class Archive:
+    """
+    The members of a document.
+
+    Raises `TextError` if it is no zip archive, is encrypted, has macros, or is larger than a
+    document that people write.
+    """
+
+    def __init__(self, content: bytes, kind: str) -> None:
+        self.kind = kind
+        try:
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                self.members = archive.infolist()
+                self._check_names()
+                self.contents = self._read(archive)
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            lzma.LZMAError,
+            EOFError,
+            OSError,
+            NotImplementedError,
+            RuntimeError,
+            ValueError,
+            struct.error,
+        ) as error:
+            raise TextError(
+                f"{kind} must be a whole zip archive, but it cannot be read ({error}); save "
+                "it again."
+            ) from error
+
+    def _check_names(self) -> None:
+        """Refuse what no document has."""
+        names = [member.filename for member in self.members]
+        if len(names) > _MOST_MEMBERS or len(set(names)) < len(names):
+            raise TextError(
+                f"{self.kind} must hold at most {_MOST_MEMBERS:,} members with names of "
+                f"their own, but it holds {len(names):,}; save it again."
+            )
+        for member in self.members:
+            name = member.filename.lower()
+            if member.flag_bits & 1:
+                raise TextError(
+                    f"{self.kind} must be readable without a password, but it is encrypted; "
+                    "save it without one."
+                )
+            if name.startswith("/") or ".." in name.split("/") or "\\" in name or ":" in name:
+                raise TextError(
+                    f"{self.kind} must hold its members in its own folder, but one is "
+                    "outside of it; save it again."
+                )
+            if name.startswith(_MACROS[2:]) or name.rpartition("/")[2] in _MACROS:
+                raise TextError(
+                    f"{self.kind} must be without macros, but it holds some; save it without them."
+                )
+
+    def _read(self, archive: zipfile.ZipFile) -> dict[str, bytes]:
+        """Read all members within the bound."""
+        left = _MOST_BYTES
+        contents = {}
+        for member in self.members:
+            with archive.open(member) as file:
+                content = file.read(left + 1)
+            left -= len(content)
+            if left < 0:
+                raise TextError(
+                    f"{self.kind} must hold at most {_MOST_BYTES >> 20} MiB, but it holds "
+                    "more when it is unpacked; translate it in parts."
+                )
+            contents[member.filename] = content
+        return contents
+
+    def xml(self, name: str) -> Any:
+        """Parse a member; declarations of document types and entities are refused."""
+        content = self.contents[name]
+        if len(content) > _MOST_XML:
+            raise TextError(
+                f"{self.kind} must have parts of at most {_MOST_XML >> 20} MiB, but "
+                f"“{name}” is larger; translate it in parts."
+            )
+        if b"<!DOCTYPE" in content:  # before anything is parsed
+            raise self._declares(name)
+        parser = etree.XMLParser(
+            resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
+        )
+        try:
+            tree = etree.ElementTree(etree.fromstring(content, parser))
+        except etree.XMLSyntaxError as error:
+            raise TextError(
+                f"{self.kind} must hold well-formed XML, but “{name}” is not ({error}); "
+                "save it again."
+            ) from error
+        if tree.docinfo.doctype or tree.docinfo.internalDTD is not None:
+            raise self._declares(name)
+        return tree
+
+    def _declares(self, name: str) -> TextError:
+        """Build the error for a document type."""
+        return TextError(
+            f"{self.kind} must be without a document type, but “{name}” declares one; save it "
+            "again."
+        )
+
+    def written(self, changed: Mapping[str, Any]) -> bytes:
+        """Write the archive with some members changed; all others stay equal, in their order."""
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w") as archive:
+            for member in self.members:
+                content = self.contents[member.filename]
+                if member.filename in changed:
+                    content = etree.tostring(
+                        changed[member.filename],
+                        xml_declaration=True,
+                        encoding="UTF-8",
+                        standalone=True,
+                    )
+                # ODF wants its first member uncompressed
+                stored = member.compress_type == zipfile.ZIP_STORED
+                copy = zipfile.ZipInfo(member.filename, member.date_time)
+                copy.external_attr = member.external_attr
+                copy.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
+                archive.writestr(copy, content)
+        return stream.getvalue()

@@ -1,0 +1,11 @@
+"""The files that `heedful translate` translates as a whole: known without the extra's packages."""
+
+from pathlib import Path
+
+DOCUMENTS = (".html", ".htm", ".srt", ".vtt", ".md", ".docx", ".odt")
+"""Endings of their names."""
+
+
+def is_document(path: Path | None) -> bool:
+    """Whether a file is translated as a whole, and not line by line."""
+    return path is not None and path.suffix.lower() in DOCUMENTS

@@ -1,0 +1,133 @@
+"""
+The kinds of files that are translated as a whole, each by its ending.
+
+A file is read to a text, which is split by its form, and a translation of the text is written as a
+file of the same kind. What the kinds beyond text and HTML need is the extra `documents`.
+"""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from heedful.errors import TextError
+from heedful.serve.documents.html_document import Markup, visible_text
+from heedful.serve.documents.subtitles import Subtitles, cue_text, is_subtitles
+from heedful.text.sentences import Fits, TextLayout, keep_whole, split
+from heedful.text.wrapped_lines import join_wrapped
+
+Form = Literal["text", "html", "sentence", "wrapped", "markdown", "office"]
+"""How a text is split; a `sentence` is not, the lines of a `wrapped` one are joined."""
+Layout = TextLayout | Markup | Subtitles
+"""The sentences of a text, and what stands between them."""
+
+
+class ReadFile(NamedTuple):
+    """A file that was read."""
+
+    text: str
+    """What is split and translated."""
+    write: Callable[[str], bytes]
+    """Writes a file with another text."""
+
+
+class FileKind(NamedTuple):
+    """A kind of file."""
+
+    form: Form
+    media_type: str
+    read: Callable[[bytes], ReadFile]
+    """Raises `TextError` for a file that is not of this kind."""
+
+
+def _read_text(content: bytes) -> ReadFile:
+    """Read a file that is text."""
+    try:
+        return ReadFile(content.decode("utf-8-sig"), str.encode)
+    except UnicodeDecodeError:
+        raise TextError("the file must be text in UTF-8; save it so.") from None
+
+
+def _read_markdown(content: bytes) -> ReadFile:
+    """Read Markdown, if its parser is installed."""
+    _needs_extra("markdown_it")
+    return _read_text(content)
+
+
+def _read_docx(content: bytes) -> ReadFile:
+    """Read a document of Word."""
+    _needs_extra("lxml")
+    from heedful.serve.documents.office_document import read_docx
+
+    return ReadFile(*read_docx(content))
+
+
+def _read_odt(content: bytes) -> ReadFile:
+    """Read a document of OpenDocument."""
+    _needs_extra("lxml")
+    from heedful.serve.documents.office_document import read_odt
+
+    return ReadFile(*read_odt(content))
+
+
+FILE_KINDS = {
+    ".txt": FileKind("text", "text/plain; charset=utf-8", _read_text),
+    ".html": FileKind("html", "text/html; charset=utf-8", _read_text),
+    ".htm": FileKind("html", "text/html; charset=utf-8", _read_text),
+    ".srt": FileKind("text", "application/x-subrip; charset=utf-8", _read_text),
+    ".vtt": FileKind("text", "text/vtt; charset=utf-8", _read_text),
+    ".md": FileKind("markdown", "text/markdown; charset=utf-8", _read_markdown),
+    ".docx": FileKind(
+        "office",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        _read_docx,
+    ),
+    ".odt": FileKind("office", "application/vnd.oasis.opendocument.text", _read_odt),
+}
+"""The kinds by the endings of their names."""
+
+
+def file_ending(name: str) -> str:
+    """Return the ending of a file that can be translated; empty if it has none."""
+    return next((ending for ending in FILE_KINDS if name.lower().endswith(ending)), "")
+
+
+def split_text(text: str, form: Form, language: str, fits: Fits) -> Layout:
+    """Split a text into sentences by its form; text with the stamps of subtitles is such a file."""
+    if form == "html":
+        return Markup.parse(text, language, fits)
+    if form == "sentence":
+        return keep_whole(text, fits)
+    if form == "wrapped" and not is_subtitles(text):
+        return split(join_wrapped(text), language, fits)
+    if form == "markdown":
+        from heedful.serve.documents.markdown_document import parse_markdown
+
+        return parse_markdown(text, language, fits)
+    if form == "office":
+        from heedful.serve.documents.office_document import parse_office
+
+        return parse_office(text, language, fits)
+    return (
+        Subtitles.parse(text, language, fits) if is_subtitles(text) else split(text, language, fits)
+    )
+
+
+def words_of(text: str, form: Form) -> str:
+    """Extract what people read of a text, for the detection of its language."""
+    if form == "html":
+        return visible_text(text)
+    if form == "office":
+        from heedful.serve.documents.office_document import office_words
+
+        return office_words(text)
+    return cue_text(text) if form in ("text", "wrapped") and is_subtitles(text) else text
+
+
+def _needs_extra(module: str) -> None:
+    """Refuse a file whose reader is not installed."""
+    try:
+        __import__(module)
+    except ImportError:
+        raise TextError(
+            "such files must be read by the extra `documents`, but it is not installed; install it "
+            "with: pip install 'heedful[documents]'."
+        ) from None

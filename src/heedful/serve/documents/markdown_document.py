@@ -1,0 +1,230 @@
+"""
+Markdown: text is translated in place; code, addresses and the layout of blocks stay.
+
+A parser says which lines hold running text (CommonMark with tables). Their markup is split here,
+because the parser does not say where in a line each mark stands::
+
+    * See **the [manual](a.md)**, `ls -l`      verbatim  "* "
+                                               text      See ** the [ manual ](a.md) **, `ls -l`
+
+A paragraph of several lines is read as one, so that a sentence may run over their ends.
+"""
+
+import html
+import re
+from collections.abc import Collection, Iterator
+
+from markdown_it import MarkdownIt
+
+from heedful.serve.documents.html_blocks import Atom, AtomKind
+from heedful.serve.documents.html_document import Markup, Sentence, find_sentences
+from heedful.text.sentences import Fits
+
+_FRONT_MATTER = re.compile(
+    r"\ufeff?(?:---\n.*?\n(?:---|\.\.\.)|\+\+\+\n.*?\n\+\+\+)[ \t]*\n", re.DOTALL
+)
+_HARD_BREAK = re.compile(r"(?: {2,}|\\)\n")
+_MARK = re.compile(
+    r"""(?P<escape>\\[!-/:-@\[-`{-~])
+    |(?P<code>(?<!`)(?P<ticks>`{1,40})(?!`).{1,2000}?(?<!`)(?P=ticks)(?!`))
+    |(?P<point><(?:[A-Za-z][\w+.-]{1,31}:[^\s<>]{0,2000}|[^\s<>@]{1,200}@[^\s<>]{1,200})>
+        |<!--.{0,2000}?-->|\[\^[^\]\s]{1,200}\]:?|\[[ xX]\](?=\s)
+        |\[!\[[^\[\]\n]{0,500}\](?:\([^()\n]{0,2000}\)|\[[^\[\]\n]{0,200}\])\]
+            (?:\([^()\n]{0,2000}\)|\[[^\[\]\n]{0,200}\]))
+    |(?P<shown>https?://[^\s<>()\[\]]{1,2000}[^\s<>()\[\].,;:!?'"*_]
+        |\{\{[^{}\n]{1,200}\}\}|\$[^$\s](?:[^$\n]{0,200}[^$\s])?\$(?!\d))
+    |(?P<tag></?[A-Za-z][^<>]{0,1000}>)
+    |(?P<link>!?\[(?P<label>(?:[^\[\]\\`]|\\.|`[^`\n]{0,200}`){0,2000})\]
+        (?P<address>\((?:[^()\\\n]|\\.|\([^()\n]{0,500}\)){0,2000}\)|\[[^\[\]\n]{1,200}\]))
+    |(?P<reference>!?\[(?P<named>[^\[\]\n]{1,200})\](?:\[\])?)
+    |(?P<delimiter>\*{1,3}|_{1,3}|~~)
+    |(?P<entity>&[a-zA-Z][a-zA-Z0-9]{1,31};|&\#\d{1,7};|&\#[xX][0-9a-fA-F]{1,6};)
+    |(?P<space>\s+)|(?P<text>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+_LONGEST_SHOWN = 40
+_SPECIAL = re.compile(r"[\\`*\[\]<|]|(?<!\w)_|_(?!\w)")
+_BLOCK_START = re.compile(r"(\s*)((?:\d{1,9}[.)]|[-+>#=~]+)(?=\s|$))")
+
+
+def parse_markdown(text: str, language: str, fits: Fits | None = None) -> Markup:
+    """Find the sentences of Markdown; never fails, because every text is Markdown."""
+    parts: list[str | Sentence] = []
+    here = 0
+    references, spans = _text_spans(text)
+    for start, pieces in spans:
+        parts.append(text[here:start])
+        for piece in pieces:
+            if isinstance(piece, str):
+                parts.append(piece)
+            else:
+                atoms = list(_spaced(_atoms(piece, references)))
+                parts += find_sentences(atoms, language, fits, _escape)
+        here = start + sum(len(piece if isinstance(piece, str) else piece.raw) for piece in pieces)
+    return Markup.of([*parts, text[here:]])
+
+
+class _Run(list[str]):
+    """Lines of running text, each second one a line end with the prefix of the next line."""
+
+    @property
+    def raw(self) -> str:
+        """The source of the text."""
+        return "".join(self)
+
+
+def _text_spans(text: str) -> tuple[Collection[str], Iterator[tuple[int, list["str | _Run"]]]]:
+    """Find the running text: where it begins, and its lines; also the labels of references."""
+    front = _FRONT_MATTER.match(text)
+    offset = front.end() if front else 0
+    # a parser replaces line ends, which must not move anything
+    body = text[offset:].replace("\r\n", " \n").replace("\r", "\n").replace("\0", " ")
+    environment: dict[str, dict[str, object]] = {}
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(body, environment)
+    starts = [offset]
+    for line in body.split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    return environment.get("references", {}).keys(), _located(text, tokens, starts)
+
+
+def _located(text: str, tokens: list, starts: list[int]) -> Iterator[tuple[int, list]]:  # type: ignore[type-arg]
+    """Locate the content of the parser's tokens in the source."""
+    reached = 0
+    for token in tokens:
+        if token.type != "inline" or token.map is None or not token.content.strip():
+            continue
+        first, end = token.map
+        run, start = _Run(), -1
+        at = max(starts[first], reached)
+        lines = [line.rstrip() for line in token.content.split("\n")]
+        # a backslash before a line end is a break, which is no text
+        lines[:-1] = [line.removesuffix("\\") for line in lines[:-1]]
+        for line in lines:
+            found = text.find(line, at, starts[min(end, len(starts) - 1)])
+            if found < 0:
+                break
+            if start < 0:
+                start = found
+            else:
+                run.append(text[at:found])
+            run.append(line)
+            at = found + len(line)
+        else:
+            reached = at
+            yield start, _divided(run)
+
+
+def _divided(run: "_Run") -> list["str | _Run"]:
+    """Divide a text at hard line breaks."""
+    pieces: list[str | _Run] = [_Run(run[:1])]
+    for gap, line in zip(run[1::2], run[2::2], strict=True):
+        last = pieces[-1]
+        if _HARD_BREAK.match(gap.replace("\r", "")):
+            pieces += [gap, _Run([line])]
+        elif isinstance(last, _Run):
+            last += [gap, line]
+    return pieces
+
+
+def _atoms(run: "_Run", references: Collection[str]) -> Iterator[Atom]:
+    """Split running text into characters and marks."""
+    for number, line in enumerate(run):
+        if number % 2:
+            yield Atom(AtomKind.TEXT, line, " ")
+        else:
+            yield from _paired(list(_marks(line, references)))
+
+
+def _marks(line: str, references: Collection[str]) -> Iterator[Atom]:
+    """Find the marks of a line; marks of emphasis are open and closed by `_paired`."""
+    for match in _MARK.finditer(line):
+        raw = match[0]
+        if match["link"]:
+            opening = raw[: raw.index("[") + 1]
+            yield Atom(AtomKind.OPEN, opening, name="link")
+            yield from _marks(match["label"], references)
+            yield Atom(AtomKind.CLOSE, f"]{match['address']}", name="link")
+        elif match["reference"] and " ".join(match["named"].upper().split()) in references:
+            yield _kept(raw, match["named"])
+        elif match["reference"]:
+            yield from (Atom(AtomKind.TEXT, character, character) for character in raw)
+        elif match["code"] or match["shown"]:
+            yield _kept(raw, raw.strip("`").strip())
+        elif match["point"] or match["tag"]:
+            yield _tag(raw) if match["tag"] else Atom(AtomKind.POINT, raw)
+        elif match["delimiter"]:
+            yield Atom(AtomKind.TEXT, raw, raw, _flanking(line, match))
+        elif match["space"]:
+            yield Atom(AtomKind.TEXT, raw, " ")
+        else:
+            shown = raw[1:] if match["escape"] else html.unescape(raw) if match["entity"] else raw
+            yield Atom(AtomKind.TEXT, raw, shown if shown.strip() else " ")
+
+
+def _kept(raw: str, shown: str) -> Atom:
+    """Keep something as it is; a short one is shown to the model."""
+    if 0 < len(shown) <= _LONGEST_SHOWN:
+        return Atom(AtomKind.KEPT, raw, " ".join(shown.split()))
+    return Atom(AtomKind.POINT, raw)
+
+
+def _tag(raw: str) -> Atom:
+    """Read a tag of HTML."""
+    name = re.match(r"</?([A-Za-z][\w-]*)", raw)
+    tag = name[1].lower() if name else ""
+    if tag in ("br", "img", "hr", "wbr", "input") or raw.endswith("/>"):
+        return Atom(AtomKind.POINT, raw)
+    return Atom(AtomKind.CLOSE if raw[1] == "/" else AtomKind.OPEN, raw, name=tag)
+
+
+def _flanking(line: str, match: "re.Match[str]") -> str:
+    """Say whether a mark of emphasis may open (o) or close (c), by the characters around it."""
+    before = line[match.start() - 1] if match.start() else " "
+    after = line[match.end()] if match.end() < len(line) else " "
+    may_open = not after.isspace() and (after.isalnum() or not before.isalnum())
+    may_close = not before.isspace() and (before.isalnum() or not after.isalnum())
+    if match[0][0] == "_":
+        may_open, may_close = may_open and not before.isalnum(), may_close and not after.isalnum()
+    return "o" * may_open + "c" * may_close
+
+
+def _paired(atoms: list[Atom]) -> list[Atom]:
+    """Match the marks of emphasis that open and close; others are text."""
+    outside: list[list[int]] = []
+    waiting: list[int] = []
+    for place, atom in enumerate(atoms):
+        if atom.name == "link" and atom.part is AtomKind.OPEN:
+            # emphasis that begins in a link ends there
+            outside.append(waiting)
+            waiting = []
+        elif atom.name == "link" and atom.part is AtomKind.CLOSE:
+            waiting = outside.pop()
+        if atom.part is not AtomKind.TEXT or not atom.name:
+            continue
+        partner = next((at for at in reversed(waiting) if atoms[at].raw == atom.raw), None)
+        if "c" in atom.name and partner is not None:
+            waiting = [at for at in waiting if at < partner]
+            atoms[partner] = Atom(AtomKind.OPEN, atom.raw, name=atom.raw)
+            atoms[place] = Atom(AtomKind.CLOSE, atom.raw, name=atom.raw)
+        elif "o" in atom.name:
+            waiting.append(place)
+    return [atom._replace(name="") if atom.part is AtomKind.TEXT else atom for atom in atoms]
+
+
+def _spaced(atoms: Iterator[Atom]) -> Iterator[Atom]:
+    """Reduce the text of several spaces to one."""
+    is_spaced = True
+    for atom in atoms:
+        if atom.part is AtomKind.TEXT and atom.text == " ":
+            yield atom._replace(text="" if is_spaced else " ")
+            is_spaced = True
+        else:
+            is_spaced = is_spaced and not atom.text
+            yield atom
+
+
+def _escape(text: str) -> str:
+    """Keep a translation from being read as marks."""
+    text = _SPECIAL.sub(r"\\\g<0>", text)
+    start = _BLOCK_START.match(text)
+    return f"{text[: start.end() - 1]}\\{text[start.end() - 1 :]}" if start else text

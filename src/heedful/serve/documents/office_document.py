@@ -1,0 +1,349 @@
+r"""
+Word's documents (``.docx``) and those of OpenDocument (``.odt``).
+
+The text of every paragraph is written as a string in which numbers stand for the XML::
+
+    <text:p>The <text:span text:style-name="bold">red</text:span> dog</text:p>
+    The ⟨open 0⟩red⟨close 0⟩ dog            ⟨…⟩: two control characters around the number
+
+Sentences of the string are translated like those of a page, with their tags after their words, and
+the paragraph is built again from it with its own elements. Properties, pictures, fields, notes and
+everything outside of paragraphs stay as they are. Tabs, breaks and fields part the text, so that
+their order never changes.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from lxml import etree
+
+from heedful.errors import TextError
+from heedful.serve.documents.archive import Archive
+from heedful.serve.documents.html_blocks import Atom, AtomKind
+from heedful.serve.documents.html_document import Markup, Sentence, find_sentences
+from heedful.text.sentences import Fits
+
+_Element = Any  # lxml has no types
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+
+_DOCX_PART = re.compile(r"word/(document|header|footer|footnotes|endnotes|comments)\d*\.xml")
+_CONTAINERS = frozenset(f"{_W}{name}" for name in ("hyperlink", "smartTag", "ins", "moveTo"))
+_RANGE_STARTS = frozenset(f"{_W}{name}" for name in ("bookmarkStart", "commentRangeStart"))
+_RANGE_ENDS = frozenset(f"{_W}{name}" for name in ("bookmarkEnd", "commentRangeEnd"))
+# Word's own notes on the source text: where it found errors, and where a page ended.
+_DROPPED = frozenset(f"{_W}{name}" for name in ("proofErr", "lastRenderedPageBreak"))
+_BARRIERS = frozenset(
+    f"{_W}{name}" for name in ("br", "cr", "tab", "ptab", "fldChar", "instrText", "delInstrText")
+)
+_ODT_BARRIERS = frozenset(f"{_TEXT}{name}" for name in ("tab", "line-break"))
+_ODT_CONTAINERS = frozenset(f"{_TEXT}{name}" for name in ("span", "a", "meta"))
+
+# Between paragraphs, and around the number of an element.
+_PARAGRAPH = "\x00"
+_MARK = re.compile("\x01([ocpb])(\\d+)\x02")
+_ITEM = re.compile("\x01[ocpb]\\d+\x02|\\s+|[^\x01]", re.DOTALL)
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+
+
+OfficeText = tuple[str, Callable[[str], bytes]]
+"""
+The paragraphs of a document, with numbers in the place of elements; and what writes the document
+with another text that holds the same numbers.
+"""
+
+
+def read_docx(content: bytes) -> OfficeText:
+    """Read a document of Word; `TextError` if it is none, or is not safe to read."""
+    archive = Archive(content, "a .docx file")
+    names = [name for name in archive.contents if _DOCX_PART.fullmatch(name)]
+    if "word/document.xml" not in names:
+        raise TextError("a .docx file must hold word/document.xml, but it does not; save it again.")
+    return _office_text(archive, names, f"{_W}p", _DocxParagraph)
+
+
+def read_odt(content: bytes) -> OfficeText:
+    """Read a text document of OpenDocument; `TextError` if it is none, or is not safe to read."""
+    archive = Archive(content, "an .odt file")
+    names = [name for name in ("content.xml", "styles.xml") if name in archive.contents]
+    if "content.xml" not in names:
+        raise TextError("an .odt file must hold content.xml, but it does not; save it again.")
+    if b"encryption-data" in archive.contents.get("META-INF/manifest.xml", b""):
+        raise TextError("an .odt file must be readable without a password; save it without one.")
+    return _office_text(archive, names, (f"{_TEXT}p", f"{_TEXT}h"), _OdtParagraph)
+
+
+def parse_office(text: str, language: str, fits: Fits | None = None) -> Markup:
+    """Find the sentences in the text of a document."""
+    parts: list[str | Sentence] = []
+    for paragraph in re.split(f"({_PARAGRAPH}|\x01b\\d+\x02)", text):
+        if paragraph == _PARAGRAPH or paragraph.startswith("\x01b"):
+            parts.append(paragraph)
+        else:
+            parts += find_sentences(list(_atoms(paragraph)), language, fits, _without_controls)
+    return Markup.of(parts)
+
+
+def office_words(text: str) -> str:
+    """Extract the words of a text of a document."""
+    return _MARK.sub(" ", text).replace(_PARAGRAPH, "\n")
+
+
+def _without_controls(text: str) -> str:
+    """Replace what XML does not allow, and what stands for an element."""
+    return _CONTROL.sub(" ", text)
+
+
+def _atoms(text: str) -> Iterator[Atom]:
+    """Split the text of a paragraph into characters and the numbers of elements."""
+    is_spaced = True
+    kinds = {"o": AtomKind.OPEN, "c": AtomKind.CLOSE, "p": AtomKind.POINT, "b": AtomKind.POINT}
+    for match in _ITEM.finditer(text):
+        raw = match[0]
+        if mark := _MARK.fullmatch(raw):
+            yield Atom(kinds[mark[1]], raw, name=mark[2])
+        elif raw.isspace():
+            yield Atom(AtomKind.TEXT, raw, "" if is_spaced else " ")
+            is_spaced = True
+        else:
+            yield Atom(AtomKind.TEXT, raw, raw)
+            is_spaced = False
+
+
+def _office_text(
+    archive: Archive,
+    names: Sequence[str],
+    tags: str | tuple[str, ...],
+    kind: "type[_DocxParagraph] | type[_OdtParagraph]",
+) -> OfficeText:
+    """Read the paragraphs of some parts of a document."""
+    trees = {name: archive.xml(name) for name in names}
+    paragraphs = []
+    for tree in trees.values():
+        for element in tree.iter(tags):
+            paragraph = kind(element)
+            if any(map(str.isalpha, paragraph.text)):
+                paragraphs.append(paragraph)
+
+    def write(text: str) -> bytes:
+        texts = text.split(_PARAGRAPH) if paragraphs else []
+        for paragraph, translated in zip(paragraphs, texts, strict=True):
+            if translated != paragraph.text:
+                paragraph.rebuild(translated)
+        return archive.written(trees)
+
+    return _PARAGRAPH.join(paragraph.text for paragraph in paragraphs), write
+
+
+@dataclass
+class _Marks:
+    """The elements that stand as numbers in a text."""
+
+    elements: list[list[_Element]] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
+
+    def add(self, kind: str, elements: list[_Element]) -> int:
+        """Write the number of an element."""
+        self.elements.append(elements)
+        self.pieces.append(f"\x01{kind}{len(self.elements) - 1}\x02")
+        return len(self.elements) - 1
+
+    def close(self, number: int) -> None:
+        """Write the end of an element that has text."""
+        self.pieces.append(f"\x01c{number}\x02")
+
+
+class _DocxParagraph:
+    """A paragraph of Word: runs of characters with equal properties."""
+
+    def __init__(self, element: _Element) -> None:
+        self._element = element
+        self._marks = _Marks()
+        self._starts: list[_Element] = []
+        self._ends: list[_Element] = []
+        # The properties of most letters need no tag.
+        sizes: dict[bytes, int] = {}
+        for run in element.iter(f"{_W}r"):
+            if next(run.iterancestors(f"{_W}p"), None) is element:
+                size = sum(len(text.text or "") for text in run.iterchildren(f"{_W}t"))
+                key = _key(run.find(f"{_W}rPr"))
+                sizes[key] = sizes.get(key, 0) + size
+        self._base_key = max(sizes, key=lambda key: sizes[key]) if sizes else b""
+        self._base: _Element | None = None
+        self._open: tuple[bytes, int] | None = None
+        self._read(element)
+        self._end_run()
+        self.text = "".join(self._marks.pieces)
+
+    def rebuild(self, text: str) -> None:
+        """Build the paragraph again from a text with the same numbers."""
+        properties = [child for child in self._element if child.tag == f"{_W}pPr"]
+        for child in list(self._element):
+            self._element.remove(child)
+        self._element.extend([*properties, *self._starts])
+        places: list[_Element] = [self._element]
+        formats: list[_Element | None] = [self._base]
+        for piece in re.split("(\x01[ocpb]\\d+\x02)", text):
+            mark = _MARK.fullmatch(piece)
+            if mark is None:
+                if piece:
+                    places[-1].append(_run(formats[-1], piece))
+                continue
+            elements = self._marks.elements[int(mark[2])]
+            if mark[1] in "pb":
+                places[-1].extend(map(_in_run, elements))
+            elif not elements or elements[0].tag == f"{_W}rPr":
+                formats[-1:] = (
+                    [elements[0] if elements else None] if mark[1] == "o" else [self._base]
+                )
+            elif mark[1] == "o":
+                container = etree.SubElement(
+                    places[-1], elements[0].tag, dict(elements[0].attrib), elements[0].nsmap
+                )
+                places.append(container)
+            elif len(places) > 1:
+                places.pop()
+        self._element.extend(self._ends)
+
+    def _read(self, parent: _Element) -> None:
+        """Read what stands in a paragraph or in one of its links."""
+        for child in parent:
+            if child.tag == f"{_W}pPr" or child.tag in _DROPPED:
+                continue
+            if child.tag == f"{_W}r":
+                self._read_run(child)
+            elif child.tag in _CONTAINERS:
+                self._end_run()
+                number = self._marks.add("o", [child])
+                self._read(child)
+                self._end_run()
+                self._marks.close(number)
+            elif child.tag in _RANGE_STARTS:
+                self._starts.append(child)
+            elif child.tag in _RANGE_ENDS:
+                self._ends.append(child)
+            else:
+                self._end_run()
+                self._marks.add("p", [child])
+
+    def _read_run(self, run: _Element) -> None:
+        """Read the text of a run, and what stands between it."""
+        properties = run.find(f"{_W}rPr")
+        key = _key(properties)
+        if key == self._base_key and self._base is None:
+            self._base = properties
+        for child in run:
+            if child.tag == f"{_W}t":
+                self._begin_run(key, properties)
+                self._marks.pieces.append(_without_controls(child.text or ""))
+            elif child.tag not in (f"{_W}rPr", *_DROPPED):
+                self._end_run()
+                self._marks.add("b" if child.tag in _BARRIERS else "p", [child])
+
+    def _begin_run(self, key: bytes, properties: _Element | None) -> None:
+        """Open a tag for the properties of a run, unless they are those of most letters."""
+        if self._open is not None and self._open[0] == key:
+            return
+        self._end_run()
+        if key != self._base_key:
+            elements = [] if properties is None else [properties]
+            self._open = key, self._marks.add("o", elements)
+
+    def _end_run(self) -> None:
+        """Close the tag of a run."""
+        if self._open is not None:
+            self._marks.close(self._open[1])
+            self._open = None
+
+
+class _OdtParagraph:
+    """A paragraph of OpenDocument: text with elements in it."""
+
+    def __init__(self, element: _Element) -> None:
+        self._element = element
+        self._marks = _Marks()
+        self._read(element)
+        self.text = "".join(self._marks.pieces)
+
+    def rebuild(self, text: str) -> None:
+        """Build the paragraph again from a text with the same numbers."""
+        for child in list(self._element):
+            self._element.remove(child)
+        self._element.text = None
+        places: list[_Element] = [self._element]
+        for piece in re.split("(\x01[ocpb]\\d+\x02)", text):
+            mark = _MARK.fullmatch(piece)
+            if mark is None:
+                _add_text(places[-1], piece)
+                continue
+            (element,) = self._marks.elements[int(mark[2])]
+            if mark[1] in "pb":
+                element.tail = None
+                places[-1].append(element)
+            elif mark[1] == "o":
+                copy = etree.SubElement(
+                    places[-1], element.tag, dict(element.attrib), element.nsmap
+                )
+                places.append(copy)
+            elif len(places) > 1:
+                places.pop()
+
+    def _read(self, parent: _Element) -> None:
+        """Read the text of an element and of those in it."""
+        self._marks.pieces.append(_without_controls(parent.text or ""))
+        for child in parent:
+            if child.tag in _ODT_CONTAINERS:
+                number = self._marks.add("o", [child])
+                self._read(child)
+                self._marks.close(number)
+            else:
+                self._marks.add("b" if child.tag in _ODT_BARRIERS else "p", [child])
+            self._marks.pieces.append(_without_controls(child.tail or ""))
+
+
+def _key(properties: _Element | None) -> bytes:
+    """Identify the properties of a run, without the language that spelling is checked in."""
+    if properties is None:
+        return b""
+    copy = deepcopy(properties)
+    for language in copy.findall(f"{_W}lang"):
+        copy.remove(language)
+    return (
+        etree.tostring(copy, method="c14n", exclusive=True, with_tail=False) if len(copy) else b""
+    )
+
+
+def _in_run(element: _Element) -> _Element:
+    """Give a picture or another part of a run a run of its own."""
+    run = element.getparent()
+    if run is None or run.tag != f"{_W}r":
+        return element
+    alone = etree.Element(run.tag, dict(run.attrib), run.nsmap)
+    properties = run.find(f"{_W}rPr")
+    if properties is not None:
+        alone.append(deepcopy(properties))
+    alone.append(element)
+    return alone
+
+
+def _run(properties: _Element | None, text: str) -> _Element:
+    """Build a run of Word."""
+    run = etree.Element(f"{_W}r")
+    if properties is not None:
+        run.append(deepcopy(properties))
+    content = etree.SubElement(run, f"{_W}t")
+    content.text = text
+    content.set(_SPACE, "preserve")
+    return run
+
+
+def _add_text(parent: _Element, text: str) -> None:
+    """Append text to an element."""
+    if not len(parent):
+        parent.text = (parent.text or "") + text
+    else:
+        parent[-1].tail = (parent[-1].tail or "") + text

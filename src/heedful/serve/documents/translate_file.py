@@ -1,0 +1,88 @@
+"""Translation of a file as a whole, without a server."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from heedful.errors import TextError
+from heedful.files import open_ordinary
+from heedful.search.settings import SearchOptions
+from heedful.serve.documents.file_kinds import FILE_KINDS, file_ending, split_text
+from heedful.text.blanks import read_source
+from heedful.translation.engine import TranslationEngine
+
+_MOST_BYTES = 1 << 26
+_WINDOW = 2048
+
+
+def read_file(path: Path) -> bytes:
+    """Read a file within a bound; `TextError` names it."""
+    try:
+        with open_ordinary(path) as file:
+            content = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise TextError(
+            f"{path} must be a file that can be read, but the system says "
+            f"“{error.strerror or error}”; correct the name or its permissions."
+        ) from error
+    if len(content) > _MOST_BYTES:
+        raise TextError(
+            f"{path} must have at most {_MOST_BYTES >> 20} MiB, but it has more; divide it."
+        )
+    return content
+
+
+def translate_file(
+    translator: TranslationEngine,
+    path: Path,
+    options: SearchOptions,
+    *,
+    language: str,
+    longest: int,
+    tag: str = "",
+    aligns: bool = True,
+    warn: Callable[[str], None] | None = None,
+) -> bytes:
+    """
+    Translate a file; returns one of the same kind.
+
+    `language`: of the text, to find its sentences. `longest`: the most subwords of a sentence, its
+    end included. `tag`: put before every sentence. `aligns`: whether the engine aligns words, by
+    which tags inside a sentence follow theirs.
+
+    Raises `TextError` if the file is not what its ending says, or is not safe to read.
+    """
+    kind = FILE_KINDS[file_ending(path.name)]
+    try:
+        text, write = kind.read(read_file(path))
+    except TextError as error:
+        raise error if str(error).startswith(str(path)) else TextError(f"{path}: {error}") from None
+
+    def tagged(sentence: str) -> str:
+        return f"{tag} {sentence}" if tag else sentence
+
+    def fits(sentence: str) -> bool:
+        # No subword is shorter than a byte.
+        if len(sentence.encode()) < longest - 1:
+            return True
+        (ids,) = translator.tokenizer.encode_source([read_source(tagged(sentence))])
+        return len(ids) < longest
+
+    layout = split_text(text, kind.form, language, fits)
+    lines = [tagged(piece) for piece in layout.pieces]
+    translations = []
+    needs_links = aligns and any(layout.linked)
+    for start in range(0, len(lines), _WINDOW):
+        translations += translator.translate(
+            lines[start : start + _WINDOW],
+            options,
+            alignments=needs_links,
+            first_line=start + 1,
+            warn=warn,
+        )
+    links = [
+        [(i - bool(tag), j) for i, j in one.alignment.links if i >= bool(tag)]
+        if one.alignment
+        else None
+        for one in translations
+    ]
+    return write(layout.fill([one.text for one in translations], links))

@@ -1,0 +1,143 @@
+"""Markdown keeps its blocks, code and addresses; translations are only ever text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from heedful.serve.documents.markdown_document import parse_markdown
+
+PAGE = """---
+title: not text
+---
+# The *big* dog
+
+Some **bold [link](a.md "t")** and `code x`,
+which goes on.
+
+> A quote with under_score and 2 * 3
+> goes on.\\
+> Last line.
+
+1. First ~~old~~ item
+   - [ ] a task, ![a picture](b.png)
+
+```py
+code here
+```
+
+| a dog | b |
+|:--|--:|
+| the cat | `x` |
+
+    indented code
+
+[ref]: http://x.y
+A [ref] stays. <b>html</b> <https://e.org/a> https://e.org/b?c=1. {{name}} &amp; \\* end[^1]
+
+[^1]: A note.
+
+<div>
+block
+</div>
+"""
+
+
+def structure(text: str) -> list[tuple[str, ...]]:
+    """The blocks and marks of a text in order, without its words."""
+    found = []
+    for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text):
+        inline = [
+            child
+            for child in token.children or ()
+            if child.type not in ("text", "softbreak", "text_special")
+        ]
+        found.append(
+            (token.type, token.markup, "" if token.children is not None else token.content)
+        )
+        found += sorted((child.type, str(child.attrs), child.markup) for child in inline)
+    return found
+
+
+def test_a_page_is_read_by_its_blocks() -> None:
+    markup = parse_markdown(PAGE, "en")
+    assert markup.pieces[:6] == (
+        "The big dog",
+        "Some bold link and code x, which goes on.",
+        "A quote with under_score and 2 * 3 goes on.",
+        "Last line.",
+        "First old item",
+        "a task, a picture",
+    )
+    assert not any("code here" in piece or "block" in piece for piece in markup.pieces)
+    assert markup.fill(markup.pieces) == PAGE
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_a_translation_has_the_same_structure(line_end: str) -> None:
+    page = PAGE.replace("\n", line_end)
+    markup = parse_markdown(page, "en")
+    assert markup.fill(markup.pieces) == page
+    links = [[(place, place) for place in range(len(piece.split()))] for piece in markup.pieces]
+    filled = markup.fill([piece.upper() for piece in markup.pieces], links)
+    assert structure(filled) == structure(page)
+    assert '**BOLD [LINK](a.md "t")** AND `code x`' in filled
+    for untouched in ("https://e.org/b?c=1", "{{name}}", "[ref] STAYS", "<b>HTML</b>", "[^1]"):
+        assert untouched in filled
+
+
+def test_a_translation_is_never_read_as_markup() -> None:
+    hostile = "*a* _b_ `c` [d](e) <script> | # f"
+    filled = parse_markdown("A word.\n\n| x | a dog |\n|--|--|\n", "en").fill(
+        [hostile] * 2 + ["1. g"]
+    )
+    assert structure(filled) == structure("A word.\n\n| x | a dog |\n|--|--|\n")
+    for start in ("# a", "- a", "1. a", "> a", "--- a", "+ a"):
+        assert structure(parse_markdown("A word", "en").fill([start])) == structure("A word")
+
+
+WORDS = [
+    "a",
+    "dog ",
+    "*",
+    "**",
+    "_",
+    "`",
+    "[",
+    "](b)",
+    "]",
+    "\n",
+    "\n\n",
+    "> ",
+    "# ",
+    "- ",
+    "1. ",
+    "|",
+    "\\",
+    "<b>",
+    "</b>",
+    "~~",
+    "!",
+    "  \n",
+    "&amp;",
+    "\t",
+    "```\n",
+    "https://e.org/x",
+]
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=25).map("".join) | st.text(max_size=40))
+def test_an_unchanged_translation_is_the_page_itself(page: str) -> None:
+    markup = parse_markdown(page, "en")
+    assert markup.fill(markup.pieces) == page
+
+
+def test_long_and_nested_marks_take_no_time() -> None:
+    for bomb in (
+        "[" * 20_000,
+        "*a " * 20_000,
+        "`" * 20_000,
+        "<a " * 20_000,
+        "![" * 9_000 + "](" * 9_000,
+    ):
+        parse_markdown(bomb, "en", lambda piece: len(piece) < 500)

@@ -1,0 +1,76 @@
+"""Subtitles: any text comes back unchanged, and only the text of cues is translated."""
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.serve.documents.subtitles import Subtitles, cue_text, is_subtitles
+
+BITS = [
+    "1",
+    "22",
+    "\n",
+    "\n\n",
+    "\r\n",
+    "\r",
+    "00:00:01,000 --> 00:00:02,000",
+    "01:02.5-->01:03.5",
+    "WEBVTT",
+    "NOTE",
+    "STYLE",
+    "<i>",
+    "</i>",
+    "<00:01.000>",
+    "{\\an8}",
+    "- ",
+    "-",
+    "♪",
+    "&amp;",
+    "It rains.",
+    " ",
+    "\t",
+    "a b",
+    "<",
+    ">",
+    "\ufeff",
+    "\u2028",
+]
+PAGES = st.lists(st.sampled_from(BITS), max_size=30).map("".join)
+
+
+@given(PAGES | st.text(max_size=60))
+def test_an_unchanged_translation_is_the_text_itself(text):
+    layout = Subtitles.parse(text, "en")
+    assert layout.fill(layout.pieces) == text
+    assert len(layout.linked) == len(layout.pieces)
+    assert isinstance(cue_text(text), str)
+
+
+@given(PAGES)
+def test_stamps_numbers_and_blank_lines_stay_whatever_is_translated(text):
+    layout = Subtitles.parse(text, "en")
+    links = [[(0, 0), (1, 3)] for _ in layout.pieces]
+    filled = layout.fill(["viel mehr Wörter als vorher --> hier" for _ in layout.pieces], links)
+    lines, written = text.splitlines(), filled.splitlines()
+    for kept in ("00:00:01,000 --> 00:00:02,000", "NOTE", "22"):
+        assert written.count(kept) >= sum(line == kept for line in lines) - text.count("\u2028")
+    assert is_subtitles(text) == is_subtitles(filled)
+
+
+def test_the_lines_of_a_cue_are_wrapped_outside_of_tags():
+    text = "00:01.0 --> 00:02.0\n<i>It rains</i> here\nand there\n"
+    (piece,) = Subtitles.parse(text, "en").pieces
+    assert piece == "It rains here and there"
+    links = [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4)]
+    filled = Subtitles.parse(text, "en").fill(["Es regnet hier und dort"], [links])
+    assert filled == "00:01.0 --> 00:02.0\n<i>Es regnet</i>\nhier und dort\n"
+
+
+def test_hostile_text_takes_no_time():
+    began = time.monotonic()
+    for text in ("-->" * 50_000, "<i>" * 9_000, "1\n" * 50_000, "{\\" * 50_000, "00:" * 50_000):
+        cue = f"00:01.000 --> 00:02.000\n{text}"
+        Subtitles.parse(cue, "en", lambda piece: len(piece) < 500)
+        is_subtitles(text)
+    assert time.monotonic() - began < 60

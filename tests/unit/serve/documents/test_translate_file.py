@@ -1,0 +1,72 @@
+"""A file is translated as a whole: tags by links, tags of languages, long sentences, errors."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from heedful.errors import TextError
+from heedful.search.settings import SearchOptions
+from heedful.serve.documents.document_endings import DOCUMENTS, is_document
+from heedful.serve.documents.file_kinds import FILE_KINDS
+from heedful.serve.documents.translate_file import translate_file
+
+
+class Shouting:
+    """An engine that writes every word in capitals, in the other order."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.tokenizer = SimpleNamespace(encode_source=lambda texts: [t.split() for t in texts])
+
+    def translate(self, texts, options=None, *, alignments=False, **_):
+        self.lines += texts
+        found = []
+        for text in texts:
+            words = [word for word in text.split() if not word.startswith(">>")]
+            skip = len(text.split()) - len(words)
+            links = tuple((skip + i, len(words) - 1 - i) for i in range(len(words)))
+            alignment = SimpleNamespace(links=links) if alignments else None
+            text = " ".join(reversed(words)).upper()
+            found.append(SimpleNamespace(text=text, alignment=alignment))
+        return found
+
+
+def translated(path, **more):
+    engine = Shouting()
+    options = {"language": "en", "longest": 100, **more}
+    return engine, translate_file(engine, path, SearchOptions(), **options).decode()
+
+
+def test_tags_follow_their_words_and_the_tag_of_a_language_is_not_counted(tmp_path):
+    path = tmp_path / "a.html"
+    path.write_text("<p>the <b>red</b> old dog</p>")
+    assert translated(path)[1] == "<p>DOG OLD <b>RED</b> THE</p>"
+    engine, page = translated(path, tag=">>de<<")
+    assert page == "<p>DOG OLD <b>RED</b> THE</p>"
+    assert engine.lines == [">>de<< the red old dog"]
+    assert "<b>" in translated(path, aligns=False)[1]
+
+
+def test_a_sentence_that_is_too_long_is_divided(tmp_path):
+    path = tmp_path / "a.srt"
+    path.write_text("1\n00:00:01,000 --> 00:00:02,000\none two three, four five six\n")
+    engine, _ = translated(path, longest=5)
+    assert engine.lines == ["one two three,", "four five six"]
+
+
+def test_what_is_wrong_with_a_file_is_said_with_its_name(tmp_path):
+    path = tmp_path / "a.docx"
+    path.write_bytes(b"x")
+    for told in ("must be a whole zip archive", "No such file"):
+        with pytest.raises(TextError, match=told) as caught:
+            translated(path)
+        assert str(caught.value).startswith(str(path))
+        path = tmp_path / "none.odt"
+
+
+def test_lines_of_text_are_no_document(tmp_path):
+    assert {*DOCUMENTS, ".txt"} == set(FILE_KINDS)
+    assert is_document(tmp_path / "a.DOCX")
+    assert not is_document(tmp_path / "a.txt")
+    assert not is_document(tmp_path / "a.en")
+    assert not is_document(None)
