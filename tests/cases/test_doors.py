@@ -15,37 +15,37 @@ PLAIN = "my boy sees a dog"
 LINES = [PLAIN, PLAIN.upper(), f"{PLAIN} 👍", f"  👍 {PLAIN}", "my boy {{x}} sees a dog", "12", ""]
 
 
-def test_command_python_and_server_answer_alike(heedful_cli, zygote, trained, translator):
+def test_command_python_and_server_answer_alike(heedful_cli, zygote, toy_run, translator):
     expected = [result.text for result in translator.translate(LINES)]
     typed = "".join(f"{line}\n" for line in LINES)
-    done = heedful_cli("translate", trained, *QUICK, stdin=typed)
+    done = heedful_cli("translate", toy_run, *QUICK, stdin=typed)
     assert done.stdout.split("\n") == [*expected, ""]
-    with serving(zygote, trained, "--precision", "fp32") as server:
+    with serving(zygote, toy_run, "--precision", "fp32") as server:
         body = {"q": LINES, "split": False, "source": "en", "target": "fr"}
         answer = server.client.post("/v1/translate", json=body).json()
         assert [text["text"] for text in answer["translations"]] == expected
 
 
-def test_every_door_can_read_exactly(heedful_cli, zygote, trained):
-    exact = Translator.load(trained, device="cpu", precision="fp32", threads=1, reading="exact")
+def test_every_door_can_read_exactly(heedful_cli, zygote, toy_run):
+    exact = Translator.load(toy_run, device="cpu", precision="fp32", threads=1, reading="exact")
     expected = [result.text for result in exact.translate(LINES)]
     typed = "".join(f"{line}\n" for line in LINES)
     asked = ("--reading", "exact", "--format", "jsonl")
-    done = heedful_cli("translate", trained, *QUICK, *asked, stdin=typed)
+    done = heedful_cli("translate", toy_run, *QUICK, *asked, stdin=typed)
     entries = [json.loads(line) for line in done.stdout.splitlines()]
     assert [entry["text"] for entry in entries] == expected
     assert not any("reading" in entry for entry in entries)
-    with serving(zygote, trained, "--precision", "fp32", "--reading", "exact") as server:
+    with serving(zygote, toy_run, "--precision", "fp32", "--reading", "exact") as server:
         body = {"q": LINES, "split": False, "source": "en", "target": "fr"}
         answer = server.client.post("/v1/translate", json=body).json()
         assert [text["text"] for text in answer["translations"]] == expected
 
 
 def test_an_exported_model_reads_as_its_run_and_puts_what_stood_inside_at_the_end(
-    heedful_cli, trained, tmp_path
+    heedful_cli, toy_run, tmp_path
 ):
     folder = tmp_path / "exported"
-    export_model(trained, "ctranslate2", folder, options=WriteOptions("", 64), sentences=[PLAIN])
+    export_model(toy_run, "ctranslate2", folder, options=WriteOptions("", 64), sentences=[PLAIN])
     exported = ExportedTranslator.load(folder, device="cpu")
     (plain,) = exported.translate([PLAIN])
     upper, behind, before, inside, number = exported.translate(LINES[1:-1])
@@ -68,14 +68,14 @@ def test_an_attended_line_is_the_one_that_the_model_reads(translator):
 
 
 @pytest.mark.parametrize("reading", ["exact", "text"])
-def test_scores_are_of_characters_alone(heedful_cli, trained, tmp_path, reading):
+def test_scores_are_of_characters_alone(heedful_cli, toy_run, tmp_path, reading):
     (tmp_path / "s.en").write_text(f"{PLAIN}\n\ufeff{PLAIN}\n{PLAIN.upper()}\n", "utf-8")
     (tmp_path / "t.fr").write_text("le chien\n" * 3, "utf-8")
     files = ("--source", tmp_path / "s.en", "--target", tmp_path / "t.fr")
-    done = heedful_cli("score", trained, *files, *QUICK, "--reading", reading)
+    done = heedful_cli("score", toy_run, *files, *QUICK, "--reading", reading)
     plain, _, capitals = map(float, done.stdout.splitlines())
     assert capitals != plain
     (tmp_path / "s.en").write_text(f"{PLAIN}\nmy \ufeffboy sees a dog\n{PLAIN}\n", "utf-8")
-    done = heedful_cli("score", trained, *files, *QUICK, "--reading", reading)
+    done = heedful_cli("score", toy_run, *files, *QUICK, "--reading", reading)
     plain, marked, _ = map(float, done.stdout.splitlines())
     assert (plain == marked) is (reading == "text")
