@@ -33,7 +33,7 @@ def test_the_extras_are_those_of_the_package():
     project = PROJECT["project"]
     extras = dict(re.findall(r"(?m)^\| `(\w+)` \| .* \| ([^|]*) \|$", text_of("howto/install.md")))
     packages = {
-        extra: ", ".join(re.match(r"[\w-]+", requirement)[0] for requirement in requirements)
+        extra: ", ".join(re.match(r"[\w.-]+", requirement)[0] for requirement in requirements)
         for extra, requirements in project["optional-dependencies"].items()
         if extra not in ("dev", "docs")
     }

@@ -18,7 +18,7 @@ OTHERS = {
     "serve/page/__init__.py": "reads files of the package",
     "serve/static_files.py": "reads files of the package",
     "visualise/explorer.py": "reads files of the package",
-    "text/lines.py": "reads text that `heedful.text.corpus` has checked",
+    "text/compression.py": "reads text that `heedful.text.corpus` has checked",
     "bench/translate.py": "reads what it has written into a temporary folder",
 }
 _READS = {"read_text", "read_bytes"}
