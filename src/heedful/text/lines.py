@@ -44,17 +44,17 @@ def open_text(path: Path) -> Iterator[BufferedReader]:
         with ExitStack() as stack:
             yield open_unpacked(path, stack)
     except DAMAGED as error:
-        raise _damaged(path, error) from error
+        raise _damage_error(path, error) from error
     except OSError as error:
         if error.errno is None:  # bz2 has no error of its own
-            raise _damaged(path, error) from error
+            raise _damage_error(path, error) from error
         raise TextError(
             f"{path} must be a text file that can be read, but the system says "
             f"“{error.strerror or error}”; correct the name or its permissions."
         ) from error
 
 
-def _damaged(path: Path, error: Exception) -> TextError:
+def _damage_error(path: Path, error: Exception) -> TextError:
     """Build the error for a compressed file that cannot be unpacked."""
     return TextError(
         f"{path} must be a whole compressed file, but it is cut off or damaged ({error}); fetch or "

@@ -191,13 +191,13 @@ class _Repair:
         cut = _CUT.search(content, max(0, len(content) - _LONGEST_SUSPECT))
         end = cut.start() if cut else len(content)
         self._held = content[end:]
-        return self._suspects.sub(self._checked, content[:end])
+        return self._suspects.sub(self._check_piece, content[:end])
 
     def rest(self) -> bytes:
         """Filter what is held back at the end of a file."""
-        return self._suspects.sub(self._checked, self._held)
+        return self._suspects.sub(self._check_piece, self._held)
 
-    def _checked(self, match: re.Match[bytes]) -> bytes:
+    def _check_piece(self, match: re.Match[bytes]) -> bytes:
         """Return a piece of the file, or the mark in its place."""
         piece = match[0]
         if piece in (b"<![CDATA[", b"]]>"):

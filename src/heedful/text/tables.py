@@ -88,8 +88,8 @@ def read_jsonl(
     if is_empty:
         known = ", ".join(f"“{field}”" for field in fields)
         raise TextError(
-            f"{name} must have an object with text in the field {_listed(parts)} in its lines, but "
-            f"none has; {f'fields are {known}' if known else 'no line is a JSON object'}."
+            f"{name} must have objects with text in the field {_list_names(parts)}, but none has; "
+            f"{f'fields are {known}' if known else 'no line is a JSON object'}."
         )
 
 
@@ -174,7 +174,7 @@ def _select_named(
     columns = [_column(names, part, name) for part in parts]
     if len(set(columns)) < len(set(parts)):
         raise TextError(
-            f"{name} must be read by different columns, but {_listed(parts)} are the same one; "
+            f"{name} must be read by different columns, but {_list_names(parts)} are the same one; "
             "name another."
         )
     return _select(rows, name, columns, skipped)
@@ -245,6 +245,6 @@ def _field(row: dict[str, Any], part: str) -> str | None:
     return _one_line(value)
 
 
-def _listed(parts: Sequence[str]) -> str:
+def _list_names(parts: Sequence[str]) -> str:
     """List names for a message."""
     return " and ".join(f"“{part}”" for part in dict.fromkeys(parts))

@@ -127,7 +127,7 @@ class Archive:
             "again."
         )
 
-    def written(self, changed: Mapping[str, Any]) -> bytes:
+    def write(self, changed: Mapping[str, Any]) -> bytes:
         """Write the archive with some members changed; all others stay equal, in their order."""
         stream = io.BytesIO()
         with zipfile.ZipFile(stream, "w") as archive:

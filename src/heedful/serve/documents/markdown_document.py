@@ -58,7 +58,7 @@ def parse_markdown(text: str, language: str, fits: Fits | None = None) -> Markup
             if isinstance(piece, str):
                 parts.append(piece)
             else:
-                atoms = list(_spaced(_atoms(piece, references)))
+                atoms = list(_collapse_spaces(_atoms(piece, references)))
                 parts += find_sentences(atoms, language, fits, _escape)
         here = start + sum(len(piece if isinstance(piece, str) else piece.raw) for piece in pieces)
     return Markup.of([*parts, text[here:]])
@@ -84,10 +84,10 @@ def _text_spans(text: str) -> tuple[Collection[str], Iterator[tuple[int, list["s
     starts = [offset]
     for line in body.split("\n"):
         starts.append(starts[-1] + len(line) + 1)
-    return environment.get("references", {}).keys(), _located(text, tokens, starts)
+    return environment.get("references", {}).keys(), _locate_text(text, tokens, starts)
 
 
-def _located(text: str, tokens: list, starts: list[int]) -> Iterator[tuple[int, list]]:  # type: ignore[type-arg]
+def _locate_text(text: str, tokens: list, starts: list[int]) -> Iterator[tuple[int, list]]:  # type: ignore[type-arg]
     """Locate the content of the parser's tokens in the source."""
     reached = 0
     for token in tokens:
@@ -100,21 +100,21 @@ def _located(text: str, tokens: list, starts: list[int]) -> Iterator[tuple[int, 
         # a backslash before a line end is a break, which is no text
         lines[:-1] = [line.removesuffix("\\") for line in lines[:-1]]
         for line in lines:
-            found = text.find(line, at, starts[min(end, len(starts) - 1)])
-            if found < 0:
+            place = text.find(line, at, starts[min(end, len(starts) - 1)])
+            if place < 0:
                 break
             if start < 0:
-                start = found
+                start = place
             else:
-                run.append(text[at:found])
+                run.append(text[at:place])
             run.append(line)
-            at = found + len(line)
+            at = place + len(line)
         else:
             reached = at
-            yield start, _divided(run)
+            yield start, _divide_at_breaks(run)
 
 
-def _divided(run: "_Run") -> list["str | _Run"]:
+def _divide_at_breaks(run: "_Run") -> list["str | _Run"]:
     """Divide a text at hard line breaks."""
     pieces: list[str | _Run] = [_Run(run[:1])]
     for gap, line in zip(run[1::2], run[2::2], strict=True):
@@ -132,11 +132,11 @@ def _atoms(run: "_Run", references: Collection[str]) -> Iterator[Atom]:
         if number % 2:
             yield Atom(AtomKind.TEXT, line, " ")
         else:
-            yield from _paired(list(_marks(line, references)))
+            yield from _pair_emphasis(list(_marks(line, references)))
 
 
 def _marks(line: str, references: Collection[str]) -> Iterator[Atom]:
-    """Find the marks of a line; marks of emphasis are open and closed by `_paired`."""
+    """Find the marks of a line; marks of emphasis are open and closed by `_pair_emphasis`."""
     for match in _MARK.finditer(line):
         raw = match[0]
         if match["link"]:
@@ -145,11 +145,11 @@ def _marks(line: str, references: Collection[str]) -> Iterator[Atom]:
             yield from _marks(match["label"], references)
             yield Atom(AtomKind.CLOSE, f"]{match['address']}", name="link")
         elif match["reference"] and " ".join(match["named"].upper().split()) in references:
-            yield _kept(raw, match["named"])
+            yield _untranslated_atom(raw, match["named"])
         elif match["reference"]:
             yield from (Atom(AtomKind.TEXT, character, character) for character in raw)
         elif match["code"] or match["shown"]:
-            yield _kept(raw, raw.strip("`").strip())
+            yield _untranslated_atom(raw, raw.strip("`").strip())
         elif match["point"] or match["tag"]:
             yield _tag(raw) if match["tag"] else Atom(AtomKind.POINT, raw)
         elif match["delimiter"]:
@@ -161,7 +161,7 @@ def _marks(line: str, references: Collection[str]) -> Iterator[Atom]:
             yield Atom(AtomKind.TEXT, raw, shown if shown.strip() else " ")
 
 
-def _kept(raw: str, shown: str) -> Atom:
+def _untranslated_atom(raw: str, shown: str) -> Atom:
     """Keep something as it is; a short one is shown to the model."""
     if 0 < len(shown) <= _LONGEST_SHOWN:
         return Atom(AtomKind.KEPT, raw, " ".join(shown.split()))
@@ -188,7 +188,7 @@ def _flanking(line: str, match: "re.Match[str]") -> str:
     return "o" * may_open + "c" * may_close
 
 
-def _paired(atoms: list[Atom]) -> list[Atom]:
+def _pair_emphasis(atoms: list[Atom]) -> list[Atom]:
     """Match the marks of emphasis that open and close; others are text."""
     outside: list[list[int]] = []
     waiting: list[int] = []
@@ -211,7 +211,7 @@ def _paired(atoms: list[Atom]) -> list[Atom]:
     return [atom._replace(name="") if atom.part is AtomKind.TEXT else atom for atom in atoms]
 
 
-def _spaced(atoms: Iterator[Atom]) -> Iterator[Atom]:
+def _collapse_spaces(atoms: Iterator[Atom]) -> Iterator[Atom]:
     """Reduce the text of several spaces to one."""
     is_spaced = True
     for atom in atoms:

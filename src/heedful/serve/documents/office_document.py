@@ -134,7 +134,7 @@ def _office_text(
         for paragraph, translated in zip(paragraphs, texts, strict=True):
             if translated != paragraph.text:
                 paragraph.rebuild(translated)
-        return archive.written(trees)
+        return archive.write(trees)
 
     return _PARAGRAPH.join(paragraph.text for paragraph in paragraphs), write
 

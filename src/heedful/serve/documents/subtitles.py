@@ -61,7 +61,7 @@ class _Cue:
     breaks: int
     line_end: str
 
-    def wrapped(self, text: str) -> str:
+    def wrap(self, text: str) -> str:
         """Wrap its translation to as many lines."""
         if not self.breaks or len(re.findall(r"\r\n|\n|\r", text)) == self.breaks:
             return text
@@ -88,11 +88,11 @@ class Subtitles:
         for part in _blocks(text):
             parts += [part] if isinstance(part, str) else _cues(part, language, fits, escape)
         sentences = [
-            one
+            sentence
             for cue in parts
             if isinstance(cue, _Cue)
-            for one in cue.parts
-            if isinstance(one, Sentence)
+            for sentence in cue.parts
+            if isinstance(sentence, Sentence)
         ]
         return cls(
             tuple(sentence.text for sentence in sentences),
@@ -111,7 +111,7 @@ class Subtitles:
                 markup = Markup.of(part.parts)
                 count = len(markup.pieces)
                 filled = markup.fill(list(islice(texts, count)), list(islice(ties, count)))
-                written.append(part.wrapped(filled))
+                written.append(part.wrap(filled))
             else:
                 written.append(part)
         return "".join(written)

@@ -80,9 +80,9 @@ def translate_file(
             warn=warn,
         )
     links = [
-        [(i - bool(tag), j) for i, j in one.alignment.links if i >= bool(tag)]
-        if one.alignment
+        [(i - bool(tag), j) for i, j in translation.alignment.links if i >= bool(tag)]
+        if translation.alignment
         else None
-        for one in translations
+        for translation in translations
     ]
-    return write(layout.fill([one.text for one in translations], links))
+    return write(layout.fill([translation.text for translation in translations], links))
