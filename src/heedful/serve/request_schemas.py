@@ -33,10 +33,10 @@ RequestText = str | Annotated[list[str], Field(min_length=1, fail_fast=True)]
 
 
 def _flag(sent: object) -> object:
-    """Parse a boolean of a form."""
-    if not isinstance(sent, str):
+    """Parse a boolean, which a form has as text."""
+    if isinstance(sent, bool):
         return sent
-    if sent.lower() not in ("true", "false"):
+    if not isinstance(sent, str) or sent.lower() not in ("true", "false"):
         raise PydanticCustomError("flag", "must be true or false")
     return sent.lower() == "true"
 
