@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from heedful.text.lines import without_controls
 from heedful.text.reading.case import has_plain_case
 from heedful.text.reading.characters import EMOJI, SELECTORS, visible
 from heedful.text.reading.patterns import held_forms
@@ -67,6 +68,8 @@ def cut_line(
     `holds`: whether forms and unknown text are held, besides terms. `aligns`: whether a term can be
     found again in the translation; if not, it is held.
     """
+    if holds:  # what is held is written again, so it may not have these either
+        raw = without_controls(raw.replace("\ufeff", ""))[0]
     pieces = [Piece(raw)]
     if holds:
         if terms is not None:

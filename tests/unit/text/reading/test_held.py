@@ -30,6 +30,7 @@ def shown(line, terms=None, **options):
         ("an iPhone sleeps", "an [iPhone] sleeps"),
         ("the Dog don’t", "the Dog don’t"),
         ("{{ a  b }} sleeps", "[{{ a  b }}] sleeps"),
+        ("{{a\x1b\u2028b}}\x07 sleeps", "[{{a  b}}] sleeps"),
     ],
 )
 def test_what_a_model_cannot_translate_is_held(line, cut):
