@@ -28,6 +28,8 @@ AUGMENT = "capitals:0.07 title:0.07 typos:0.07 punctuation:0.05 symbols:0.07 tag
 _SETTINGS = ("train.threads=1", "train.precision=fp32", "train.device=cpu")
 RUNS = {"clean": (), "augmented": (f"data.augment={AUGMENT}",)}
 
+_SHOWN = {"clean": "trained on the text as it stands", "augmented": "with `data.augment`"}
+
 
 class NoiseTask(NamedTuple):
     """A text to train on."""
@@ -131,7 +133,7 @@ def body(record: Record) -> str:
                 f"## {task.title[:1].upper()}{task.title[1:]}",
                 f"Recipe `{task.recipe}`, {steps:,} steps, average of the last checkpoints. "
                 f"`data.augment = {AUGMENT}`.",
-                _scores_table(found["scores"]),
+                _scores_table({_SHOWN[run]: values for run, values in found["scores"].items()}),
             ]
     return "\n\n".join(parts)
 

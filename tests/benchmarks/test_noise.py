@@ -39,7 +39,7 @@ def test_the_page_has_a_column_for_each_run(tmp_path, monkeypatch):
     measured = {"grammar": {"scores": scores, "steps": {"clean": 1200, "augmented": 1200}}}
     PAGE.keep("noise", measured, "abc")
     page = (tmp_path / "noise.md").read_text(encoding="utf-8")
-    assert "| test set | clean | augmented |" in page
+    assert "| test set | trained on the text as it stands | with `data.augment` |" in page
     assert "| capitals | 0.4 | 97.0 |" in page
     assert f"`data.augment = {noise.AUGMENT}`" in page and "Multi30k" not in page
 

@@ -52,6 +52,8 @@ def test_prepared_text_is_changed_too(heedful_cli, text, tmp_path):
     run = tmp_path / "run"
     done = heedful_cli("train", "tiny", "--data", prepared, *quick, "--out", run)
     assert done.returncode == 0, done.stderr
+    shown = heedful_cli("data", "show", run, "--source", "the dog", "--target", "le chien")
+    assert shown.returncode == 0 and "changed source" in shown.stdout
     assert '"augment": "symbols:1"' in (run / "epoch" / "0" / "meta.json").read_text("utf-8")
 
 

@@ -26,7 +26,8 @@ def show(
     seed: Annotated[
         int,
         typer.Option(
-            min=0, help="Seed of the sampled subwords, where data.subword_sampling is on."
+            min=0,
+            help="Seed of what training draws: data.subword_sampling and data.augment.",
         ),
     ] = 1,
     source: Annotated[

@@ -7,6 +7,7 @@ from random import Random
 
 import torch
 
+from heedful.data.augment import augmented
 from heedful.data.batching import Collator
 from heedful.data.coverage import unknown_parts
 from heedful.data.encoded.dataset import EncodedPairs
@@ -31,7 +32,7 @@ def show_pairs(
 
     `corpus`: which of several corpora; the first in the alphabet if None.
 
-    Sampled subwords are an example: training draws others in every epoch.
+    Sampled subwords and changed text are examples: training draws others in every epoch.
     """
     view = _PairView.open(Path(folder), ids, seed)
     data = _of_corpus(view.data, corpus)
@@ -80,6 +81,7 @@ class _PairView:
     collator: Collator
     data: Path
     sampling: float
+    augment: str
     with_ids: bool
     generator: Random
 
@@ -89,23 +91,31 @@ class _PairView:
         folder, generator = RunFolder(path), Random(seed)
         if not folder.config.exists():
             tokenizer, collator = Tokenizer.load(path), Collator(PAD, START, END)
-            return cls(tokenizer, collator, folder.data, 0.0, with_ids, generator)
+            return cls(tokenizer, collator, folder.data, 0.0, "", with_ids, generator)
         run = Run.open(path)
         with torch.device("meta"):
             collator = run.collator(run.build())
-        sampling = run.config.data.subword_sampling
-        return cls(run.tokenizer, collator, folder.data, sampling, with_ids, generator)
+        data = run.config.data
+        drawn = data.subword_sampling, data.augment
+        return cls(run.tokenizer, collator, folder.data, *drawn, with_ids, generator)
 
     def lines(
         self, source: list[int], target: list[int], text: tuple[str, str] | None
     ) -> Iterator[str]:
-        """Show a pair, its text if there is one, and the pair with sampled subwords."""
+        """Show a pair, its text if there is one, and the pair changed and with sampled subwords."""
         yield from self._rows("", source, target)
         if text is None:
             return
         for side, line in zip(("source", "target"), text, strict=True):
             if parts := unknown_parts(self.tokenizer, [line], side):
                 yield f"  unknown in the {side}: {' '.join(parts)}"
+        (changed,) = augmented([text], self.augment, self.generator)
+        if changed != text:
+            sides = (
+                self.tokenizer.encode_source([changed[0]])[0],
+                self.tokenizer.encode_target([changed[1]])[0],
+            )
+            yield from self._rows("changed ", *sides)
         if self.sampling and self.tokenizer.kind in SAMPLED_KINDS:
             tokenizer, chance = self.tokenizer, (self.sampling, self.generator)
             sampled = (
