@@ -50,6 +50,21 @@ def test_one_noisy_line_costs_only_itself(noisy, tmp_path, kind):
     assert "line 201 of " in said[0] and "text.en (가 각" not in said[0]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_few_noisy_lines_cost_only_themselves(tmp_path, kind):
+    pairs = sample_pairs(400, seed=7)
+    pairs[20] = ("a ŵ", "un ẅ")  # rare, but there is room for it
+    noise = [(NOISE[700 * n : 700 * n + 700], "du bruit") for n in range(4)]
+    files = write(tmp_path, [*pairs[:200], *noise, *pairs[200:]])
+    tokenizer, said = learned(files, "tiny", f"data.subwords={kind}")
+    # characters alone may fill the vocabulary, so the last of the lines has room there
+    lost = 4 if kind in ("bpe", "unigram") else 3
+    words = f"{700 * lost:,} characters have no place in it, because only {lost} of 808 lines"
+    assert words in said[0]
+    assert "line 201 of " in said[0] and f"line {200 + lost} of " in said[0]
+    assert UNKNOWN not in tokenizer.encode_source(["a ŵ"])[0]
+
+
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "character"])
 def test_the_refusal_of_a_recipe_that_covers_all_names_lines_and_a_way_out(noisy, kind):
     with pytest.raises(TokenizerError, match="must be at least") as caught:

@@ -53,7 +53,8 @@ def prepare(
 
     Use the folder with heedful train --data. The same command continues an interrupted preparation.
     It prints how many pairs each cleaning rule dropped, with examples, and writes this to
-    DIR/data/report.json.
+    DIR/data/report.json. Pairs with escapes of Moses' tokenizer are counted, too; data.unescape
+    resolves them.
     """
     from heedful.preparation.prepare import prepare as run
 

@@ -8,8 +8,9 @@ rarest characters, those of the fewest lines, lose theirs as far as that allows.
 setting of that name counts characters, so a long noisy line would weigh as much as a hundred clean
 ones.
 
-One line may always be given up if the vocabulary would otherwise consist mostly of characters. A
-small text has fewer lines than one in 2,000, which is the share of the default.
+One line may always be given up if the vocabulary would otherwise consist mostly of characters, and
+one in a hundred if they would not fit. A small text has fewer lines than one in 2,000, which is the
+share of the default.
 """
 
 import math

@@ -44,6 +44,8 @@ _LONGEST_SLICE = 10_000
 _RESERVED = "\u2585"
 # A longer word breaks a model of words: sentencepiece cuts it inside a character.
 _LONG_WORD = re.compile(r"[^ ]{1001,}")
+# One line in so many may lose characters where all of them would not fit.
+_SHARE_AT_WORST = 100
 # What more lines lose a character in, is another language and no noise.
 _MOST_LOST = 0.05
 SPACE = "\u2581"
@@ -105,7 +107,7 @@ def learn_subwords(
         )
     # Subwords of several characters need room, too.
     room = vocabulary_size // 2 if kind in ("bpe", "unigram") else vocabulary_size
-    if sentences.leave_out_rare(room, options.character_coverage):
+    if sentences.leave_out_rare(room, vocabulary_size, options.character_coverage):
         fate = "written as bytes" if _spells_bytes(kind, vocabulary_size) else "unknown"
         options.say(sentences.describe_rare(fate, options.character_coverage))
     if kind == "character" and vocabulary_size < sentences.needed:
@@ -205,14 +207,23 @@ class _Sentences:
         """Places for all characters, special symbols, tags and the space."""
         return len(self.characters) + len(SPECIAL_IDS) + len(self.tags) + 1
 
-    def leave_out_rare(self, room: int, coverage: float) -> int:
-        """Leave out the characters of the fewest lines; return their number."""
+    def leave_out_rare(self, room: int, size: int, coverage: float) -> int:
+        """
+        Leave out the characters of the fewest lines; return their number.
+
+        `room`: places that characters may take. `size`: places that there are.
+        """
         most = lines_to_lose(coverage, self.total)
-        if coverage < 1 and self.needed > room:
-            most = max(most, 1)
-        rare = self._counts.rarest(most)
+        crowded = coverage < 1 and self.needed > room
+        # Rather some lines with unknown characters than no vocabulary.
+        at_worst = max(1, self.total // _SHARE_AT_WORST if self.needed > size else 0)
+        rare = self._counts.rarest(max(most, at_worst) if crowded else most)
         rare = [character for character in rare if character in self.characters]
         losses = Losses.of(rare, self._lines() if rare else ())
+        if crowded:
+            excess = [self.needed - room, self.needed - size]
+            costs = [losses.cost(number) for number in excess if 0 < number <= len(rare)]
+            most = max(most, next((lines for lines in costs if lines <= at_worst), 1))
         number = losses.within(most)
         if number:
             self._rare = Losses(rare[:number], losses.lines[:number])
