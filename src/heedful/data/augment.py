@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 from string import ascii_lowercase
 
+from heedful.errors import PluginError
 from heedful.settings.registries import AUGMENTATIONS, augmentation_shares
 from heedful.tokenization.special_symbols import split_tag
 
@@ -30,18 +31,29 @@ def augmented(pairs: Iterable[Pair], shares: str, generator: Random) -> Iterator
 
     A language tag stays before its line, and an augmentation that leaves a side empty does nothing.
     """
-    chosen = [(AUGMENTATIONS[name], share) for name, share in augmentation_shares(shares).items()]
+    chosen = [
+        (name, AUGMENTATIONS[name], share) for name, share in augmentation_shares(shares).items()
+    ]
     for source, target in pairs:
         place = generator.random()
-        for change, share in chosen:
+        for name, change, share in chosen:
             place -= share
             if place < 0:
                 tag, text = split_tag(source)
-                new_source, new_target = change(text, target, generator)
+                new_source, new_target = _pair(name, change(text, target, generator))
                 if new_source.strip() and new_target.strip():
                     source, target = f"{tag} {new_source}" if tag else new_source, new_target
                 break
         yield source, target
+
+
+def _pair(name: str, changed: object) -> Pair:
+    """Check what an augmentation returns, which may be a plugin's."""
+    if isinstance(changed, tuple) and [*map(type, changed)] == [str, str]:
+        return changed
+    raise PluginError(
+        f"the augmentation {name!r} must return a pair of texts, but returns {changed!r}."
+    )
 
 
 def capitals(source: str, target: str, generator: Random) -> Pair:

@@ -3,6 +3,7 @@ from random import Random
 import pytest
 
 from heedful.data.augment import augmented, augmented_sides
+from heedful.errors import PluginError
 from heedful.settings.registries import AUGMENTATIONS
 
 PAIRS = [
@@ -77,3 +78,10 @@ def test_sides_that_would_be_empty_stay():
         for _ in range(20):
             sources, targets = augmented_sides(["."], ["a"], f"{name}:1", Random(3))
             assert sources[0].strip() and targets[0].strip()
+
+
+@pytest.mark.parametrize("result", [None, "ab", ("a",), ("a", 1), ["a", "b"]])
+def test_a_change_that_returns_no_pair_is_named(monkeypatch, result):
+    monkeypatch.setitem(AUGMENTATIONS._parts, "mine", lambda source, target, generator: result)
+    with pytest.raises(PluginError, match="the augmentation 'mine' must return a pair of texts"):
+        list(augmented(PAIRS[:1], "mine:1", Random(1)))

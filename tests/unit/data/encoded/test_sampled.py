@@ -17,6 +17,7 @@ from heedful.data.encoded.sampled import sampled_epoch
 from heedful.data.encoded.texts import Texts, TextWriter, write_texts
 from heedful.data.toy_grammar.corpus import split_pairs
 from heedful.errors import RunFolderError, StorageError, TokenizerError
+from heedful.plugins import load_plugin, unload_plugin
 from heedful.text.corpus import Corpus
 from heedful.tokenization.tokenizer import Tokenizer
 
@@ -285,3 +286,23 @@ def test_a_changed_pair_that_became_too_long_is_as_it_was(folder: Path, tmp_path
         assert (source == old_source) == (target == old_target)
         back += source == old_source
     assert 0 < back < len(PAIRS)
+
+
+def test_a_plugins_change_is_known_in_other_processes(folder: Path, tmp_path: Path) -> None:
+    plugin = tmp_path / "shout.py"
+    plugin.write_text(
+        "from heedful import plugins\n"
+        "def shout(source, target, generator):\n"
+        "    return f'{source} the the', f'{target} le le'\n"
+        "plugins.AUGMENTATIONS.register('shout', shout)\n"
+    )
+    loaded = load_plugin(plugin)
+    try:
+        changed = {"sampling": 0.0, "augment": "shout:1"}
+        made = [content(epoch(folder, tmp_path / str(n), processes=n, **changed)) for n in (1, 2)]
+        assert made[0] == made[1]
+        tokenizer = Tokenizer.load(folder)
+        for source, _ in rows(epoch(folder, tmp_path / "1", **changed)):
+            assert tokenizer.decode(source).endswith(" the the")
+    finally:
+        unload_plugin(loaded)
