@@ -138,8 +138,8 @@ class ReadLines:
             return None if entries is None else list(entries)
         return [entries[line] for line in self.lines]
 
-    def restored(self, rows: Sequence[Translation]) -> list[Translation]:
-        """Turn translated rows into translations of the lines."""
+    def restored(self, rows: Sequence[Translation], may_repeat: bool = False) -> list[Translation]:
+        """Turn translated rows into translations of the lines. `may_repeat`: as samples do."""
         translated = iter(rows)
         results = []
         for number, (parts, layout) in enumerate(zip(self.parts, self.layouts, strict=True)):
@@ -150,8 +150,16 @@ class ReadLines:
                 result = replace(join_sentences(several, layout), reading=notes)
             if number in self.cut:
                 result = replace(result, reading=replace(result.reading or ReadingNote(), cut=True))
-            results.append(result)
+            results.append(result if may_repeat else _without_repeats(result))
         return results
+
+
+def _without_repeats(translation: Translation) -> Translation:
+    """Drop alternatives that restoring has made equal to better ones."""
+    by_text = {translation.text: translation}
+    for other in translation.alternatives:
+        by_text.setdefault(other.text, other)
+    return replace(translation, alternatives=tuple(by_text.values())[1:])
 
 
 def warn_of_loops(

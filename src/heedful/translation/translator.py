@@ -36,12 +36,7 @@ from heedful.translation.aligner import Aligner
 from heedful.translation.batches import mean_scores, search_batches
 from heedful.translation.constraints import by_line, check_prefixes, read_constraints, warn_missing
 from heedful.translation.ensemble import check_members
-from heedful.translation.reading import (
-    LongLines,
-    TextReader,
-    warn_of_loops,
-    without_links,
-)
+from heedful.translation.reading import LongLines, TextReader, warn_of_loops, without_links
 from heedful.translation.result import (
     Attention,
     Translation,
@@ -334,7 +329,7 @@ class Translator:
             needed = alignments or bool(read.linked)
             notes = self.aligner.note(lines, ids, written, by, needed, replace_unknown, linked)
             results = [with_notes(*pair) for pair in zip(results, notes, strict=True)]
-        results = read.restored(results)
+        results = read.restored(results, may_repeat=settings.sample is not None)
         if warn is not None:
             warn_of_loops(results, first_line, warn)
         results = results if alignments else list(map(without_links, results))
@@ -425,13 +420,8 @@ class Translator:
         lengths = [max(len(s), len(t)) + 1 for s, t in zip(source_ids, target_ids, strict=True)]
         results: list[list[float]] = [[] for _ in lengths]
         for rows in by_length(lengths, batch_tokens):
-            scored = mean_scores(
-                self.run,
-                self.model,
-                self.models,
-                [source_ids[row] for row in rows],
-                [target_ids[row] for row in rows],
-            )
+            pairs = [source_ids[row] for row in rows], [target_ids[row] for row in rows]
+            scored = mean_scores(self.run, self.model, self.models, *pairs)
             for row, log_probabilities in zip(rows, scored, strict=True):
                 results[row] = log_probabilities
         return results[0] if isinstance(sources, str) else results
