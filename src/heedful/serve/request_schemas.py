@@ -25,7 +25,7 @@ from heedful.settings.search import BEAM, COVERAGE_PENALTY, LENGTH_PENALTY, PENA
 Language = Annotated[str, Field(min_length=1, max_length=35, description="Its code, such as en.")]
 # Stop at the first error: a list of a hundred thousand numbers must not cause as many errors.
 # Bounds of a request's terms: each line is searched for all of them.
-_MOST_TERMS, _LONGEST_TERM = 1000, 200
+_MOST_TERMS, _LONGEST_TERM = 300, 100
 _Term = Annotated[str, Field(min_length=1, max_length=_LONGEST_TERM, pattern=r"\S")]
 _Terms = Annotated[list[_Term], Field(max_length=_MOST_TERMS, fail_fast=True)]
 _PROTECTED = "Strings that stand in the translation as in the text, once each."
