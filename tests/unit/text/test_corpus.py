@@ -305,3 +305,10 @@ def test_a_name_with_blanks_is_still_a_name(tmp_path: Path) -> None:
     assert expand([str(file)]) == expand([str(tmp_path / "my own *")]) == [TextSource(file)]
     with pytest.raises(TextError, match="must exist, but there is none"):
         expand([str(tmp_path / "no such.en.gz")])
+
+
+def test_characters_are_read_by_side_and_before_the_tag(tmp_path):
+    for name in ("a.en", "a.fr"):
+        written(tmp_path / name, " \ufeffe\u0301\u00a0 b\u00a0c\n".encode())
+    corpus = Corpus([TextSource(tmp_path / "a.en", tag=">>fr<<")], [tmp_path / "a.fr"])
+    assert list(corpus.with_characters_read().pairs()) == [(">>fr<< é b c", "é b\u00a0c")]

@@ -64,3 +64,14 @@ def test_the_next_word_needs_marked_subwords(tmp_path):
     config = load_task_config(TASK, "tiny", ["parsing.next_word=true"])
     with pytest.raises(SettingError, match="must have subwords of sentencepiece"):
         ParserRun(tmp_path, config, Words()).complete(None)
+
+
+def test_a_parser_does_not_read_text(tmp_path):
+    from heedful.tokenization.tokenizer import Tokenizer
+
+    folder, config = open_run(tmp_path)
+    assert config.data.reading == "exact"
+    run = Run(folder, config, Tokenizer.load(folder.path))
+    assert run.with_reading("exact") is run and not run.reads_text
+    with pytest.raises(SettingError, match="reading must be exact"):
+        run.with_reading("text")
