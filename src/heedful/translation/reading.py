@@ -150,16 +150,8 @@ class ReadLines:
                 result = replace(join_sentences(several, layout), reading=notes)
             if number in self.cut:
                 result = replace(result, reading=replace(result.reading or ReadingNote(), cut=True))
-            results.append(result if may_repeat else _without_repeats(result))
+            results.append(result)
         return results
-
-
-def _without_repeats(translation: Translation) -> Translation:
-    """Drop alternatives that restoring has made equal to better ones."""
-    by_text = {translation.text: translation}
-    for other in translation.alternatives:
-        by_text.setdefault(other.text, other)
-    return replace(translation, alternatives=tuple(by_text.values())[1:])
 
 
 def warn_of_loops(

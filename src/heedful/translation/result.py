@@ -220,17 +220,16 @@ def diverged(symptom: str) -> HeedfulError:
     )
 
 
-def distinct_texts(tokenizer: Tokenizer, hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+def without_repeats(translation: Translation) -> Translation:
     """
-    Keep the best hypothesis of each text.
+    Drop each alternative whose text came before.
 
-    Other subwords or outer blanks of a text are no other translation.
+    Other subwords or outer blanks of a text are no other translation, nor is a loop that was cut.
     """
-    by_text: dict[str, Hypothesis] = {}
-    for hypothesis in hypotheses:
-        text, _ = without_controls(tokenizer.decode(hypothesis.tokens))
-        by_text.setdefault(text.strip(), hypothesis)
-    return list(by_text.values())
+    by_text = {translation.text.strip(): translation}
+    for other in translation.alternatives:
+        by_text.setdefault(other.text.strip(), other)
+    return replace(translation, alternatives=tuple(by_text.values())[1:])
 
 
 def as_translation(

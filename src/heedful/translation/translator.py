@@ -44,8 +44,8 @@ from heedful.translation.result import (
     as_translation,
     between_blanks,
     check_found,
-    distinct_texts,
     with_notes,
+    without_repeats,
 )
 from heedful.translation.sources import check_ids, source_ids
 
@@ -315,9 +315,8 @@ class Translator:
         # 4. ids to text
         searched = search_batches(search, batches, self.models, observer)
         for rows, found in zip(batches, searched, strict=True):
-            for row, drawn in zip(rows, found, strict=True):
+            for row, hypotheses in zip(rows, found, strict=True):
                 line = numbers[row]
-                hypotheses = drawn if settings.sample else distinct_texts(self.tokenizer, drawn)
                 check_found(hypotheses, line, bool(restricted))
                 if warn is not None:
                     warn_missing(self.tokenizer, line_constraints[row], hypotheses[0], line, warn)
@@ -329,7 +328,8 @@ class Translator:
             needed = alignments or bool(read.linked)
             notes = self.aligner.note(lines, ids, written, by, needed, replace_unknown, linked)
             results = [with_notes(*pair) for pair in zip(results, notes, strict=True)]
-        results = read.restored(results, may_repeat=settings.sample is not None)
+        results = read.restored(results)
+        results = results if settings.sample else list(map(without_repeats, results))
         if warn is not None:
             warn_of_loops(results, first_line, warn)
         results = results if alignments else list(map(without_links, results))

@@ -26,7 +26,12 @@ from heedful.tokenization.tokenizer import END, Tokenizer
 from heedful.translation.constraints import check_prefixes, read_constraints
 from heedful.translation.engine import check_engine
 from heedful.translation.reading import LongLines, TextReader, warn_of_loops, without_links
-from heedful.translation.result import Translation, between_blanks, decoded_translation
+from heedful.translation.result import (
+    Translation,
+    between_blanks,
+    decoded_translation,
+    without_repeats,
+)
 from heedful.translation.sources import source_ids
 
 Warn = Callable[[str], None]
@@ -149,7 +154,7 @@ class ExportedTranslator:
             best = hypotheses[: settings.n_best]
             token_scores = self._each(source, best) if probabilities else [()] * len(best)
             results[row] = self._translation(best, token_scores)
-        results = read.restored(results)
+        results = list(map(without_repeats, read.restored(results)))
         if warn is not None:
             warn_of_loops(results, first_line, warn)
         return list(map(between_blanks, map(without_links, results), texts))
