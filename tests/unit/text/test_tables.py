@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from heedful.errors import TextError
 from heedful.text.corpus import Corpus, expand, one_file, read_lines
 from heedful.text.skipped_rows import SkippedRows
+from heedful.text.tables import read_csv, read_jsonl, read_tsv
 
 
 def lines(path: Path, part: str) -> list[str]:
@@ -149,3 +150,13 @@ def test_the_way_out_of_a_row_that_would_move_lines(tmp_path: Path) -> None:
     plain = written(tmp_path / "t.fr", "x\ny\n")
     with pytest.raises(TextError, match=r"line 2 has no text in the field “en”; repair or remove"):
         list(Corpus(expand([f"{path}:en"]), expand([plain])).pairs())
+
+
+@pytest.mark.parametrize("read", [read_csv, read_tsv, read_jsonl])
+def test_an_empty_table_has_no_rows_or_is_refused(read) -> None:
+    skipped = SkippedRows()
+    try:
+        assert list(read(iter(()), "p", ["1"], skipped)) == []
+    except TextError as error:
+        assert str(error).startswith("p must have ")
+    assert list(skipped.notes()) == []

@@ -63,6 +63,11 @@ def read_docx(content: bytes) -> OfficeText:
     names = [name for name in archive.contents if _DOCX_PART.fullmatch(name)]
     if "word/document.xml" not in names:
         raise TextError("a .docx file must hold word/document.xml, but it does not; save it again.")
+    if archive.xml("word/document.xml").getroot().tag != f"{_W}document":
+        raise TextError(
+            "a .docx file must be in Word's usual form, but it is in another, such as Strict Open "
+            "XML; save it as “Word Document (.docx)”."
+        )
     return _office_text(archive, names, f"{_W}p", _DocxParagraph)
 
 

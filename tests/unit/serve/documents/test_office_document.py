@@ -162,6 +162,7 @@ OUTSIDE = b"<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><a>&x;</a>"
         (word_document()[:-200], "must be a whole zip archive"),
         (packed({"word/document.xml": LAUGHS}), "“word/document.xml” declares one"),
         (packed({"word/document.xml": OUTSIDE}), "“word/document.xml” declares one"),
+        (packed({"word/document.xml": b"<a/>"}), "must be in Word's usual form"),
         (packed({"word/document.xml": b"<a>"}), "must hold well-formed XML"),
         (packed({"word/document.xml": b"<a>" * 9_000}), "must hold well-formed XML"),
         (packed({"word/document.xml": b" " * (1 << 25)}), "is larger; translate it in parts"),
