@@ -76,7 +76,6 @@ def test_too_little_address_space_for_torch_is_refused_before_it_is_loaded(train
         (b"a\nb\x00c\n", b"a\nb\n", ("s.en", "line 2", "NUL")),
         (b"", b"", ("empty",)),
         (b"\n\n", b"\n\n", ("empty",)),
-        (b"a b c\n" * 30, b"d e f\n" * 30, ("data.vocabulary_size",)),
     ],
 )
 def test_text_that_cannot_be_used(heedful_cli, tmp_path, source, target, parts):
