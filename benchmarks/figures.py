@@ -20,6 +20,7 @@ from benchmarks import (
     families,
     joey,
     multi30k,
+    noise,
     parsing,
     parts,
     prepare,
@@ -28,6 +29,7 @@ from benchmarks import (
     reward,
     sequences,
     tables,
+    tuning,
     window,
 )
 from benchmarks.report import RESULTS, ROOT, measured
@@ -47,11 +49,12 @@ PAGES = [
             families,
             joey,
             multi30k,
+            noise,
             parsing,
             parts,
             prepare,
         ),
-        *(quickstart, recurrent, reward, sequences, serving, tables, window),
+        *(quickstart, recurrent, reward, sequences, serving, tables, tuning, window),
     )
 ]
 _MARK = re.compile(r"<!--([a-z0-9.-]+)-->([^\n]*?)<!--/-->")

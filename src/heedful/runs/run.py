@@ -322,6 +322,13 @@ def read_settings(folder: RunFolder, changed_plugins: bool = False) -> RunConfig
         ) from error
 
 
+def newer_settings(folder: RunFolder, changed_plugins: bool = False) -> dict[str, Any]:
+    """Return the settings that came after a run was begun, with the values that it has."""
+    written = flat(_read_config(folder).get("settings") or {})
+    values = flat(read_settings(folder, changed_plugins).to_dict())
+    return {name: value for name, value in values.items() if name not in written}
+
+
 def read_machine_settings(folder: RunFolder) -> MachineSettings:
     """Read the machine settings of a run from `config.json`."""
     choices = RecordedParts.of(_read_config(folder)).choices

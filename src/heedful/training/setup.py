@@ -45,6 +45,7 @@ from heedful.runs.machine_settings import MachineSettings
 from heedful.runs.run import (
     Run,
     flat_settings,
+    newer_settings,
     read_corpus,
     read_machine_settings,
     read_settings,
@@ -165,7 +166,14 @@ class TrainingSetup:
         if pretrained is not None:
             origin = flat_settings(Run.open(pretrained.run).config)
             task.check_origin(pretrained.run, origin, pretrained.reset)
-        inherited = inherited_settings(pretrained, task) if pretrained else None
+        inherited = inherited_settings(pretrained, task) if pretrained else {}
+        if (
+            options.resume
+            and options.out is not None
+            and RunFolder(Path(options.out)).config.exists()
+        ):
+            begun = RunFolder(Path(options.out))
+            inherited |= newer_settings(begun, options.allow_inexact_resume)
         config = load_task_config(task, recipe, settings, inherited)
         check_objective(pretrained, config.train.objective)
         if pretrained is not None:

@@ -212,7 +212,7 @@ class TextReader:
         layouts: list[TextLayout | None] = []
         cut = set()
         for number, line in enumerate(lines):
-            tag, text = split_tag(line, self._spaced) if self.tokenizer.tags else ("", line)
+            tag, text = split_tag(line.strip(), self._spaced) if self.tokenizer.tags else ("", line)
             text = text if self.reads_text else self.read_plain([text])[0]
             layout: TextLayout | None = None
             if self.reads_text and not self._fits(tag, text):
