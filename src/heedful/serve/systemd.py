@@ -7,6 +7,7 @@ wait in the kernel's queue. The protocols are those of sd_listen_fds(3) and sd_n
 
 import os
 import socket
+from contextlib import suppress
 
 from heedful.errors import SettingError
 
@@ -19,7 +20,7 @@ def passed_sockets() -> list[socket.socket]:
     process, count = os.environ.pop("LISTEN_PID", ""), os.environ.pop("LISTEN_FDS", "")
     os.environ.pop("LISTEN_FDNAMES", None)
     # The variables of a parent are not for its children.
-    if process != str(os.getpid()) or not count.isdigit():
+    if process != str(os.getpid()) or not (count.isascii() and count.isdigit()):
         return []
     passed = []
     for number in range(_FIRST, _FIRST + int(count)):
@@ -52,7 +53,8 @@ def notify(state: str) -> None:
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as messages:
+    # nobody may listen there: a variable that a parent has left
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as messages:
         # A leading @ stands for the zero byte of an abstract address.
         messages.connect(f"\0{address[1:]}" if address.startswith("@") else address)
         messages.sendall(state.encode())

@@ -16,6 +16,7 @@ spreadsheets of some countries write it: the first row decides.
 import csv
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
@@ -43,7 +44,7 @@ def read_tsv(
 ) -> Iterator[tuple[str, ...]]:
     """Read columns of tab-separated lines; without names every line is a row."""
     if all(part.isdecimal() for part in parts):
-        most = max(map(int, parts))
+        most = min(max(map(int, parts)), sys.maxsize)
         rows = ((number, line.split("\t", most)) for number, line in enumerate(lines, 1))
         return _select(rows, name, [int(part) - 1 for part in parts], skipped)
     rows = ((number, line.split("\t")) for number, line in enumerate(lines, 1))

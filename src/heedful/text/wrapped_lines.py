@@ -14,22 +14,29 @@ _BREAK = re.compile("(\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029])")
 _PAGE_BREAKS = "\f\x1c\x1d\x1e\u2029"
 _ITEM = re.compile(r"\s*(?:[-+*•‣⁃◦▪▫●○■□–—·>#]+|\(?\d{1,3}\)|[a-zA-Z]\)|\[[ xX]\])\s")
 _NUMBER = re.compile(r"\s*(\d{1,3})\.\s")
-_COLUMNS = re.compile(r"\S(?:\t| {3,})\s*\S")
+_COLUMNS = re.compile(r"\S(?:\t| {3})\s*+\S")
 # Chinese, Japanese, Thai, Lao, Burmese and Khmer letters, with their punctuation.
-_UNSPACED = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
-_WITHOUT_SPACE = re.compile(rf"{_UNSPACED}\Z"), re.compile(_UNSPACED)
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]"
+)
 
 
 class _JoinedLines:
     """Lines that are joined so far."""
 
     def __init__(self, line: str) -> None:
-        self.text = self._last = line
+        self._lines, self._last = [line], line
+        self._is_blank = not line.strip()
         self._number = _NUMBER.match(line)
+
+    @property
+    def text(self) -> str:
+        """The paragraph."""
+        return "".join(self._lines)
 
     def goes_on(self, line: str) -> bool:
         """Whether a line continues the paragraph."""
-        if not self.text.strip() or not line.strip() or _ITEM.match(line):
+        if self._is_blank or not line.strip() or _ITEM.match(line):
             return False
         # “3. October” begins no item, unless the paragraph is an item too.
         number = _NUMBER.match(line)
@@ -39,10 +46,10 @@ class _JoinedLines:
 
     def add(self, line: str) -> None:
         """Append a line."""
-        before, after = self.text.rstrip(), line.lstrip()
-        end, start = _WITHOUT_SPACE
-        space = "" if end.search(before) and start.match(after) else " "
-        self.text, self._last = f"{before}{space}{after}", line
+        before, after = self._lines[-1].rstrip(), line.lstrip()
+        is_joined = _UNSPACED.match(before[-1:]) and _UNSPACED.match(after)
+        self._lines[-1:] = [before, "" if is_joined else " ", after]
+        self._last = line
 
 
 def join_wrapped(text: str) -> str:

@@ -17,6 +17,7 @@ from functools import cached_property, partial
 from typing import Literal, TypeVar
 
 from heedful.data.coverage import WORD_KINDS
+from heedful.text.lines import without_controls
 from heedful.text.reading.characters import visible
 from heedful.text.reading.line import LineReader, ReadLine, RestoredLine
 from heedful.text.reading.note import ReadingNote, joined_notes
@@ -216,6 +217,8 @@ class TextReader:
             text = text if self.reads_text else self.read_plain([text])[0]
             layout: TextLayout | None = None
             if self.reads_text and not self._fits(tag, text):
+                # what stands between its parts is written as it is
+                text, _ = without_controls(text)
                 if long_lines == "cut":
                     cut.add(number)
                 else:

@@ -1,5 +1,7 @@
 """Lines that were broken at a width are joined; other line breaks stay."""
 
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,3 +52,13 @@ def test_nothing_but_white_space_changes_and_a_second_time_nothing(text):
 def test_a_stream_of_lines_is_joined_like_a_text(text):
     text = text.replace("\r", "")
     assert "\n".join(join_lines(text.split("\n"))) == join_wrapped(text)
+
+
+def test_spaces_and_many_lines_take_linear_time():
+    def seconds(text):
+        begun = process_time()
+        join_wrapped(text)
+        return process_time() - begun
+
+    for part in ("a" + " " * 2_500 + "\nb", "ab\n" * 5_000):
+        assert seconds(part * 8) < 24 * max(seconds(part), 0.002)

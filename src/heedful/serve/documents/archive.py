@@ -21,6 +21,7 @@ from heedful.errors import TextError
 _MOST_MEMBERS = 5_000
 _MOST_BYTES = 1 << 26
 _MOST_XML = 1 << 24
+_MOST_TAGS = 400_000  # of all parts that are read; parsing takes seconds
 _MACROS = ("vbaproject.bin", "vbadata.xml", "basic/", "scripts/", "macrosheets/")
 
 
@@ -33,7 +34,7 @@ class Archive:
     """
 
     def __init__(self, content: bytes, kind: str) -> None:
-        self.kind = kind
+        self.kind, self._tags = kind, 0
         try:
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 self.members = archive.infolist()
@@ -103,6 +104,12 @@ class Archive:
             raise TextError(
                 f"{self.kind} must have parts of at most {_MOST_XML >> 20} MiB, but "
                 f"“{name}” is larger; translate it in parts."
+            )
+        self._tags += content.count(b"<")
+        if self._tags > _MOST_TAGS:
+            raise TextError(
+                f"{self.kind} must have at most {_MOST_TAGS:,} tags, but it has more; translate it "
+                "in parts."
             )
         if b"<!DOCTYPE" in content:  # before anything is parsed
             raise self._declares(name)

@@ -18,6 +18,7 @@ words.
 
 import html
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -37,7 +38,7 @@ _END = re.compile(r"(?:\r\n|\n|\r)\Z")
 _BLOCK = re.compile(r"\ufeff?(?:WEBVTT|NOTE|STYLE|REGION)(?:[ \t\r\n].*)?", re.DOTALL)
 _SPEAKER = re.compile(r"[ \t]*[-–—‐][ \t]*")
 _ATOM = re.compile(
-    r"(?P<tag></?[A-Za-z][^<>\r\n]{0,200}>)|(?P<point><[\d:.]{5,14}>|\{[\\][^{}\r\n]{1,200}\}|[♪♫#]+)"
+    r"(?P<tag></?[A-Za-z][^<>\r\n]{0,200}>)|(?P<point><[\d:.]{5,14}>|\{[\\][^{}\r\n]{1,200}\}|[♪♫]+|(?<!\S)\#+(?!\S))"
     r"|(?P<space>\s+)|(?P<entity>&[a-zA-Z]{2,8};|&#\d{1,7};)|(?P<text>.)",
     re.DOTALL,
 )
@@ -126,17 +127,20 @@ def cue_text(text: str) -> str:
 def _blocks(text: str) -> Iterator[str | list[str]]:
     """Split subtitles into what stays as it is, and the lines of each cue."""
     lines = [line for line in _LINE.findall(text) if line]
+    is_vtt = text.removeprefix("\ufeff").startswith("WEBVTT")
     cue: list[str] = []
+    is_stamped = False  # by the line before
     is_skipped = False  # inside a note, a style or the header
     for number, line in enumerate(lines):
         bare = _END.sub("", line)
         following = lines[number + 1] if number + 1 < len(lines) else ""
-        starts = not cue and _BLOCK.fullmatch(bare) is not None
+        starts = is_vtt and not cue and not is_stamped and _BLOCK.fullmatch(bare) is not None
+        is_stamped = _STAMP.fullmatch(bare) is not None
         if not bare.strip():
             is_skipped = False
         elif starts:
             is_skipped = True
-        is_text = bool(bare.strip()) and not is_skipped and _STAMP.fullmatch(bare) is None
+        is_text = bool(bare.strip()) and not is_skipped and not is_stamped
         # A number, or the name of a cue in WebVTT.
         if is_text and _STAMP.fullmatch(_END.sub("", following)):
             is_text = bool(cue) and not bare.strip().isdecimal()
@@ -207,13 +211,16 @@ def _wrap(text: str, breaks: int, line_end: str) -> str:
         width += 1
         if character == " " or (_UNSPACED.match(character) and place + 1 < len(text)):
             places.append((width, place))
-    written, start = [], 0
+    places = [item for item in places if 0 < item[1] < len(text) - 1]
+    written, start, first = [], 0, 0
     for number in range(1, breaks + 1):
         wanted = number * width / (breaks + 1)
-        left = [item for item in places if item[1] >= start and 0 < item[1] < len(text) - 1]
-        if not left:
+        first = bisect_left(places, start, first, key=lambda item: item[1])
+        if first == len(places):
             break
-        _, place = min(left, key=lambda item: abs(item[0] - wanted))
+        after = bisect_left(places, wanted, first, key=lambda item: item[0])
+        nearest = places[max(first, after - 1) : after + 1]
+        _, place = min(nearest, key=lambda item: abs(item[0] - wanted))
         written.append(text[start : place + 1].rstrip(" "))
         start = place + 1
     return line_end.join([*written, text[start:]])

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 
 _LONGEST_ROUND = 20
+_MARKS = ".,;:!?…'\"«»“”„()"
 # “nous nous levons” is no loop; what comes three times in a row is one.
 _LEAST_ROUNDS = 3
 _LETTERS = re.compile(r"([^\s\d]{2,20}?)\1{3,}|([^\s\d])\2{4,}")
@@ -45,9 +46,16 @@ def loops_of_words(
 
 def cut_word_loops(words: Sequence[str], source: Sequence[str]) -> list[Span]:
     """Find the words of a translation that repeat what the source does not: spans of indices."""
-    if not (loops := list(loops_of_words(words))):
+    # “1 000 000 000” is a number
+    loops = [
+        (start, size, length)
+        for start, size, length in loops_of_words(words)
+        if any(letter.isalpha() for word in words[start : start + size] for letter in word)
+    ]
+    if not loops:
         return []
-    rounds = max((length // size for _, size, length in loops_of_words(source, 2)), default=1)
+    bare = [word.strip(_MARKS) or word for word in source]  # very, very, very
+    rounds = max((length // size for _, size, length in loops_of_words(bare, 2)), default=1)
     return [
         (start + size * rounds, start + length)
         for start, size, length in loops

@@ -12,6 +12,7 @@ linked to what stands before the place, and likewise behind. Words near the gap 
 
 import re
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import NamedTuple
 
 Links = Iterable[tuple[int, int]]
@@ -52,10 +53,12 @@ def best_place(gap: int, words: int, links: Links) -> Boundary:
     if not any(i in (gap - 1, gap) for i, _, _ in weighted):
         return Boundary(words, False)
     total = sum(weight for _, _, weight in weighted)
-    crossing = [
-        sum(weight for i, j, weight in weighted if (i < gap) != (j < boundary))
-        for boundary in range(words + 1)
-    ]
+    # A link from before the gap crosses the boundaries up to its target word, others those behind.
+    changes, first = [0.0] * (words + 1), 0.0
+    for i, j, weight in weighted:
+        first += weight if i < gap else 0.0
+        changes[j + 1] += -weight if i < gap else weight
+    crossing = list(accumulate(changes, initial=first))[1:]
     least = min(crossing)
     # Of equal places the last: articles and the like belong to the word behind them.
     boundary = max(place for place, cost in enumerate(crossing) if cost <= least + 1e-9)

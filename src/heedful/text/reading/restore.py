@@ -4,6 +4,8 @@ A translation with everything put back: loops cut, case, terms, and what was hel
 Each step edits a `Draft`, which keeps track of the words, so that their links stay true.
 """
 
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from unicodedata import category
@@ -15,6 +17,7 @@ from heedful.text.reading.loops import cut_letter_loops, cut_word_loops
 from heedful.text.reading.model_line import Gap, ModelLine
 from heedful.text.reading.note import HeldNote, Where
 from heedful.text.reading.place import best_place, linked_run, marks_before, marks_behind
+from heedful.text.reading.terms import UNSPACED
 
 Span = tuple[int, int]
 
@@ -88,7 +91,7 @@ def put_back(
     seen = word_spans(line.text)
     runs = _term_runs(translation, line.gaps, seen)
     puts = [
-        _put_term(translation, gap, runs[number], seen)
+        _put_term(translation, gap, line.text, runs[number], seen)
         if gap.piece.kind == "term"
         else _put_held(translation, gap, line.text, seen, list(filter(None, runs)))
         for number, gap in enumerate(line.gaps)
@@ -129,15 +132,32 @@ def _term_runs(translation: Draft, gaps: Sequence[Gap], seen: Sequence[Span]) ->
     return runs
 
 
-def _put_term(translation: Draft, gap: Gap, run: Span | None, seen: Sequence[Span]) -> _Put:
-    """Replace the translation of a term, or insert the term where it has none."""
+def _put_term(
+    translation: Draft, gap: Gap, text: str, run: Span | None, seen: Sequence[Span]
+) -> _Put:
+    """Replace the translation of a term, or insert the term where it has none of its own."""
     put, spans = gap.piece.put, translation.spans
     if run is None:
         held = gap._replace(seen=(gap.seen[0], gap.seen[0]))
         return _between_words(translation, held, len(_before(seen, gap.seen[0])))
+    if not _is_its_own(translation, gap, text, run, seen):
+        place = len(translation.text)
+        return _Put(gap, Edit(place, place, f" {put}"), "end")
     start = marks_before(translation.text, *spans[run[0]])
     end = marks_behind(translation.text, *spans[run[1] - 1])
     return _Put(gap, Edit(start, max(start, end), put), "aligned")
+
+
+def _is_its_own(translation: Draft, gap: Gap, text: str, run: Span, seen: Sequence[Span]) -> bool:
+    """Whether target words translate a term alone, which a script without spaces seldom shows."""
+    inside = _touched(seen, gap.seen)
+    around = text[seen[inside[0]][0] : gap.seen[0]] + text[gap.seen[1] : seen[inside[-1]][1]]
+    if any(map(str.isalnum, around)):
+        return False
+    is_shared = any(run[0] <= j < run[1] and i not in inside for i, j in translation.links)
+    words = translation.text[translation.spans[run[0]][0] : translation.spans[run[1] - 1][1]]
+    is_joined = re.search(f"[{UNSPACED}]", words) or run == (0, len(translation.spans))
+    return not (is_shared and is_joined)
 
 
 def _put_held(
@@ -223,9 +243,9 @@ def _before(spans: Sequence[Span], place: int) -> list[Span]:
 
 def _touched(spans: Sequence[Span], part: Span) -> list[int]:
     """List the words that a part of a text touches."""
-    return [
-        number for number, (start, end) in enumerate(spans) if start < part[1] and end > part[0]
-    ]
+    first = bisect_right(spans, part[0], key=lambda span: span[1])
+    behind = bisect_left(spans, part[1], key=lambda span: span[0])
+    return list(range(first, behind))
 
 
 def _moved_links(

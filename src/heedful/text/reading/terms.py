@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from heedful.errors import TextError
-from heedful.text.lines import plain_lines
+from heedful.text.lines import plain_lines, without_controls
 
 # Scripts written without spaces: there a term may stand beside any character.
 UNSPACED = (
@@ -23,6 +23,7 @@ UNSPACED = (
 )
 _INSIDE_WORD = re.compile(rf"[^\W{UNSPACED}]")
 _WORD_START = re.compile(rf"[{UNSPACED}]|(?<!\w)\w|[^\w\s]")
+_PLAIN = re.compile(r"(?:[^\W\d_]|[ '’-])+")
 _CONTRACTED = re.compile(r"['’]\w|-\w")
 
 
@@ -48,8 +49,8 @@ class Terms:
         cls, glossary: Mapping[str, str] | None, protected: Sequence[str] | None
     ) -> "Terms | None":
         """Check what a user gave; None if it names no term."""
-        terms = {" ".join(term.split()): put.strip() for term, put in (glossary or {}).items()}
-        strings = tuple(dict.fromkeys(text.strip() for text in protected or ()))
+        terms = {" ".join(term.split()): _on_a_line(put) for term, put in (glossary or {}).items()}
+        strings = tuple(dict.fromkeys(_on_a_line(text) for text in protected or ()))
         if empty := [term for term, put in terms.items() if not term or not put]:
             raise TextError(
                 f"`glossary` must have a translation for each term, but that of “{empty[0]}” is "
@@ -89,8 +90,16 @@ class Terms:
                 is_equal = there == term or (in_any_case and there.lower() == term)
                 if is_equal and _is_whole(text, start, start + len(term)):
                     end = start + len(term)
-                    yield Match(start, end, put if there == term else in_case_of(there, put))
+                    # a name such as iPhone, or an address, has its own case
+                    is_plain = put[1:] == put[1:].lower() and _PLAIN.fullmatch(put)
+                    cased = in_case_of(there, put) if is_plain and there != term else put
+                    yield Match(start, end, cased)
                     break
+
+
+def _on_a_line(text: str) -> str:
+    """Replace line ends and control characters by spaces."""
+    return without_controls(" ".join(text.split()))[0].strip()
 
 
 def in_case_of(source: str, target: str) -> str:

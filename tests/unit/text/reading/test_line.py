@@ -2,6 +2,7 @@ import pytest
 
 from heedful.text.reading.line import LineReader
 from heedful.text.reading.terms import Terms
+from heedful.text.reading.vocabulary import SourceVocabulary
 from tests.support.vocabularies import small_vocabulary, translate
 
 
@@ -62,3 +63,35 @@ def test_numbers_and_loops_are_noted():
     result = read.restore("le chien le chien le chien a 24 os", (), ())
     assert result.text == "le chien a 24 os"
     assert result.note.numbers == ("23",) and result.note.loops == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "links", "glossary", "expected"),
+    [
+        (
+            "日本語の文です。",
+            "It is a sentence.",
+            [(0, j) for j in range(4)],
+            {"日本語": "Nihongo"},
+            "It is a sentence. Nihongo",
+        ),
+        (
+            "the dog sleeps",
+            "犬は眠っている。",
+            [(i, 0) for i in range(3)],
+            {"dog": "ワンちゃん"},
+            "犬は眠っている。 ワンちゃん",
+        ),
+        (
+            "the dog/cat sleeps",
+            "le chien/chat dort",
+            [(i, i) for i in range(3)],
+            {"dog": "toutou"},
+            "le chien/chat dort toutou",
+        ),
+    ],
+)
+def test_a_term_never_replaces_what_other_words_say(source, translation, links, glossary, expected):
+    reader = LineReader(SourceVocabulary(lambda texts: [1] * len(texts)), Terms.of(glossary, None))
+    restored_line = reader.read(source).restore(translation, translation.split(" "), links)
+    assert restored_line.text == expected

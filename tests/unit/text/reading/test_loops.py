@@ -36,3 +36,14 @@ def test_letters_again_and_again_are_cut():
     assert cut_letter_loops("1000000", "a million") == ("1000000", 0)
     assert cut_letter_loops("banana", "banana") == ("banana", 0)
     assert cut_letter_loops("hahahaha", "hahahaha") == ("hahahaha", 0)
+
+
+def test_groups_of_digits_are_no_loop():
+    words = ["il", "coûte", "1", "000", "000", "000", "euros"]
+    assert cut_word_loops(words, ["it", "costs", "1,000,000,000", "euros"]) == []
+
+
+def test_marks_do_not_hide_the_repetition_of_a_source():
+    assert (
+        cut_word_loops(["très", "très", "très", "bien"], ["very,", "very,", "very", "good"]) == []
+    )

@@ -1,3 +1,5 @@
+from time import process_time
+
 import pytest
 
 from heedful.text.reading.patterns import held_forms
@@ -56,3 +58,17 @@ def test_marks_behind_an_address_belong_to_the_sentence():
     line = "see (https://e.org/a_(b)), www.e.org. or https://e.org/x?!"
     held = [line[start:end] for start, end in held_forms(line)]
     assert held == ["https://e.org/a_(b)", "www.e.org", "https://e.org/x"]
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["a-", "-a.", "a_", "#", "a.", "-", "a/", "-a/", "{", "@", "a@", "<", "%", "$(", "[[", "__"],
+)
+def test_hostile_text_is_searched_in_linear_time(part):
+    def seconds(count):
+        begun = process_time()
+        list(held_forms(part * count))
+        return process_time() - begun
+
+    # eight times the text; quadratic time would be sixty-four times as long
+    assert seconds(40_000) < 24 * max(seconds(5_000), 0.002)

@@ -1,3 +1,5 @@
+from random import Random
+
 from heedful.text.reading.place import best_place, linked_run, marks_before, marks_behind
 
 MOVED = [(0, 0), (1, 1), (2, 3), (3, 2), (4, 4)]
@@ -31,3 +33,19 @@ def test_marks_around_a_word_are_left_out():
     text = "«chien». ..."
     assert text[marks_before(text, 0, 8) : marks_behind(text, 0, 8)] == "chien"
     assert (marks_before(text, 9, 12), marks_behind(text, 9, 12)) == (9, 12)
+
+
+def test_a_place_is_that_of_the_plain_sum():
+    random = Random(1)
+    for _ in range(200):
+        words, gap = random.randint(1, 8), random.randint(0, 8)
+        links = [(random.randint(0, 8), random.randint(0, words - 1)) for _ in range(9)]
+        weighted = [(i, j, 1 / (gap - i if i < gap else i - gap + 1)) for i, j in links]
+        crossing = [
+            sum(weight for i, j, weight in weighted if (i < gap) != (j < boundary))
+            for boundary in range(words + 1)
+        ]
+        place = best_place(gap, words, links)
+        if any(i in (gap - 1, gap) for i, _ in links):
+            is_sure = min(crossing) <= 0.34 * sum(weight for *_, weight in weighted)
+            assert place.is_sure == is_sure

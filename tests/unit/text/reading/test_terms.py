@@ -76,3 +76,14 @@ def test_protected_strings_are_lines(tmp_path):
     path = tmp_path / "protected.txt"
     path.write_text("Rex \n\nNew York\n", encoding="utf-8")
     assert read_protected(path) == ["Rex", "New York"]
+
+
+def test_a_target_with_a_case_of_its_own_keeps_it():
+    terms = Terms.of({"site": "iPhone", "page": "{{page}}", "water": "l'eau"}, None)
+    assert [put for *_, put in terms.matches("SITE PAGE WATER")] == ["iPhone", "{{page}}", "L'EAU"]
+
+
+def test_a_target_is_one_line_without_control_characters():
+    terms = Terms.of({"dog": "a\nb\x1b[31m\u2028c"}, ["x\ty"])
+    assert terms.glossary == {"dog": "a b [31m c"}
+    assert terms.protected == ("x y",)

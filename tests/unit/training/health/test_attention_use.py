@@ -86,7 +86,7 @@ def look_at(model, place, monkeypatch):
     monkeypatch.setattr(model.decoder.attention, "_scores", scores)
 
 
-@pytest.mark.skipif("recurrent" not in FAMILIES, reason="the recurrent family was removed")
+@pytest.mark.family("recurrent")
 def test_a_decoder_that_looks_at_the_first_place_is_warned_of(monkeypatch):
     model = small(**FAMILIES["recurrent"])
     look_at(model, lambda _: 0, monkeypatch)
@@ -118,6 +118,6 @@ def test_short_sentences_have_losses_alone():
     assert set(figures) == {"nats_of_uniform", "nats_of_other_source"}
 
 
-@pytest.mark.skipif("bytenet" not in FAMILIES, reason="ByteNet was removed")
+@pytest.mark.family("bytenet")
 def test_a_model_without_attention_is_not_measured():
     assert measured(small(**FAMILIES["bytenet"])) is None
