@@ -167,13 +167,10 @@ class TrainingSetup:
             origin = flat_settings(Run.open(pretrained.run).config)
             task.check_origin(pretrained.run, origin, pretrained.reset)
         inherited = inherited_settings(pretrained, task) if pretrained else {}
-        if (
-            options.resume
-            and options.out is not None
-            and RunFolder(Path(options.out)).config.exists()
-        ):
-            begun = RunFolder(Path(options.out))
-            inherited |= newer_settings(begun, options.allow_inexact_resume)
+        folder = None if options.out is None else RunFolder(Path(options.out))
+        resumed = folder if options.resume else None
+        if resumed is not None and resumed.config.exists():
+            inherited |= newer_settings(resumed, options.allow_inexact_resume)
         config = load_task_config(task, recipe, settings, inherited)
         check_objective(pretrained, config.train.objective)
         if pretrained is not None:
@@ -183,8 +180,6 @@ class TrainingSetup:
             tokenizer = subwords_of(pretrained, tokenizer)
 
         # 3. text: it fills in the languages
-        folder = None if options.out is None else RunFolder(Path(options.out))
-        resumed = folder if options.resume else None
         named = (options.source, options.target, options.corpora, options.data, task_text)
         pair_text = find_pair_text(options.pairs, resumed, any(named), options.exclude, tokenizer)
         training_data: TrainingData = pair_text or find_training_data(
