@@ -97,7 +97,7 @@ def test_a_changed_plugin_continues_only_inexactly(heedful_cli, text, conv, tmp_
     again = [*train_arguments(text, out, *settings), "--resume", "--plugin", changed]
     before = (out / "config.json").read_bytes()
     refused(heedful_cli(*again), "must be used with the plugin conv.py", str(changed))
-    refused(heedful_cli(*train_arguments(text, out, *settings), "--resume"), "'conv'")
+    refused(heedful_cli(*train_arguments(text, out, *settings), "--resume"), "the plugin conv.py")
     assert (out / "config.json").read_bytes() == before
     assert heedful_cli(*again, "--allow-inexact-resume").returncode == 0
     record = json.loads((out / "config.json").read_text())["plugins"]
