@@ -46,9 +46,13 @@ class AttentionUse:
         model = sample.model
         if not model.decoder.attends or not sample.batches:
             return None
+        batches = [batch.to(model.device) for batch in sample.batches]
         with torch.inference_mode():
-            losses = [_losses(model, batch.to(model.device)) for batch in sample.batches]
-            places = [_places(model, batch.to(model.device)) for batch in sample.batches]
+            memories = [model.encode(batch.source) for batch in batches]
+            if all(_alike(memory) for memory in memories):
+                return None
+            losses = [_losses(model, *pair) for pair in zip(batches, memories, strict=True)]
+            places = [_places(model, batch) for batch in batches]
         true, uniform, other, tokens = map(sum, zip(*losses, strict=True))
         figures = _figures([place for place in places if place is not None])
         nats = {"nats_of_uniform": uniform - true, "nats_of_other_source": other - true}
@@ -88,9 +92,14 @@ class AttentionUse:
         )
 
 
-def _losses(model: EncoderDecoder, batch: Batch) -> tuple[float, float, float, int]:
+def _alike(memory: Memory) -> bool:
+    """Tell whether all places hold the same state, by the encoder's design: nothing to choose."""
+    places = memory.mask[:, 0, 0].unsqueeze(2)  # (batch, source, 1)
+    return bool(((memory.states == memory.states[:, :1]) | ~places).all())
+
+
+def _losses(model: EncoderDecoder, batch: Batch, memory: Memory) -> tuple[float, float, float, int]:
     """Sum the negative log-probabilities of a batch: as it is, without attention, misled."""
-    memory = model.encode(batch.source)
     others = model.encode(batch.source.roll(1, 0))  # (batch, source)
     memories = (memory, _uniform(memory), others)
     true, uniform, other = (_loss(model, kind, batch) for kind in memories)

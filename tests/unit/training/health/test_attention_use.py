@@ -121,3 +121,8 @@ def test_short_sentences_have_losses_alone():
 @pytest.mark.family("bytenet")
 def test_a_model_without_attention_is_not_measured():
     assert measured(small(**FAMILIES["bytenet"])) is None
+
+
+@pytest.mark.family("pooled")
+def test_states_that_are_alike_by_design_are_not_measured():
+    assert measured(small(encoder="average")) is None
