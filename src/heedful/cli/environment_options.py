@@ -3,10 +3,9 @@
 import inspect
 from collections.abc import Callable
 from copy import copy
-from functools import wraps
 from typing import Annotated, Any, get_args
 
-Command = Callable[..., None]
+from heedful.cli.signatures import Command, with_parameters
 
 
 def with_environment(prefix: str) -> Callable[[Command], Command]:
@@ -17,20 +16,15 @@ def with_environment(prefix: str) -> Callable[[Command], Command]:
     """
 
     def decorate(command: Command) -> Command:
-        signature = inspect.signature(command)
         parameters = [
             parameter.replace(annotation=_with_variable(parameter, prefix))
-            for parameter in signature.parameters.values()
+            for parameter in inspect.signature(command).parameters.values()
         ]
 
-        @wraps(command)
         def run(**values: Any) -> None:
             command(**values)
 
-        # typer reads both
-        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        return run
+        return with_parameters(command, run, parameters)
 
     return decorate
 

@@ -4,13 +4,13 @@ import inspect
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
-from functools import wraps
 from pathlib import Path
 from types import EllipsisType, UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
+from heedful.cli.signatures import Command, with_parameters
 from heedful.errors import escape_controls
 from heedful.text.language_codes import in_another_script, look_up
 
@@ -76,8 +76,6 @@ Reading = Annotated[
 ]
 Format = Annotated[str, typer.Option(help="text or jsonl.")]
 
-Command = Callable[..., None]
-
 
 def with_flags(
     replaced: str, *kinds: Any, **before: Sequence[str] | EllipsisType
@@ -99,23 +97,18 @@ def with_flags(
     names = [name for group in places.values() for name in group]
 
     def decorate(command: Command) -> Command:
-        signature = inspect.signature(command)
         parameters: list[inspect.Parameter] = []
-        for parameter in signature.parameters.values():
+        for parameter in inspect.signature(command).parameters.values():
             parameters += [_flag(options[n], defaults[n]) for n in places.get(parameter.name, ())]
             if parameter.name != replaced:
                 parameters.append(parameter)
 
-        @wraps(command)
         def run(**values: Any) -> None:
             chosen = {name: values.pop(name) for name in names}
             values[replaced] = {n: value for n, value in chosen.items() if value not in (None, [])}
             command(**values)
 
-        # typer reads both
-        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        return run
+        return with_parameters(command, run, parameters)
 
     return decorate
 

@@ -1,12 +1,12 @@
 """The option `--plugin` of every command that opens or makes a run."""
 
 import inspect
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from heedful.cli.signatures import Command, with_parameters
 
 PluginFiles = Annotated[
     list[Path] | None,
@@ -17,15 +17,13 @@ PluginFiles = Annotated[
 ]
 
 
-def with_plugins(command: Callable[..., None]) -> Callable[..., None]:
+def with_plugins(command: Command) -> Command:
     """Give a command the option `--plugin`, whose files are loaded before it begins."""
-    signature = inspect.signature(command)
     option = inspect.Parameter(
         "plugin", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=PluginFiles
     )
-    parameters = [*signature.parameters.values(), option]
+    parameters = [*inspect.signature(command).parameters.values(), option]
 
-    @wraps(command)
     def run(**values: Any) -> None:
         if files := values.pop("plugin"):
             from heedful.plugins import load_plugins
@@ -33,7 +31,4 @@ def with_plugins(command: Callable[..., None]) -> Callable[..., None]:
             load_plugins(files)
         command(**values)
 
-    # typer reads both
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
-    return run
+    return with_parameters(command, run, parameters)

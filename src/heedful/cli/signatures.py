@@ -1,0 +1,18 @@
+"""Commands whose options are changed by a decorator."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
+
+Command = Callable[..., None]
+
+
+def with_parameters(
+    command: Command, run: Command, parameters: Sequence[inspect.Parameter]
+) -> Command:
+    """Wrap a command in `run`, which takes these parameters instead; typer reads them."""
+    run = wraps(command)(run)
+    signature = inspect.signature(command).replace(parameters=parameters)
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
