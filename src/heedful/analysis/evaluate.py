@@ -185,8 +185,8 @@ def evaluate(
         One or several reference translations.
     source : path, optional
         The source text, for a run or for COMET.
-    pairs : iterable of pairs of str, optional
-        For a run: sources and references in memory, instead of files.
+    pairs : iterable of pairs of str, or table, optional
+        For a run: sources and references in memory, as `heedful.train` takes them, not as files.
     options : SearchOptions, optional
         Options of a run's search.
     language : str, optional
@@ -308,6 +308,7 @@ def _run_texts(
     against: Files,
 ) -> _Texts:
     """Translate the sources by a run, and compute its loss on the first reference."""
+    from heedful.runs.run import Run
     from heedful.translation.translator import Translator
 
     # 1. the texts, before the weights are read
@@ -318,9 +319,9 @@ def _run_texts(
         )
     texts = _Texts(Path(), [], [], {}, [], "")
     if pairs is not None and not (reference or source or against):
-        listed = [*pairs_in_memory(pairs)]
-        if not listed:
-            raise TextError("`pairs` must hold at least one pair, but there is none.")
+        run = system.run if isinstance(system, Translator) else Run.open(system)
+        data = run.config.data
+        listed = [*pairs_in_memory(pairs, (data.source_language, data.target_language))]
         texts = replace(texts, references=[[t for _, t in listed]], sources=[s for s, _ in listed])
     elif pairs is None and source is not None and reference is not None:
         first = AlignedTexts(_one_source(source), "source")

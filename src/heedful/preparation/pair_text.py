@@ -85,7 +85,7 @@ class PairText(UnpreparedText):
         """Store the pairs, or compare them with the stored ones, and encode them."""
         place, data = folder.path / PAIRS, config.data
         corpus = stored_pairs(place, "train")
-        pairs: Iterable[list[str]] = ()
+        pairs: Iterable[tuple[str, str]] = ()
         if self.rows is not None:
             pairs = self.rows.read(data.source_language, data.target_language)
         if corpus is None:

@@ -43,7 +43,7 @@ class PairRows:
         if not first:
             raise TextError(
                 f"`{name}` must hold at least one pair, but is empty; a generator can be read only "
-                "once, so make a new one for each training."
+                "once, so make a new one for each use."
             )
         self._rows = chain(first, rows)
         self.columns: tuple[Any, ...] = ()
@@ -74,12 +74,14 @@ class PairRows:
             )
         return (second, first) if is_swapped else (first, second)
 
-    def read(self, source_language: str = "", target_language: str = "") -> Iterator[list[str]]:
+    def read(
+        self, source_language: str = "", target_language: str = ""
+    ) -> Iterator[tuple[str, str]]:
         """Yield the pairs; raises `ArgumentError` or `TextError` at one that cannot be stored."""
         columns = self.ordered(source_language, target_language)
         for number, row in enumerate(self._rows):
-            pair = self._pair(number, row, columns)
-            yield [self._sentence(number, *side) for side in zip(_SIDES, pair, strict=True)]
+            source, target = self._pair(number, row, columns)
+            yield self._sentence(number, "source", source), self._sentence(number, "target", target)
 
     def _pair(self, number: int, row: object, columns: tuple[Any, ...]) -> list[Any]:
         """Take the two sides of a row."""

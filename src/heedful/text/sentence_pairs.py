@@ -1,16 +1,17 @@
-"""Pairs of sentences that a Python function is given: as files, or in memory."""
+"""Pairs of sentences that a Python function takes: as files, or in memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike, fspath
-from reprlib import repr as shorten
+from typing import Any
 
 from heedful.errors import ArgumentError
 from heedful.text.corpus import Corpus, expand
+from heedful.text.pairs import PairRows
 
 Files = str | PathLike[str] | Sequence[str | PathLike[str]]
 """A file or several, by name or pattern."""
-Pairs = Iterable[Sequence[str]]
-"""Sentences in memory, each with its translation."""
+Pairs = Iterable[Any]
+"""Sentences in memory, each with its translation: what `PairRows` reads."""
 
 
 def sentence_pairs(
@@ -19,14 +20,16 @@ def sentence_pairs(
     target: Files | None,
     pairs: Pairs | None,
     warn: Callable[[str], object] | None = None,
+    languages: Sequence[str] = ("", ""),
 ) -> Iterator[tuple[str, str]]:
     """
     Iterate over the pairs of two texts, or over those in memory; `owner` is the function.
 
+    `languages`: of source and target, which name columns of tables.
     `warn`: called at the end with a note on the rows of each table that were skipped.
     """
     if pairs is not None and source is None and target is None:
-        return pairs_in_memory(pairs)
+        return pairs_in_memory(pairs, languages)
     if pairs is not None or source is None or target is None:
         raise ArgumentError(
             f"{owner} needs either files, as `source` and `target`, or sentences, as `pairs`."
@@ -51,13 +54,6 @@ def file_list(files: Files) -> list[str]:
     return [fspath(name) for name in names]
 
 
-def pairs_in_memory(pairs: Pairs) -> Iterator[tuple[str, str]]:
-    """Iterate over pairs of strings; refuse anything else."""
-    for number, pair in enumerate(pairs):
-        is_pair = isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2
-        if not is_pair or not all(isinstance(sentence, str) for sentence in pair):
-            raise ArgumentError(
-                "`pairs` must hold pairs of two strings, a source and a target, but its entry "
-                f"{number} is {shorten(pair)}."
-            )
-        yield pair[0], pair[1]
+def pairs_in_memory(pairs: Pairs, languages: Sequence[str] = ("", "")) -> Iterator[tuple[str, str]]:
+    """Iterate over pairs of strings or the rows of a table. `languages`: of source and target."""
+    yield from PairRows("pairs", pairs).read(*languages)

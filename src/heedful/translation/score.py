@@ -111,8 +111,8 @@ def score(
         A translator, or the run folders that `Translator.load` takes.
     source, target : path, pattern or sequence of them, optional
         Line-aligned text.
-    pairs : iterable of pairs of str, optional
-        Sentences in memory, instead of files.
+    pairs : iterable of pairs of str, or table, optional
+        Sentences in memory, instead of files; what `heedful.train` takes.
     ranks : bool, default False
         Whether to return the rank of each token, 1 for the most probable.
     alignments : bool, default False
@@ -135,7 +135,6 @@ def score(
     The command `heedful score`. Pairs are read as the iterator advances, so a text of any length
     takes little memory. Natural logarithms, the end symbol included, no length penalty.
     """
-    sentences = sentence_pairs("score", source, target, pairs, warn)
     translator = run
     if not isinstance(translator, Translator):
         translator = Translator.load(
@@ -146,6 +145,9 @@ def score(
             threads=threads,
             reading=reading,
         )
+    data = translator.run.config.data
+    languages = data.source_language, data.target_language
+    sentences = sentence_pairs("score", source, target, pairs, warn, languages)
     if alignments:
         translator.aligner.extraction(align_by)
     return _score(translator, sentences, ranks, align_by if alignments else None, warn)

@@ -1,3 +1,4 @@
+import csv
 from pathlib import Path
 
 import jaxtyping
@@ -19,6 +20,13 @@ def test_pairs_come_from_files_or_from_memory(tmp_path):
     assert [*pairs_in_memory([["the dog", "le chien"]])] == expected[:1]
 
 
+def test_columns_of_a_table_are_found_by_the_languages():
+    rows = csv.DictReader(["fr,en", "le chien,the dog"])
+    assert [*sentence_pairs("score", None, None, rows, None, ("en", "fr"))] == [
+        ("the dog", "le chien")
+    ]
+
+
 @pytest.mark.parametrize("given", [(None, None, None), ("a", None, None), ("a", "b", [("a", "b")])])
 def test_both_and_neither_are_refused(given):
     with pytest.raises(ArgumentError, match=BOTH):
@@ -33,7 +41,7 @@ def test_a_file_that_is_not_there_is_named():
 @pytest.mark.parametrize("entry", ["ab", ("a",), ("a", None), 5, {"a": "b"}])
 def test_what_is_no_pair_is_refused_with_its_number(entry):
     jaxtyping.config.update("jaxtyping_disable", True)  # a user has no such checks
-    with pytest.raises(ArgumentError, match="its entry 1 is "):
+    with pytest.raises(ArgumentError, match="pair 1 is "):
         list(pairs_in_memory([("a", "b"), entry]))
 
 
