@@ -212,6 +212,7 @@ def test_views_and_choices_lay_out_sheets(record):
             ("two different models", "run (step 24)"),
         ),
         (("--length-penalty", "long"), ("long",)),
+        (("--target", "le chien", "--beam", "3"), ("--beam", "--target there is no search")),
     ],
 )
 def test_what_cannot_be_shown_is_refused_before_anything_is_written(

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -107,6 +108,18 @@ def test_a_changed_plugin_continues_only_inexactly(heedful_cli, text, conv, tmp_
     assert (out / "plugins" / "conv.py").read_bytes() == changed.read_bytes()
     refused(heedful_cli("info", out, "--plugin", conv), "records it anew")
     assert heedful_cli("info", out, "--plugin", changed).returncode == 0
+
+
+def test_a_link_in_place_of_the_copies_is_not_followed(heedful_cli, text, conv, tmp_path):
+    out, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    settings = [*SETTINGS, "train.steps=2"]
+    train_run(heedful_cli, text, out, *settings, options=["--plugin", conv])
+    shutil.move(out / "plugins", elsewhere)
+    (out / "plugins").symlink_to(elsewhere)
+    (elsewhere / "conv.py").write_text("mine\n")
+    words = [*train_arguments(text, out, *settings), "--resume", "--plugin", conv]
+    refused(heedful_cli(*words), "a link to another place")
+    assert (elsewhere / "conv.py").read_text() == "mine\n"
 
 
 def test_a_settings_file_brings_its_plugin(heedful_cli, text, conv, tmp_path):

@@ -521,6 +521,32 @@ def test_an_encoder_must_have_what_is_asked_of_it(tmp_path, built, message):
         build_model(config.model, 20, 20, max_length=12)
 
 
+PART = f"""{FAMILY}
+
+class Mine(Family):
+    KIND = ("mine",)
+
+    def BUILDER(self, *sizes):
+        return None
+
+plugins.FAMILIES.register("mine", Mine())
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "builder", "settings"),
+    [
+        ("norms", "build_norm", {"norm_kind": "mine"}),
+        ("encoder_mixers", "build_mixer", {"attention": {"encoder": "mine"}}),
+    ],
+)
+def test_a_mixer_or_norm_must_be_a_module(tmp_path, kind, builder, settings):
+    text = PART.replace("KIND", kind).replace("BUILDER", builder)
+    load_plugin(write_plugin(tmp_path, text))
+    with pytest.raises(PluginError, match=f"{builder} of Mine must return a module, not None"):
+        build_model(ModelConfig(**SMALL, **settings), 20, 20, max_length=12)
+
+
 def test_a_score_must_be_a_module(tmp_path):
     text = f"{HEAD}plugins.SCORES.register('mine', lambda heads, d_k: None)\n"
     load_plugin(write_plugin(tmp_path, text))

@@ -19,6 +19,7 @@ from heedful.cli.options import (
 )
 from heedful.cli.standard_input import standard_input
 from heedful.cli.terminal_text import echo, read_argument
+from heedful.errors import SettingError
 from heedful.search.settings import SearchOptions
 
 
@@ -110,6 +111,12 @@ def attend(
         write_files,
     )
 
+    if target is not None and search:
+        flag = "--" + next(iter(search)).replace("_", "-")
+        raise SettingError(
+            f"{flag} changes how a translation is searched for, but with --target there is no "
+            "search; leave one of them out."
+        )
     options = SearchOptions(**search)
     choice = AttentionSelection(
         tuple(kind or ()), tuple(layer or ()), tuple(head or ()), view, numbers

@@ -158,10 +158,19 @@ def _parts(family: Family, settings: ModelSettings, side: str) -> dict[str, Any]
     return {
         "parts": LayerParts(
             _networks(settings, side),
-            None if mixers is None else partial(mixers.build_mixer, side),
-            None if norms is None else norms.build_norm,
+            None if mixers is None else partial(_built, mixers, "build_mixer", side),
+            None if norms is None else partial(_built, norms, "build_norm"),
         )
     }
+
+
+def _built(builder: Any, function: str, *arguments: Any) -> Any:
+    """Build a mixer or norm; refuse anything but a module."""
+    part = getattr(builder, function)(*arguments)
+    if not isinstance(part, nn.Module):
+        owner = getattr(builder, "__name__", None) or type(builder).__name__
+        raise PluginError(f"{function} of {owner} must return a module, not {part!r}.")
+    return part
 
 
 def _chosen(settings: ModelSettings, setting: str) -> Any:

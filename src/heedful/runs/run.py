@@ -376,6 +376,11 @@ def read_plugins(folder: RunFolder) -> list[dict[str, str]]:
 
 def _copy_plugins(folder: RunFolder, plugins: Sequence[Plugin]) -> None:
     """Write what was executed into the run folder, to be read by people."""
+    if folder.plugins.is_symlink():
+        raise RunFolderError(
+            f"{folder.plugins} must be a folder of the run, but is a link to another place, where "
+            "copies of plugins would be written; remove the link."
+        )
     with writing(folder.plugins):
         folder.plugins.mkdir(parents=True, exist_ok=True)
         for plugin in plugins:

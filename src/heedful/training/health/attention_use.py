@@ -71,8 +71,9 @@ class AttentionUse:
             return None
         return (
             f"attention is not used: {fault} of the source, so the model translates as one "
-            "without attention. More steps seldom help. Try another learning rate, a longer "
-            "warm-up or wider first weights; of a recurrent encoder, layers that read both ways "
+            "without attention. More steps seldom help. Try guided attention "
+            "(train.guided_attention=1), another learning rate, a longer warm-up or wider first "
+            "weights; of a recurrent encoder, layers that read both ways "
             "(model.recurrent.direction=bidirectional) or fewer of them."
         )
 
