@@ -3,7 +3,7 @@ Trials for Table 2's siblings: what lets GNMT and MoE attend, and a learning rat
 
     python -m benchmarks.tuning approaches | rates [--system NAME ...] [--minutes M]
 
-`approaches` trains GNMT and MoE with and without guided attention; `rates` trains each system with
+`approaches` trains GNMT and MoE in several ways; `rates` trains each system with
 each of four learning rates. All trials take equally long in counted time: the steps are set from
 the rates that Table 2's record has. Test sets are not read. A trial is recorded when it ends, in
 `docs/results/tuning.json`, and the page is written from it; a trial that the record has is not
@@ -25,9 +25,21 @@ from heedful.training.health.attention_use import AttentionUse
 from heedful.training.health.registry import KEY
 
 RATES = ("7.5e-4", "1.5e-3", "3e-3", "6e-3")
-APPROACHES: dict[str, tuple[str, ...]] = {
-    "guided attention": ("train.guided_attention=1",),
-    "without": ("train.guided_attention=0",),
+_GUIDED, _WITHOUT = ("train.guided_attention=1",), ("train.guided_attention=0",)
+# The published wiring on fewer layers: one that reads both ways, one above it, a residual.
+_SHALLOW = {
+    "gnmt": ("model.encoder_layers=2", "model.decoder_layers=2", "model.recurrent.residual_from=2"),
+    "moe": ("model.encoder_layers=2", "model.decoder_layers=1"),
+}
+APPROACHES: dict[str, dict[str, tuple[str, ...]]] = {
+    system: {
+        "guided attention": _GUIDED,
+        "without": _WITHOUT,
+        "fewer layers": (*_WITHOUT, *shallow),
+        "fewer layers, guided": (*_GUIDED, *shallow),
+        "half the rate": (*_WITHOUT, "train.learning_rate=1.5e-3"),
+    }
+    for system, shallow in _SHALLOW.items()
 }
 _ATTENTION = AttentionUse()
 _VALIDATIONS = 4
@@ -71,7 +83,7 @@ def trials(kind: str) -> Iterator[Trial]:
             continue
         choices = {rate: (f"train.learning_rate={rate}",) for rate in RATES}
         if kind == "approaches":
-            choices = APPROACHES if system.name in ("gnmt", "moe") else {}
+            choices = APPROACHES.get(system.name, {})
         for choice, settings in choices.items():
             yield Trial(kind, system.name, choice, (*COMMON, *system.settings, *settings))
 
