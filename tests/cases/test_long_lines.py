@@ -2,6 +2,8 @@
 
 import json
 
+from tests.support.serving import serving
+
 QUICK = ("--device", "cpu", "--precision", "fp32", "--threads", "1")
 
 LONG = "the big red dog sleeps. my boy stays. " * 160
@@ -17,6 +19,29 @@ def test_a_long_line_is_split_at_ends_of_sentences_and_others_are_unharmed(heedf
     assert long["text"].count(". ") == 320
     assert odd["text"] == "x" * 6000
     assert "was cut" not in done.stderr
+
+
+HELD = ("{{ the dog. A cat }}", "https://x.org/a.b,c;d?e=f", "St. Gallen")
+SPOILED = "".join(f"my boy stays in {part} too, the big red dog sleeps. " for part in HELD) * 25
+
+
+def test_no_cut_falls_inside_what_is_held_or_inside_a_term(heedful_cli, toy_run, tmp_path, zygote):
+    (tmp_path / "terms.tsv").write_text("St. Gallen\tSaint-Gall\n", "utf-8")
+    arguments = ("--glossary", tmp_path / "terms.tsv", "--format", "jsonl", "--beam", "1", *QUICK)
+    done = heedful_cli("translate", toy_run, *arguments, stdin=f"{SPOILED}\n")
+    (entry,) = map(json.loads, done.stdout.splitlines())
+    assert entry["reading"]["sentences"] > 1
+    body = {"q": SPOILED, "source": "en", "target": "fr", "beam": 1}
+    with serving(zygote, toy_run, "--precision", "fp32") as server:
+        served = [
+            server.client.post(
+                "/v1/translate", json={**body, "split": split, "glossary": {HELD[2]: "Saint-Gall"}}
+            ).json()["translations"][0]["text"]
+            for split in (True, False)
+        ]
+    for text in (entry["text"], *served):
+        counts = [text.count(put) for put in (*HELD[:2], "Saint-Gall", "Gallen")]
+        assert counts == [25, 25, 25, 0]
 
 
 def test_a_long_line_is_cut_on_request_and_marked(heedful_cli, toy_run):

@@ -24,7 +24,10 @@ from heedful.errors import SettingError
 from heedful.search.settings import SearchOptions
 from heedful.serve.resident_engine import ResidentEngine
 from heedful.text.blanks import read_source
+from heedful.text.reading.terms import Terms
+from heedful.text.sentences import CutRule
 from heedful.translation.engine import TranslationEngine
+from heedful.translation.reading import TextReader
 
 
 class Direction(NamedTuple):
@@ -85,6 +88,8 @@ class ServedModel:
     """The engine, used by the worker thread alone."""
     directions: tuple[Direction, ...]
     """At least one."""
+    reader: TextReader
+    """What reads its lines."""
     longest: int
     """Subwords of the longest sentence that is not truncated."""
     facts: dict[str, Any]
@@ -114,6 +119,19 @@ class ServedModel:
             raise SettingError(self.no_coverage)
         if options.beam is None:
             replace(options, beam=self.facts["beam"])  # checked again: one of 1 compares nothing
+
+    def cut_rule(self, terms: Terms | None, tag: str) -> CutRule:
+        """Return where a text may be cut. `tag`: a language tag that stands before each part."""
+        reader, room = self.reader.line_reader(terms), self.longest - 1
+
+        def fits(sentence: str) -> bool:
+            # No subword is shorter than a byte, and the space before the first word may be one.
+            if len(sentence.encode()) < room:
+                return True
+            seen = reader.read(sentence).text if self.reader.reads_text else sentence
+            return self.lengths([f"{tag} {seen}" if tag else seen])[0] <= room
+
+        return CutRule(fits, reader.unbroken)
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """Count the subwords of sentences, in any thread."""
@@ -166,6 +184,7 @@ class ModelLoader:
             self.engine,
             ResidentEngine(name, translator, open_again),
             directions,
+            translator.reader,
             longest,
             facts,
             *_reasons(self.engine, translator),

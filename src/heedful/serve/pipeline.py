@@ -11,7 +11,6 @@ Nothing is ever truncated: a sentence with more subwords than the model accepts 
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from typing import TypeVar
 
@@ -22,6 +21,7 @@ from heedful.serve.limits import HttpError
 from heedful.serve.models import ServedModel
 from heedful.serve.routing import ModelRoute
 from heedful.serve.worker import Worker
+from heedful.text.reading.terms import Terms
 from heedful.text.sentences import TextLayout
 from heedful.translation.join import join_sentences
 from heedful.translation.result import Translation, WordAlignment
@@ -92,7 +92,8 @@ async def translate(
 
     Cancelling removes its waiting sentences from the queue.
     """
-    parted = await aside(len(text), _SplitText.of, text, route, form)
+    terms = Terms.of(search.glossary, search.protected)
+    parted = await aside(len(text), _SplitText.of, text, route, form, terms)
     if route.model is None:
         return parted.result([])
 
@@ -122,7 +123,8 @@ async def translate_all(
     The sentences of all texts are queued together, so a request is accepted or refused as a whole.
     """
     size = sum(map(len, texts))
-    parted = await aside(size, _split_all, texts, route, form)
+    terms = Terms.of(search.glossary, search.protected)
+    parted = await aside(size, _split_all, texts, route, form, terms)
     groups: dict[tuple[ServedModel | None, bool], list[_SplitText]] = {}
     for one in parted:
         groups.setdefault((one.route.model, one.linked), []).append(one)
@@ -151,9 +153,11 @@ def _check_attention(search: Search, sentences: int) -> None:
         )
 
 
-def _split_all(texts: Sequence[str], route: Sequence[ModelRoute], form: Form) -> list["_SplitText"]:
+def _split_all(
+    texts: Sequence[str], route: Sequence[ModelRoute], form: Form, terms: Terms | None
+) -> list["_SplitText"]:
     """Split texts into sentences."""
-    return [_SplitText.of(*pair, form) for pair in zip(texts, route, strict=True)]
+    return [_SplitText.of(*pair, form, terms) for pair in zip(texts, route, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,11 +169,11 @@ class _SplitText:
     layout: Layout
 
     @classmethod
-    def of(cls, text: str, route: ModelRoute, form: Form) -> "_SplitText":
-        """Split a text, unless it needs no translation."""
+    def of(cls, text: str, route: ModelRoute, form: Form, terms: Terms | None) -> "_SplitText":
+        """Split a text, unless it needs no translation; `terms` are not cut apart."""
         if route.model is None:
             return cls(text, route, TextLayout((), (text,)))
-        fits = partial(_fits, route.model, route)
+        fits = route.model.cut_rule(terms, route.direction.tag)
         return cls(text, route, split_text(text, form, route.direction.source, fits))
 
     @property
@@ -190,12 +194,3 @@ class _SplitText:
         translations = tuple(drop_tag(one, self.route.direction.tag) for one in line_translations)
         whole = join_sentences(translations, self.layout)
         return TextResult(self.route, whole, self.layout.pieces, translations)
-
-
-def _fits(model: ServedModel, route: ModelRoute, sentence: str) -> bool:
-    """Whether a sentence fits into the model's length limit."""
-    room = model.longest - 1
-    # No subword is shorter than a byte, and the space before the first word may be one more.
-    if len(sentence.encode()) < room:
-        return True
-    return model.lengths([route.tagged(sentence)])[0] <= room

@@ -8,10 +8,12 @@ Sentence splitting that keeps everything between sentences.
       gaps     "  "  " "  "\n\n- "  "\n"
 
 A model translates one sentence at a time; it never sees a line break. Pieces and gaps hold every
-character of the text, so that pieces put back as they are give the text as it was.
+character of the text, so that pieces put back as they are give the text as it was. No cut falls
+inside a part that is held back from the model, or inside a term (`CutRule`).
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise, zip_longest
@@ -23,10 +25,26 @@ except ImportError:
 
 Links = Iterable[tuple[int, int]]
 """Indices of a source word and of a target word, from 0; words are separated by spaces."""
-Fits = Callable[[str], bool]
-"""Whether a model can read a sentence as a whole."""
 # Start and end.
 Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class CutRule:
+    """Where a model's text may be cut."""
+
+    fits: Callable[[str], bool]
+    """Whether a model can read a sentence as a whole."""
+    unbroken: Callable[[str], Sequence[Span]]
+    """Finds the parts of a text that no cut may fall into, such as placeholders and terms."""
+
+    def __call__(self, sentence: str) -> bool:
+        """Whether a model can read a sentence as a whole."""
+        return self.fits(sentence)
+
+
+Fits = Callable[[str], bool]
+"""Whether a model can read a sentence as a whole; a `CutRule` also says where to cut it."""
 
 # The line breaks of `str.splitlines`.
 _LINE = re.compile("[^\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029]+")
@@ -88,7 +106,10 @@ def keep_whole(text: str, fits: Fits) -> TextLayout:
     """Treat a text as one sentence; a line break inside becomes a space: a model never sees one."""
     line = " ".join(text.strip().splitlines())
     start = len(text) - len(text.lstrip())
-    cut = _cut(line, 0, len(line), lambda begin, end: fits(line[begin:end]))
+    cut = [(0, len(line))] if line else []
+    if not fits(line):
+        parts = _unbroken(line, fits)
+        cut = list(_cut(line, 0, len(line), lambda begin, end: fits(line[begin:end]), parts))
     spans = [(start + begin, start + end) for begin, end in cut]
     return _laid_out(text[:start] + line + text[max(start, len(text.rstrip())) :], spans)
 
@@ -98,13 +119,19 @@ def sentence_spans(
 ) -> list[Span]:
     """Find the spans of a line that are to be translated."""
     readable = readable or line
+    parts: Sequence[Span] = ()
 
     def is_readable(start: int, end: int) -> bool:
-        return end - start <= _MOST_CHARACTERS and (fits is None or fits(readable[start:end]))
+        is_short = end - start <= _MOST_CHARACTERS or _is_inside(start, end, parts)
+        return is_short and (fits is None or fits(readable[start:end]))
 
+    segments = list(_segments(line, language))
+    if len(segments) > 1 or not is_readable(0, len(line)):
+        parts = _unbroken(readable, fits)
+        segments = list(_joined(segments, parts))
     found: list[Span] = []
-    for start, end in _segments(line, language):
-        for begin, stop in _cut(line, *_trimmed(line, start, end), is_readable):
+    for start, end in segments:
+        for begin, stop in _cut(line, *_trimmed(line, start, end), is_readable, parts):
             piece = line[begin:stop]
             if any(map(str.isalpha, piece)) and not _ADDRESS.fullmatch(piece):
                 found.append((begin, stop))
@@ -130,6 +157,43 @@ def _segments(line: str, language: str) -> Iterator[Span]:
         yield start, len(line)
 
 
+def _unbroken(text: str, fits: Fits | None) -> list[Span]:
+    """Find the parts of a text that no cut may fall into; those that overlap are one."""
+    parts: list[Span] = []
+    for start, end in sorted(fits.unbroken(text)) if isinstance(fits, CutRule) else ():
+        if parts and start < parts[-1][1]:
+            parts[-1] = parts[-1][0], max(end, parts[-1][1])
+        else:
+            parts.append((start, end))
+    return parts
+
+
+def _joined(segments: Iterable[Span], parts: Sequence[Span]) -> Iterator[Span]:
+    """Join sentences where a part that may not be cut reaches over their border."""
+    waiting: Span | None = None
+    for start, end in segments:
+        if waiting is not None and _broken_part(waiting[1], start, parts):
+            waiting = waiting[0], end
+            continue
+        if waiting is not None:
+            yield waiting
+        waiting = start, end
+    if waiting is not None:
+        yield waiting
+
+
+def _broken_part(start: int, end: int, parts: Sequence[Span]) -> Span | None:
+    """Find the part that is broken if a cut leaves these characters out; there may be none."""
+    place = bisect_right(parts, start, key=lambda part: part[1])
+    return parts[place] if place < len(parts) and parts[place][0] < end else None
+
+
+def _is_inside(start: int, end: int, parts: Sequence[Span]) -> bool:
+    """Whether a span is all or a piece of a part that may not be cut."""
+    place = bisect_right(parts, start, key=lambda part: part[1])
+    return place < len(parts) and parts[place][0] <= start and end <= parts[place][1]
+
+
 def _trimmed(text: str, start: int, end: int) -> Span:
     """Shrink a span by its outer spaces."""
     part = text[start:end]
@@ -144,7 +208,11 @@ def _laid_out(text: str, spans: Iterable[Span]) -> TextLayout:
 
 
 def _cut(
-    text: str, start: int, end: int, is_readable: Callable[[int, int], bool]
+    text: str,
+    start: int,
+    end: int,
+    is_readable: Callable[[int, int], bool],
+    parts: Sequence[Span],
 ) -> Iterator[Span]:
     """Halve a sentence that is too long, near the middle, until the model can read all parts."""
     waiting = [(start, end)]
@@ -155,17 +223,30 @@ def _cut(
                 yield start, end
             continue
         middle = (start + end) // 2
-        cut = (middle, middle)
+        cut = _beside_part(middle, (start, end), parts)
         for mark in _CUTS:
             inside = [
                 found.span()
                 for found in mark.finditer(text, start + 1, end - 1)
-                if start < found.start() and found.end() < end
+                if start < found.start()
+                and found.end() < end
+                # A part may begin or end at the cut, but not reach into it.
+                and not _broken_part(*found.span(), parts)
             ]
             if inside:
                 cut = min(inside, key=lambda span: abs(span[0] - middle))
                 break
         waiting += [_trimmed(text, cut[1], end), _trimmed(text, start, cut[0])]
+
+
+def _beside_part(middle: int, sentence: Span, parts: Sequence[Span]) -> Span:
+    """Return an empty cut at the middle of a sentence, or at an end of the part there."""
+    start, end = sentence
+    part = _broken_part(middle, middle, parts)
+    # A part that is longer than the model reads is cut like any text.
+    edges = [edge for edge in part or () if start < edge < end]
+    place = min(edges, key=lambda edge: abs(edge - middle), default=middle)
+    return place, place
 
 
 def _numbered(text: str) -> set[int]:

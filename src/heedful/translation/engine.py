@@ -7,7 +7,7 @@ from heedful.errors import SettingError
 from heedful.search.observer import SearchObserver
 from heedful.search.settings import SearchOptions
 from heedful.tokenization.tokenizer import Tokenizer
-from heedful.translation.reading import LongLines
+from heedful.translation.reading import LongLines, TextReader
 from heedful.translation.result import Translation
 
 
@@ -16,6 +16,11 @@ class TranslationEngine(Protocol):
     """The interface of an engine that translates lines of text."""
 
     tokenizer: Tokenizer
+
+    @property
+    def reader(self) -> TextReader:
+        """What reads its lines."""
+        ...
 
     def translate(
         self,

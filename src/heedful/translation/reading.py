@@ -18,12 +18,11 @@ from typing import Literal, TypeVar
 
 from heedful.data.coverage import WORD_KINDS
 from heedful.text.lines import without_controls
-from heedful.text.reading.characters import visible
 from heedful.text.reading.line import LineReader, ReadLine, RestoredLine
 from heedful.text.reading.note import ReadingNote, joined_notes
 from heedful.text.reading.terms import Terms
 from heedful.text.reading.vocabulary import LACKING, SourceVocabulary
-from heedful.text.sentences import TextLayout, split
+from heedful.text.sentences import CutRule, TextLayout, split
 from heedful.tokenization.imported_model import is_imported
 from heedful.tokenization.special_symbols import SPECIAL_IDS, split_tag
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
@@ -208,7 +207,7 @@ class TextReader:
         if not self.reads_text and terms is None:
             rows = self.read_plain(lines)
             return ReadLines(tuple((_LinePart(row),) for row in rows), (None,) * len(rows))
-        reader = LineReader(self.vocabulary, terms, self.reads_text, self.aligns)
+        reader = self.line_reader(terms)
         parts: list[tuple[_LinePart, ...]] = []
         layouts: list[TextLayout | None] = []
         cut = set()
@@ -216,18 +215,23 @@ class TextReader:
             tag, text = split_tag(line.strip(), self._spaced) if self.tokenizer.tags else ("", line)
             text = text if self.reads_text else self.read_plain([text])[0]
             layout: TextLayout | None = None
-            if self.reads_text and not self._fits(tag, text):
+            if self.reads_text and not self._fits(reader, tag, text):
                 # what stands between its parts is written as it is
                 text, _ = without_controls(text)
                 if long_lines == "cut":
                     cut.add(number)
                 else:
-                    layout = split(text, self.tokenizer.source_language, partial(self._fits, tag))
+                    rule = CutRule(partial(self._fits, reader, tag), reader.unbroken)
+                    layout = split(text, self.tokenizer.source_language, rule)
                     layout = layout if layout.pieces else None
             pieces = layout.pieces if layout is not None else (text,)
             parts.append(tuple(self._part(reader, tag, piece) for piece in pieces))
             layouts.append(layout)
         return ReadLines(tuple(parts), tuple(layouts), frozenset(cut))
+
+    def line_reader(self, terms: Terms | None) -> LineReader:
+        """Return a reader of lines with the terms of a user."""
+        return LineReader(self.vocabulary, terms, self.reads_text, self.aligns)
 
     def seen(self, line: str) -> str:
         """Return what the model sees of a line; the line if that is nothing, or several rows."""
@@ -241,10 +245,10 @@ class TextReader:
         read = reader.read(text)
         return _LinePart(f"{tag} {read.text}" if tag and read.text else read.text, tag, read)
 
-    def _fits(self, tag: str, text: str) -> bool:
+    def _fits(self, reader: LineReader, tag: str, text: str) -> bool:
         """Whether a model can read a text as one row."""
         # No subword is shorter than a byte; the space before the first word may be one more.
         if len(text.encode()) + 2 < self.longest:
             return True
-        (ids,) = self.tokenizer.models[0].encode([visible(text)])
+        (ids,) = self.tokenizer.models[0].encode([reader.read(text).text])
         return len(ids) + bool(tag) <= self.longest

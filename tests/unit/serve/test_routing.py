@@ -11,6 +11,7 @@ from heedful.serve.routing import choose_route
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.tokenization.vocabulary import Vocabulary
 from heedful.tokenization.vocabulary_model import VocabularyModel
+from heedful.translation.reading import TextReader
 
 
 class NoEngine:
@@ -19,6 +20,8 @@ class NoEngine:
     tokenizer = Tokenizer(
         VocabularyModel(Vocabulary(["w"])), source_language="", target_language=""
     )
+
+    reader = TextReader(tokenizer, list, reads_text=False, longest=100, aligns=False)
 
     def translate(self, texts, options=None, **how):
         raise NotImplementedError
@@ -29,7 +32,13 @@ def models(*pairs):
     resident = ResidentEngine("none", NoEngine(), NoEngine)
     served.current = tuple(
         ServedModel(
-            f"{source}-{target}", "torch", resident, (Direction(source, target, ""),), 100, {}
+            f"{source}-{target}",
+            "torch",
+            resident,
+            (Direction(source, target, ""),),
+            NoEngine.reader,
+            100,
+            {},
         )
         for source, target in pairs
     )

@@ -1,10 +1,13 @@
 """Text is split into sentences and joined again without losing a character."""
 
+import re
+from itertools import zip_longest
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.text.sentences import keep_whole, split
+from heedful.text.sentences import CutRule, keep_whole, split
 
 SPACES = [
     "\n",
@@ -119,3 +122,45 @@ def test_without_the_splitter_a_line_is_cut_only_where_it_is_too_long(monkeypatc
     assert split(text, "en").pieces == (text,)
     pieces = split(text, "en", lambda piece: len(piece) < 8).pieces
     assert pieces == ("A dog.", "A cat.", "A cow.")
+
+
+UNBROKEN = re.compile(r"\{\{.*?\}\}|St\. Gallen|https?://\S+|\d+\.\d+")
+HELD_BITS = st.sampled_from(
+    [
+        "{{ a. B }}",
+        "St. Gallen",
+        "https://x.org/a.b?c=d,e",
+        "3.14",
+        "A dog. ",
+        "B, c ",
+        "x" * 9,
+        " ",
+    ]
+)
+
+
+def held_spans(text):
+    return [match.span() for match in UNBROKEN.finditer(text)]
+
+
+@given(st.lists(HELD_BITS, max_size=12).map("".join), st.integers(1, 30))
+def test_no_cut_falls_inside_what_is_held(text, most):
+    # What is held costs nothing, as the model does not see it.
+    rule = CutRule(lambda piece: len(UNBROKEN.sub("", piece)) <= most, held_spans)
+    for layout in (split(text, "en", rule), keep_whole(text, rule)):
+        parts = [part for both in zip_longest(layout.gaps, layout.pieces) for part in both if part]
+        assert "".join(parts) == text or layout.gaps[1:-1] == ()
+        for start, end in held_spans(text):
+            assert any(text[start:end] in part for part in parts)
+
+
+def test_sentences_are_joined_over_a_part_that_may_not_be_cut():
+    rule = CutRule(lambda piece: True, held_spans)
+    text = "A dog in {{ Mr. X. Y }} sleeps. A cat stays."
+    assert split(text, "en", rule).pieces == ("A dog in {{ Mr. X. Y }} sleeps.", "A cat stays.")
+
+
+def test_a_part_that_is_longer_than_the_model_reads_is_cut():
+    rule = CutRule(lambda piece: len(piece) <= 8, lambda text: [(0, len(text))])
+    assert "".join(split("x" * 30, "en", rule).pieces) == "x" * 30
+    assert max(map(len, split("x" * 30, "en", rule).pieces)) <= 8

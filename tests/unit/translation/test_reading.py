@@ -88,6 +88,23 @@ def test_a_line_that_is_too_long_may_be_cut(tokenizer):
     assert result.reading is not None and result.reading.cut
 
 
+def test_a_line_is_not_split_inside_what_is_held(tokenizer):
+    held = ["{{ the dog. A cat }}", "https://x.org/a.b,c;d", "St. Gallen"]
+    terms = Terms.of({"St. Gallen": "Saint-Gall"}, None)
+    line = "".join(f"the dog sleeps in {part} too, a cat in the sun. " for part in held)
+    read = reader(tokenizer, longest=12, aligns=False).read([line], terms)
+    (result,) = read.restored([Translation(row, 0.0, (), 0.0) for row in read.rows])
+    notes = [piece.text for piece in result.reading.held]
+    assert notes == held and result.reading.sentences > 3
+    assert result.text.count(held[0]) == result.text.count(held[1]) == 1
+    assert result.text.count("Saint-Gall") == 1
+
+
+def test_what_is_held_does_not_count_as_length(tokenizer):
+    line = f"the dog {'{{' + 'x. ' * 90 + '}}'} sleeps"
+    assert reader(tokenizer, longest=12).read([line]).rows == ["the dog sleeps"]
+
+
 def test_terms_are_found_in_exact_reading_too(tokenizer):
     terms = Terms.of({"dog": "Hund"}, None)
     read = reader(tokenizer, reads_text=False).read(["the dog 12"], terms)

@@ -86,6 +86,35 @@ def cut_line(
     return _trimmed(pieces)
 
 
+def unbroken_spans(
+    text: str, terms: Terms | None, vocabulary: SourceVocabulary, *, holds: bool = True
+) -> list[tuple[int, int]]:
+    """
+    Find the parts of a text that `cut_line` would hold or treat as a term, in order.
+
+    A text that is too long is not cut inside of them.
+    """
+    spans: list[tuple[int, int]] = []
+    if holds:
+        spans += held_forms(text)
+        spans += [
+            unit.span()
+            for unit in _UNITS.finditer(text)
+            if unit.end() - unit.start() > 1 and not unit[0].isalnum()
+        ]
+    if terms is not None:
+        # Terms are looked for where blanks are single: the place of each character that remains.
+        places = [
+            place
+            for place, sign in enumerate(text)
+            if not (sign.isspace() and text[place - 1 : place].isspace()) and visible(sign)
+        ]
+        read = "".join(" " if text[place].isspace() else text[place] for place in places)
+        for start, end, _ in terms.matches(read):
+            spans.append((places[start], places[end - 1] + 1))
+    return sorted(spans)
+
+
 def single_spaces(text: str) -> str:
     """Reduce each run of blanks to a space, at the ends too."""
     return " ".join(f"x{text}x".split())[1:-1]

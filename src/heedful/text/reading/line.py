@@ -14,7 +14,7 @@ from typing import NamedTuple
 from heedful.text.lines import without_controls
 from heedful.text.reading.case import CasedWords, read_case
 from heedful.text.reading.draft import Link, draft, word_spans
-from heedful.text.reading.held import Piece, cut_line
+from heedful.text.reading.held import Piece, cut_line, unbroken_spans
 from heedful.text.reading.model_line import Gap, ModelLine, model_line
 from heedful.text.reading.note import HeldNote, ReadingNote
 from heedful.text.reading.numbers import changed_numbers
@@ -116,6 +116,10 @@ class LineReader:
     terms: Terms | None = None
     reads_text: bool = True
     aligns: bool = True
+
+    def unbroken(self, text: str) -> list[tuple[int, int]]:
+        """Find the parts of a text that may not be cut: what would be held, and terms."""
+        return unbroken_spans(text, self.terms, self.vocabulary, holds=self.reads_text)
 
     def read(self, line: str) -> ReadLine:
         """Decide what the model sees of a line."""

@@ -1,6 +1,6 @@
 import pytest
 
-from heedful.text.reading.held import cut_line, single_spaces
+from heedful.text.reading.held import cut_line, single_spaces, unbroken_spans
 from heedful.text.reading.terms import Terms
 from tests.support.vocabularies import small_vocabulary
 
@@ -63,3 +63,24 @@ def test_without_text_reading_only_terms_are_cut_out():
 
 def test_blanks_at_the_ends_of_a_piece_stay_one():
     assert single_spaces("  a \u00a0 b\t") == " a b "
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("a {{ big. dog }} b", ["{{ big. dog }}"]),
+        ("in St.  Gal\u00adlen. The", ["St.  Gal\u00adlen"]),
+        ("see https://x.org/a.b. The", ["https://x.org/a.b"]),
+        ("1,000.50 and 3-year-old", ["1,000.50", "3-year-old"]),
+    ],
+)
+def test_parts_that_no_cut_may_fall_into(text, parts):
+    terms = Terms.of({"St. Gallen": "Saint-Gall"}, None)
+    spans = unbroken_spans(text, terms, small_vocabulary())
+    assert [text[start:end] for start, end in spans] == parts
+
+
+def test_without_text_reading_only_terms_are_unbroken():
+    terms = Terms.of({"St. Gallen": "Saint-Gall"}, None)
+    spans = unbroken_spans("{{a. b}} St. Gallen", terms, small_vocabulary(), holds=False)
+    assert spans == [(9, 19)]
