@@ -29,3 +29,10 @@ def test_a_line_without_a_letter_is_copied(translator, line):
 
 def test_nothing_unknown_is_ever_written(translate):
     assert not any("⁇" in text for text in translate([f"{PLAIN} {symbol}" for symbol in SYMBOLS]))
+
+
+def test_of_a_number_before_a_word_only_the_number_is_held(translator):
+    result = translator.translate("my boy sees a 3-dog")
+    assert result.text.split(" ").count("3") == 1 and "3-" not in result.text
+    for name in ("F-16", "CO2", "1990s"):
+        assert translator.translate(f"my boy sees a {name}").text.count(name) == 1

@@ -242,7 +242,8 @@ class TextReader:
         """Read a part of a line."""
         if not text.strip():
             return _LinePart("")
-        read = reader.read(text)
+        target = tag.removeprefix(">>").removesuffix("<<") or self.tokenizer.target_language
+        read = reader.read(text, target)
         return _LinePart(f"{tag} {read.text}" if tag and read.text else read.text, tag, read)
 
     def _fits(self, reader: LineReader, tag: str, text: str) -> bool:

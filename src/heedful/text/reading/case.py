@@ -15,7 +15,16 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from heedful.text.reading.terms import in_case_of, with_capital
+from heedful.text.reading.letter_case import (
+    UNKNOWN,
+    Languages,
+    in_case_of,
+    is_upper_case,
+    lower_case,
+    lower_forms,
+    upper_case,
+    with_capital,
+)
 from heedful.text.reading.vocabulary import LACKING, SourceVocabulary
 
 LineCase = Literal["", "upper", "title", "sentence"]
@@ -54,29 +63,31 @@ def read_case(words: Sequence[str], vocabulary: SourceVocabulary) -> CasedWords:
     return CasedWords(read, changed, line)
 
 
-def restore_word(source: str, target: str) -> str:
+def restore_word(source: str, target: str, languages: Languages = UNKNOWN) -> str:
     """Give a translated word the case of its source word."""
-    return source if target == source.lower() else in_case_of(source, target)
+    if target == lower_case(source, languages.source):
+        return source
+    return in_case_of(source, target, languages.target)
 
 
-def restore_line(words: Sequence[str], line: LineCase) -> list[str]:
-    """Give the words of a translation the case of their line."""
+def restore_line(words: Sequence[str], line: LineCase, language: str = "") -> list[str]:
+    """Give the words of a translation the case of their line. `language`: the translation's."""
     if line == "upper":
-        return [word.upper() for word in words]
+        return [upper_case(word, language) for word in words]
     if line == "title":
-        return [with_capital(word) for word in words]
+        return [with_capital(word, language) for word in words]
     restored = list(words)
     if line == "sentence":
         first = next((n for n, word in enumerate(words) if _LETTERS.search(word)), None)
         if first is not None:
-            restored[first] = with_capital(words[first])
+            restored[first] = with_capital(words[first], language)
     return restored
 
 
 def has_plain_case(word: str) -> bool:
     """Whether each part of a word is in capitals, in lower case or capitalized; not “iPhone”."""
     parts = _LETTERS.findall(word)
-    return all(part.isupper() or part[1:] == part[1:].lower() for part in parts)
+    return all(is_upper_case(part) or part[1:] == part[1:].lower() for part in parts)
 
 
 def _case_of(words: Sequence[str], capitalizes_nouns: bool) -> LineCase:
@@ -86,7 +97,7 @@ def _case_of(words: Sequence[str], capitalizes_nouns: bool) -> LineCase:
     `capitalizes_nouns`: whether the language does; then a word in lower case tells a sentence.
     """
     cased = [word for word in words if word.lower() != word.upper()]
-    if all(word.isupper() for word in cased) and max(map(_count_letters, cased)) > 1:
+    if all(map(is_upper_case, cased)) and max(map(_count_letters, cased)) > 1:
         return "upper"
     capital = [word for word in cased if _has_capital(word)]
     # Short words, such as articles, may stay in lower case in a heading.
@@ -104,13 +115,13 @@ def _known_form(
     """Choose the form of a word that a model knows best."""
     if not _has_capital(word):
         return word
-    lower, letters = word.lower(), _count_letters(word)
-    cost = vocabulary.cost(word)
+    lower = min(lower_forms(word, vocabulary.language), key=vocabulary.cost)
+    letters, cost = _count_letters(word), vocabulary.cost(word)
     if cost >= LACKING:
         return lower if vocabulary.cost(lower) < LACKING else word
     if line == "upper" and letters > 1:
         # The first word begins a sentence; others are names if they have fewer subwords so.
-        forms = [with_capital(lower), lower]
+        forms = [with_capital(lower, vocabulary.language), lower]
         best = min(forms if is_first else forms[::-1], key=vocabulary.cost)
         is_word = vocabulary.cost(best) == 1 or letters >= _LONG_WORD or not is_alone
         return best if is_word and vocabulary.cost(best) < cost else word
@@ -120,7 +131,7 @@ def _known_form(
         # Of two forms that are known alike, “Sie” and “sie” mean different things in German.
         limit = cost - 1 if line == "title" and vocabulary.capitalizes_nouns else cost
         return lower if vocabulary.cost(lower) <= limit else word
-    if word.isupper() and letters >= _LONG_WORD and vocabulary.cost(lower) == 1 < cost:
+    if is_upper_case(word) and letters >= _LONG_WORD and vocabulary.cost(lower) == 1 < cost:
         return lower
     return word
 

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple
 from heedful.text.lines import without_controls
 from heedful.text.reading.case import has_plain_case
 from heedful.text.reading.characters import EMOJI, SELECTORS, visible
+from heedful.text.reading.letter_case import UNKNOWN, Languages, lower_case
 from heedful.text.reading.patterns import held_forms
 from heedful.text.reading.terms import UNSPACED, Terms
 from heedful.text.reading.vocabulary import SourceVocabulary
@@ -49,6 +50,11 @@ _UNITS = re.compile(
     rf"|[^\W_](?:[\w{_MARKS}]|(?<=\d)[.,:/](?=\d)|['’‐‑-](?=\w))*"
     r"|[^\w\s]|_"
 )
+# A number before a word: 3-year-old, 12-month; not F-16 and CO2, which are names as a whole.
+_NUMBERED_WORD = re.compile(
+    r"(?P<number>\d[\d.,:/]*(?:[‐‑-]\d[\d.,:/]*)*)[‐‑-]"
+    r"(?P<words>(?P<first>[^\W\d_]{3,})(?:[‐‑-][^\W\d_]+)*)"
+)
 _FIRST_MARKS = re.compile(r"[,;:.!?]+")
 _LAST_MARKS = re.compile(r"[,;:]\s*\Z")
 _OPENING, _CLOSING = "([{“„‚‘«‹「『（【<\"'", ")]}”“’’»›」』）】>\"'"
@@ -61,6 +67,7 @@ def cut_line(
     *,
     holds: bool = True,
     aligns: bool = True,
+    languages: Languages = UNKNOWN,
 ) -> list[Piece]:
     """
     Cut a line into pieces, in order; together they are the line that was read.
@@ -73,11 +80,11 @@ def cut_line(
     pieces = [Piece(raw)]
     if holds:
         if terms is not None:
-            pieces = _with_terms(pieces, terms.only(_is_changed), vocabulary, aligns)
+            pieces = _with_terms(pieces, terms.unreadable, vocabulary, aligns, languages)
         pieces = _with_forms(pieces, vocabulary)
         pieces = [_readable(piece) for piece in pieces]
     if terms is not None:
-        pieces = _with_terms(pieces, terms, vocabulary, aligns)
+        pieces = _with_terms(pieces, terms, vocabulary, aligns, languages)
     if holds:
         cut: list[Piece] = []
         for piece in pieces:
@@ -120,11 +127,6 @@ def single_spaces(text: str) -> str:
     return " ".join(f"x{text}x".split())[1:-1]
 
 
-def _is_changed(text: str) -> bool:
-    """Whether a string would not be read as it is, so that it is looked for before."""
-    return single_spaces(visible(text)) != text or any(held_forms(text))
-
-
 def _readable(piece: Piece) -> Piece:
     """Read the characters of text."""
     return Piece(single_spaces(visible(piece.text))) if piece.kind == "text" else piece
@@ -146,16 +148,22 @@ def _with_forms(pieces: Sequence[Piece], vocabulary: SourceVocabulary) -> list[P
 
 
 def _with_terms(
-    pieces: Sequence[Piece], terms: Terms, vocabulary: SourceVocabulary, aligns: bool
+    pieces: Sequence[Piece],
+    terms: Terms,
+    vocabulary: SourceVocabulary,
+    aligns: bool,
+    languages: Languages,
 ) -> list[Piece]:
     """Cut terms out of the text; inside what is held they are left alone."""
     parts: list[Piece] = []
     for piece in pieces:
         here = 0
-        for start, end, put in terms.matches(piece.text) if piece.kind == "text" else ():
+        matches = terms.matches(piece.text, languages) if piece.kind == "text" else ()
+        for start, end, put in matches:
             text = piece.text[start:end]
             readable = single_spaces(visible(text))
-            is_read = aligns and not vocabulary.lacks_any(readable.lower())
+            is_known = not vocabulary.lacks_any(lower_case(readable, languages.source))
+            is_read = aligns and is_known and not any(held_forms(text))
             text = readable if is_read else text
             parts += [
                 Piece(piece.text[here:start]),
@@ -173,10 +181,25 @@ def _hold_unknown(text: str, vocabulary: SourceVocabulary) -> Iterator[Piece]:
         if _is_unknown(unit, text, vocabulary):
             if text[here : unit.start()]:
                 yield Piece(text[here : unit.start()])
-            yield Piece(unit[0], "held", unit[0])
-            here = unit.end()
+            # The hyphen behind a number goes: its words are read without the number.
+            number = _number_before_words(unit[0], vocabulary)
+            held = unit[0][: len(number) + 1] if number else unit[0]
+            yield Piece(held, "held", number or held)
+            here = unit.start() + len(held)
     if text[here:]:
         yield Piece(text[here:])
+
+
+def _number_before_words(unit: str, vocabulary: SourceVocabulary) -> str:
+    """Return the number before words that the vocabulary knows; empty if a unit is no such word."""
+    match = _NUMBERED_WORD.fullmatch(unit)
+    if match is None or not has_plain_case(match["words"]):
+        return ""
+    # Three capitals are rather an abbreviation.
+    is_word = match["first"].islower() or len(match["first"]) > 3
+    read = lower_case(match["words"], vocabulary.language)
+    is_known = not any(map(vocabulary.lacks, map(vocabulary.known_form, read)))
+    return match["number"] if is_word and is_known else ""
 
 
 def _is_unknown(unit: re.Match[str], text: str, vocabulary: SourceVocabulary) -> bool:
@@ -184,7 +207,8 @@ def _is_unknown(unit: re.Match[str], text: str, vocabulary: SourceVocabulary) ->
     lacking = [sign for sign in unit[0] if vocabulary.lacks(vocabulary.known_form(sign))]
     if not lacking:
         return False
-    if all(sign.isupper() and not vocabulary.lacks_any(sign.lower()) for sign in lacking):
+    lower = (lower_case(sign, vocabulary.language) for sign in lacking)
+    if all(map(str.isupper, lacking)) and not any(map(vocabulary.lacks_any, lower)):
         return not has_plain_case(unit[0])
     if not _WITHOUT_SPACES.search(unit[0]):
         return True

@@ -15,6 +15,7 @@ from heedful.text.lines import without_controls
 from heedful.text.reading.case import CasedWords, read_case
 from heedful.text.reading.draft import Link, draft, word_spans
 from heedful.text.reading.held import Piece, cut_line, unbroken_spans
+from heedful.text.reading.letter_case import UNKNOWN, Languages
 from heedful.text.reading.model_line import Gap, ModelLine, model_line
 from heedful.text.reading.note import HeldNote, ReadingNote
 from heedful.text.reading.numbers import changed_numbers
@@ -42,6 +43,7 @@ class ReadLine:
     line: ModelLine
     cased: CasedWords
     reads_text: bool
+    languages: Languages = UNKNOWN
 
     @property
     def shown(self) -> str:
@@ -96,7 +98,8 @@ class ReadLine:
         if self.reads_text:
             numbers = changed_numbers(seen, translation)
             changed, loops = cut_loops(changed, seen)
-            changed, case = restore_case(changed, self.line.text.split(" "), self.cased)
+            originals = self.line.text.split(" ")
+            changed, case = restore_case(changed, originals, self.cased, self.languages)
             note = ReadingNote(case=case, numbers=numbers, loops=loops)
         changed, held = put_back(changed, self.line, word_spans(self.shown))
         links = changed.links
@@ -121,10 +124,16 @@ class LineReader:
         """Find the parts of a text that may not be cut: what would be held, and terms."""
         return unbroken_spans(text, self.terms, self.vocabulary, holds=self.reads_text)
 
-    def read(self, line: str) -> ReadLine:
-        """Decide what the model sees of a line."""
+    def read(self, line: str, target_language: str = "") -> ReadLine:
+        """Decide what the model sees of a line; its translation has the case of its language."""
+        languages = Languages(self.vocabulary.language, target_language)
         pieces = cut_line(
-            line, self.terms, self.vocabulary, holds=self.reads_text, aligns=self.aligns
+            line,
+            self.terms,
+            self.vocabulary,
+            holds=self.reads_text,
+            aligns=self.aligns,
+            languages=languages,
         )
         seen = model_line(pieces)
         words = seen.text.split(" ")
@@ -132,4 +141,4 @@ class LineReader:
         if self.reads_text:
             known_form = self.vocabulary.known_form
             cased = read_case(["".join(map(known_form, word)) for word in words], self.vocabulary)
-        return ReadLine(line, tuple(pieces), seen, cased, self.reads_text)
+        return ReadLine(line, tuple(pieces), seen, cased, self.reads_text, languages)

@@ -45,7 +45,9 @@ def model_line(pieces: Sequence[Piece]) -> ModelLine:
     for piece in pieces:
         start, end = end, end + len(piece.text)
         if piece.kind == "held":
-            spaced = line[:start][-1:] in ("", " "), line[end:][:1] in ("", " ")
+            # A hyphen that is not put back is a space: “3” of “3-year plan”.
+            is_cut = piece.put != piece.text and piece.text[-1:] in "‐‑-"
+            spaced = line[:start][-1:] in ("", " "), is_cut or line[end:][:1] in ("", " ")
             place = len(text.rstrip())
             gaps.append(Gap(piece, (start, end), (place, place), spaced))
             is_behind_held = True

@@ -13,6 +13,7 @@ from unicodedata import category
 from heedful.text.reading.case import CasedWords, restore_line, restore_word
 from heedful.text.reading.draft import Draft, Edit, joined_edits, word_spans
 from heedful.text.reading.held import Piece
+from heedful.text.reading.letter_case import UNKNOWN, Languages
 from heedful.text.reading.loops import cut_letter_loops, cut_word_loops
 from heedful.text.reading.model_line import Gap, ModelLine
 from heedful.text.reading.note import HeldNote, Where
@@ -42,12 +43,15 @@ def cut_loops(translation: Draft, source: str) -> tuple[Draft, int]:
 
 
 def restore_case(
-    translation: Draft, originals: Sequence[str], cased: CasedWords
+    translation: Draft,
+    originals: Sequence[str],
+    cased: CasedWords,
+    languages: Languages = UNKNOWN,
 ) -> tuple[Draft, str]:
     """Give a translation the case of its source; returns how, too."""
     if not any(cased.changed):
         return translation, ""
-    words = restore_line(translation.words, cased.line)
+    words = restore_line(translation.words, cased.line, languages.target)
     single = [number for number, changed in enumerate(cased.changed) if changed]
     case: str = cased.line or "words"
     if cased.line == "sentence":
@@ -56,7 +60,7 @@ def restore_case(
     if single and cased.line not in ("upper", "title"):
         linked = {j: i for i, j in sorted(translation.links, reverse=True) if i in single}
         for j, i in linked.items():
-            words[j] = restore_word(originals[i], words[j])
+            words[j] = restore_word(originals[i], words[j], languages)
         if not translation.links:
             case = "lost"
     edits = [

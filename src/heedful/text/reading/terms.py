@@ -3,7 +3,8 @@ Terms that the user has decided: a glossary, and what is protected.
 
 A term is met as a whole word, never as a part of one, so inflected forms are left alone. Where two
 terms overlap, the longest wins. A term of the glossary without capitals is met in any case, and its
-translation then has that case; other terms, and what is protected, are met exactly.
+translation then has that case; other terms, and what is protected, are met exactly. Vowel signs and
+other combining marks belong to the word that they stand in.
 """
 
 import re
@@ -16,12 +17,16 @@ from typing import NamedTuple
 
 from heedful.errors import TextError
 from heedful.text.lines import plain_lines, without_controls
+from heedful.text.reading.characters import visible
+from heedful.text.reading.letter_case import UNKNOWN, Languages, in_case_of, lower_case
+from heedful.text.reading.patterns import held_forms
 
 # Scripts written without spaces: there a term may stand beside any character.
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f"
 )
 _INSIDE_WORD = re.compile(rf"[^\W{UNSPACED}]")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _WORD_START = re.compile(rf"[{UNSPACED}]|(?<!\w)\w|[^\w\s]")
 _PLAIN = re.compile(r"(?:[^\W\d_]|[ '’-])+")
 _CONTRACTED = re.compile(r"['’]\w|-\w")
@@ -64,6 +69,8 @@ class Terms:
     def _by_first(self) -> dict[str, list[tuple[str, str, bool]]]:
         """List terms by their first character in lower case, the longest first."""
         terms = {(term, put, term == term.lower()) for term, put in self.glossary.items()}
+        # Capitals, and Switzerland, have no ß.
+        terms |= {(term.replace("ß", "ss"), put, True) for term, put, is_low in terms if is_low}
         terms |= {(text, text, False) for text in self.protected}
         composed = {(unicodedata.normalize("NFC", term[0]), *term[1:]) for term in terms}
         ordered: dict[str, list[tuple[str, str, bool]]] = {}
@@ -71,28 +78,33 @@ class Terms:
         for term, put, in_any_case in sorted(
             terms | composed, key=lambda term: (-len(term[0]), term[0] != term[1], term)
         ):
-            ordered.setdefault(term[0].lower(), []).append((term, put, in_any_case))
+            ordered.setdefault(_index_letter(term), []).append((term, put, in_any_case))
         return ordered
 
-    def only(self, is_wanted: Callable[[str], bool]) -> "Terms":
-        """Return the protected strings that meet a condition."""
-        return Terms({}, tuple(text for text in self.protected if is_wanted(text)))
+    @cached_property
+    def unreadable(self) -> "Terms":
+        """The terms that are not read as they stand, so that they are looked for before."""
+        changed = {term: put for term, put in self.glossary.items() if _is_changed(term)}
+        return Terms(changed, tuple(filter(_is_changed, self.protected)))
 
-    def matches(self, text: str) -> Iterator[Match]:
+    def matches(self, text: str, languages: Languages = UNKNOWN) -> Iterator[Match]:
         """Find the terms of a line, in order; they do not overlap."""
         end = 0
         for place in _WORD_START.finditer(text):
             start = place.start()
             if start < end:
                 continue
-            for term, put, in_any_case in self._by_first.get(place[0].lower(), ()):
+            for term, put, in_any_case in self._by_first.get(_index_letter(place[0]), ()):
                 there = text[start : start + len(term)]
-                is_equal = there == term or (in_any_case and there.lower() == term)
+                is_equal = there == term or (
+                    in_any_case and lower_case(there, languages.source) == term
+                )
                 if is_equal and _is_whole(text, start, start + len(term)):
                     end = start + len(term)
                     # a name such as iPhone, or an address, has its own case
                     is_plain = put[1:] == put[1:].lower() and _PLAIN.fullmatch(put)
-                    cased = in_case_of(there, put) if is_plain and there != term else put
+                    is_cased = is_plain and there != term
+                    cased = in_case_of(there, put, languages.target) if is_cased else put
                     yield Match(start, end, cased)
                     break
 
@@ -100,29 +112,6 @@ class Terms:
 def _on_a_line(text: str) -> str:
     """Replace line ends and control characters by spaces."""
     return without_controls(" ".join(text.split()))[0].strip()
-
-
-def in_case_of(source: str, target: str) -> str:
-    """
-    Write a translation in the case of its source: capitals, a first capital, or as it is.
-
-    >>> in_case_of("DOG", "chien"), in_case_of("Dog", "chien"), in_case_of("dog", "chien")
-    ('CHIEN', 'Chien', 'chien')
-    """
-    letters = [letter for letter in source if letter.isalpha()]
-    if len(letters) > 1 and source.isupper():
-        return target.upper()
-    if letters and letters[0].isupper():
-        return with_capital(target)
-    return target
-
-
-def with_capital(text: str) -> str:
-    """Write the first letter of a text as a capital; `str.title` knows digraphs such as ǆ."""
-    for place, character in enumerate(text):
-        if character.isalpha():
-            return f"{text[:place]}{character.title()}{text[place + 1 :]}"
-    return text
 
 
 def read_glossary(path: Path, warn: Callable[[str], None]) -> dict[str, str]:
@@ -159,10 +148,31 @@ def read_protected(path: Path) -> list[str]:
     return [line.strip() for line in plain_lines(path) if line.strip()]
 
 
+def _index_letter(text: str) -> str:
+    """Return the letter under which a term is listed, the same for every form of the letter i."""
+    return "i" if text[0] in "İIı" else text[0].lower()
+
+
+def _is_changed(text: str) -> bool:
+    """Whether a string would not be read as it is."""
+    return " ".join(visible(text).split()) != text or any(held_forms(text))
+
+
 def _is_whole(text: str, start: int, end: int) -> bool:
     """Whether a part of a text does not begin or end inside a word."""
-    begins = _INSIDE_WORD.match(text[start]) and start > 0 and _INSIDE_WORD.match(text[start - 1])
-    ends = _INSIDE_WORD.match(text[end - 1]) and (
-        _INSIDE_WORD.match(text[end : end + 1]) or _CONTRACTED.match(text, end)
-    )
+    before, first, last, behind = text[:start][-1:], text[start], text[end - 1], text[end : end + 1]
+    if (before and _is_mark(first)) or _is_mark(behind):  # in no script
+        return False
+    begins = _is_inside_word(first) and _is_inside_word(before)
+    ends = _is_inside_word(last) and (_is_inside_word(behind) or _CONTRACTED.match(text, end))
     return not begins and not ends
+
+
+def _is_inside_word(sign: str) -> bool:
+    """Whether a character is one of a word, in a script with spaces between words."""
+    return _INSIDE_WORD.match(sign) is not None or (_is_mark(sign) and not _UNSPACED.match(sign))
+
+
+def _is_mark(sign: str) -> bool:
+    """Whether a character belongs to the letter before it: a combining mark or a joiner."""
+    return bool(sign) and (unicodedata.category(sign)[0] == "M" or sign in "\u200c\u200d")

@@ -22,7 +22,7 @@ class SourceVocabulary:
     def __init__(
         self, cost: Cost, alphabet: frozenset[str] = frozenset(), language: str = ""
     ) -> None:
-        self._cost, self._alphabet = cost, alphabet
+        self._cost, self._alphabet, self.language = cost, alphabet, language
         code = language.replace("_", "-").partition("-")[0].lower()
         self.capitalizes_nouns = not code or code in _NOUNS_WITH_CAPITALS
         self.lacks = lru_cache(maxsize=1 << 16)(self._lacks)

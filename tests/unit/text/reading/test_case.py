@@ -1,6 +1,7 @@
 import pytest
 
 from heedful.text.reading.case import has_plain_case, read_case, restore_line, restore_word
+from heedful.text.reading.letter_case import Languages
 from tests.support.vocabularies import LETTERS, small_vocabulary
 
 CAPITALS = LETTERS | set("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -59,3 +60,27 @@ def test_the_case_of_a_line_or_word_is_given_back():
 def test_a_mixed_case_is_no_plain_one():
     assert all(map(has_plain_case, ["dog", "Dog", "DOG", "Big-Red", "A"]))
     assert not any(map(has_plain_case, ["iPhone", "McDonald"]))
+
+
+def test_a_heading_of_german_is_read_with_the_sharp_s_that_is_known():
+    words = {"die", "straße", "ist", "nass"}
+    german = small_vocabulary(words, LETTERS | {"ß"}, "de")
+    assert read_case(["DIE", "STRASSE", "IST", "NASS"], german).words == [
+        "die",
+        "straße",
+        "ist",
+        "nass",
+    ]
+    assert read_case(["DIE", "STRAßE"], german).line == "upper"
+    assert restore_line(["straße"], "upper", "de") == ["STRASSE"]
+    assert restore_line(["straße"], "title", "de") == ["Straße"]
+
+
+def test_a_heading_of_turkish_is_read_and_written_with_its_own_letters():
+    turkish = small_vocabulary({"ılık", "iç", "su"}, LETTERS | set("ıç"), "tr")
+    assert read_case(["ILIK", "SU", "İÇ"], turkish).words == ["ılık", "su", "iç"]
+    assert restore_line(["ılık", "içki"], "upper", "tr") == ["ILIK", "İÇKİ"]
+    assert restore_line(["ılık", "içki"], "title", "tr") == ["Ilık", "İçki"]
+    assert restore_line(["içki"], "upper", "fr") == ["IÇKI"]
+    assert restore_word("ISI", "ısı", Languages("tr", "en")) == "ISI"
+    assert restore_word("Rain", "izmir", Languages("en", "tr")) == "İzmir"

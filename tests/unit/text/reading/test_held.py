@@ -2,7 +2,7 @@ import pytest
 
 from heedful.text.reading.held import cut_line, single_spaces, unbroken_spans
 from heedful.text.reading.terms import Terms
-from tests.support.vocabularies import small_vocabulary
+from tests.support.vocabularies import LETTERS, small_vocabulary
 
 
 def shown(line, terms=None, **options):
@@ -29,12 +29,31 @@ def shown(line, terms=None, **options):
         ("the dog, {{a}}.", "the dog[, {{a}}]."),
         ("an iPhone sleeps", "an [iPhone] sleeps"),
         ("the Dog don’t", "the Dog don’t"),
+        ("the F-16 the CO2 the 1990s", "the [F-16] the [CO2] the [1990s]"),
+        ("COVID-19 and the top-10", "[COVID-19] and the [top-10]"),
         ("{{ a  b }} sleeps", "[{{ a  b }}] sleeps"),
         ("{{a\x1b\u2028b}}\x07 sleeps", "[{{a  b}}] sleeps"),
     ],
 )
 def test_what_a_model_cannot_translate_is_held(line, cut):
     assert shown(line) == cut
+
+
+@pytest.mark.parametrize(
+    ("line", "cut"),
+    [
+        ("a 3-year-old boy", "a [3-]year-old boy"),
+        ("THE 12-MONTH PLAN", "THE [12-]MONTH PLAN"),
+        ("a 3-4-day trip", "a [3-4-]day trip"),
+        ("a 5-HT a 3-犬 a 2-in", "a [5-HT] a [3-犬] a [2-in]"),
+        ("from F-16 to 3D", "from [F-16] to [3D]"),
+    ],
+)
+def test_of_a_word_with_a_number_before_it_only_the_number_is_held(line, cut):
+    vocabulary = small_vocabulary(letters=LETTERS | {"-"})
+    marks = {"text": "{}", "held": "[{}]"}
+    pieces = cut_line(line, None, vocabulary)
+    assert "".join(marks[piece.kind].format(piece.text) for piece in pieces) == cut
 
 
 def test_a_few_unknown_letters_of_a_script_without_spaces_are_left_to_the_model():
@@ -54,6 +73,17 @@ def test_a_term_is_read_if_it_can_be_found_again_and_held_if_not():
     assert shown("the red dog sleeps", terms, aligns=False) == "the [red dog] sleeps"
     assert shown("the Re\u0301x  Inc", terms) == "the <Réx Inc>"
     assert shown("the {{x}} y dog", terms) == "the [{{x}} y] dog"
+
+
+def test_a_term_of_the_glossary_may_have_what_would_be_held():
+    glossary = {"{0} items": "{0} articles", "C++17": "C++ 17", "3-year plan": "plan triennal"}
+    terms = Terms.of(glossary | {"mail a@b.org": "courriel", "犬 dog": "chien"}, None)
+    line = "{0} items, C++17 the 3-year plan red mail a@b.org red 犬 dog"
+    pieces = cut_line(line, terms, small_vocabulary())
+    puts = " ".join(piece.put for piece in pieces if piece.kind != "text")
+    for put in terms.glossary.values():
+        assert puts.count(put) == 1
+    assert "a@b.org" not in puts and "犬" not in puts
 
 
 def test_without_text_reading_only_terms_are_cut_out():

@@ -3,7 +3,7 @@ import pytest
 from heedful.text.reading.line import LineReader
 from heedful.text.reading.terms import Terms
 from heedful.text.reading.vocabulary import SourceVocabulary
-from tests.support.vocabularies import small_vocabulary, translate
+from tests.support.vocabularies import LETTERS, small_vocabulary, translate
 
 
 def restored(line, terms=None, aligns=True, reads_text=True):
@@ -95,3 +95,20 @@ def test_a_term_never_replaces_what_other_words_say(source, translation, links, 
     reader = LineReader(SourceVocabulary(lambda texts: [1] * len(texts)), Terms.of(glossary, None))
     restored_line = reader.read(source).restore(translation, translation.split(" "), links)
     assert restored_line.text == expected
+
+
+def test_the_number_of_a_compound_stands_alone_in_the_translation():
+    vocabulary = small_vocabulary(letters=LETTERS | {"-"})
+    read = LineReader(vocabulary).read("the 3-red dog sleeps")
+    assert read.text == "the red dog sleeps"
+    result = read.restore(*translate(read.text))
+    assert result.text == "le 3 chien rouge dort"
+    assert [(piece.text, piece.put) for piece in result.note.held] == [("3-", "3")]
+    assert LineReader(vocabulary).read("the 3-red-dog").shown == "the 3-red-dog"
+
+
+def test_a_line_in_capitals_is_given_back_by_the_rules_of_the_target_language():
+    read = LineReader(small_vocabulary()).read("THE BIG DOG", "tr")
+    assert read.restore("iri köpek", ("iri", "köpek"), ()).text == "İRİ KÖPEK"
+    read = LineReader(small_vocabulary()).read("THE BIG DOG", "fr")
+    assert read.restore("iris", ("iris",), ()).text == "IRIS"

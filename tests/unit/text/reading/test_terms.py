@@ -1,7 +1,8 @@
 import pytest
 
 from heedful.errors import TextError
-from heedful.text.reading.terms import Terms, in_case_of, read_glossary, read_protected
+from heedful.text.reading.letter_case import Languages
+from heedful.text.reading.terms import Terms, read_glossary, read_protected
 
 
 def put(terms, line):
@@ -52,12 +53,6 @@ def test_terms_must_have_text():
         Terms.of(None, [" "])
 
 
-def test_the_case_of_a_source_is_given_to_a_translation():
-    assert in_case_of("BIG DOG", "straße") == "STRASSE"
-    assert in_case_of("'Dog", "l'eau") == "L'eau"
-    assert in_case_of("A", "un") == "Un"
-
-
 def test_two_translations_of_a_term_are_reported_and_the_first_is_used(tmp_path):
     path, said = tmp_path / "terms.tsv", []
     path.write_text("# terms\ndog\tchien\n\ncat\tchat\ndog\ttoutou\ncat\tchat\n", encoding="utf-8")
@@ -87,3 +82,51 @@ def test_a_target_is_one_line_without_control_characters():
     terms = Terms.of({"dog": "a\nb\x1b[31m\u2028c"}, ["x\ty"])
     assert terms.glossary == {"dog": "a b [31m c"}
     assert terms.protected == ("x y",)
+
+
+@pytest.mark.parametrize(
+    ("term", "text", "count"),
+    [
+        ("नमस्ते", "नमस्ते दुनिया", 1),
+        ("ते", "नमस्ते", 0),
+        ("नमस", "नमस्ते", 0),
+        ("क़लम", "\u0915\u093cलम है", 1),
+        ("שלום", "שלום, שָׁלוֹם", 1),
+        ("שָׁ", "שָׁלוֹם", 0),
+        ("שָׁלוֹם", "שָׁלוֹם!", 1),
+        ("می", "می\u200cروم می", 1),
+        ("ก", "กำกิ", 1),
+        ("มา", "เขามากิน", 1),
+        ("e", "e\u0301 e", 1),
+    ],
+)
+def test_marks_belong_to_the_word_or_letter_before_them(term, text, count):
+    terms = Terms.of({term: "x"}, None)
+    assert terms is not None and len(put(terms, text)) == count
+
+
+@pytest.mark.parametrize(
+    ("languages", "matched"),
+    [
+        (Languages("tr", "de"), [("ISI", "WÄRME"), ("İle", "Mit")]),
+        (Languages("en", "tr"), [("ısı", "wärme")]),
+    ],
+)
+def test_the_letter_i_has_the_case_of_its_language(languages, matched):
+    terms = Terms.of({"ısı": "wärme", "ile": "mit"}, None)
+    text = "ISI İle" if languages.source == "tr" else "ISI ısı"
+    matches = terms.matches(text, languages)
+    assert [(text[match.start : match.end], match.put) for match in matches] == matched
+
+
+def test_a_translation_has_the_capitals_of_its_language():
+    terms = Terms.of({"tea": "ılık içki"}, None)
+    assert [put for *_, put in terms.matches("TEA Tea", Languages("en", "tr"))] == [
+        "ILIK İÇKİ",
+        "Ilık içki",
+    ]
+
+
+def test_a_term_with_a_sharp_s_is_met_in_capitals():
+    terms = Terms.of({"straße": "rue"}, None)
+    assert put(terms, "STRASSE Straße") == [("STRASSE", "RUE"), ("Straße", "Rue")]

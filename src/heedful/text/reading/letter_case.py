@@ -1,0 +1,98 @@
+"""
+Capitals and lower case by the rules of a language.
+
+Turkish and Azeri have an i with a dot and one without: İ is the capital of i, and I that of ı. In
+German “ß” is “SS” among capitals. All other languages follow Unicode alone.
+"""
+
+from typing import NamedTuple
+
+_DOTTED = {"tr", "tur", "az", "aze", "azj"}
+_GERMAN = {"de", "deu", "ger"}
+
+
+class Languages(NamedTuple):
+    """Codes of the languages of a line; empty where they are not known."""
+
+    source: str = ""
+    target: str = ""
+
+
+UNKNOWN = Languages()
+"""Languages of which nothing is known, with Unicode's own rules."""
+
+
+def lower_case(text: str, language: str = "") -> str:
+    """
+    Write a text in lower case.
+
+    >>> lower_case("ISI İLE", "tr"), lower_case("ISI", "en")
+    ('ısı ile', 'isi')
+    """
+    if _plain_code(language) in _DOTTED:
+        text = text.replace("I\u0307", "i").replace("İ", "i").replace("I", "ı")
+    return text.lower()
+
+
+def upper_case(text: str, language: str = "") -> str:
+    """
+    Write a text in capitals.
+
+    >>> upper_case("ılık su iç", "az"), upper_case("straße")
+    ('ILIK SU İÇ', 'STRASSE')
+    """
+    if _plain_code(language) in _DOTTED:
+        text = text.replace("i", "İ")
+    return text.upper()
+
+
+def with_capital(text: str, language: str = "") -> str:
+    """Write the first letter of a text as a capital; `str.title` knows digraphs such as ǆ."""
+    for place, character in enumerate(text):
+        if character.isalpha():
+            is_dotted = character == "i" and _plain_code(language) in _DOTTED
+            capital = "İ" if is_dotted else character.title()
+            return f"{text[:place]}{capital}{text[place + 1 :]}"
+    return text
+
+
+def is_upper_case(text: str) -> bool:
+    """Whether all letters are capitals; “STRAßE” is written so, too."""
+    return text.replace("ß", "").isupper()
+
+
+def in_case_of(source: str, target: str, language: str = "") -> str:
+    """
+    Write a translation in the case of its source: capitals, a first capital, or as it is.
+
+    >>> in_case_of("DOG", "chien"), in_case_of("Dog", "chien"), in_case_of("dog", "chien")
+    ('CHIEN', 'Chien', 'chien')
+    """
+    letters = [letter for letter in source if letter.isalpha()]
+    if len(letters) > 1 and is_upper_case(source):
+        return upper_case(target, language)
+    if letters and letters[0].isupper():
+        return with_capital(target, language)
+    return target
+
+
+def lower_forms(word: str, language: str = "") -> list[str]:
+    """
+    List the words in lower case that a word in capitals may be, the plainest first.
+
+    >>> lower_forms("STRASSE", "de")
+    ['strasse', 'straße']
+    """
+    lower = lower_case(word, language)
+    parts = lower.split("ss")
+    if _plain_code(language) not in _GERMAN or not is_upper_case(word) or len(parts) > 3:
+        return [lower]
+    forms = [parts[0]]
+    for part in parts[1:]:
+        forms = [f"{form}{sign}{part}" for form in forms for sign in ("ss", "ß")]
+    return forms
+
+
+def _plain_code(language: str) -> str:
+    """Return the code of a language without script and region."""
+    return language.replace("_", "-").partition("-")[0].lower()
