@@ -7,9 +7,9 @@ The text of every paragraph is written as a string in which numbers stand for th
     The ⟨open 0⟩red⟨close 0⟩ dog            ⟨…⟩: two control characters around the number
 
 Sentences of the string are translated like those of a page, with their tags after their words, and
-the paragraph is built again from it with its own elements. Properties, pictures, fields, notes and
-everything outside of paragraphs stay as they are. Tabs, breaks and fields part the text, so that
-their order never changes.
+the paragraph is built again from it with its own elements. Properties, pictures, fields, notes,
+deleted text and everything outside of paragraphs stay as they are. Tabs, breaks and fields part the
+text, so that their order never changes. A bookmark or a comment follows the words that it marks.
 """
 
 import re
@@ -32,7 +32,17 @@ _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 
 _DOCX_PART = re.compile(r"word/(document|header|footer|footnotes|endnotes|comments)\d*\.xml")
-_CONTAINERS = frozenset(f"{_W}{name}" for name in ("hyperlink", "smartTag", "ins", "moveTo"))
+_CONTAINERS = frozenset(
+    f"{_W}{name}"
+    for name in (
+        *("hyperlink", "smartTag", "customXml", "ins", "moveTo"),
+        *("fldSimple", "bdo", "dir", "sdt"),
+    )
+)
+# What a container has besides its text.
+_SETTINGS = frozenset(
+    f"{_W}{name}" for name in ("smartTagPr", "customXmlPr", "fldData", "sdtPr", "sdtEndPr")
+)
 _RANGE_STARTS = frozenset(f"{_W}{name}" for name in ("bookmarkStart", "commentRangeStart"))
 _RANGE_ENDS = frozenset(f"{_W}{name}" for name in ("bookmarkEnd", "commentRangeEnd"))
 # Word's own notes on the source text: where it found errors, and where a page ended.
@@ -40,8 +50,16 @@ _DROPPED = frozenset(f"{_W}{name}" for name in ("proofErr", "lastRenderedPageBre
 _BARRIERS = frozenset(
     f"{_W}{name}" for name in ("br", "cr", "tab", "ptab", "fldChar", "instrText", "delInstrText")
 )
-_ODT_BARRIERS = frozenset(f"{_TEXT}{name}" for name in ("tab", "line-break"))
-_ODT_CONTAINERS = frozenset(f"{_TEXT}{name}" for name in ("span", "a", "meta"))
+_SOFT_HYPHEN, _HARD_HYPHEN = "\xad", "\u2011"
+# Hyphens that are elements of Word.
+_HYPHENS = {f"{_W}softHyphen": _SOFT_HYPHEN, f"{_W}noBreakHyphen": _HARD_HYPHEN}
+_HYPHEN_TAGS = {character: tag for tag, character in _HYPHENS.items()}
+_ODT_BARRIERS = frozenset(f"{_TEXT}{name}" for name in ("tab", "line-break", "s"))
+_ODT_CONTAINERS = frozenset(f"{_TEXT}{name}" for name in ("span", "a", "meta", "meta-field"))
+_ODT_RANGES = ("bookmark", "reference-mark", "toc-mark", "alphabetical-index-mark")
+_ODT_RANGE_STARTS = frozenset(f"{_TEXT}{name}-start" for name in _ODT_RANGES)
+_ODT_RANGE_ENDS = frozenset(f"{_TEXT}{name}-end" for name in _ODT_RANGES)
+_BLANKS = re.compile(" {2,}")
 
 # Between paragraphs, and around the number of an element.
 _PARAGRAPH = "\x00"
@@ -111,6 +129,8 @@ def _atoms(text: str) -> Iterator[Atom]:
         raw = match[0]
         if mark := _MARK.fullmatch(raw):
             yield Atom(kinds[mark[1]], raw, name=mark[2])
+        elif raw == _SOFT_HYPHEN:
+            yield Atom(AtomKind.TEXT, raw)
         elif raw.isspace():
             yield Atom(AtomKind.TEXT, raw, "" if is_spaced else " ")
             is_spaced = True
@@ -129,7 +149,10 @@ def _office_text(
     trees = {name: archive.xml(name) for name in names}
     paragraphs = []
     for tree in trees.values():
+        deleted = {p for part in tree.iter(f"{_TEXT}tracked-changes") for p in part.iter(tags)}
         for element in tree.iter(tags):
+            if element in deleted:
+                continue
             paragraph = kind(element)
             if any(map(str.isalpha, paragraph.text)):
                 paragraphs.append(paragraph)
@@ -150,6 +173,8 @@ class _Marks:
 
     elements: list[list[_Element]] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)
+    starts: dict[_Element, int] = field(default_factory=dict)
+    """Numbers of ranges that are open, by their ends."""
 
     def add(self, kind: str, elements: list[_Element]) -> int:
         """Write the number of an element."""
@@ -161,6 +186,45 @@ class _Marks:
         """Write the end of an element that has text."""
         self.pieces.append(f"\x01c{number}\x02")
 
+    def add_range(self, element: _Element, partners: "_Partners") -> None:
+        """Write the start or the end of a range."""
+        partner = partners.get(element)
+        if element.tag in _RANGE_STARTS | _ODT_RANGE_STARTS:
+            number = self.add("o", [element])
+            if partner is not None:
+                self.starts[partner] = number
+        elif element in self.starts:
+            number = self.starts[element]
+            self.elements[number].append(element)
+            self.close(number)
+        else:
+            self.elements.append([element])
+            self.close(len(self.elements) - 1)
+
+
+_Partners = dict[_Element, _Element]
+
+
+def _range_partners(parent: _Element) -> _Partners:
+    """Find the end of each range that stands in one parent, by its start."""
+    partners: _Partners = {}
+    waiting: dict[tuple[str, str | None], _Element] = {}
+    for child in parent:
+        if child.tag in _RANGE_STARTS | _ODT_RANGE_STARTS:
+            waiting[_range_key(child)] = child
+        elif child.tag in _RANGE_ENDS | _ODT_RANGE_ENDS:
+            start = waiting.pop(_range_key(child), None)
+            if start is not None:
+                partners[start] = child
+    return partners
+
+
+def _range_key(element: _Element) -> tuple[str, str | None]:
+    """Identify a range by its kind and its name."""
+    kind = re.sub("(?:Start|End|-start|-end)$", "", element.tag)
+    names = (f"{_W}id", f"{_TEXT}name", f"{_TEXT}id")
+    return kind, next((element.get(name) for name in names if element.get(name)), None)
+
 
 class _DocxParagraph:
     """A paragraph of Word: runs of characters with equal properties."""
@@ -168,8 +232,6 @@ class _DocxParagraph:
     def __init__(self, element: _Element) -> None:
         self._element = element
         self._marks = _Marks()
-        self._starts: list[_Element] = []
-        self._ends: list[_Element] = []
         # The properties of most letters need no tag.
         sizes: dict[bytes, int] = {}
         for run in element.iter(f"{_W}r"):
@@ -189,7 +251,7 @@ class _DocxParagraph:
         properties = [child for child in self._element if child.tag == f"{_W}pPr"]
         for child in list(self._element):
             self._element.remove(child)
-        self._element.extend([*properties, *self._starts])
+        self._element.extend(properties)
         places: list[_Element] = [self._element]
         formats: list[_Element | None] = [self._base]
         for piece in re.split("(\x01[ocpb]\\d+\x02)", text):
@@ -201,6 +263,8 @@ class _DocxParagraph:
             elements = self._marks.elements[int(mark[2])]
             if mark[1] in "pb":
                 places[-1].extend(map(_in_run, elements))
+            elif elements and elements[0].tag in _RANGE_STARTS | _RANGE_ENDS:
+                places[-1].append(elements[0 if mark[1] == "o" else -1])
             elif not elements or elements[0].tag == f"{_W}rPr":
                 formats[-1:] = (
                     [elements[0] if elements else None] if mark[1] == "o" else [self._base]
@@ -209,28 +273,33 @@ class _DocxParagraph:
                 container = etree.SubElement(
                     places[-1], elements[0].tag, dict(elements[0].attrib), elements[0].nsmap
                 )
-                places.append(container)
+                container.extend([child for child in elements[0] if child.tag in _SETTINGS])
+                inner = _inner(elements[0])
+                places.append(
+                    container
+                    if inner is elements[0]
+                    else etree.SubElement(container, inner.tag, dict(inner.attrib), inner.nsmap)
+                )
             elif len(places) > 1:
                 places.pop()
-        self._element.extend(self._ends)
 
     def _read(self, parent: _Element) -> None:
         """Read what stands in a paragraph or in one of its links."""
+        partners = _range_partners(parent)
         for child in parent:
-            if child.tag == f"{_W}pPr" or child.tag in _DROPPED:
+            if child.tag == f"{_W}pPr" or child.tag in _DROPPED or child.tag in _SETTINGS:
                 continue
             if child.tag == f"{_W}r":
                 self._read_run(child)
             elif child.tag in _CONTAINERS:
                 self._end_run()
                 number = self._marks.add("o", [child])
-                self._read(child)
+                self._read(_inner(child))
                 self._end_run()
                 self._marks.close(number)
-            elif child.tag in _RANGE_STARTS:
-                self._starts.append(child)
-            elif child.tag in _RANGE_ENDS:
-                self._ends.append(child)
+            elif child.tag in _RANGE_STARTS | _RANGE_ENDS:
+                self._end_run()
+                self._marks.add_range(child, partners)
             else:
                 self._end_run()
                 self._marks.add("p", [child])
@@ -242,9 +311,10 @@ class _DocxParagraph:
         if key == self._base_key and self._base is None:
             self._base = properties
         for child in run:
-            if child.tag == f"{_W}t":
+            if child.tag == f"{_W}t" or child.tag in _HYPHENS:
                 self._begin_run(key, properties)
-                self._marks.pieces.append(_without_controls(child.text or ""))
+                text = _HYPHENS.get(child.tag, child.text or "")
+                self._marks.pieces.append(_without_controls(text))
             elif child.tag not in (f"{_W}rPr", *_DROPPED):
                 self._end_run()
                 self._marks.add("b" if child.tag in _BARRIERS else "p", [child])
@@ -278,15 +348,17 @@ class _OdtParagraph:
         """Build the paragraph again from a text with the same numbers."""
         for child in list(self._element):
             self._element.remove(child)
-        self._element.text = None
+        self._element.text, is_first = None, True
         places: list[_Element] = [self._element]
         for piece in re.split("(\x01[ocpb]\\d+\x02)", text):
             mark = _MARK.fullmatch(piece)
             if mark is None:
-                _add_text(places[-1], piece)
+                _add_text(places[-1], piece, is_first=is_first)
+                is_first = is_first and not piece
                 continue
-            (element,) = self._marks.elements[int(mark[2])]
-            if mark[1] in "pb":
+            elements = self._marks.elements[int(mark[2])]
+            element = elements[0 if mark[1] == "o" else -1]
+            if mark[1] in "pb" or element.tag in _ODT_RANGE_STARTS | _ODT_RANGE_ENDS:
                 element.tail = None
                 places[-1].append(element)
             elif mark[1] == "o":
@@ -299,15 +371,25 @@ class _OdtParagraph:
 
     def _read(self, parent: _Element) -> None:
         """Read the text of an element and of those in it."""
-        self._marks.pieces.append(_without_controls(parent.text or ""))
+        self._add_text(parent.text)
+        partners = _range_partners(parent)
         for child in parent:
             if child.tag in _ODT_CONTAINERS:
                 number = self._marks.add("o", [child])
                 self._read(child)
                 self._marks.close(number)
+            elif child.tag in _ODT_RANGE_STARTS | _ODT_RANGE_ENDS:
+                self._marks.add_range(child, partners)
+            elif child.tag == f"{_TEXT}s" and child.get(f"{_TEXT}c", "1") == "1":
+                # The second of two blanks; more of them are layout.
+                self._marks.pieces.append(" ")
             else:
                 self._marks.add("b" if child.tag in _ODT_BARRIERS else "p", [child])
-            self._marks.pieces.append(_without_controls(child.tail or ""))
+            self._add_text(child.tail)
+
+    def _add_text(self, text: str | None) -> None:
+        """Read characters; blanks beside each other are one, as they are shown."""
+        self._marks.pieces.append(re.sub("[ \t\r\n]+", " ", _without_controls(text or "")))
 
 
 def _key(properties: _Element | None) -> bytes:
@@ -320,6 +402,12 @@ def _key(properties: _Element | None) -> bytes:
     return (
         etree.tostring(copy, method="c14n", exclusive=True, with_tail=False) if len(copy) else b""
     )
+
+
+def _inner(container: _Element) -> _Element:
+    """Return what holds the text of a container: of a content control its content."""
+    content = container.find(f"{_W}sdtContent")
+    return container if content is None else content
 
 
 def _in_run(element: _Element) -> _Element:
@@ -340,14 +428,37 @@ def _run(properties: _Element | None, text: str) -> _Element:
     run = etree.Element(f"{_W}r")
     if properties is not None:
         run.append(deepcopy(properties))
-    content = etree.SubElement(run, f"{_W}t")
-    content.text = text
-    content.set(_SPACE, "preserve")
+    for piece in re.split(f"([{_SOFT_HYPHEN}{_HARD_HYPHEN}])", text):
+        if piece in _HYPHEN_TAGS:
+            etree.SubElement(run, _HYPHEN_TAGS[piece])
+        elif piece:
+            content = etree.SubElement(run, f"{_W}t")
+            content.text = piece
+            content.set(_SPACE, "preserve")
     return run
 
 
-def _add_text(parent: _Element, text: str) -> None:
-    """Append text to an element."""
+def _add_text(parent: _Element, text: str, *, is_first: bool) -> None:
+    """Append text to an element of OpenDocument, where blanks beside each other are elements."""
+    end = 0
+    if is_first:  # blanks at the start of a paragraph are not shown
+        end = len(text) - len(text.lstrip(" "))
+        _add_blanks(parent, end)
+    for blanks in _BLANKS.finditer(text, end):
+        _add_characters(parent, text[end : blanks.start() + 1])
+        _add_blanks(parent, len(blanks[0]) - 1)
+        end = blanks.end()
+    _add_characters(parent, text[end:])
+
+
+def _add_blanks(parent: _Element, count: int) -> None:
+    """Append blanks as an element."""
+    if count:
+        etree.SubElement(parent, f"{_TEXT}s", {f"{_TEXT}c": str(count)} if count > 1 else {})
+
+
+def _add_characters(parent: _Element, text: str) -> None:
+    """Append characters to an element."""
     if not len(parent):
         parent.text = (parent.text or "") + text
     else:
