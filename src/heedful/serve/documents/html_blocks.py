@@ -15,6 +15,7 @@ found in its text can be traced back to the HTML.
 
 import html
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from enum import Enum, auto
 from typing import NamedTuple
@@ -156,14 +157,15 @@ class _Elements:
 
     def __init__(self) -> None:
         self.open: list[_OpenElement] = []
-        self.counts: dict[str, int] = {}
+        self.places: defaultdict[str, list[int]] = defaultdict(list)
+        """Where the open elements of each name are, so that no search takes longer with depth."""
         self.kept = 0
 
     def begin(self, token: HtmlToken) -> None:
         """Open an element."""
         kept = token.name in _KEPT or _is_not_translated(token)
+        self.places[token.name].append(len(self.open))
         self.open.append(_OpenElement(token.name, kept))
-        self.counts[token.name] = self.counts.get(token.name, 0) + 1
         self.kept += kept
 
     def end_before(self, name: str) -> None:
@@ -172,29 +174,25 @@ class _Elements:
         if name in _BLOCKS and name not in _NOT_PARAGRAPH:
             ended.append(_ENDS_PARAGRAPH)
         for ended_names, stops in ended:
-            if not any(self.counts.get(one) for one in ended_names):
-                continue
-            for place in range(len(self.open) - 1, -1, -1):
-                if self.open[place].name in ended_names:
-                    self._drop(place)
-                    break
-                if self.open[place].name in stops:
-                    break
+            place = self._innermost(ended_names)
+            if place > self._innermost(stops):
+                self._drop(place)
 
     def end(self, name: str) -> None:
         """End an element and everything open in it."""
-        if self.counts.get(name):
-            place = len(self.open) - 1
-            while self.open[place].name != name:
-                place -= 1
-            self._drop(place)
+        if places := self.places[name]:
+            self._drop(places[-1])
+
+    def _innermost(self, names: frozenset[str]) -> int:
+        """Find the innermost open element with one of these names; -1 if there is none."""
+        return max((self.places[name][-1] for name in names if self.places[name]), default=-1)
 
     def _drop(self, index: int) -> None:
         """End elements from this one on."""
         while len(self.open) > index:
-            one = self.open.pop()
-            self.counts[one.name] -= 1
-            self.kept -= one.kept
+            element = self.open.pop()
+            self.places[element.name].pop()
+            self.kept -= element.kept
 
 
 def _without_kept(tokens: Iterable[HtmlToken]) -> Iterator[HtmlToken | _KeptElement]:

@@ -11,6 +11,7 @@ one reading there, and it is this one. No tree is built: that would change what 
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from enum import Enum, auto
 from typing import NamedTuple
@@ -112,6 +113,7 @@ class _Foreign:
 
     def __init__(self) -> None:
         self.open: list[str] = []
+        self.counts: Counter[str] = Counter()
 
     @property
     def rules(self) -> bool:
@@ -128,7 +130,7 @@ class _Foreign:
             and token.name in _BREAKOUT
         ):
             while self.rules:
-                self.open.pop()
+                self._close()
             return token._replace(foreign=bool(self.open))
         inside = self.rules or token.name in _FOREIGN
         if inside and token.kind in (HtmlTokenKind.OPEN, HtmlTokenKind.VOID):
@@ -136,11 +138,18 @@ class _Foreign:
                 token = token._replace(kind=HtmlTokenKind.VOID)
             else:
                 self.open.append(token.name)
+                self.counts[token.name] += 1
                 token = token._replace(kind=HtmlTokenKind.OPEN)
-        elif token.kind is HtmlTokenKind.CLOSE and token.name in self.open:
-            while self.open.pop() != token.name:
+        elif token.kind is HtmlTokenKind.CLOSE and self.counts[token.name]:
+            while self._close() != token.name:
                 pass
         return token._replace(foreign=True)
+
+    def _close(self) -> str:
+        """Close the innermost element; returns its name."""
+        name = self.open.pop()
+        self.counts[name] -= 1
+        return name
 
 
 def _markup(html: str, start: int, foreign: bool) -> HtmlToken | None:

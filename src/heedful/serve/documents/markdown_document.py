@@ -2,7 +2,8 @@
 Markdown: text is translated in place; code, addresses and the layout of blocks stay.
 
 A parser says which lines hold running text (CommonMark with tables). Their markup is split here,
-because the parser does not say where in a line each mark stands::
+because the parser does not say where in a line each mark stands. Blocks of HTML are read as pages
+are::
 
     * See **the [manual](a.md)**, `ls -l`      verbatim  "* "
                                                text      See ** the [ manual ](a.md) **, `ls -l`
@@ -12,16 +13,18 @@ A paragraph of several lines is read as one, so that a sentence may run over the
 
 import html
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from heedful.serve.documents.html_blocks import Atom, AtomKind
 from heedful.serve.documents.html_document import Markup, Sentence, find_sentences
 from heedful.text.sentences import Fits
 
 _FRONT_MATTER = re.compile(
-    r"\ufeff?(?:---\n.*?\n(?:---|\.\.\.)|\+\+\+\n.*?\n\+\+\+)[ \t]*\n", re.DOTALL
+    r"\ufeff?(?:---[ \t]*\r?\n.*?\n(?:---|\.\.\.)|\+\+\+\r?\n.*?\n\+\+\+)[ \t]*\r?\n", re.DOTALL
 )
 _HARD_BREAK = re.compile(r"(?: {2,}|\\)\n")
 _MARK = re.compile(
@@ -55,13 +58,19 @@ def parse_markdown(text: str, language: str, fits: Fits | None = None) -> Markup
     for start, pieces in spans:
         parts.append(text[here:start])
         for piece in pieces:
-            if isinstance(piece, str):
+            if isinstance(piece, _HtmlBlock):
+                parts += Markup.parse(piece, language, fits).parts
+            elif isinstance(piece, str):
                 parts.append(piece)
             else:
                 atoms = list(_collapse_spaces(_atoms(piece, references)))
                 parts += find_sentences(atoms, language, fits, _escape)
         here = start + sum(len(piece if isinstance(piece, str) else piece.raw) for piece in pieces)
     return Markup.of([*parts, text[here:]])
+
+
+class _HtmlBlock(str):
+    """The source of a block of HTML."""
 
 
 class _Run(list[str]):
@@ -87,18 +96,29 @@ def _text_spans(text: str) -> tuple[Collection[str], Iterator[tuple[int, list["s
     return environment.get("references", {}).keys(), _locate_text(text, tokens, starts)
 
 
-def _locate_text(text: str, tokens: list, starts: list[int]) -> Iterator[tuple[int, list]]:  # type: ignore[type-arg]
+def _locate_text(
+    text: str, tokens: list[Token], starts: list[int]
+) -> Iterator[tuple[int, list["str | _Run"]]]:
     """Locate the content of the parser's tokens in the source."""
-    reached = 0
+    reached, is_cell = 0, False
     for token in tokens:
-        if token.type != "inline" or token.map is None or not token.content.strip():
+        if token.type in ("td_open", "th_open", "td_close", "th_close"):
+            is_cell = token.nesting > 0
+        if token.map is None or not token.content.strip():
             continue
         first, end = token.map
+        if token.type == "html_block" and (block := _html_block(text, token, starts)):
+            reached = block[0] + len(block[1])
+            yield block[0], [block[1]]
+        if token.type != "inline":
+            continue
         run, start = _Run(), -1
         at = max(starts[first], reached)
         lines = [line.rstrip() for line in token.content.split("\n")]
         # a backslash before a line end is a break, which is no text
         lines[:-1] = [line.removesuffix("\\") for line in lines[:-1]]
+        if is_cell:  # the parser removed the backslash before a bar
+            lines = [line.replace("|", r"\|") for line in lines]
         for line in lines:
             place = text.find(line, at, starts[min(end, len(starts) - 1)])
             if place < 0:
@@ -112,6 +132,17 @@ def _locate_text(text: str, tokens: list, starts: list[int]) -> Iterator[tuple[i
         else:
             reached = at
             yield start, _divide_at_breaks(run)
+
+
+def _html_block(text: str, token: Token, starts: list[int]) -> tuple[int, _HtmlBlock] | None:
+    """Find where a block of HTML begins, and its source; None if its lines have prefixes."""
+    first, end = token.map or (0, 0)
+    place, stop = starts[first], starts[min(end, len(starts) - 1)]
+    if token.level:  # in a list or a quotation only a block of one line stands in one piece
+        content = token.content.rstrip()
+        place = text.find(content, place, stop)
+        stop = place + len(content)
+    return (place, _HtmlBlock(text[place:stop])) if place >= 0 else None
 
 
 def _divide_at_breaks(run: "_Run") -> list["str | _Run"]:
@@ -190,24 +221,28 @@ def _flanking(line: str, match: "re.Match[str]") -> str:
 
 def _pair_emphasis(atoms: list[Atom]) -> list[Atom]:
     """Match the marks of emphasis that open and close; others are text."""
-    outside: list[list[int]] = []
+    outside: list[tuple[list[int], Counter[str]]] = []
     waiting: list[int] = []
+    counts: Counter[str] = Counter()  # of the waiting marks
     for place, atom in enumerate(atoms):
         if atom.name == "link" and atom.part is AtomKind.OPEN:
             # emphasis that begins in a link ends there
-            outside.append(waiting)
-            waiting = []
+            outside.append((waiting, counts))
+            waiting, counts = [], Counter()
         elif atom.name == "link" and atom.part is AtomKind.CLOSE:
-            waiting = outside.pop()
+            waiting, counts = outside.pop()
         if atom.part is not AtomKind.TEXT or not atom.name:
             continue
-        partner = next((at for at in reversed(waiting) if atoms[at].raw == atom.raw), None)
-        if "c" in atom.name and partner is not None:
-            waiting = [at for at in waiting if at < partner]
+        if "c" in atom.name and counts[atom.raw]:
+            partner = -1
+            while partner < 0 or atoms[partner].raw != atom.raw:
+                partner = waiting.pop()
+                counts[atoms[partner].raw] -= 1
             atoms[partner] = Atom(AtomKind.OPEN, atom.raw, name=atom.raw)
             atoms[place] = Atom(AtomKind.CLOSE, atom.raw, name=atom.raw)
         elif "o" in atom.name:
             waiting.append(place)
+            counts[atom.raw] += 1
     return [atom._replace(name="") if atom.part is AtomKind.TEXT else atom for atom in atoms]
 
 
