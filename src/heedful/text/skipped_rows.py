@@ -20,6 +20,7 @@ class SkippedRows:
         self._refuses = refuse
         self._counts: dict[str, int] = {}
         self._first: dict[str, list[str]] = {}
+        self._remarks: dict[tuple[str, str], None] = {}
 
     def add(self, name: str, row: int | str, reason: str) -> None:
         """Count a row of a file, or raise `TextError` if none may be left out."""
@@ -34,8 +35,14 @@ class SkippedRows:
         if len(shown) < _SHOWN:
             shown.append(f"{place} {reason}")
 
+    def remark(self, name: str, text: str) -> None:
+        """Record how a file is read, where that was not certain."""
+        self._remarks[name, text] = None
+
     def notes(self) -> Iterator[str]:
-        """Say for each file how many rows were skipped, and why the first ones."""
+        """Say for each file how it was read, how many rows were skipped, and why the first ones."""
+        for name, text in self._remarks:
+            yield f"{name}: {text}"
         for name, count in self._counts.items():
             rows = "1 row was" if count == 1 else f"{count:,} rows were"
             shown = "; ".join(self._first[name]) + ("; …" if count > _SHOWN else "")

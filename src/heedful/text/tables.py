@@ -10,7 +10,8 @@ Tables whose columns are texts: tab-separated lines, CSV, and lines of JSON.
     pairs.jsonl:meta.fr      the field “fr” of the field “meta” of each line's object
 
 A row is skipped and counted if it lacks a column. CSV may be separated by semicolons or tabs, as
-spreadsheets of some countries write it: the first row decides.
+spreadsheets of some countries write it: the first rows decide, by which mark they have equally many
+cells, or the line ``sep=;`` of Excel before them.
 """
 
 import csv
@@ -32,6 +33,9 @@ _HEADER = re.compile(
     r"|translation|reference|hypothesis|score|lang|source_text|target_text",
     re.IGNORECASE,
 )
+_EXCEL = re.compile('"?sep=([^"\\w\\s]|\t)"?', re.IGNORECASE)
+_MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_SAMPLE_LINES, _SAMPLE_CHARACTERS = 50, 1 << 16  # by which the separator is chosen
 _SHOWN = 12
 _MOST_LINES = 10_000  # of a row
 
@@ -45,7 +49,7 @@ def read_tsv(
     """Read columns of tab-separated lines; without names every line is a row."""
     if all(part.isdecimal() for part in parts):
         most = min(max(map(int, parts)), sys.maxsize)
-        rows = ((number, line.split("\t", most)) for number, line in enumerate(lines, 1))
+        rows = _with_note_on_header(lines, name, most, skipped)
         return _select(rows, name, [int(part) - 1 for part in parts], skipped)
     rows = ((number, line.split("\t")) for number, line in enumerate(lines, 1))
     return _select_named(rows, name, parts, skipped)
@@ -55,12 +59,16 @@ def read_csv(
     lines: Iterable[str], name: str, parts: Sequence[str], skipped: SkippedRows
 ) -> Iterator[tuple[str, ...]]:
     """Read columns of CSV; every row must have as many cells as the first."""
-    rows = _even_rows(_csv_rows(lines, name))
+    rows = _even_rows(_csv_rows(lines, name, skipped))
     if not all(part.isdecimal() for part in parts):
         return _select_named(rows, name, parts, skipped)
     number, first = next(rows, (0, ()))
-    if not all(map(_HEADER.fullmatch, [first] if isinstance(first, str) else first)):
+    if isinstance(first, str) or not all(map(_HEADER.fullmatch, first)):
         rows = chain([(number, first)], rows)
+    elif first:
+        skipped.remark(
+            name, f"the first row is read as the names of columns ({', '.join(first)}), not as text"
+        )
     return _select(rows, name, [int(part) - 1 for part in parts], skipped)
 
 
@@ -105,19 +113,47 @@ def _even_rows(rows: Iterator[Row]) -> Iterator[Row]:
             yield number, f"has {len(cells)} cells and the first row {width}"
 
 
-def _csv_rows(lines: Iterable[str], name: str) -> Iterator[Row]:
+def _with_note_on_header(
+    lines: Iterable[str], name: str, most: int, skipped: SkippedRows
+) -> Iterator[Row]:
+    """Split lines at tabs; note a first line that looks like the names of columns."""
+    for number, line in enumerate(lines, 1):
+        if number == 1 and "\t" in line and all(map(_HEADER.fullmatch, line.split("\t"))):
+            names = ", ".join(line.split("\t"))
+            skipped.remark(
+                name,
+                f"the first line looks like the names of columns ({names}) but is read as text; "
+                "name the columns, and it is not",
+            )
+        yield number, line.split("\t", most)
+
+
+def _csv_rows(lines: Iterable[str], name: str, skipped: SkippedRows) -> Iterator[Row]:
     """Parse CSV: rows with the number of their first line, and why a row is no CSV."""
     lines = iter(lines)
-    first = next(lines, "")
-    row_lines = _RowLines(chain([first], lines), name)
-    reader = csv.reader(row_lines, delimiter=_separator(first), strict=True)
+    sample: list[str] = []
+    for line in lines:
+        sample.append(line)
+        if len(sample) == _SAMPLE_LINES or sum(map(len, sample)) > _SAMPLE_CHARACTERS:
+            break
+    excel = _EXCEL.fullmatch(sample[0]) if sample else None
+    separator = excel[1] if excel else _separator(sample)
+    if separator != ",":
+        skipped.remark(name, f"cells are separated by {_MARKS.get(separator, separator)}")
+    row_lines = _RowLines(chain(sample, lines), name)
+    if excel:
+        row_lines.begin()
+        next(row_lines)
+    # A cell may be as long as a line; the module's own limit is 131,072 characters.
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))
+    reader = csv.reader(row_lines, delimiter=separator, strict=True)
     while True:
         start = row_lines.begin()
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            # the end came between quotation marks, or a cell has more than 131,072 characters
-            if "unexpected end" in str(error) or "field larger" in str(error):
+            # the end came between quotation marks
+            if "unexpected end" in str(error):
                 raise row_lines.endless() from None
             yield start, f"is no CSV ({error})"
             continue
@@ -158,10 +194,19 @@ class _RowLines:
         )
 
 
-def _separator(line: str) -> str:
-    """Find what separates the cells of a first row: a comma wherever there is one."""
-    bare = re.sub('"[^"]*"', "", line)
-    return next((mark for mark in ",;\t" if mark in bare), ",")
+def _separator(sample: Sequence[str]) -> str:
+    """Find what separates cells: the mark by which most rows have as many cells as the first."""
+
+    def even_rows(mark: str) -> float:
+        """Count the share of rows that are as wide as the first, if that has several cells."""
+        rows = csv.reader((f"{line}\n" for line in sample), delimiter=mark)
+        try:
+            widths = [len(row) for row in rows if row]
+        except csv.Error:
+            return 0.0
+        return widths.count(widths[0]) / len(widths) if widths and widths[0] > 1 else 0.0
+
+    return max(_MARKS, key=even_rows)
 
 
 def _select_named(

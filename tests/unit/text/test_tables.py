@@ -59,6 +59,55 @@ def test_csv_of_other_countries_is_read(tmp_path: Path, separator: str) -> None:
     assert lines(path, "en") == ["a, b"]
 
 
+@pytest.mark.parametrize("first", ["sep=;", "SEP=;", '"sep=;"', "\ufeffsep=;"])
+def test_the_line_of_excel_names_the_separator_and_is_no_row(tmp_path: Path, first: str) -> None:
+    path = written(tmp_path / "p.csv", f"{first}\r\nen;fr\r\na, b;c\r\nd;\r\n;e;f\r\n")
+    assert lines(path, "en") == ["a, b", "d"]
+    assert notes(path, "fr") == [
+        "cells are separated by semicolons",
+        "1 row was skipped (line 5 has 3 cells and the first row 2)",
+    ]
+    tabs = written(tmp_path / "t.csv", "sep=\t\nen\tfr\na;b,c\td\n")
+    assert lines(tabs, "en") == ["a;b,c"]
+    bars = written(tmp_path / "b.csv", "sep=|\nen|fr\na;b,c|d\n")
+    assert lines(bars, "en") == ["a;b,c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "note"),
+    [
+        ("A dog, a cat;Un chien\nA bird;Un oiseau\n", "A dog, a cat", "semicolons"),
+        ("A dog; a cat\tUn chien, oui\nA bird\tUn oiseau\n", "A dog; a cat", "tabs"),
+        ('"A; dog",Un; chien\nA bird,Un; oiseau\n', "A; dog", ""),
+        ("A;dog,x;y\n", "A;dog", ""),
+        ('"A\ndog";x\n"A, b";y\n', "A dog", "semicolons"),
+        ("a,b\nc,d, e\nf,g\n", "a", ""),
+    ],
+)
+def test_the_separator_is_the_one_that_makes_rows_even(tmp_path, text, first, note) -> None:
+    path = written(tmp_path / "p.csv", text)
+    assert lines(path, "1")[0] == first
+    remarks = [text for text in notes(path, "1") if "separated" in text]
+    assert remarks == ([f"cells are separated by {note}"] if note else [])
+
+
+def test_a_cell_may_be_as_long_as_a_line(tmp_path: Path) -> None:
+    cell = "dog " * 50_000
+    for row in (f"{cell},x", f'"{cell}",x'):
+        assert lines(written(tmp_path / "p.csv", f"en,fr\n{row}\n"), "en") == [cell]
+
+
+def test_a_first_row_of_names_is_noted_where_columns_have_numbers(tmp_path: Path) -> None:
+    path = written(tmp_path / "p.csv", "en,fr\na,b\n")
+    assert notes(path, "1") == [
+        "the first row is read as the names of columns (en, fr), not as text"
+    ]
+    path = written(tmp_path / "p.tsv", "en\tfr\na\tb\n")
+    (note,) = notes(path, "1")
+    assert note.startswith("the first line looks like the names of columns (en, fr) but is read as")
+    assert notes(path, "en") == notes(written(tmp_path / "q.tsv", "a dog\tb\n"), "1") == []
+
+
 def test_a_first_row_of_words_is_text_where_columns_have_numbers(tmp_path: Path) -> None:
     assert lines(written(tmp_path / "a.csv", "dog,chien\ncat,chat\n"), "1") == ["dog", "cat"]
     assert lines(written(tmp_path / "b.csv", ",source,target\n0,cat,chat\n"), "2") == ["cat"]
