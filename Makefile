@@ -135,7 +135,7 @@ bench-busy: $(VENV)/.for-use ## train from Python beside busy processes, write d
 bench-sequences: $(VENV)/.for-work ## learn dates, kana, phonemes and questions, write docs/results/sequences.md (an hour)
 	$(PYTHON) -m benchmarks.sequences
 
-bench-noise: $(VENV)/.for-work ## train with and without data.augment, write docs/results/noise.md (hours)
+bench-noise: $(VENV)/.for-work ## train with and without data.augment, translate with both readings, write docs/results/noise.md (an hour)
 	$(PYTHON) -m benchmarks.noise
 
 figures: $(VENV)/.for-use ## write the figures of README and docs from docs/results/*.json

@@ -1,20 +1,23 @@
 """
-What `data.augment` brings on noisy copies of a test set, and what it costs on the clean one.
+Noisy copies of a test set: what `data.reading` and `data.augment` bring, and what they cost.
 
     python -m benchmarks.noise [NAME ...] [--runs DIR]
     python -m benchmarks.noise --test SOURCE REFERENCE RUN ...
 
-The first form trains each text twice, as it stands and augmented, on one thread, and writes
-`docs/results/noise.json` and the page from it; what DIR holds is not trained again. The second
-prints BLEU of runs that are there.
+The first form trains each text as it stands, with all augmentations, and with each of them alone,
+on one thread. An augmentation that loses on the grammar is not tried alone on Multi30k. Both
+readings translate, and `docs/results/noise.json` and the page are written; what DIR holds is not
+trained again. The second form prints BLEU of runs that are there.
 """
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import heedful
-from benchmarks.noisy_copy import noisy_copies
+from benchmarks.noisy_copy import NAMES, Copies, noisy_copies
 from benchmarks.report import ResultPage, arguments, measured
 from benchmarks.training import last_line, multi30k, text_files, train
 from heedful.data.toy_grammar.corpus import write_grammar_text
@@ -23,12 +26,25 @@ from heedful.experiments.page import table
 from heedful.experiments.record import Record
 from heedful.text.corpus import read_lines
 
+READINGS: tuple[Literal["exact", "text"], ...] = ("exact", "text")
 AUGMENT = "capitals:0.07 title:0.07 typos:0.07 punctuation:0.05 symbols:0.07 tags:0.07"
 """A third of the pairs is changed."""
+SHARE = 0.1
+"""Share of the pairs that an augmentation changes alone."""
+COST, GAIN = 0.3, 5.0
+"""An augmentation must cost less BLEU on the clean test set, and gain more on its noisy copy."""
 _SETTINGS = ("train.threads=1", "train.precision=fp32", "train.device=cpu")
-RUNS = {"clean": (), "augmented": (f"data.augment={AUGMENT}",)}
+_BOTH = {"clean": (), "augmented": (f"data.augment={AUGMENT}",)}
+ALONE = tuple(name for name in NAMES if name != "blanks")
+RUNS = _BOTH | {name: (f"data.augment={name}:{SHARE}",) for name in ALONE}
+_NUMBER = re.compile(r"\d+")
 
-_SHOWN = {"clean": "trained on the text as it stands", "augmented": "with `data.augment`"}
+_SHOWN = {"clean": "as it stands", "augmented": "augmented"}
+_PIECES = {
+    "symbols": "symbols, in the copy with symbols",
+    "tags": "placeholders and tags, in the copy with tags",
+    "numbers": "numbers inside these placeholders",
+}
 
 
 class NoiseTask(NamedTuple):
@@ -40,7 +56,11 @@ class NoiseTask(NamedTuple):
 
 
 TASKS = {
-    "grammar": NoiseTask("tiny", ("train.validate_steps=600",), "the grammar of the quickstart"),
+    "grammar": NoiseTask(
+        "tiny",
+        ("train.steps=800", "train.validate_steps=800"),
+        "the grammar of the quickstart, in fewer steps",
+    ),
     "multi30k": NoiseTask(
         "tiny",
         ("data.vocabulary_size=4000", "train.steps=1500", "train.validate_steps=750"),
@@ -56,86 +76,237 @@ def main() -> None:
     parser.add_argument("--test", nargs=2, type=Path, metavar=("SOURCE", "REFERENCE"))
     options = parser.parse_args()
     if options.test:
-        print(_scores_table({run: scores(Path(run), *options.test) for run in options.names}))
+        copies = read_copies(*options.test)
+        runs = {run: score_run(Path(run), copies)["scores"] for run in options.names}
+        print(_scores_table(runs, {run: run for run in runs}))
         return
     if unknown := sorted({*options.names} - {*TASKS}):
         parser.error(f"NAME must be one of {', '.join(TASKS)}, but is {unknown[0]}")
     values = measured("noise")
     for name in options.names or TASKS:
-        values[name] = measure(name, TASKS[name], options.runs)
+        before = [*TASKS][: [*TASKS].index(name)]
+        alone = winners({text: values[text] for text in before if text in values})
+        values[name] = measure(name, TASKS[name], options.runs, alone)
         PAGE.keep("noise", values, options.commit)
 
 
-def measure(name: str, task: NoiseTask, runs: Path) -> dict[str, Any]:
-    """Train and score both runs of a text."""
+def measure(name: str, task: NoiseTask, runs: Path, alone: Sequence[str]) -> dict[str, Any]:
+    """
+    Train and test the runs of a text.
+
+    `alone`: augmentations that are tried alone as well, on their own noisy copy.
+    """
     files, valid, test = _files(name, runs)
-    found: dict[str, Any] = {"scores": {}, "steps": {}}
-    for run_name, settings in RUNS.items():
-        run = runs / name / run_name
+    copies = read_copies(*test)
+    tested = {}
+    for run_name in (*_BOTH, *alone):
+        run, settings = runs / name / run_name, RUNS[run_name]
         train(run, task.recipe, text_files(files, valid), (*_SETTINGS, *task.settings, *settings))
-        found["scores"][run_name] = scores(run, *test)
-        found["steps"][run_name] = last_line(run)["step"]
-    return found
+        chosen = copies if run_name in _BOTH else {key: copies[key] for key in ("clean", run_name)}
+        tested[run_name] = score_run(run, chosen)
+    steps = last_line(runs / name / "clean")["step"]
+    return {"steps": steps, "lines": len(copies["clean"][0]), "runs": tested}
 
 
-def scores(run: Path, source: Path, reference: Path) -> dict[str, float]:
-    """Score a run on the clean test set and on each noisy copy."""
-    translator = heedful.Translator.load(run)
-    language = translator.run.config.data.target_language
-    copies = noisy_copies(list(read_lines(source)), list(read_lines(reference)))
-    return {
-        name: corpus_bleu(
-            [translation.text for translation in translator.translate(sources)],
-            references,
-            language=language,
+def read_copies(source: Path, reference: Path) -> Copies:
+    """Make the noisy copies of a test set."""
+    return noisy_copies(list(read_lines(source)), list(read_lines(reference)))
+
+
+def score_run(run: Path, copies: Copies) -> dict[str, Any]:
+    """
+    Translate the copies with both readings.
+
+    Returns BLEU of each copy, the shares of what was kept, and how many translations of the clean
+    test set depend on the reading.
+    """
+    texts, scores, kept = {}, {}, {}
+    for reading in READINGS:
+        translator = heedful.Translator.load(
+            run, device="cpu", precision="fp32", threads=1, reading=reading
         )
-        for name, (sources, references) in copies.items()
-    }
+        language = translator.run.config.data.target_language
+        texts[reading] = {
+            name: [translation.text for translation in translator.translate(sources)]
+            for name, (sources, _) in copies.items()
+        }
+        scores[reading] = {
+            name: corpus_bleu(lines, copies[name][1], language=language)
+            for name, lines in texts[reading].items()
+        }
+        kept[reading] = kept_shares(copies, texts[reading])
+    changed = changed_lines(*(texts[reading]["clean"] for reading in READINGS))
+    return {"scores": scores, "kept": kept, "changed": changed}
+
+
+def changed_lines(first: Sequence[str], second: Sequence[str]) -> int:
+    """Count the lines in which two translations differ."""
+    return sum(line != other for line, other in zip(first, second, strict=True))
+
+
+def kept_shares(copies: Copies, texts: Mapping[str, Sequence[str]]) -> dict[str, float]:
+    """Measure the shares of symbols, of placeholders and of their numbers that are kept."""
+    shares = {}
+    for name in ("symbols", "tags"):
+        if name in texts:
+            lines = [*zip(copies["clean"][0], copies[name][0], texts[name], strict=True)]
+            pieces = [(added_pieces(old, noisy), text) for old, noisy, text in lines]
+            shares[name] = _share(kept_pieces(added, text) for added, text in pieces)
+            if name == "tags":
+                shares["numbers"] = _share(kept_numbers(added, text) for added, text in pieces)
+    return shares
+
+
+def added_pieces(original: str, noisy: str) -> list[str]:
+    """List what a noisy copy has before and behind the original line."""
+    before, _, behind = noisy.partition(original)
+    return [piece for piece in (before.strip(), behind.strip()) if piece]
+
+
+def kept_pieces(pieces: Sequence[str], translation: str) -> tuple[int, int]:
+    """Count the pieces that the translation has once, to the byte; and all of them."""
+    return sum(translation.count(piece) == 1 for piece in pieces), len(pieces)
+
+
+def kept_numbers(pieces: Sequence[str], translation: str) -> tuple[int, int]:
+    """Count the numbers inside the pieces that the translation has too; and all of them."""
+    numbers = Counter(_NUMBER.findall(" ".join(pieces)))
+    return (numbers & Counter(_NUMBER.findall(translation))).total(), numbers.total()
+
+
+def _share(counts: Iterable[tuple[int, int]]) -> float:
+    """Divide what was kept by what there was."""
+    kept, total = map(sum, zip(*counts, strict=True))
+    return kept / total
 
 
 def _files(name: str, runs: Path) -> tuple[list[Path], list[Path], list[Path]]:
     """Find the files of training, validation and test of a text."""
     if name == "multi30k":
         parts = ("train", "val", "test_2016_flickr")
-        found = ([multi30k(part, language) for language in ("en", "de")] for part in parts)
+        paths = ([multi30k(part, language) for language in ("en", "de")] for part in parts)
     else:
         folder = runs / "text"
         if not folder.exists():
             write_grammar_text(folder)
         parts = ("train", "valid", "test")
-        found = ([folder / f"{part}.{language}" for language in ("en", "fr")] for part in parts)
-    files, valid, test = found
+        paths = ([folder / f"{part}.{language}" for language in ("en", "fr")] for part in parts)
+    files, valid, test = paths
     return files, valid, test
 
 
-def _scores_table(values: dict[str, dict[str, float]]) -> str:
-    """Lay BLEU out, a row for each copy and a column for each run."""
-    copies: Sequence[str] = [*next(iter(values.values()))]
-    rows = [
-        {"copy": name, "values": " | ".join(f"{found[name]:.1f}" for found in values.values())}
-        for name in copies
+class AugmentationEffect(NamedTuple):
+    """What an augmentation alone costs and brings on a text, in BLEU, read as text."""
+
+    cost: float
+    gain: float
+
+    @property
+    def wins(self) -> bool:
+        """Whether it costs little and brings much."""
+        return self.cost < COST and self.gain > GAIN
+
+
+def effect(runs: Mapping[str, Any], name: str) -> AugmentationEffect:
+    """Compare a run with one augmentation with the run that has none."""
+    before, after = (runs[run]["scores"]["text"] for run in ("clean", name))
+    return AugmentationEffect(before["clean"] - after["clean"], after[name] - before[name])
+
+
+def winners(texts: Mapping[str, Any]) -> list[str]:
+    """List the augmentations that win on every text."""
+    runs = [text["runs"] for text in texts.values()]
+    return [
+        name for name in ALONE if all(name in text and effect(text, name).wins for text in runs)
     ]
-    return table(f"test set | {' | '.join(values)}", "{copy} | {values}", rows)
 
 
 def body(record: Record) -> str:
     """Lay the figures out."""
+    texts = {name: record.measurements[name] for name in TASKS if name in record.measurements}
     parts = [
-        "BLEU on a test set and on noisy copies of it, of two models: one trained on the text as "
-        "it stands, one with `data.augment`. The copies are made by `benchmarks/noisy_copy.py`; "
-        "capitals, symbols and tags are in their references too. The changes of the copies are of "
-        "the kinds that the augmented model was trained with, but the blanks. One seed each.",
+        "BLEU on a test set and on noisy copies of it, translated with both values of "
+        "`data.reading`. The copies are made by `benchmarks/noisy_copy.py`; capitals, marks, "
+        "symbols and tags are in their references too. Their changes are those of `data.augment`, "
+        "except the blanks. Each model was trained once, so a difference of some tenths of a point "
+        "may be chance.",
+        *(part for name, text in texts.items() for part in _of_text(TASKS[name], text)),
     ]
-    for name, task in TASKS.items():
-        if found := record.measurements.get(name):
-            steps = found["steps"]["clean"]
-            parts += [
-                f"## {task.title[:1].upper()}{task.title[1:]}",
-                f"Recipe `{task.recipe}`, {steps:,} steps, average of the last checkpoints. "
-                f"`data.augment = {AUGMENT}`.",
-                _scores_table({_SHOWN[run]: values for run, values in found["scores"].items()}),
-            ]
+    if len(texts) == len(TASKS):
+        parts += ["## What the recipes switch on", _decision(texts)]
     return "\n\n".join(parts)
+
+
+def _of_text(task: NoiseTask, text: Mapping[str, Any]) -> Iterator[str]:
+    """Lay the figures of a text out."""
+    runs = text["runs"]
+    changed = ", ".join(f"{runs[run]['changed']} ({_SHOWN[run]})" for run in _BOTH)
+    yield f"## {task.title[:1].upper()}{task.title[1:]}"
+    yield (
+        f"Recipe `{task.recipe}`, {text['steps']:,} steps, average of the last checkpoints, fp32. "
+        f"The model of the columns “augmented” has `data.augment = {AUGMENT}`. Of the "
+        f"{text['lines']:,} lines of the clean test set, the reading changes the translations of "
+        f"{changed}."
+    )
+    yield _scores_table({run: runs[run]["scores"] for run in _BOTH}, _SHOWN)
+    yield "Kept to the byte, in percent:"
+    yield _columns_table(
+        "kept",
+        {
+            shown: [100 * kept[piece] for run in _BOTH for kept in runs[run]["kept"].values()]
+            for piece, shown in _PIECES.items()
+        },
+        _heads(_SHOWN),
+    )
+    if not (names := [name for name in ALONE if name in runs]):
+        return
+    yield f"Each augmentation alone, on {SHARE:.0%} of the pairs; its noisy copy has its name:"
+    yield table(
+        "augmentation | clean test set | its copy, exact | its copy, text | costs | brings",
+        "{name} | {clean:.1f} | {exact:.1f} | {text:.1f} | {cost:+.1f} | {gain:+.1f}",
+        [
+            {
+                "name": name,
+                "clean": runs[name]["scores"]["text"]["clean"],
+                **{reading: runs[name]["scores"][reading][name] for reading in READINGS},
+                **effect(runs, name)._asdict(),
+            }
+            for name in names
+        ],
+    )
+
+
+def _decision(texts: Mapping[str, Any]) -> str:
+    """Say which augmentations win."""
+    chosen = winners(texts)
+    result = f"These win: {', '.join(chosen)}." if chosen else "None wins, so all stay off."
+    return (
+        f"An augmentation wins if, on both texts, it costs less than {COST} BLEU on the clean test "
+        f"set and brings more than {GAIN:.0f} on its noisy copy. Both are compared with the model "
+        "of the text as it stands, read as text, because that reading needs no training. "
+        f"{result}"
+    )
+
+
+def _scores_table(runs: Mapping[str, Mapping[str, Any]], shown: Mapping[str, str]) -> str:
+    """Lay BLEU out: a row for each copy, a column for each run and reading."""
+    columns = [scores for readings in runs.values() for scores in readings.values()]
+    rows = {name: [scores[name] for scores in columns] for name in columns[0]}
+    return _columns_table("test set", rows, _heads({run: shown[run] for run in runs}))
+
+
+def _heads(shown: Mapping[str, str]) -> list[str]:
+    """Name the columns of runs and readings."""
+    return [f"{name}, {reading}" for name in shown.values() for reading in READINGS]
+
+
+def _columns_table(head: str, rows: Mapping[str, Sequence[float]], heads: Sequence[str]) -> str:
+    """Lay numbers out."""
+    lines = [
+        {"name": name, "values": " | ".join(f"{value:.1f}" for value in values)}
+        for name, values in rows.items()
+    ]
+    return table(f"{head} | {' | '.join(heads)}", "{name} | {values}", lines)
 
 
 PAGE = ResultPage("noise", "Noisy text", {"noise": body})

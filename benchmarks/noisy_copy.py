@@ -4,9 +4,9 @@ A noisy copy of a test set, drawn from a seed.
     python -m benchmarks.noisy_copy SOURCE REFERENCE DIR [--seed N]
 
 For each kind of noise a file of sources and one of references is written to DIR: capitals, title
-case, blanks, typing errors, emoji and other symbols, placeholders and tags, and all of them mixed.
-What a translation must carry over, such as capitals and symbols, is in the reference too. The
-changes are those of `data.augment`, but the blanks.
+case, blanks, typing errors, other marks at the end, emoji and other symbols, placeholders and tags,
+and all of them mixed. What a translation must carry over, such as capitals and symbols, is in the
+reference too. The changes are those of `data.augment`, except the blanks.
 """
 
 import argparse
@@ -18,6 +18,8 @@ from heedful.settings.registries import AUGMENTATIONS
 from heedful.text.corpus import read_lines
 
 Pair = tuple[str, str]
+Copies = dict[str, tuple[list[str], list[str]]]
+"""By kind of noise: sources and references."""
 _BLANKS = ("  ", "   ", "\u00a0", "\t", " \u200b")
 
 
@@ -29,12 +31,10 @@ def blanks(source: str, target: str, generator: Random) -> Pair:
     return " " * generator.randrange(3) + joined, target
 
 
-NAMES = ("capitals", "title", "blanks", "typos", "symbols", "tags")
+NAMES = ("capitals", "title", "blanks", "typos", "punctuation", "symbols", "tags")
 
 
-def noisy_copies(
-    sources: Sequence[str], references: Sequence[str], seed: int = 1
-) -> dict[str, tuple[list[str], list[str]]]:
+def noisy_copies(sources: Sequence[str], references: Sequence[str], seed: int = 1) -> Copies:
     """Make the copies: for each kind of noise sources and references; “clean” is the set itself."""
     pairs = list(zip(sources, references, strict=True))
     changes: dict[str, Callable[[str, str, Random], Pair]] = {
