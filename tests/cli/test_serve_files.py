@@ -142,7 +142,12 @@ WRONG = [
     (b"dog", {"name": "txt"}, 400, "ends in .txt, .html"),
     (b"dog", {"name": "a.docx"}, 400, "file: a .docx file must be a whole zip archive"),
     (b"PK\x03\x04", {"name": "a.odt"}, 400, "file: an .odt file must be a whole zip archive"),
+    (b"", {}, 400, "file: must have content, but it is empty"),
+    (b"", {"name": "a.docx"}, 400, "file: must have content, but it is empty"),
     (b"\xe9t\xe9", {}, 400, "UTF-8"),
+    (SUBTITLES.encode("utf-16"), {"name": "a.srt"}, 400, "UTF-8"),
+    (SUBTITLES.encode("utf-16-le"), {"name": "a.srt"}, 400, "it holds NUL, as UTF-16"),
+    (SUBTITLES.encode("latin-1") + b"\xe9", {"name": "a.srt"}, 400, "UTF-8"),
     ("dog".encode("utf-16"), {}, 400, "UTF-8"),
     (b"dog", {"target": "xx"}, 400, "target"),
     (b"dog", {"source": "xx"}, 400, "source"),
@@ -157,6 +162,29 @@ def test_what_cannot_be_translated_is_told(server, content, more, status, told):
     assert answer.status_code == status
     assert answer.json().keys() == {"error"}
     assert told in answer.json()["error"]
+    assert "\n" not in answer.json()["error"]
+    assert server.client.get("/health").json() == {"status": "ok"}
+
+
+def test_a_form_in_one_line_may_hold_bytes_of_utf_8(server):
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    answers = [
+        server.client.post("/translate", content=content, headers=headers)
+        for content in (
+            f"q=“{SENTENCE}” é&source=en&target=fr".encode(),
+            f"q=%E2%80%9C{SENTENCE}%E2%80%9D %C3%A9&source=en&target=fr".encode(),
+        )
+    ]
+    assert (
+        answers[0].json()
+        == answers[1].json()
+        == {"translatedText": translated(server, f"“{SENTENCE}” é")}
+    )
+    refused = server.client.post(
+        "/translate", content=b"q=\xe9&source=en&target=fr", headers=headers
+    )
+    assert refused.status_code == 400
+    assert refused.json()["error"].startswith("a form must be in UTF-8")
 
 
 PART = b'--x\r\nContent-Disposition: form-data; name="%b"%b\r\n\r\n%b\r\n'

@@ -41,7 +41,7 @@ ELSEWHERE = {
     """,
     "a server is tried from outside: tests/cli/test_serve*.py and tests/browser": """
         serve.app serve.connection serve.middleware serve.openapi serve.pipeline
-        serve.response_schemas serve.responses serve.routes_libretranslate
+        serve.response_schemas serve.responses
         serve.service serve.static_files serve.streaming
     """,
     "a part of html_document: tests/unit/serve/documents/test_html_document.py": """

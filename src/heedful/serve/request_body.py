@@ -1,8 +1,10 @@
 """Request bodies, JSON or form, parsed and validated; and encoding of responses."""
 
 import json
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl
 
 from fastapi import Request, Response
 from pydantic import BaseModel, ValidationError
@@ -10,7 +12,7 @@ from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
 
 from heedful.serve.limits import HttpError, Limits
-from heedful.serve.request_schemas import FORMS, RequestBody, UploadedFile
+from heedful.serve.request_schemas import FORMS, MULTIPART, RequestBody, UploadedFile
 from heedful.serve.response_schemas import ErrorResponse
 from heedful.settings.explain import describe_rule
 
@@ -22,6 +24,8 @@ _MAX_NAME_LENGTH = 40
 _MAX_REPORTED = 10
 # Fields of a body; the largest request here has fewer than twenty.
 _MAX_FIELDS = 100
+# Values of a form, in which `q` may be repeated.
+_MAX_FORM_FIELDS = 2000
 
 
 async def read_body(request: Request, kind: type[_Body]) -> _Body:
@@ -38,7 +42,11 @@ async def read_body(request: Request, kind: type[_Body]) -> _Body:
         )
     is_form = sent in FORMS
     _check_charset(request.headers.get("content-type", ""))
-    values = await _form(request) if is_form else _json(await request.body())
+    body = await request.body()
+    if sent == MULTIPART:
+        values = await _form(request, body)
+    else:
+        values = _url_encoded(body) if is_form else _json(body)
     if isinstance(values, dict) and len(values) > _MAX_FIELDS:
         raise HttpError(
             400, f"a body may have at most {_MAX_FIELDS} fields, but {len(values):,} came."
@@ -92,13 +100,54 @@ def _check_charset(content_type: str) -> None:
         )
 
 
-async def _form(request: Request) -> dict[str, Any]:
-    """Read the fields of a form; repeated ones become lists."""
-    values: dict[str, list[Any]] = {}
-    async with request.form(max_files=1, max_fields=2000, max_part_size=1 << 24) as form:
+async def _form(request: Request, body: bytes) -> dict[str, Any]:
+    """Read the fields of a form of several parts."""
+    fields: list[tuple[str, Any]] = []
+    async with request.form(
+        max_files=1, max_fields=_MAX_FORM_FIELDS, max_part_size=1 << 24
+    ) as form:
         for name, value in form.multi_items():
-            sent = await _file(value) if isinstance(value, UploadFile) else value
-            values.setdefault(name, []).append(sent)
+            if isinstance(value, UploadFile):
+                fields.append((name, await _file(value)))
+            # The reader of forms takes bytes that are not UTF-8 for Latin-1.
+            elif not value.isascii() and value.encode() not in body:
+                raise _not_utf_8()
+            else:
+                fields.append((name, value))
+    return _by_name(fields)
+
+
+def _url_encoded(body: bytes) -> dict[str, Any]:
+    """Read the fields of a form in one line; bytes of UTF-8 may stand in it as they are."""
+    try:
+        fields = parse_qsl(
+            body.decode(),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=_MAX_FORM_FIELDS,
+        )
+    except UnicodeDecodeError:
+        raise _not_utf_8() from None
+    except ValueError:
+        raise HttpError(
+            400, f"a form may have at most {_MAX_FORM_FIELDS:,} fields; send fewer."
+        ) from None
+    return _by_name(fields)
+
+
+def _not_utf_8() -> HttpError:
+    """Build the error for a form in another encoding."""
+    return HttpError(
+        400,
+        "a form must be in UTF-8, as it stands or as %C3%A9, but holds other bytes; encode it so.",
+    )
+
+
+def _by_name(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Group the values of a form; those of a repeated field become a list."""
+    values: dict[str, list[Any]] = {}
+    for name, value in fields:
+        values.setdefault(name, []).append(value)
     return {name: several[0] if len(several) == 1 else several for name, several in values.items()}
 
 

@@ -171,6 +171,8 @@ def _known_file(sent: object) -> KnownFile:
         raise PydanticCustomError(
             "ending", f"must have a name that ends in {', '.join(FILE_KINDS)}"
         )
+    if not sent.content:
+        raise PydanticCustomError("empty", "must have content, but it is empty")
     return KnownFile(ending, sent.content)
 
 

@@ -8,6 +8,7 @@ answered with lists, confidence is in percent, and every error is ``{"error": â€
 import asyncio
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -78,6 +79,8 @@ def language_name(code: str) -> str:
     return f"{name} ({rest})" if rest else name
 
 
+# Documents of offices that are unpacked at a time; others wait. Each may take some 200 MB.
+_MOST_DOCUMENTS = 2
 # The Host header comes from the client: only these characters may appear in a returned address.
 _HOST = re.compile(r"[A-Za-z0-9._\-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?")
 
@@ -85,6 +88,7 @@ _HOST = re.compile(r"[A-Za-z0-9._\-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?")
 def libre_routes(service: Service) -> APIRouter:
     """Create the routes; `/suggest` refuses everything."""
     routes = APIRouter(tags=["LibreTranslate"])
+    documents = asyncio.Semaphore(_MOST_DOCUMENTS)
 
     @routes.post("/translate", **describe_route(TranslateResponse, request=TranslateRequest))
     async def translate(request: Request) -> Response:
@@ -101,7 +105,7 @@ def libre_routes(service: Service) -> APIRouter:
     async def translate_file(request: Request) -> Response:
         """Translate a file: text, HTML, subtitles, Markdown, or a document of an office."""
         body = await service.read(request, TranslateFileRequest)
-        content = await service.wait(request, _translated_file(service, body))
+        content = await service.wait(request, _translated_file(service, body, documents))
         name = service.files.keep(content, body.file.ending)
         # With the host name that the client used, as LibreTranslate does.
         host = request.headers.get("host", "")
@@ -188,20 +192,24 @@ def libre_routes(service: Service) -> APIRouter:
     return routes
 
 
-async def _translated_file(service: Service, body: TranslateFileRequest) -> bytes:
-    """Translate a file as a whole."""
+async def _translated_file(
+    service: Service, body: TranslateFileRequest, documents: asyncio.Semaphore
+) -> bytes:
+    """Translate a file as a whole; `documents` bounds how many are unpacked at a time."""
     kind = FILE_KINDS[body.file.ending]
     form: Form = "wrapped" if body.join_lines and kind.form == "text" else kind.form
-    # In a thread: unpacking takes long, and the event loop serves nobody else meanwhile.
-    try:
-        read = await asyncio.to_thread(kind.read, body.file.content)
-    except TextError as error:
-        raise HttpError(400, f"file: {error}") from None
-    check_texts([read.text], service.limits)
-    route = await choose_route(service.models, [read.text], body.source, body.target, form=form)
-    search = Search(SearchOptions(n_best=1))
-    (result,) = await translate_all(service.worker, [read.text], route, search, form=form)
-    return await asyncio.to_thread(read.write, result.translation.text)
+    # An unpacked document stays in memory until its translation is written.
+    async with documents if kind.form == "office" else nullcontext():
+        # In a thread: unpacking takes long, and the event loop serves nobody else meanwhile.
+        try:
+            read = await asyncio.to_thread(kind.read, body.file.content)
+        except TextError as error:
+            raise HttpError(400, f"file: {error}") from None
+        check_texts([read.text], service.limits)
+        route = await choose_route(service.models, [read.text], body.source, body.target, form=form)
+        search = Search(SearchOptions(n_best=1))
+        (result,) = await translate_all(service.worker, [read.text], route, search, form=form)
+        return await asyncio.to_thread(read.write, result.translation.text)
 
 
 async def _translated(

@@ -119,15 +119,14 @@ class TrainingSetup:
     """The folder of TensorBoard's events, named like the run."""
     stores_valid: bool = False
     """Whether the held-out pairs came without files, and are stored in the run."""
-    valid_left_out: int = 0
-    """Held-out pairs that are not used, because a side is empty."""
+    valid_note: str = ""
+    """What of the held-out text is not used: pairs with an empty side, and rows without text."""
 
     def describe_valid(self) -> str:
         """Count the held-out pairs."""
         if self.valid is None:
             return "none"
-        left_out = f", {self.valid_left_out:,} with an empty side left out"
-        return f"{len(self.valid[0]):,} pairs" + left_out * bool(self.valid_left_out)
+        return f"{len(self.valid[0]):,} pairs{self.valid_note}"
 
     @classmethod
     def resolve(
@@ -196,12 +195,12 @@ class TrainingSetup:
         if isinstance(training_data, UnpreparedText) and pretrained is not None:
             training_data = training_data.keeping_target("tokenizer" not in pretrained.reset)
         config = training_data.configure(config)
-        files, left_out = training_data.fingerprint(), 0
+        files, valid_note = training_data.fingerprint(), ""
         if task_valid:
             held_out, sizes = import_module(task.text).held_out(task_valid, config)
             files |= sizes
         else:
-            held_out, sizes, left_out = find_held_out(options, config, resumed)
+            held_out, sizes, valid_note = find_held_out(options, config, resumed)
             files |= sizes
         if (acting := task_of(flat_settings(config))) is not task:
             raise SettingError(acting.other_text)
@@ -221,7 +220,7 @@ class TrainingSetup:
             options.allow_inexact_resume,
             events,
             options.valid_pairs is not None,
-            left_out,
+            valid_note,
         )
 
 

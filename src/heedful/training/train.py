@@ -301,7 +301,7 @@ class _Session:
         source, target = self.run.vocabularies
         for line in self.setup.training_data.report(self.pairs, self.run.tokenizer):
             log.say(line)
-        if self.setup.valid_left_out:
+        if self.setup.valid_note:
             log.say(f"validation: {self.setup.describe_valid()}")
         log.say(
             f"{config.recipe}: {parameters:,} parameters, vocabulary {source:,}"

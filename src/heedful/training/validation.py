@@ -62,11 +62,12 @@ def files_of(corpus: Corpus) -> Sizes:
     }
 
 
-def read_held_out(corpus: Corpus) -> tuple[tuple[list[str], list[str]], int]:
+def read_held_out(corpus: Corpus) -> tuple[tuple[list[str], list[str]], str]:
     """
     Read the validation pairs.
 
-    Returns sources and references, and the number of pairs with an empty side, which are left out.
+    Returns sources and references, and a note on the pairs with an empty side, which are left out,
+    and on rows that were skipped.
     Raises `TextError` if nothing is left.
     """
     pairs = list(corpus.pairs())
@@ -75,18 +76,24 @@ def read_held_out(corpus: Corpus) -> tuple[tuple[list[str], list[str]], int]:
         raise TextError(
             "the validation files must hold pairs, but every pair has an empty side; give others."
         )
-    return ([s for s, _ in filled], [t for _, t in filled]), len(pairs) - len(filled)
+    note = "; ".join([_note_on_empty(len(pairs) - len(filled)), *corpus.skipped.notes()])
+    return ([s for s, _ in filled], [t for _, t in filled]), note
+
+
+def _note_on_empty(count: int) -> str:
+    """Count the pairs that are left out because a side is empty."""
+    return f", {count:,} with an empty side left out" if count else ""
 
 
 def find_held_out(
     options: TrainingOptions, config: RunConfig, resumed: RunFolder | None
-) -> tuple[tuple[list[str], list[str]] | None, Sizes, int]:
+) -> tuple[tuple[list[str], list[str]] | None, Sizes, str]:
     """
     Find and read the held-out pairs, in files, in memory, or in the run that is continued.
 
-    Returns sources and references, or None, the files by which a run knows them, and the number of
-    pairs that are left out because a side is empty. Raises
-    `TextError` if they are named twice, empty, or missing where they are needed.
+    Returns sources and references, or None, the files by which a run knows them, and a note on the
+    pairs and rows that are left out. Raises `TextError` if they are named twice, empty, or missing
+    where they are needed.
     """
     source, target = options.valid_source, options.valid_target
     if options.valid_pairs is not None:
@@ -102,14 +109,14 @@ def find_held_out(
     else:
         corpus = held_out_corpus(source, target, config)
     if corpus is None:
-        return None, {}, 0
-    pairs, left_out = read_held_out(corpus)
-    return pairs, files_of(corpus), left_out
+        return None, {}, ""
+    pairs, note = read_held_out(corpus)
+    return pairs, files_of(corpus), note
 
 
 def _read_held_out_pairs(
     pairs: Iterable[object], config: RunConfig
-) -> tuple[tuple[list[str], list[str]], Sizes, int]:
+) -> tuple[tuple[list[str], list[str]], Sizes, str]:
     """Read held-out pairs from memory, with the records of the files that they will be."""
     languages = config.data.source_language, config.data.target_language
     rows = list(PairRows("valid_pairs", pairs).read(*languages))
@@ -124,7 +131,7 @@ def _read_held_out_pairs(
         records[f"valid_{side}"] = [
             {"file": f"valid.{side}", "bytes": len(content), "digest": digest}
         ]
-    return (sources, references), records, len(rows) - len(filled)
+    return (sources, references), records, _note_on_empty(len(rows) - len(filled))
 
 
 Ids = Sequence[int]

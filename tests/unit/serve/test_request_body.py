@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from urllib.parse import quote, quote_plus
 
 import pytest
 from fastapi import Request
@@ -95,3 +96,48 @@ def form(text):
     fields = {**NEEDED, "q": text}
     part = '--x\r\nContent-Disposition: form-data; name="{}"\r\n\r\n{}\r\n'
     return ("".join(part.format(*field) for field in fields.items()) + "--x--\r\n").encode()
+
+
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.mark.parametrize("text", ["é ü 日本 😀", "100% sure?", "%zz", "a;b", "a+b"])
+def test_a_form_is_read_alike_as_bytes_and_as_escapes(text):
+    raw = text.replace("%", "%25").replace("+", "%2B").replace(" ", "+")
+    for q in (raw, quote(text, safe=""), quote_plus(text)):
+        body = receive(TranslateRequest, f"q={q}&source=en&target=fr".encode(), FORM)
+        assert body.q == text
+
+
+def test_a_repeated_field_of_a_form_is_a_list_and_an_empty_one_is_there():
+    body = receive(TranslateRequest, "q=é&q=&source=en&target=fr".encode(), FORM)
+    assert body.q == ["é", ""]
+
+
+def parts(content):
+    fields = {b"q": content, b"source": b"en", b"target": b"fr"}
+    lines = [
+        b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % field
+        for field in fields.items()
+    ]
+    return b"".join([*lines, b"--x--\r\n"])
+
+
+@pytest.mark.parametrize("content", ["é".encode("latin-1"), "日本".encode("utf-16"), b"%E9"])
+def test_a_form_that_is_not_utf_8_is_refused_and_never_garbled(content):
+    with pytest.raises(HttpError, match="a form must be in UTF-8") as refused:
+        receive(TranslateRequest, b"q=" + content + b"&source=en&target=fr", FORM)
+    assert refused.value.status == 400
+    if b"%" not in content:
+        with pytest.raises(HttpError, match="a form must be in UTF-8"):
+            receive(TranslateRequest, parts(content), "multipart/form-data; boundary=x")
+
+
+def test_parts_of_a_form_in_utf_8_are_read():
+    body = receive(TranslateRequest, parts("é 日本".encode()), "multipart/form-data; boundary=x")
+    assert body.q == "é 日本"
+
+
+def test_a_form_of_too_many_fields_is_refused():
+    with pytest.raises(HttpError, match="at most 2,000 fields"):
+        receive(TranslateRequest, b"q=a&" * 3000, FORM)

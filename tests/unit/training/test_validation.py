@@ -7,8 +7,9 @@ from heedful.config.schema import RunConfig
 from heedful.errors import SettingError
 from heedful.runs.folder import RunFolder
 from heedful.runs.run import Run
+from heedful.text.corpus import Corpus, expand
 from heedful.tokenization.tokenizer import Tokenizer
-from heedful.training.validation import validator
+from heedful.training.validation import read_held_out, validator
 
 SIZES = {"d_model": 8, "d_ff": 8, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
 LINES = ["ab ba", "ba", "ab"]
@@ -74,3 +75,19 @@ def test_held_out_text_is_read_as_text_to_translate_is(tmp_path):
         return found["valid_loss"], [sample["translation"] for sample in found["samples"]]
 
     assert validated([" ab  ba", "ba\t", "\u3000ab"]) == validated(LINES)
+
+
+def test_rows_of_held_out_text_that_are_skipped_are_named(tmp_path) -> None:
+    table = tmp_path / "valid.tsv"
+    table.write_text("a\tb\nc\nd\t\ne\tf\n")
+    corpus = Corpus(expand([f"{table}:1"]), expand([f"{table}:2"]))
+    pairs, note = read_held_out(corpus)
+    assert pairs == (["a", "e"], ["b", "f"])
+    assert note == (
+        f", 1 with an empty side left out; {table}: 1 row was skipped (line 2 has 1 of 2 columns)"
+    )
+    plain = tmp_path / "plain"
+    plain.write_text("a\n")
+    other = tmp_path / "other"
+    other.write_text("b\n")
+    assert read_held_out(Corpus([plain], [other])) == ((["a"], ["b"]), "")

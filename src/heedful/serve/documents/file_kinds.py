@@ -41,9 +41,15 @@ class FileKind(NamedTuple):
 def _read_text(content: bytes) -> ReadFile:
     """Read a file that is text."""
     try:
-        return ReadFile(content.decode("utf-8-sig"), str.encode)
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise TextError("the file must be text in UTF-8; save it so.") from None
+    if "\0" in text:
+        raise TextError(
+            "the file must be text in UTF-8, but it holds NUL, as UTF-16 and binary files do; save "
+            "it in UTF-8."
+        )
+    return ReadFile(text, str.encode)
 
 
 def _read_markdown(content: bytes) -> ReadFile:
