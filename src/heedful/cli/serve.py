@@ -16,6 +16,7 @@ from heedful.cli.options import (
     Threads,
     Weights,
     check_choice,
+    warn,
 )
 from heedful.search.settings import SearchOptions
 
@@ -125,6 +126,17 @@ def serve(
         ),
     ] = "",
     reading: Reading = None,
+    glossary: Annotated[
+        Path | None,
+        typer.Option(
+            help="Translations of terms for all requests: lines of a term, a tab, its "
+            "translation. A request's own win."
+        ),
+    ] = None,
+    protected: Annotated[
+        Path | None,
+        typer.Option(help="Strings that stay as they are in all requests, one a line."),
+    ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Log only errors, not each request.")
     ] = False,
@@ -133,10 +145,10 @@ def serve(
     Serve runs over HTTP: LibreTranslate's routes and a web page.
 
     More routes are under /v1. The address is printed when the server is ready. Sentences of all
-    requests are translated in batches. SIGHUP reloads the runs while the old ones still translate;
-    SIGTERM refuses new requests and finishes running ones. The log on standard error never contains
-    texts. Each option can be an environment variable. Sockets that systemd passes are used instead
-    of --host and --port.
+    requests are translated in batches. SIGHUP reloads the runs, keys and terms while the old ones
+    still translate; SIGTERM refuses new requests and finishes running ones. The log on standard
+    error never contains texts. Each option can be an environment variable. Sockets that systemd
+    passes are used instead of --host and --port.
     """
     check_choice("--engine", engine, ("torch", "ctranslate2"))
     check_choice("--precision", precision, SEARCH_PRECISIONS)
@@ -151,6 +163,7 @@ def serve(
     from heedful.serve.auth import Auth, read_proxies
     from heedful.serve.limits import Limits
     from heedful.serve.models import ModelLoader, Models, ModelSpec
+    from heedful.serve.served_terms import ServedTerms
     from heedful.serve.server import listen
     from heedful.serve.server import serve as run_server
     from heedful.serve.systemd import passed_sockets
@@ -172,6 +185,7 @@ def serve(
         per_minute=per_minute,
     )
     auth = Auth(api_keys, per_minute, wrong_keys)
+    terms = ServedTerms(glossary, protected, warn)
     proxies = read_proxies(trusted_proxies)
     loader = ModelLoader(engine, weights, device, precision, threads, beam, reading)
     models = Models([ModelSpec.parse(text) for text in run], loader)
@@ -192,6 +206,7 @@ def serve(
         auth=auth,
         cors=() if cors == ["none"] else tuple(cors or ["*"]),
         hosts=hosts,
+        terms=terms,
         proxies=proxies,
         batch_tokens=batch_tokens,
         gather_seconds=gather / 1000,

@@ -247,8 +247,15 @@ class TranslateV1Request(_BodyWithTexts, SearchRequest):
     attention: Flag = Field(
         False, description="Whether to return attention, in the explorer's format."
     )
+    reading_notes: Flag = Field(
+        False,
+        description="Whether to return what reading did to each sentence: what was held back, "
+        "numbers that the translation lacks, and the like.",
+    )
     glossary: Annotated[dict[_Term, _Term], Field(max_length=_MOST_TERMS)] | None = Field(
-        None, description="Translations of terms, not of inflected forms; the longest term wins."
+        None,
+        description="Translations of terms, not of inflected forms; the longest term wins. They "
+        "are added to the server's own terms, and win over these.",
     )
     protected: _Terms = Field([], description=_PROTECTED)
 

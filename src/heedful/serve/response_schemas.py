@@ -69,6 +69,11 @@ class ScoredTranslation(ResponseBody):
     tokens: list[TokenProbability]
     alignment: list[Link] | None = None
     attention: dict[str, Any] | None = None
+    reading: dict[str, Any] | None = Field(
+        None,
+        description="What reading did to the sentence, as in the JSON Lines of `heedful "
+        "translate`; only with `reading_notes`, and absent if that is nothing.",
+    )
 
 
 class TranslationWithAlternatives(ScoredTranslation):

@@ -1,6 +1,7 @@
 """Responses of the ``/v1`` routes."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from heedful.serve.documents.detect import Guess
@@ -17,12 +18,18 @@ from heedful.translation.result import Attention, Translation
 from heedful.visualise.record import ExplorerRecord, ModelRecord
 
 
-def text_translation(result: TextResult) -> TextTranslation:
-    """Build the response for a text; attention is shown only for a text of one sentence."""
-    name = result.route.name
-    best = _best(result.translation, name)
+def text_translation(result: TextResult, shows_reading: bool = False) -> TextTranslation:
+    """
+    Build the response for a text.
+
+    Attention, and what reading did, are shown for a text of one sentence, and else by sentence.
+    """
+    name, text = result.route.name, result.translation
+    if len(result.translations) == 1:
+        text = replace(text, reading=result.translations[0].reading)
+    best = _best(text, name, shows_reading)
     several = [
-        sentence_translation(piece, translation, name)
+        sentence_translation(piece, translation, name, shows_reading)
         for piece, translation in zip(result.pieces, result.translations, strict=True)
     ]
     detected = detected_language(result.route.detected)
@@ -31,9 +38,11 @@ def text_translation(result: TextResult) -> TextTranslation:
     )
 
 
-def sentence_translation(source: str, translation: Translation, model: str) -> SentenceTranslation:
+def sentence_translation(
+    source: str, translation: Translation, model: str, shows_reading: bool = False
+) -> SentenceTranslation:
     """Build the response for a sentence: a part of `text_translation`, and an event of a stream."""
-    return SentenceTranslation(source=source, **_best(translation, model))
+    return SentenceTranslation(source=source, **_best(translation, model, shows_reading))
 
 
 def detected_language(guess: Guess | None) -> DetectedLanguage | None:
@@ -63,10 +72,12 @@ def explorer_document(attention: Attention, translation: Translation, model: str
     return ExplorerRecord(title=translation.text, models=(record,)).document()
 
 
-def _best(translation: Translation, model: str) -> dict[str, Any]:
+def _best(translation: Translation, model: str, shows_reading: bool) -> dict[str, Any]:
     """Convert a translation and its alternatives."""
+    note = translation.reading.to_dict() if shows_reading and translation.reading else None
     others = [ScoredTranslation(**_one(other, model)) for other in translation.alternatives]
-    return TranslationWithAlternatives(**_one(translation, model), alternatives=others).__dict__
+    best = _one(translation, model) | {"reading": note or None}
+    return TranslationWithAlternatives(**best, alternatives=others).__dict__
 
 
 def _one(translation: Translation, model: str) -> dict[str, Any]:

@@ -207,7 +207,8 @@ async def _translated_file(
             raise HttpError(400, f"file: {error}") from None
         check_texts([read.text], service.limits)
         route = await choose_route(service.models, [read.text], body.source, body.target, form=form)
-        search = Search(SearchOptions(n_best=1))
+        glossary, strings = service.terms.with_request(None, ())
+        search = Search(SearchOptions(n_best=1), glossary=glossary, protected=strings)
         (result,) = await translate_all(service.worker, [read.text], route, search, form=form)
         return await asyncio.to_thread(read.write, result.translation.text)
 
@@ -223,7 +224,8 @@ async def _translated(
     form: Form = "wrapped" if body.join_lines and body.format == "text" else body.format
     service.check_alternatives(alternatives)
     route = await choose_route(service.models, texts, body.source, body.target, form=form)
-    search = Search(SearchOptions(n_best=alternatives + 1), protected=tuple(protected))
+    glossary, strings = service.terms.with_request(None, protected)
+    search = Search(SearchOptions(n_best=alternatives + 1), glossary=glossary, protected=strings)
     return await translate_all(service.worker, texts, route, search, form=form)
 
 

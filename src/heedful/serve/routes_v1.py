@@ -49,7 +49,7 @@ def own_routes(service: Service) -> APIRouter:
         body = await service.read(request, StreamV1Request)
         (route,) = await _chosen(service, body, body.texts)
         search = _search(service, body, route.model)
-        events = Stream(service, route, search)
+        events = Stream(service, route, search, body.reading_notes)
         await service.wait(request, events.begin(body.texts[0], _form(body)))
         return StreamingResponse(
             events.lines(),
@@ -75,7 +75,7 @@ async def _translated(service: Service, body: TranslateV1Request) -> Response:
     result = await translate_all(service.worker, body.texts, route, search, form=_form(body))
 
     def answer() -> Response:
-        translations = [text_translation(one) for one in result]
+        translations = [text_translation(one, body.reading_notes) for one in result]
         detected = detected_language(first.detected)
         return json_response(
             TranslateV1Response(model=first.name, translations=translations, detected=detected)
@@ -121,7 +121,7 @@ def _search(service: Service, body: TranslateV1Request, model: ServedModel | Non
     if model is not None and body.alignments:
         _check_alignments(model)
     shown = body.probabilities, body.alignments, body.attention
-    return Search(options, *shown, body.glossary, tuple(body.protected))
+    return Search(options, *shown, *service.terms.with_request(body.glossary, body.protected))
 
 
 def _form(body: TranslateV1Request) -> Literal["text", "sentence", "wrapped"]:

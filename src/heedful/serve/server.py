@@ -4,7 +4,7 @@ The life of a server, from start to stop.
 ::
 
     SIGTERM, SIGINT   new work is refused with 503, running requests are finished, then it ends
-    SIGHUP            models and keys are read again; what runs goes on with the old ones
+    SIGHUP            models, keys and terms are read again; what runs goes on with the old ones
 
 With sockets that systemd has passed, new work is not refused at the stop: connections that were
 accepted are answered, and those that come later wait for the next process.
@@ -30,6 +30,7 @@ from heedful.serve.limits import HttpError, Limits
 from heedful.serve.metrics import Metrics
 from heedful.serve.middleware import ServerState
 from heedful.serve.models import Models
+from heedful.serve.served_terms import ServedTerms
 from heedful.serve.service import Service
 from heedful.serve.systemd import notify
 from heedful.serve.worker import Worker
@@ -172,11 +173,12 @@ class Server(uvicorn.Server):
         return Connection(self.config, self.server_state, self.lifespan.state)
 
     async def _reload(self) -> None:
-        """Read models and keys again, while the worker keeps translating."""
+        """Read models, keys and terms again, while the worker keeps translating."""
         service = self.service
         try:
             await asyncio.to_thread(service.models.load)
             service.auth.load()
+            service.terms.load()
         except (HeedfulError, OSError) as error:
             service.metrics.reloads.labels("failed").inc()
             _log.error("nothing was reloaded: %s", error)
@@ -223,6 +225,7 @@ def serve(
     auth: Auth,
     cors: tuple[str, ...],
     hosts: AllowedHosts,
+    terms: ServedTerms,
     proxies: tuple[str, ...],
     batch_tokens: int,
     gather_seconds: float,
@@ -247,7 +250,7 @@ def serve(
         on_batch=on_batch,
     )
     metrics = Metrics(lambda: worker.waiting, lambda: models.loaded)
-    service = Service(models, worker, auth, limits, ServerState(), metrics, cors, hosts)
+    service = Service(models, worker, auth, limits, ServerState(), metrics, cors, hosts, terms)
 
     def report_ready() -> None:
         on_ready(list(map(_address, listeners)))

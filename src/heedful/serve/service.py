@@ -19,6 +19,7 @@ from heedful.serve.middleware import GONE, ServerState
 from heedful.serve.models import Models, ServedModel
 from heedful.serve.request_body import check_texts, read_body
 from heedful.serve.request_schemas import RequestBody, SearchRequest
+from heedful.serve.served_terms import ServedTerms
 from heedful.serve.worker import Worker
 
 _Body = TypeVar("_Body", bound=RequestBody)
@@ -41,6 +42,8 @@ class Service:
     """Allowed origins of pages; ``*`` for all."""
     hosts: AllowedHosts = field(default_factory=AllowedHosts)
     """Host names that requests may have."""
+    terms: ServedTerms = field(default_factory=ServedTerms)
+    """Terms of every request."""
     files: FileStore = field(default_factory=FileStore)
     """Translated files."""
 

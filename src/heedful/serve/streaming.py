@@ -44,8 +44,11 @@ _Step = tuple[Snapshot, tuple[HypothesisView, ...]]
 class Stream:
     """The translation of one request as events; cancelled when the client disconnects."""
 
-    def __init__(self, service: Service, route: ModelRoute, search: Search) -> None:
+    def __init__(
+        self, service: Service, route: ModelRoute, search: Search, shows_reading: bool = False
+    ) -> None:
         self.service, self.route, self.search = service, route, search
+        self._shows_reading = shows_reading
         # By sentence, with the hypotheses that were over by then: one may still be the best.
         self._steps: dict[int, list[_Step]] = {}
         # By sentence, without their end symbols.
@@ -140,7 +143,8 @@ class Stream:
 
     def _sentence_line(self, number: int, source: str, translation: Translation) -> bytes:
         """Write a finished sentence."""
-        given = sentence_translation(source, translation, self.route.name)
+        shows_reading = self._shows_reading
+        given = sentence_translation(source, translation, self.route.name, shows_reading)
         return _line(SentenceEvent(sentence=number, **given.__dict__))
 
     def _step_event(

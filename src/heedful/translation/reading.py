@@ -17,9 +17,11 @@ from functools import cached_property, partial
 from typing import Literal, TypeVar
 
 from heedful.data.coverage import WORD_KINDS
+from heedful.text.blanks import read_target
 from heedful.text.lines import without_controls
 from heedful.text.reading.line import LineReader, ReadLine, RestoredLine
 from heedful.text.reading.note import ReadingNote, joined_notes
+from heedful.text.reading.prefix import NO_PREFIX, Prefix
 from heedful.text.reading.terms import Terms
 from heedful.text.reading.vocabulary import LACKING, SourceVocabulary
 from heedful.text.sentences import CutRule, TextLayout, split
@@ -58,7 +60,7 @@ class _LinePart:
     def __init__(self, row: str, tag: str = "", read: ReadLine | None = None) -> None:
         self.row, self.tag, self.read = row, tag, read
 
-    def restored(self, row: Translation) -> Translation:
+    def restored(self, row: Translation, prefix: Prefix = NO_PREFIX) -> Translation:
         """Put back what was taken from the line, in a translation and its alternatives."""
         if self.read is None:
             return row
@@ -69,10 +71,10 @@ class _LinePart:
                 alignment=self._alignment(text),
                 reading=text.note,
             )
-        others = tuple(self._restored_alone(other) for other in row.alternatives)
-        return replace(self._restored_alone(row), alternatives=others)
+        others = tuple(self._restored_alone(other, prefix) for other in row.alternatives)
+        return replace(self._restored_alone(row, prefix), alternatives=others)
 
-    def _restored_alone(self, row: Translation) -> Translation:
+    def _restored_alone(self, row: Translation, prefix: Prefix) -> Translation:
         """Put back what was taken from the line."""
         assert self.read is not None
         tags = 1 if self.tag else 0
@@ -82,7 +84,7 @@ class _LinePart:
             seen = self.row.split(" ") == list(alignment.source_words)
             words = alignment.target_words
             links = [(i - tags, j) for i, j in alignment.links if i >= tags] if seen else ()
-        text = self.read.restore(row.text, words, links)
+        text = self.read.restore(row.text, words, links, prefix)
         is_same = text.text == row.text and self.read.shown == self.read.text
         aligned = alignment if is_same or alignment is None else self._alignment(text)
         return replace(row, text=text.text, alignment=aligned, reading=text.note)
@@ -138,12 +140,14 @@ class ReadLines:
             return None if entries is None else list(entries)
         return [entries[line] for line in self.lines]
 
-    def restored(self, rows: Sequence[Translation], may_repeat: bool = False) -> list[Translation]:
-        """Turn translated rows into translations of the lines. `may_repeat`: as samples do."""
-        translated = iter(rows)
+    def restored(
+        self, rows: Sequence[Translation], prefixes: Sequence[Prefix] = ()
+    ) -> list[Translation]:
+        """Turn translated rows into translations of the lines. `prefixes`: how each row begins."""
+        translated = iter(zip(rows, prefixes or [NO_PREFIX] * len(rows), strict=True))
         results = []
         for number, (parts, layout) in enumerate(zip(self.parts, self.layouts, strict=True)):
-            several = [part.restored(next(translated)) for part in parts]
+            several = [part.restored(*next(translated)) for part in parts]
             result = several[0]
             if layout is not None:
                 notes = joined_notes(one.reading or ReadingNote() for one in several)
@@ -228,6 +232,29 @@ class TextReader:
             parts.append(tuple(self._part(reader, tag, piece) for piece in pieces))
             layouts.append(layout)
         return ReadLines(tuple(parts), tuple(layouts), frozenset(cut))
+
+    def prefixes(
+        self,
+        rows: Sequence[str],
+        prefixes: Sequence[str] | None,
+        numbers: Sequence[int],
+        warn: Callable[[str], None] | None,
+    ) -> list[Prefix]:
+        """
+        List how the translation of each row begins, as the model and as the user write it.
+
+        `numbers`: of the lines of the rows, for messages about prefixes that cannot be used. With
+        exact reading nothing is changed, so nothing is listed.
+        """
+        if not prefixes or not self.reads_text:
+            return []
+        read = list(map(read_target, prefixes))
+        for row, prefix, number in zip(rows, read, numbers, strict=True):
+            if prefix and not row and warn is not None:
+                warn(f"line {number} has nothing to translate, so its target prefix is not used.")
+        ids = self.tokenizer.encode_target(read)
+        decoded = map(self.tokenizer.decode, ids)
+        return [Prefix(*pair) for pair in zip(decoded, read, strict=True)]
 
     def line_reader(self, terms: Terms | None) -> LineReader:
         """Return a reader of lines with the terms of a user."""

@@ -203,7 +203,7 @@ class Translator:
             All options of the search, instead of keywords.
         target_prefix : sequence of str, optional
             The beginning of each translation, in whole subwords: “wo” does not become “world” if
-            that is one subword. A string if `texts` is one.
+            that is one subword. It stays as written. A string if `texts` is one.
         force_phrases : sequence of sequence of str, optional
             For each line the phrases that must occur; for a single text its phrases.
         avoid_phrases : sequence of sequence of str, optional
@@ -265,12 +265,13 @@ class Translator:
         by = self.aligner.extraction(align_by, wanted=bool(linked))
 
         # 2. text to ids
+        prefixes = read.spread(
+            [target_prefix] if isinstance(target_prefix, str) else target_prefix, ""
+        )
         line_constraints = read_constraints(
             self.tokenizer,
             len(lines),
-            target_prefix=read.spread(
-                [target_prefix] if isinstance(target_prefix, str) else target_prefix, ""
-            ),
+            target_prefix=prefixes,
             force_phrases=read.spread(by_line("force_phrases", force_phrases, one), ()),
             avoid_phrases=read.repeat(by_line("avoid_phrases", avoid_phrases, one)),
             numbers=numbers,
@@ -279,15 +280,13 @@ class Translator:
         ids = self._source_ids(lines, warn, numbers)
         results = [Translation("", 0.0, (), 0.0)] * len(lines)
         written: list[list[tuple[int, ...]]] = [[()] for _ in lines]
-
         task = self.run.task
         restricted = task.is_restricted or settings.min_length or target_prefix or force_phrases
 
         # 3. batches of similar length, bounded by what a step of the search holds at once
         filled = [index for index, row in enumerate(ids) if row]
         each_row = settings.size * self.run.vocabularies[1] * len(self.models)
-        most_rows = max(1, _STEP_LOGITS // each_row)
-        most_rows = min(most_rows, batch_lines or most_rows)
+        most_rows = min(max(1, _STEP_LOGITS // each_row), batch_lines or _STEP_LOGITS)
         groups = by_length([len(ids[index]) for index in filled], batch_tokens, most_rows)
         batches = [[filled[position] for position in group] for group in groups]
 
@@ -328,7 +327,7 @@ class Translator:
             needed = alignments or bool(read.linked)
             notes = self.aligner.note(lines, ids, written, by, needed, replace_unknown, linked)
             results = [with_notes(*pair) for pair in zip(results, notes, strict=True)]
-        results = read.restored(results)
+        results = read.restored(results, self.reader.prefixes(lines, prefixes, numbers, warn))
         results = results if settings.sample else list(map(without_repeats, results))
         if warn is not None:
             warn_of_loops(results, first_line, warn)

@@ -153,3 +153,14 @@ def test_a_vocabulary_of_words_knows_the_letters_of_its_words(tmp_path):
 
 def test_no_line_is_no_row():
     assert ReadLines((), ()).restored([]) == []
+
+
+def test_a_prefix_that_cannot_be_used_is_reported(tokenizer):
+    text, messages = reader(tokenizer), []
+    read = text.read(["THE dog", "12"])
+    prefixes = text.prefixes(read.rows, ["the", "a"], [1, 2], messages.append)
+    assert messages == ["line 2 has nothing to translate, so its target prefix is not used."]
+    rows = [Translation(row, 0.0, (), 0.0) for row in read.rows]
+    assert [result.text for result in read.restored(rows, prefixes)] == ["the dog", "12"]
+    assert reader(tokenizer, reads_text=False).prefixes([""], ["a"], [1], messages.append) == []
+    assert len(messages) == 1

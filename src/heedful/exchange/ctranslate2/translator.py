@@ -25,7 +25,12 @@ from heedful.text.reading.terms import Terms
 from heedful.tokenization.tokenizer import END, Tokenizer
 from heedful.translation.constraints import check_prefixes, read_constraints
 from heedful.translation.engine import check_engine
-from heedful.translation.reading import LongLines, TextReader, warn_of_loops, without_links
+from heedful.translation.reading import (
+    LongLines,
+    TextReader,
+    warn_of_loops,
+    without_links,
+)
 from heedful.translation.result import (
     Translation,
     between_blanks,
@@ -124,10 +129,11 @@ class ExportedTranslator:
         lines, numbers = read.rows, [first_line + line for line in read.lines]
         search = self.record.search
         settings = options.over(search)
+        beginnings = read.spread(target_prefix, "")
         line_constraints = read_constraints(
             self.tokenizer,
             len(lines),
-            target_prefix=read.spread(target_prefix, ""),
+            target_prefix=beginnings,
             force_phrases=None,
             avoid_phrases=None,
             numbers=numbers,
@@ -154,7 +160,8 @@ class ExportedTranslator:
             best = hypotheses[: settings.n_best]
             token_scores = self._each(source, best) if probabilities else [()] * len(best)
             results[row] = self._translation(best, token_scores)
-        results = list(map(without_repeats, read.restored(results)))
+        written = self.reader.prefixes(lines, beginnings, numbers, warn)
+        results = list(map(without_repeats, read.restored(results, written)))
         if warn is not None:
             warn_of_loops(results, first_line, warn)
         return list(map(between_blanks, map(without_links, results), texts))

@@ -19,6 +19,7 @@ from heedful.text.reading.letter_case import UNKNOWN, Languages
 from heedful.text.reading.model_line import Gap, ModelLine, model_line
 from heedful.text.reading.note import HeldNote, ReadingNote
 from heedful.text.reading.numbers import changed_numbers
+from heedful.text.reading.prefix import NO_PREFIX, Prefix, with_prefix
 from heedful.text.reading.restore import cut_loops, put_back, restore_case
 from heedful.text.reading.terms import Terms
 from heedful.text.reading.vocabulary import SourceVocabulary
@@ -85,23 +86,28 @@ class ReadLine:
         return RestoredLine(text, words, links, ReadingNote(copied=True, held=held))
 
     def restore(
-        self, translation: str, words: Sequence[str], links: Iterable[Link]
+        self,
+        translation: str,
+        words: Sequence[str],
+        links: Iterable[Link],
+        prefix: Prefix = NO_PREFIX,
     ) -> RestoredLine:
         """
         Put back what was taken.
 
         `words`: of the translation, which the links count. `links`: to words that the model saw.
+        `prefix`: how the user wants the translation to begin; it stays as it was written.
         """
         seen = self.text
-        changed = draft(translation, words, links)
+        changed, fixed = with_prefix(draft(translation, words, links), prefix)
         note = ReadingNote()
         if self.reads_text:
             numbers = changed_numbers(seen, translation)
-            changed, loops = cut_loops(changed, seen)
+            changed, loops = cut_loops(changed, seen, fixed)
             originals = self.line.text.split(" ")
-            changed, case = restore_case(changed, originals, self.cased, self.languages)
+            changed, case = restore_case(changed, originals, self.cased, self.languages, fixed)
             note = ReadingNote(case=case, numbers=numbers, loops=loops)
-        changed, held = put_back(changed, self.line, word_spans(self.shown))
+        changed, held = put_back(changed, self.line, word_spans(self.shown), fixed)
         links = changed.links
         return RestoredLine(changed.text, tuple(changed.words), links, replace(note, held=held))
 

@@ -18,24 +18,26 @@ from heedful.text.reading.loops import cut_letter_loops, cut_word_loops
 from heedful.text.reading.model_line import Gap, ModelLine
 from heedful.text.reading.note import HeldNote, Where
 from heedful.text.reading.place import best_place, linked_run, marks_before, marks_behind
+from heedful.text.reading.prefix import behind_prefix
 from heedful.text.reading.terms import UNSPACED
 
 Span = tuple[int, int]
 
 
-def cut_loops(translation: Draft, source: str) -> tuple[Draft, int]:
-    """Cut loops that the source does not have; returns their number, too."""
+def cut_loops(translation: Draft, source: str, fixed: int = 0) -> tuple[Draft, int]:
+    """Cut loops that the source does not have behind `fixed`; returns their number, too."""
     folded = [word.lower() for word in translation.words]
     spans = translation.spans
     edits = [
-        Edit(spans[start - 1][1], spans[end - 1][1], "")
+        Edit(max(fixed, spans[start - 1][1]), spans[end - 1][1], "")
         for start, end in cut_word_loops(folded, source.lower().split(" "))
+        if spans[end - 1][1] > fixed
     ]
     if edits:
         translation = translation.edited(edits).without_empty()
     cuts, edits = len(edits), []
     for (start, end), word in zip(translation.spans, translation.words, strict=True):
-        shorter, number = cut_letter_loops(word, source)
+        shorter, number = cut_letter_loops(word, source) if start >= fixed else (word, 0)
         cuts += number
         if number:
             edits.append(Edit(start, end, shorter))
@@ -47,8 +49,9 @@ def restore_case(
     originals: Sequence[str],
     cased: CasedWords,
     languages: Languages = UNKNOWN,
+    fixed: int = 0,
 ) -> tuple[Draft, str]:
-    """Give a translation the case of its source; returns how, too."""
+    """Give a translation behind `fixed` the case of its source; returns how, too."""
     if not any(cased.changed):
         return translation, ""
     words = restore_line(translation.words, cased.line, languages.target)
@@ -68,7 +71,7 @@ def restore_case(
         for (start, end), word, before in zip(
             translation.spans, words, translation.words, strict=True
         )
-        if word != before
+        if word != before and start >= fixed
     ]
     return translation.edited(edits), case
 
@@ -82,13 +85,13 @@ class _Put(NamedTuple):
 
 
 def put_back(
-    translation: Draft, line: ModelLine, line_words: Sequence[Span]
+    translation: Draft, line: ModelLine, line_words: Sequence[Span], fixed: int = 0
 ) -> tuple[Draft, tuple[HeldNote, ...]]:
     """
     Put terms and what was held into a translation.
 
     `line_words`: words of the line as it was read. Links of the result are between those and the
-    words of the new text.
+    words of the new text. `fixed`: the end of a beginning into which nothing is put.
     """
     if not line.gaps and not translation.links:
         return translation, ()
@@ -100,6 +103,8 @@ def put_back(
         else _put_held(translation, gap, line.text, seen, list(filter(None, runs)))
         for number, gap in enumerate(line.gaps)
     ]
+    if fixed:
+        puts = [put._replace(edit=behind_prefix(put.edit, translation.text, fixed)) for put in puts]
     edits = joined_edits(put.edit for put in puts if put.edit.text)
     changed = translation.edited(edits)
     words = word_spans(changed.text)

@@ -14,6 +14,8 @@ from heedful.serve.documents.translate_file import translate_file
 class Shouting:
     """An engine that writes every word in capitals, in the other order."""
 
+    reader = None  # a part of every engine, not used for files
+
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.tokenizer = SimpleNamespace(encode_source=lambda texts: [t.split() for t in texts])

@@ -1,0 +1,44 @@
+"""The terms that a server knows by itself, and those of a request."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from heedful.text.reading.terms import Terms, read_glossary, read_protected
+
+
+class ServedTerms:
+    """
+    Terms of files, for every request.
+
+    `glossary`, `protected`: the files, as `heedful translate` has them. `warn`: called about terms
+    with two translations.
+    """
+
+    def __init__(
+        self,
+        glossary: Path | None = None,
+        protected: Path | None = None,
+        warn: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self._files, self._warn = (glossary, protected), warn
+        self.glossary: dict[str, str] = {}
+        self.protected: tuple[str, ...] = ()
+        self.load()
+
+    def load(self) -> None:
+        """Read the files again; raises `TextError`, and then the old terms stay."""
+        glossary, protected = self._files
+        terms = {} if glossary is None else read_glossary(glossary, self._warn)
+        strings = [] if protected is None else read_protected(protected)
+        Terms.of(terms, strings)  # checks them
+        self.glossary, self.protected = terms, tuple(strings)
+
+    def with_request(
+        self, glossary: Mapping[str, str] | None, protected: Sequence[str]
+    ) -> tuple[Mapping[str, str], tuple[str, ...]]:
+        """Add the terms of a request, which win over the server's own."""
+        own = glossary or {}
+        if not own and not protected:
+            return self.glossary, self.protected
+        strings = [text for text in self.protected if text not in own]
+        return {**self.glossary, **own}, tuple(dict.fromkeys([*strings, *protected]))
