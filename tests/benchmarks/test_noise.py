@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 from benchmarks import noise, report
-from benchmarks.noise import ALONE, PAGE, RUNS
+from benchmarks.noise import ALONE, PAGE
 from benchmarks.noisy_copy import NAMES, noisy_copies
 
 from heedful.config.schema import RunConfig
@@ -91,8 +91,9 @@ def test_an_augmentation_must_win_on_both_texts(tmp_path, monkeypatch):
 def test_what_lost_on_the_grammar_is_not_tried_alone(monkeypatch, tmp_path):
     tried = {}
 
-    def measure(name, task, runs, alone):
+    def measure(name, task, runs, alone, every):
         tried[name] = [*alone]
+        assert not every
         return measured_text(typos=run_scores(98.9, 60, ("typos",)))
 
     monkeypatch.setattr(report, "RESULTS", tmp_path)
@@ -148,20 +149,26 @@ def test_a_run_is_scored_with_both_readings(monkeypatch):
     assert result["kept"]["exact"] == {"tags": 0.0, "numbers": 0.0}
 
 
-def test_runs_with_one_augmentation_are_scored_on_its_copy_alone(monkeypatch, tmp_path):
-    trainings, scored = [], []
+@pytest.mark.parametrize(("copy", "every"), [(94.9, False), (95.0, False), (95.0, True)])
+def test_what_the_reading_solves_is_not_tried_alone(copy, every, monkeypatch, tmp_path):
+    trainings, scored = [], {}
+
+    def score_run(run, copies):
+        scored[run.name] = [*copies]
+        return run_scores(99, copy, NAMES)
+
     monkeypatch.setattr(
         noise, "train", lambda run, recipe, files, settings: trainings.append((run.name, settings))
     )
-    monkeypatch.setattr(
-        noise, "score_run", lambda run, copies: scored.append((run.name, [*copies])) or run.name
-    )
+    monkeypatch.setattr(noise, "score_run", score_run)
     monkeypatch.setattr(noise, "last_line", lambda run: {"step": 7})
-    result = noise.measure("grammar", noise.TASKS["grammar"], tmp_path, ALONE)
-    assert [name for name, _ in trainings] == [*RUNS] == [*result["runs"]]
-    assert dict(trainings)["typos"][-1] == "data.augment=typos:0.1"
-    assert dict(scored)["typos"] == ["clean", "typos"]
-    assert dict(scored)["augmented"] == ["clean", *NAMES, "mixed"]
+    result = noise.measure("grammar", noise.TASKS["grammar"], tmp_path, ALONE, every)
+    alone = ALONE if copy < 95 or every else ()
+    assert [name for name, _ in trainings] == ["clean", "augmented", *alone] == [*result["runs"]]
+    assert scored["augmented"] == ["clean", *NAMES, "mixed"]
+    if alone:
+        assert dict(trainings)["typos"][-1] == "data.augment=typos:0.1" == noise.RUNS["typos"][-1]
+        assert scored["typos"] == ["clean", "typos"]
     assert result["steps"] == 7 and result["lines"] > 100
 
 
