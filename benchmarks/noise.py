@@ -226,6 +226,12 @@ def effect(runs: Mapping[str, Any], name: str) -> AugmentationEffect:
     return AugmentationEffect(before["clean"] - after["clean"], after[name] - before[name])
 
 
+def mixture_cost(runs: Mapping[str, Any]) -> float:
+    """Compute what all augmentations together cost on the clean test set, read as text."""
+    before, after = (runs[run]["scores"]["text"]["clean"] for run in _BOTH)
+    return float(before - after)
+
+
 def winners(texts: Mapping[str, Any]) -> list[str]:
     """List the augmentations that win on every text."""
     runs = [text["runs"] for text in texts.values()]
@@ -292,12 +298,14 @@ def _of_text(task: NoiseTask, text: Mapping[str, Any]) -> Iterator[str]:
 def _decision(texts: Mapping[str, Any]) -> str:
     """Say which augmentations win."""
     chosen = winners(texts)
+    costs = " and ".join(f"{mixture_cost(text['runs']):.1f}" for text in texts.values())
     result = f"These win: {', '.join(chosen)}." if chosen else "None wins, so all stay off."
     return (
         f"An augmentation wins if, on both texts, it costs less than {COST} BLEU on the clean test "
         f"set and brings more than {GAIN:.0f} on its noisy copy. Both are compared with the model "
         "of the text as it stands, read as text, because that reading needs no training. One that "
-        f"the reading leaves less than {GAIN:.0f} on the grammar cannot win. {result}"
+        f"the reading leaves less than {GAIN:.0f} on the grammar cannot win. {result} All of them "
+        f"together cost {costs} BLEU on the clean test sets."
     )
 
 

@@ -7,8 +7,10 @@ from benchmarks import noise, report
 from benchmarks.noise import ALONE, PAGE
 from benchmarks.noisy_copy import NAMES, noisy_copies
 
+from heedful.config.recipes import recipe, recipe_names
 from heedful.config.schema import RunConfig
 from heedful.data.toy_grammar.corpus import sample_pairs
+from heedful.settings.registries import augmentation_shares
 
 PAIRS = sample_pairs(100, seed=2)
 SOURCES, REFERENCES = [source for source, _ in PAIRS], [target for _, target in PAIRS]
@@ -85,7 +87,8 @@ def test_an_augmentation_must_win_on_both_texts(tmp_path, monkeypatch):
     assert "These win: capitals." in page_of(texts, tmp_path, monkeypatch)
     texts["multi30k"] = measured_text(capitals=weak)
     assert noise.winners(texts) == []
-    assert "None wins" in page_of(texts, tmp_path, monkeypatch)
+    page = page_of(texts, tmp_path, monkeypatch)
+    assert "None wins" in page and "together cost 0.5 and 0.5 BLEU" in page
 
 
 def test_what_lost_on_the_grammar_is_not_tried_alone(monkeypatch, tmp_path):
@@ -101,6 +104,15 @@ def test_what_lost_on_the_grammar_is_not_tried_alone(monkeypatch, tmp_path):
     monkeypatch.setattr("sys.argv", ["noise", "--commit", "abc"])
     noise.main()
     assert tried == {"grammar": [*ALONE], "multi30k": ["typos"]}
+
+
+def test_recipes_for_text_switch_on_what_wins():
+    won = {*noise.winners(report.measured("noise"))}
+    recipes = {name: recipe(name) for name in recipe_names()}
+    texts = {name: config for name, config in recipes.items() if config.data.reading == "text"}
+    assert {"tiny", "small", "multi30k"} <= texts.keys()
+    for config in texts.values():
+        assert augmentation_shares(config.data.augment).keys() == won
 
 
 def test_pieces_must_be_in_the_translation_once_to_the_byte():
