@@ -414,8 +414,11 @@ def table3(record: Record) -> str:
             "(`--threads 1`).",
             markdown(table.rows),
             "![Published and measured perplexity and BLEU](table3.svg)",
-            *table.conclusions,
-            *_origin(record),
+            table.verdict,
+            folded(
+                "All trainings",
+                [*table.conclusions, markdown(table.details), *_origin(record)],
+            ),
         ]
     )
 

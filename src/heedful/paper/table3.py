@@ -7,7 +7,7 @@ times as many steps, as there. Two more seeds of the base row show how much two 
 model differ.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -153,28 +153,43 @@ class Table3:
     @property
     def rows(self) -> Rows:
         """The table; a star marks what lies further from the base row than another seed would."""
-        rows: Rows = [
-            (
-                *("row", "weights", "steps", "published perplexity", "ours"),
-                *("published BLEU", "ours", "95 % interval"),
-            )
-        ]
-        compared = {one.name for _, one in self.compared}
+        rows: Rows = [("row", "weights", "perplexity", "published", "BLEU", "published")]
         for row, one in self.pairs:
-            marks = [
-                "*" if one.name in compared and noise.exceeds(value) else ""
-                for noise, value in self._against(one)
-            ]
-            low, high = one.valid_interval
-            rows.append(
-                (
-                    *(row.title, f"{one.parameters:,}", f"{one.steps:,}"),
-                    *(f"{row.perplexity:.2f}", f"{_perplexity(one):.2f}{marks[0]}"),
-                    *(f"{row.bleu:.1f}", f"{one.valid_bleu:.1f}{marks[1]}"),
-                    f"{low:.1f} to {high:.1f}",
-                )
-            )
+            perplexity, bleu = self._cells(one)
+            if one.name == "base":
+                perplexity, bleu = (f"{n.mean:.1f} ± {n.deviation:.1f}" for n in self.noises)
+            cells = perplexity, f"{row.perplexity:.2f}", bleu, f"{row.bleu:.1f}"
+            title = f"{row.title}, {len(self.seeds)} seeds" if one.name == "base" else row.title
+            rows.append((title, f"{one.parameters:,}", *cells))
         return rows
+
+    @property
+    def details(self) -> Rows:
+        """Every training, with its steps and the interval of its BLEU over sentences."""
+        rows: Rows = [("row", "steps", "perplexity", "BLEU", "95 % interval")]
+        for one in self.systems:
+            low, high = one.valid_interval
+            numbers = f"{one.steps:,}", f"{_perplexity(one):.2f}", f"{one.valid_bleu:.1f}"
+            rows.append((one.title, *numbers, f"{low:.1f} to {high:.1f}"))
+        return rows
+
+    @property
+    def verdict(self) -> str:
+        """What the table shows, in one paragraph."""
+        if not self.compared:
+            return "Without a base row that has learnt something no rows are compared."
+        perplexity, bleu = self.noises
+        others = [one for _, one in self.compared if one.name != "base"]
+        apart = sum(map(self._differs, others))
+        return (
+            f"A star marks what differs from the {len(self.seeds)} trainings of the base row by "
+            f"more than another seed would: {perplexity.margin:.1f} of perplexity, "
+            f"{bleu.margin:.1f} BLEU. {apart} of {len(others)} rows do. Ours are "
+            f"{_PARTS[_WIDTH * self.narrow]} as wide and half as deep, on a small text, and after "
+            "so few steps what learns fast is ahead. Rank correlation with the published rows: "
+            f"{_signed(self.correlations[0])} for perplexity, {_signed(self.correlations[1])} for "
+            "BLEU."
+        )
 
     @property
     def correlations(self) -> tuple[float | None, float | None]:
@@ -189,44 +204,35 @@ class Table3:
     def conclusions(self) -> list[str]:
         """What may be concluded, and what not."""
         perplexity, bleu = self.noises
-        apart = [
-            one.title
-            for _, one in self.compared
-            if any(noise.exceeds(value) for noise, value in self._against(one))
-        ]
-        found = {one.name for one in self.systems}
+        apart = [one.title for _, one in self.compared if self._differs(one)]
+        names = {one.name for one in self.systems}
         others = [row for row, _ in self.pairs if row.name != "base"]
         alike = _correlations([pair for pair in self.compared if pair[0].name != "big"])
-        missing = [row.title for row in PUBLISHED if row.name not in found]
+        missing = [row.title for row in PUBLISHED if row.name not in names]
         first = [
             *([f"Not trained: {', '.join(missing)}."] if missing else []),
             *learnt_nothing(one.title for one in self.systems if one.valid_bleu < LEARNT),
         ]
         if not self.compared:
-            return [*first, "Without a base row that has learnt something no rows are compared."]
+            return first
         return [
             *first,
             f"{len(self.seeds)} trainings of the base row have perplexity {perplexity.mean:.2f} "
             f"with a standard deviation of {perplexity.deviation:.3f}, and BLEU {bleu.mean:.2f} "
-            f"with one of {bleu.deviation:.2f}. So a row is marked (*) where it differs by more "
-            f"than {perplexity.margin:.2f} or {bleu.margin:.2f} from their mean. That happens to "
-            f"one number of twenty by chance, and besides the base row's the table has "
-            f"{2 * len(others)}; all are compared with one deviation of "
-            f"{len(self.seeds)} trainings, so stars that are due to chance come together.",
+            f"with one of {bleu.deviation:.2f}. One number of twenty is marked by chance, and "
+            f"besides the base row's the table has {2 * len(others)}; all are compared with one "
+            f"deviation of {len(self.seeds)} trainings, so stars that are due to chance come "
+            "together.",
             f"Beyond that noise: {', '.join(apart) or 'no row'}.",
-            f"Rank correlation with the published rows: {_signed(self.correlations[0])} for "
-            f"perplexity, {_signed(self.correlations[1])} for BLEU; without the big model, which "
-            f"takes three times the steps, {_signed(alike[0])} and {_signed(alike[1])}."
-            f"{_by_chance(self.compared)}",
-            f"Ours are {_PARTS[_WIDTH * self.narrow]} as wide and half as deep, on a small text, "
-            "one training a row: they show which choices matter at this size and after so few "
-            "steps, where what learns fast is ahead, not that the paper's rows would differ so.",
+            "Without the big model, which takes three times the steps, the rank correlations are "
+            f"{_signed(alike[0])} and {_signed(alike[1])}.{_by_chance(self.compared)}",
         ]
 
     def to_markdown(self) -> str:
         """Lay it out as a page."""
         head = f"# Table 3\n\nPublished beside ours ({self.text}):"
-        return "\n\n".join([head, markdown(self.rows), *self.conclusions]) + "\n"
+        parts = [head, markdown(self.rows), self.verdict, *self.conclusions, markdown(self.details)]
+        return "\n\n".join(parts) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values."""
@@ -235,6 +241,7 @@ class Table3:
             "here": plain(self.systems),
             "correlations": dict(zip(("perplexity", "bleu"), self.correlations, strict=True)),
             "text": self.text,
+            "verdict": self.verdict,
             "conclusions": self.conclusions,
         }
 
@@ -264,6 +271,16 @@ class Table3:
                 )
             )
         draw_published(panels, out, sheet)
+
+    def _cells(self, one: MeasuredSystem) -> Iterator[str]:
+        """Write a system's numbers, with their stars."""
+        is_compared = any(one.name == other.name for _, other in self.compared)
+        for noise, value in self._against(one):
+            yield f"{value:.1f}{'*' if is_compared and noise.exceeds(value) else ''}"
+
+    def _differs(self, one: MeasuredSystem) -> bool:
+        """Tell whether a number of a system is beyond the noise."""
+        return any(noise.exceeds(value) for noise, value in self._against(one))
 
     def _against(self, one: MeasuredSystem) -> list[tuple[Noise, float]]:
         """Pair the noises with a system's numbers."""

@@ -37,23 +37,28 @@ def test_what_exceeds_the_noise_is_marked(make, tmp_path):
     table = Table3(tuple(systems), "train.en:7")
     assert table.correlations == (1.0, 1.0)
     rows = {row[0]: row for row in table.rows}
-    assert rows["base"][4] == "4.92"
-    assert rows["(C) 2 layers"][4] == "6.11*"
-    assert rows["(C) 2 layers"][6] == "23.7*"
+    assert rows["base, 3 seeds"][2:] == ("4.9 ± 0.0", "4.92", "25.8 ± 0.1", "25.8")
+    assert rows["(C) 2 layers"][2:] == ("6.1*", "6.11", "23.7*", "23.7")
+    others = [row for row in rows.values() if row[0] not in ("row", "base, 3 seeds")]
+    apart = sum("*" in row[2] + row[4] for row in others)
+    assert f"{apart} of {len(PUBLISHED) - 1} rows do." in table.verdict
+    assert [row[0] for row in table.details] == ["row", *(one.title for one in systems)]
     assert "(C) 2 layers" in table.conclusions[1]
     some = Table3(tuple(one for one in systems if one.name != "big"), "train.en:7")
     assert some.conclusions[0] == "Not trained: big."
     assert len(some.rows) == len(table.rows) - 1
     assert "(E) learned positions" not in table.conclusions[1]
-    assert "| base |" in table.to_markdown()
+    assert "| base, 3 seeds |" in table.to_markdown()
     assert table.to_dict()["correlations"] == {"perplexity": 1.0, "bleu": 1.0}
     odd = [
         replace(one, perplexity=99.0, valid_bleu=1.0) if one.name == "big" else one
         for one in systems
     ]
-    said = Table3(tuple(odd), "train.en:7").conclusions[2]
-    assert "+1.00 for perplexity" not in said
-    assert "three times the steps, +1.00 and +1.00." in said
+    changed = Table3(tuple(odd), "train.en:7")
+    said = changed.conclusions[2]
+    assert "+1.00 for perplexity" in table.verdict
+    assert "+1.00 for perplexity" not in changed.verdict
+    assert "rank correlations are +1.00 and +1.00." in said
     assert f"the table has {2 * len(PUBLISHED) - 2};" in table.conclusions[0]
     table.draw(tmp_path / "table3.svg")
     assert "c-layers-2" in (tmp_path / "table3.svg").read_text("utf-8")
@@ -77,7 +82,7 @@ def test_a_row_that_has_learnt_nothing_is_compared_with_none(make):
     table = made_up(make, big=0.4)
     assert "Big has learnt nothing of use in its steps." in table.conclusions
     (row,) = (row for row in table.rows if row[0] == "big")
-    assert (row[4], row[6]) == ("4.33", "0.4")  # without a star
+    assert (row[2], row[4]) == ("4.3", "0.4")  # without a star
     (beyond,) = (said for said in table.conclusions if said.startswith("Beyond that noise"))
     assert "big" not in beyond
     assert table.correlations == (1.0, 1.0)  # of the others
@@ -85,10 +90,8 @@ def test_a_row_that_has_learnt_nothing_is_compared_with_none(make):
 
 def test_without_a_base_row_nothing_is_compared(make):
     table = made_up(make, **{"base-3": 0.9})
-    assert table.conclusions == [
-        "Base-3 has learnt nothing of use in its steps.",
-        "Without a base row that has learnt something no rows are compared.",
-    ]
+    assert table.conclusions == ["Base-3 has learnt nothing of use in its steps."]
+    assert table.verdict.startswith("Without a base row that has learnt something")
     assert table.correlations == (None, None)
     assert not any("*" in cell for row in table.rows for cell in row)
     assert "no rows are compared" in table.to_markdown()
