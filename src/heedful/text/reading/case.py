@@ -124,7 +124,8 @@ def _known_form(
         forms = [with_capital(lower, vocabulary.language), lower]
         best = min(forms if is_first else forms[::-1], key=vocabulary.cost)
         is_word = vocabulary.cost(best) == 1 or letters >= _LONG_WORD or not is_alone
-        return best if is_word and vocabulary.cost(best) < cost else word
+        # Of two that are known alike the other form goes with the words around it.
+        return best if is_word and vocabulary.cost(best) <= cost else word
     # A single letter in capitals is a word of a heading, but English has “I”.
     in_heading = line == "title" or (line == "upper" and word != "I")
     if in_heading and not is_first and _is_capitalized(word):

@@ -49,6 +49,8 @@ _FORMS = (
     r"(?<!\S)(?=[A-Za-z+/=_-]*\d)[A-Za-z0-9+/=_-]{32,}(?!\S)",
     # line ends as programs write them, code, identifiers
     r"\\[nrt](?![a-z])|`[^`]+`|(?<!\w)[A-Za-z]+(?:_[A-Za-z0-9]+)+(?!\w)|(?<!\w)\w+\(\)",
+    # numbers of a list: #2796, but not the #1 of running text
+    r"(?<![\w&\#])\#\d{2,}(?!\w)",
     # versions, dates, hosts, identifiers: v2.3.1, 1.2.3-rc1, 2016-03-19, 10.0.0.1, 1b4e28ba-…
     r"(?<![\w.])v\d+(?:\.\d+)*(?:[-+][\w.]+)?(?!\w)",
     r"(?<![\w.,])(?!\d{1,3}(?:\.\d{3})+(?!\w))\d+\.\d+\.\d+(?:[.+-]\w+)*(?!\w)",

@@ -35,6 +35,11 @@ def test_a_model_that_knows_capitals_reads_a_heading_as_a_sentence():
     ]
 
 
+def test_a_line_in_capitals_is_not_read_in_two_cases():
+    cased = small_vocabulary({"THE", "The", "the", "big", "dog"}, CAPITALS)
+    assert read_case(["THE", "BIG", "DOG"], cased).words == ["The", "big", "dog"]
+
+
 @pytest.mark.parametrize("line", ["The big dog", "Mary loves NATO", "the USA", "OK", "iPhone"])
 def test_what_a_model_knows_or_may_be_a_name_is_left_alone(line):
     cased = small_vocabulary({"The", "the", "big", "dog", "Mary", "loves", "NATO"}, CAPITALS)

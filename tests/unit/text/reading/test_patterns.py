@@ -12,7 +12,7 @@ FORMS = """
 https://e.org/a?b=c&d=e www.e.org a.b@example.org example.com/path ftp://h/x
 C:\\a\\b.txt \\\\host\\share NT\\SYSTEM DOMAIN\\user /usr/bin/env ./run.sh ~/notes
 src/main.py x.tar.gz
-\\n `code` snake_case call() v2.3.1 v2 1.2.3-rc1 2016-03-19 10.0.0.1
+\\n `code` snake_case call() #2796 v2.3.1 v2 1.2.3-rc1 2016-03-19 10.0.0.1
 hahahahahaha aaaaaaaa c2VjcmV0IGtleSBvZiBhIHByb2dyYW0gMTIzNA==
 1b4e28ba-2fa1-11d2-883f-0016d3cca427
 """
