@@ -2,6 +2,7 @@
 
 import pytest
 
+from heedful.analysis.evaluate import evaluate
 from heedful.evaluation.validation import ValidationScorer
 
 TEXT = {
@@ -36,3 +37,30 @@ def test_every_spelling_of_a_code_has_the_rule_of_its_language(language, code):
 def test_the_ending_of_a_file_that_is_no_code_leaves_the_script_to_decide(language):
     signature = ValidationScorer(TEXT[language] * 4, "tgt").signature
     assert any(f"tok:{rule}" in signature for rule in RULES[language])
+
+
+@pytest.mark.parametrize(
+    ("ending", "rule"),
+    [
+        ("zh_CN", "zh"),
+        ("zho_Hans", "zh"),
+        ("zh-Hant", "zh"),
+        ("ZH", "ja-mecab"),
+        ("txt", "ja-mecab"),
+    ],
+)
+def test_the_ending_of_a_file_may_have_a_region_or_a_script(tmp_path, ending, rule):
+    # Kana decide only where the ending is no code; capitals alone name a system, as in out.MT.
+    for name in ("out", "ref"):
+        (tmp_path / f"{name}.{ending}").write_text("\n".join(TEXT["ja"]) + "\n", encoding="utf-8")
+    evaluation = evaluate(tmp_path / f"out.{ending}", tmp_path / f"ref.{ending}")
+    rules = {rule, "char"} if rule == "ja-mecab" else {rule}
+    signature = evaluation.scores["bleu"].signature
+    assert any(f"tok:{name}" in signature for name in rules)
+
+
+def test_the_papers_bleu_knows_the_language_of_a_regional_ending(tmp_path):
+    for name in ("out", "ref"):
+        (tmp_path / f"{name}.pt_BR").write_text("um cão vermelho dorme aqui\n", encoding="utf-8")
+    evaluation = evaluate(tmp_path / "out.pt_BR", tmp_path / "ref.pt_BR")
+    assert "tok:moses-pt" in evaluation.scores["paper_bleu"].signature

@@ -408,8 +408,9 @@ def _small_print(evaluation: Evaluation) -> Iterator[str]:
 
 def _language(texts: Sequence[TextSource]) -> str:
     """Infer the language from the first file name that has one, such as “de”."""
+    # Capitals alone are the name of a system, as in out.MT; later ones are script and region.
     return next(
-        (code for code in map(language_of, texts) if code.islower() and is_language(code)), ""
+        (code for code in map(language_of, texts) if code[:2].islower() and is_language(code)), ""
     )
 
 
