@@ -9,6 +9,7 @@ from backports import zstd
 
 from heedful.errors import TextError
 from heedful.text.corpus import read_lines
+from heedful.text.lines import decode_lines
 
 LINES = [f"sentence number {number}" for number in range(600)]
 TEXT = "".join(f"{line}\n" for line in LINES).encode()
@@ -49,3 +50,28 @@ def test_what_is_wrong_is_said_with_the_way_out(tmp_path, name):
         list(read_lines(tmp_path / name))
     assert told in str(caught.value)
     assert "iconv" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst"])
+def test_a_compressed_stream_is_answered_with_the_command_that_unpacks_it(kind):
+    command = {"gz": "gzip -dc", "bz2": "bzip2 -dc", "xz": "xz -dc", "zst": "zstd -dc"}[kind]
+    content = {"gz": gzip, "bz2": bz2, "xz": lzma, "zst": zstd}[kind].compress(TEXT)
+    with pytest.raises(TextError) as caught:
+        list(decode_lines(content.splitlines(keepends=True), "stdin"))
+    assert "stdin must be text" in str(caught.value)
+    assert command in str(caught.value)
+    assert "iconv" not in str(caught.value)
+    with pytest.raises(TextError, match="iconv"):
+        list(decode_lines(["Un café\n".encode("latin-1")], "stdin"))
+
+
+@pytest.mark.parametrize("name", ["out.fr.gz", "out.fr.ZST"])
+def test_an_output_with_the_name_of_a_compressed_file_is_refused(heedful_cli, tmp_path, name):
+    # Plain text of this name would be refused as input.
+    text = tmp_path / "a.en"
+    text.write_text("a cat\n", encoding="utf-8")
+    out = tmp_path / name
+    done = heedful_cli("translate", tmp_path, "--input", text, "--output", out)
+    assert done.returncode == 2
+    assert f"must not end in {out.suffix}" in done.stderr
+    assert not out.exists()

@@ -12,6 +12,7 @@ import typer
 
 from heedful.cli.signatures import Command, with_parameters
 from heedful.errors import escape_controls
+from heedful.text.compression import without_compression
 from heedful.text.language_codes import in_another_script, look_up
 
 Recipe = Annotated[str, typer.Argument(metavar="RECIPE", help="A built-in recipe or a TOML file.")]
@@ -208,6 +209,12 @@ def check_output(output: Path | None, read: Mapping[str, Path | None]) -> None:
     if output is not None and not output.parent.is_dir():
         raise typer.BadParameter(
             f"must be in an existing folder, but {output.parent} does not exist.",
+            param_hint="--output",
+        )
+    if output is not None and without_compression(output) != output:
+        raise typer.BadParameter(
+            f"must not end in {output.suffix}, because the file is not compressed; leave the "
+            "option out and compress the standard output.",
             param_hint="--output",
         )
     if output is None or not output.exists():

@@ -106,6 +106,11 @@ def without_compression(path: Path) -> Path:
     return path.with_suffix("") if path.suffix.lower() in SUFFIXES else path
 
 
+def unpacking_command(start: bytes) -> str:
+    """Name the command that unpacks what begins with these bytes; empty if it is not compressed."""
+    return next((kind.unpack for kind in COMPRESSIONS if kind.magic.match(start)), "")
+
+
 def open_unpacked(path: Path, stack: ExitStack) -> BufferedReader:
     """
     Open a file for reading bytes, unpacked as its first bytes say; `stack` closes it.

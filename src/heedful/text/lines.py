@@ -19,7 +19,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from heedful.errors import TextError
-from heedful.text.compression import DAMAGED, open_unpacked
+from heedful.text.compression import DAMAGED, open_unpacked, unpacking_command
 
 LONGEST_LINE = 1 << 24
 """Most bytes of a line, its end included."""
@@ -94,6 +94,11 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
         try:
             line = raw.decode("utf-8")
         except UnicodeDecodeError as error:
+            if number == 1 and (command := unpacking_command(raw)):
+                raise TextError(
+                    f"{name} must be text, but its first bytes are those of a compressed file; "
+                    f"unpack it first ({command})."
+                ) from error
             raise TextError(
                 f"{name} must be UTF-8 text, but line {number} holds the byte "
                 f"0x{raw[error.start]:02x} at offset {error.start}, which UTF-8 does not allow "
