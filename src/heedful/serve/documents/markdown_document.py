@@ -89,7 +89,9 @@ def _text_spans(text: str) -> tuple[Collection[str], Iterator[tuple[int, list["s
     # a parser replaces line ends, which must not move anything
     body = text[offset:].replace("\r\n", " \n").replace("\r", "\n").replace("\0", " ")
     environment: dict[str, dict[str, object]] = {}
-    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(body, environment)
+    # without the parser's rules for marks: slow where many are open, and of no use here
+    parser = MarkdownIt("commonmark").enable("table").disable("inline")
+    tokens = parser.parse(body, environment)
     starts = [offset]
     for line in body.split("\n"):
         starts.append(starts[-1] + len(line) + 1)

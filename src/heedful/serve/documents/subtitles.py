@@ -135,15 +135,16 @@ def _blocks(text: str) -> Iterator[str | list[str]]:
         bare = _END.sub("", line)
         following = lines[number + 1] if number + 1 < len(lines) else ""
         starts = is_vtt and not cue and not is_stamped and _BLOCK.fullmatch(bare) is not None
-        is_stamped = _STAMP.fullmatch(bare) is not None
-        if not bare.strip():
+        is_below_stamp, is_stamped = is_stamped, _STAMP.fullmatch(bare) is not None
+        # A stamp begins a cue wherever it stands, also below a note without a blank line.
+        if is_stamped or not bare.strip():
             is_skipped = False
         elif starts:
             is_skipped = True
         is_text = bool(bare.strip()) and not is_skipped and not is_stamped
         # A number, or the name of a cue in WebVTT.
         if is_text and _STAMP.fullmatch(_END.sub("", following)):
-            is_text = bool(cue) and not bare.strip().isdecimal()
+            is_text = (bool(cue) or is_below_stamp) and not bare.strip().isdecimal()
         if is_text:
             cue.append(line)
             continue
