@@ -15,6 +15,7 @@ import html
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -59,7 +60,7 @@ def parse_markdown(text: str, language: str, fits: Fits | None = None) -> Markup
         parts.append(text[here:start])
         for piece in pieces:
             if isinstance(piece, _HtmlBlock):
-                parts += Markup.parse(piece, language, fits).parts
+                parts += _html_parts(piece, language, fits)
             elif isinstance(piece, str):
                 parts.append(piece)
             else:
@@ -70,7 +71,11 @@ def parse_markdown(text: str, language: str, fits: Fits | None = None) -> Markup
 
 
 class _HtmlBlock(str):
-    """The source of a block of HTML."""
+    """The source of a block of HTML, and that without the prefixes of its lines, if any."""
+
+    inner = ""
+    gaps: tuple[str, ...] = ()
+    """The line ends with the prefixes of the next lines."""
 
 
 class _Run(list[str]):
@@ -137,14 +142,46 @@ def _locate_text(
 
 
 def _html_block(text: str, token: Token, starts: list[int]) -> tuple[int, _HtmlBlock] | None:
-    """Find where a block of HTML begins, and its source; None if its lines have prefixes."""
+    """Find where a block of HTML begins, and its source; None if a line is not as it was."""
     first, end = token.map or (0, 0)
-    place, stop = starts[first], starts[min(end, len(starts) - 1)]
-    if token.level:  # in a list or a quotation only a block of one line stands in one piece
-        content = token.content.rstrip()
-        place = text.find(content, place, stop)
-        stop = place + len(content)
-    return (place, _HtmlBlock(text[place:stop])) if place >= 0 else None
+    if not token.level:
+        return starts[first], _HtmlBlock(text[starts[first] : starts[min(end, len(starts) - 1)]])
+    # in a list or a quotation each line has a prefix
+    places, lines = list[int](), token.content.rstrip().split("\n")
+    for number, line in enumerate(map(str.rstrip, lines), first):
+        source = text[starts[number] : starts[number + 1] - 1].rstrip()
+        if not source.endswith(line):
+            return None
+        places.append(starts[number] + len(source) - len(line))
+    ends = [place + len(line.rstrip()) for place, line in zip(places, lines, strict=True)]
+    gaps = tuple(text[stop:place] for stop, place in zip(ends, places[1:], strict=False))
+    block = _HtmlBlock(text[places[0] : ends[-1]])
+    block.inner, block.gaps = "\n".join(map(str.rstrip, lines)), gaps
+    return places[0], block
+
+
+def _html_parts(block: _HtmlBlock, language: str, fits: Fits | None) -> Iterator[str | Sentence]:
+    """Find the sentences of a block of HTML; each line that stays has its prefix again."""
+    gaps = iter(block.gaps)
+
+    def with_prefixes(raw: str) -> str:
+        head, *lines = raw.split("\n")
+        return head + "".join(next(gaps) + line for line in lines)
+
+    for part in Markup.parse(block.inner or block, language, fits).parts:
+        if not block.gaps:
+            yield part
+        elif isinstance(part, str):
+            yield with_prefixes(part)
+        else:
+            # a tag inside of a sentence seldom has line ends: the first prefix serves for all
+            marks = tuple(
+                mark._replace(
+                    atom=mark.atom._replace(raw=mark.atom.raw.replace("\n", block.gaps[0]))
+                )
+                for mark in part.marks
+            )
+            yield replace(part, raw=with_prefixes(part.raw), marks=marks)
 
 
 def _divide_at_breaks(run: "_Run") -> list["str | _Run"]:

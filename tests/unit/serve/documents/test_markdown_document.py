@@ -117,6 +117,16 @@ def test_a_translation_is_never_read_as_markup() -> None:
         ("- a\n\n  <p>a dog</p>\n", ("a", "a dog"), "- A\n\n  <p>A DOG</p>\n"),
         ("> <p>a dog</p>\n", ("a dog",), "> <p>A DOG</p>\n"),
         (
+            "> <div\n> id=x>\n> a <b>red\n> dog</b>\n> </div>\n> a cat\n\nend\n",
+            ("a red dog", "a cat", "end"),
+            "> <div\n> id=x>\n> A <b>RED DOG</b>\n> </div>\n> A CAT\n\nEND\n",
+        ),
+        (
+            "1. a\n\n   > <p>a dog\n   > <i\n   >  id=x>runs</i></p>\n   > <hr>\n",
+            ("a", "a dog runs"),
+            "1. A\n\n   > <p>A DOG <i\n   >  id=x>RUNS</i></p>\n   > <hr>\n",
+        ),
+        (
             "| a \\| dog | b |\n|--|--|\n| the `x\\|y` cat | red \\| dog |\n| a\\| | b |\n",
             ("a | dog", "b", "the x\\|y cat", "red | dog", "a|", "b"),
             "| A \\| DOG | B |\n|--|--|\n| THE `x\\|y` CAT | RED \\| DOG |\n| A\\| | B |\n",
