@@ -58,7 +58,7 @@ def serve(
     ] = 20_000,
     max_lines: Annotated[int, typer.Option(min=1, help="Most texts of a request.")] = 512,
     max_alternatives: Annotated[
-        int, typer.Option(min=0, help="Most alternatives of a sentence.")
+        int, typer.Option(min=0, max=100, help="Most alternatives of a sentence.")
     ] = 10,
     max_beam: Annotated[int, typer.Option(min=1, help="Largest beam size in a request.")] = 16,
     max_seconds: Annotated[

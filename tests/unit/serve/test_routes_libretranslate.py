@@ -11,6 +11,7 @@ from heedful.serve import routes_libretranslate
 from heedful.serve.documents.file_kinds import FILE_KINDS, ReadFile
 from heedful.serve.limits import Limits
 from heedful.serve.request_schemas import TranslateFileRequest, UploadedFile
+from heedful.serve.served_terms import ServedTerms
 
 
 @pytest.mark.parametrize(("ending", "most"), [(".docx", 2), (".odt", 2), (".txt", 6)])
@@ -39,7 +40,7 @@ def test_few_documents_are_in_memory_at_once(monkeypatch, ending, most):
     monkeypatch.setitem(FILE_KINDS, ending, FILE_KINDS[ending]._replace(read=read))
     monkeypatch.setattr(routes_libretranslate, "translate_all", translate_all)
     monkeypatch.setattr(routes_libretranslate, "choose_route", choose_route)
-    service = SimpleNamespace(limits=Limits(), models=None, worker=None)
+    service = SimpleNamespace(limits=Limits(), models=None, worker=None, terms=ServedTerms())
     body = TranslateFileRequest(file=UploadedFile(f"a{ending}", b"x"), source="en", target="fr")
 
     async def all_at_once():
