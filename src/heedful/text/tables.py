@@ -228,10 +228,17 @@ def _select_named(
 
 def _column(names: Sequence[str], part: str, name: str) -> int:
     """Find the column with a name."""
-    if part in names:
-        return names.index(part)
+    places = [number for number, column in enumerate(names) if column == part]
+    if len(places) == 1:
+        return places[0]
     if part.isdecimal():
         return int(part) - 1
+    if places:
+        first, second = (number + 1 for number in places[:2])
+        raise TextError(
+            f"{name} must have a single column “{part}”, but columns {first} and {second} are both "
+            f"called so; name a number: {name}:{first}."
+        )
     alike = [number for number, column in enumerate(names) if column.lower() == part.lower()]
     if len(alike) == 1:
         return alike[0]

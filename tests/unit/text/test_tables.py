@@ -209,3 +209,12 @@ def test_an_empty_table_has_no_rows_or_is_refused(read) -> None:
     except TextError as error:
         assert str(error).startswith("p must have ")
     assert list(skipped.notes()) == []
+
+
+@pytest.mark.parametrize(("ending", "mark"), [("csv", ","), ("tsv", "\t")])
+def test_a_name_of_two_columns_is_refused(tmp_path: Path, ending: str, mark: str) -> None:
+    rows = ("en", "en", "fr"), ("a", "b", "c")
+    path = written(tmp_path / f"p.{ending}", "".join(f"{mark.join(row)}\n" for row in rows))
+    assert "columns 1 and 2 are both called so" in refusal(path, "en")
+    assert lines(path, "fr") == ["c"]
+    assert lines(path, "2")[-1] == "b"

@@ -8,6 +8,7 @@ is not written in the script of the text gets nothing, and one or two short word
 """
 
 import math
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
@@ -24,6 +25,8 @@ _PRIOR = 300.0
 _TEMPERATURE = 0.5
 # More characters than these cost time and do not change the result.
 _MAX_CHARACTERS = 4000
+# Arrows, signs and emoji, of which the identifier reads the bytes like those of letters.
+_SYMBOLS = re.compile("[\u2190-\u2bff\U0001f000-\U0001faff][\u200d\ufe0f]*")
 # Language codes for which the identifier uses another code.
 _ALIASES = {"nb": "no", "nn": "no"}
 # Most words and letters of a short text, and the most confidence in its language. A letter of a
@@ -48,7 +51,7 @@ def detect(text: str, languages: Sequence[str]) -> list[Guess]:
     """Detect the language of a text."""
     # The confidence is 0 for text without letters and for languages that the identifier does not
     # know.
-    text = text[:_MAX_CHARACTERS]
+    text = _SYMBOLS.sub(" ", text[:_MAX_CHARACTERS]).strip()
     possible = [language for language in languages if is_possible(text, language)]
     if not possible:
         return [Guess(language, 0.0) for language in languages]

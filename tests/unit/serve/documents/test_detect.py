@@ -114,3 +114,9 @@ def test_no_language_of_another_script_is_guessed(text, languages):
 def test_longer_words_of_a_script_of_its_own_are_sure():
     assert detect("私は東京の大学で英語を勉強しています。", ["ja", "zh", "en"])[0].confidence > 95
     assert all(isinstance(guess.confidence, float) for guess in detect("hello", SERVED))
+
+
+@pytest.mark.parametrize("text", ["hello", "the red dog", "Guten Morgen"])
+def test_emoji_and_arrows_do_not_change_the_language(text):
+    for symbols in ("🙂", "👨\u200d👩\u200d👧", "❤\ufe0f", "→", "👍🏽🎉"):
+        assert detect(f"{symbols} {text} {symbols}", SERVED) == detect(text, SERVED)
