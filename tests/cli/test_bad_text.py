@@ -49,6 +49,12 @@ def test_a_document_is_translated_as_a_whole_and_not_by_lines(heedful_cli, train
     lines = out.read_text().splitlines()
     assert [*lines[:2], len(lines)] == ["1", "00:00:01,000 --> 00:00:02,000", 4]
     assert (lines[2][:3], lines[3][-4:]) == ("<i>", "</i>")
+    protected = tmp_path / "protected.txt"
+    protected.write_text("QX7\n")
+    page.write_text("1\n00:00:01,000 --> 00:00:02,000\nthe big dog QX7 sleeps\n")
+    done = heedful_cli("translate", trained, *files, "--protected", protected)
+    assert done.returncode == 0, done.stderr
+    assert out.read_text().count("QX7") == 1
     refused(heedful_cli("translate", trained, "--input", page), "needs --output")
     refused(heedful_cli("translate", trained, *files, "--n-best", 2), "is an option of lines")
     (tmp_path / "a.docx").write_bytes(b"x")

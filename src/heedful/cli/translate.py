@@ -276,6 +276,8 @@ def translate(
             options,
             tag,
             is_single=len(run) == 1,
+            glossary=terms,
+            protected=strings,
         )
         return
     if output is None:
@@ -332,6 +334,8 @@ def _translate_whole_file(
     tag: str,
     *,
     is_single: bool,
+    glossary: dict[str, str] | None,
+    protected: list[str] | None,
 ) -> None:
     """Translate a document, subtitles or a page to a file of the same kind."""
     from heedful.files import replacing_file
@@ -352,6 +356,8 @@ def _translate_whole_file(
         longest=longest_sentence(translator, engine),
         tag=tag,
         aligns=aligns,
+        glossary=glossary,
+        protected=protected,
         warn=warn,
     )
     with replacing_file(output) as stream:

@@ -122,16 +122,7 @@ class ServedModel:
 
     def cut_rule(self, terms: Terms | None, tag: str) -> CutRule:
         """Return where a text may be cut. `tag`: a language tag that stands before each part."""
-        reader, room = self.reader.line_reader(terms), self.longest - 1
-
-        def fits(sentence: str) -> bool:
-            # No subword is shorter than a byte, and the space before the first word may be one.
-            if len(sentence.encode()) < room:
-                return True
-            seen = reader.read(sentence).text if self.reader.reads_text else sentence
-            return self.lengths([f"{tag} {seen}" if tag else seen])[0] <= room
-
-        return CutRule(fits, reader.unbroken)
+        return self.reader.cut_rule(terms, tag, self.longest)
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """Count the subwords of sentences, in any thread."""

@@ -17,7 +17,7 @@ from functools import cached_property, partial
 from typing import Literal, TypeVar
 
 from heedful.data.coverage import WORD_KINDS
-from heedful.text.blanks import read_target
+from heedful.text.blanks import read_source, read_target
 from heedful.text.lines import without_controls
 from heedful.text.reading.line import LineReader, ReadLine, RestoredLine
 from heedful.text.reading.note import ReadingNote, joined_notes
@@ -259,6 +259,25 @@ class TextReader:
     def line_reader(self, terms: Terms | None) -> LineReader:
         """Return a reader of lines with the terms of a user."""
         return LineReader(self.vocabulary, terms, self.reads_text, self.aligns)
+
+    def cut_rule(self, terms: Terms | None, tag: str, longest: int) -> CutRule:
+        """
+        Return where a text may be cut.
+
+        `tag`: a language tag that stands before each part. `longest`: the most subwords of a part,
+        its end included.
+        """
+        reader, room = self.line_reader(terms), longest - 1
+
+        def fits(sentence: str) -> bool:
+            # No subword is shorter than a byte, and the space before the first word may be one.
+            if len(sentence.encode()) < room:
+                return True
+            seen = read_source(reader.read(sentence).text if self.reads_text else sentence)
+            (ids,) = self.tokenizer.encode_source([f"{tag} {seen}" if tag else seen])
+            return len(ids) <= room
+
+        return CutRule(fits, reader.unbroken)
 
     def seen(self, line: str) -> str:
         """Return what the model sees of a line; the line if that is nothing, or several rows."""

@@ -1,13 +1,13 @@
 """Translation of a file as a whole, without a server."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from heedful.errors import TextError
 from heedful.files import open_ordinary
 from heedful.search.settings import SearchOptions
 from heedful.serve.documents.file_kinds import FILE_KINDS, file_ending, split_text
-from heedful.text.blanks import read_source
+from heedful.text.reading.terms import Terms
 from heedful.translation.engine import TranslationEngine
 
 _MOST_BYTES = 1 << 26
@@ -40,6 +40,8 @@ def translate_file(
     longest: int,
     tag: str = "",
     aligns: bool = True,
+    glossary: Mapping[str, str] | None = None,
+    protected: Sequence[str] | None = None,
     warn: Callable[[str], None] | None = None,
 ) -> bytes:
     """
@@ -47,7 +49,7 @@ def translate_file(
 
     `language`: of the text, to find its sentences. `longest`: the most subwords of a sentence, its
     end included. `tag`: put before every sentence. `aligns`: whether the engine aligns words, by
-    which tags inside a sentence follow theirs.
+    which tags inside a sentence follow theirs. `glossary`, `protected`: terms of the user.
 
     Raises `TextError` if the file is not what its ending says, or is not safe to read.
     """
@@ -60,14 +62,8 @@ def translate_file(
     def tagged(sentence: str) -> str:
         return f"{tag} {sentence}" if tag else sentence
 
-    def fits(sentence: str) -> bool:
-        # No subword is shorter than a byte.
-        if len(sentence.encode()) < longest - 1:
-            return True
-        (ids,) = translator.tokenizer.encode_source([read_source(tagged(sentence))])
-        return len(ids) < longest
-
-    layout = split_text(text, kind.form, language, fits)
+    rule = translator.reader.cut_rule(Terms.of(glossary, protected), tag, longest)
+    layout = split_text(text, kind.form, language, rule)
     lines = [tagged(piece) for piece in layout.pieces]
     translations = []
     needs_links = aligns and any(layout.linked)
@@ -76,6 +72,8 @@ def translate_file(
             lines[start : start + _WINDOW],
             options,
             alignments=needs_links,
+            glossary=glossary,
+            protected=protected,
             first_line=start + 1,
             warn=warn,
         )

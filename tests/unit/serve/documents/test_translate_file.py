@@ -9,18 +9,27 @@ from heedful.search.settings import SearchOptions
 from heedful.serve.documents.document_endings import DOCUMENTS, is_document
 from heedful.serve.documents.file_kinds import FILE_KINDS
 from heedful.serve.documents.translate_file import translate_file
+from heedful.text.reading.vocabulary import SourceVocabulary
+from heedful.translation.reading import TextReader
 
 
 class Shouting:
     """An engine that writes every word in capitals, in the other order."""
 
-    reader = None  # a part of every engine, not used for files
-
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.tokenizer = SimpleNamespace(encode_source=lambda texts: [t.split() for t in texts])
+        self.terms = ()
+        self.tokenizer = SimpleNamespace(
+            encode_source=lambda texts: [text.split() for text in texts],
+        )
+        # without the check that the tokenizer is a real one
+        self.reader = TextReader.__new__(TextReader)
+        self.reader.tokenizer = self.tokenizer
+        self.reader.reads_text, self.reader.aligns = False, True
+        self.reader.vocabulary = SourceVocabulary(lambda texts: [1] * len(texts))
 
-    def translate(self, texts, options=None, *, alignments=False, **_):
+    def translate(self, texts, options=None, *, alignments=False, **more):
+        self.terms = more["glossary"], more["protected"]
         self.lines += texts
         found = []
         for text in texts:
@@ -54,6 +63,18 @@ def test_a_sentence_that_is_too_long_is_divided(tmp_path):
     path.write_text("1\n00:00:01,000 --> 00:00:02,000\none two three, four five six\n")
     engine, _ = translated(path, longest=5)
     assert engine.lines == ["one two three,", "four five six"]
+
+
+def test_terms_are_handed_on_and_not_cut_apart(tmp_path):
+    path = tmp_path / "a.srt"
+    path.write_text("1\n00:00:01,000 --> 00:00:02,000\none two, three four five six\n")
+    engine, _ = translated(path, longest=5)
+    assert engine.terms == (None, None)
+    assert engine.lines == ["one two,", "three four five six"]
+    terms = {"glossary": {"five six": "x"}, "protected": ["two, three"]}
+    engine, _ = translated(path, longest=5, **terms)
+    assert engine.terms == ({"five six": "x"}, ["two, three"])
+    assert engine.lines == ["one two, three", "four five six"]
 
 
 def test_what_is_wrong_with_a_file_is_said_with_its_name(tmp_path):
