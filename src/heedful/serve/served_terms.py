@@ -1,9 +1,10 @@
 """The terms that a server knows by itself, and those of a request."""
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from heedful.text.reading.terms import Terms, read_glossary, read_protected
+from heedful.text.reading.terms import Glossary, Terms, read_glossary, read_protected
 
 
 class ServedTerms:
@@ -21,14 +22,14 @@ class ServedTerms:
         warn: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._files, self._warn = (glossary, protected), warn
-        self.glossary: dict[str, str] = {}
+        self.glossary = Glossary()
         self.protected: tuple[str, ...] = ()
         self.load()
 
     def load(self) -> None:
         """Read the files again; raises `TextError`, and then the old terms stay."""
         glossary, protected = self._files
-        terms = {} if glossary is None else read_glossary(glossary, self._warn)
+        terms = Glossary.of({} if glossary is None else read_glossary(glossary, self._warn))
         strings = [] if protected is None else read_protected(protected)
         Terms.of(terms, strings)  # checks them
         self.glossary, self.protected = terms, tuple(strings)
@@ -41,4 +42,5 @@ class ServedTerms:
         if not own and not protected:
             return self.glossary, self.protected
         strings = [text for text in self.protected if text not in own]
-        return {**self.glossary, **own}, tuple(dict.fromkeys([*strings, *protected]))
+        glossary = ChainMap(dict(own), self.glossary) if own else self.glossary
+        return glossary, tuple(dict.fromkeys([*strings, *protected]))

@@ -9,9 +9,11 @@ other combining marks belong to the word that they stand in.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,12 +42,85 @@ class Match(NamedTuple):
     put: str
 
 
+class _Term(NamedTuple):
+    """A term as it is looked for."""
+
+    text: str
+    put: str
+    in_any_case: bool
+
+
+class _Index:
+    """
+    Terms by their first letter, their length and their text.
+
+    Each place of a line costs a look-up for each length, however many terms there are. Of terms
+    with the same text the first is met.
+    """
+
+    def __init__(self, terms: Iterable[_Term]) -> None:
+        self._exact: dict[str, str] = {}
+        self._in_any_case: dict[str, str] = {}
+        lengths: dict[str, set[int]] = {}
+        for text, put, in_any_case in terms:
+            lengths.setdefault(_index_letter(text), set()).add(len(text))
+            self._exact.setdefault(text, put)
+            if in_any_case:
+                self._in_any_case.setdefault(text, put)
+        self.lengths = lengths
+        """Lengths of the terms that begin with a letter."""
+
+    def find(self, text: str, languages: Languages) -> str | None:
+        """Return what is put for a text; a term with the same capitals wins."""
+        if (put := self._exact.get(text)) is not None:
+            return put
+        lower = lower_case(text, languages.source)
+        if len(lower) != len(text) or (put := self._in_any_case.get(lower)) is None:
+            return None
+        # a name such as iPhone, or an address, has its own case
+        is_plain = put[1:] == put[1:].lower() and _PLAIN.fullmatch(put)
+        return in_case_of(text, put, languages.target) if is_plain else put
+
+
+class Glossary(dict[str, str]):
+    """
+    Terms and their translations, which are not changed any more.
+
+    What is derived from them is computed once, so many requests can share a large glossary.
+    """
+
+    @classmethod
+    def of(cls, terms: Mapping[str, str]) -> "Glossary":
+        """Read terms on single lines; raises `TextError` if one is empty."""
+        if isinstance(terms, cls):
+            return terms
+        read = cls({" ".join(term.split()): _on_a_line(put) for term, put in terms.items()})
+        if empty := [term for term, put in read.items() if not term or not put]:
+            raise TextError(
+                f"`glossary` must have a translation for each term, but that of “{empty[0]}” is "
+                "empty; name it in `protected` if it stays as it is."
+            )
+        return read
+
+    @cached_property
+    def index(self) -> _Index:
+        """Its terms, as they are, with composed letters, and without ß, which capitals lack."""
+        terms = [_Term(text, put, text == text.lower()) for text, put in self.items()]
+        swiss = [_Term(term.text.replace("ß", "ss"), term.put, True) for term in terms if term[2]]
+        return _Index([*terms, *_composed(terms), *swiss, *_composed(swiss)])
+
+    @cached_property
+    def unreadable(self) -> "Glossary":
+        """The terms that are not read as they stand."""
+        return Glossary({term: put for term, put in self.items() if _is_changed(term)})
+
+
 @dataclass(frozen=True)
 class Terms:
     """A glossary and protected strings."""
 
-    glossary: Mapping[str, str]
-    """Translations of terms."""
+    glossaries: tuple[Glossary, ...]
+    """Translations of terms; of the same term the first glossary wins."""
     protected: tuple[str, ...] = ()
     """Strings that the translation has as they are."""
 
@@ -53,60 +128,72 @@ class Terms:
     def of(
         cls, glossary: Mapping[str, str] | None, protected: Sequence[str] | None
     ) -> "Terms | None":
-        """Check what a user gave; None if it names no term."""
-        terms = {" ".join(term.split()): _on_a_line(put) for term, put in (glossary or {}).items()}
-        strings = tuple(dict.fromkeys(_on_a_line(text) for text in protected or ()))
-        if empty := [term for term, put in terms.items() if not term or not put]:
-            raise TextError(
-                f"`glossary` must have a translation for each term, but that of “{empty[0]}” is "
-                "empty; name it in `protected` if it stays as it is."
-            )
+        """Check what a user gave; None if it names no term. A `ChainMap` is several glossaries."""
+        layers = glossary.maps if isinstance(glossary, ChainMap) else [glossary or {}]
+        glossaries = tuple(filter(None, map(Glossary.of, layers)))
+        strings = _on_lines(tuple(protected or ()))
         if not all(strings):
             raise TextError("`protected` must hold strings of text, but one is empty.")
-        return cls(terms, strings) if terms or strings else None
+        return cls(glossaries, strings) if glossaries or strings else None
+
+    @property
+    def glossary(self) -> dict[str, str]:
+        """Translations of all terms."""
+        return dict(ChainMap(*self.glossaries))
 
     @cached_property
-    def _by_first(self) -> dict[str, list[tuple[str, str, bool]]]:
-        """List terms by their first character in lower case, the longest first."""
-        terms = {(term, put, term == term.lower()) for term, put in self.glossary.items()}
-        # Capitals, and Switzerland, have no ß.
-        terms |= {(term.replace("ß", "ss"), put, True) for term, put, is_low in terms if is_low}
-        terms |= {(text, text, False) for text in self.protected}
-        composed = {(unicodedata.normalize("NFC", term[0]), *term[1:]) for term in terms}
-        ordered: dict[str, list[tuple[str, str, bool]]] = {}
-        # What is protected wins over a glossary with the same term.
-        for term, put, in_any_case in sorted(
-            terms | composed, key=lambda term: (-len(term[0]), term[0] != term[1], term)
-        ):
-            ordered.setdefault(_index_letter(term), []).append((term, put, in_any_case))
-        return ordered
+    def _indexes(self) -> tuple[_Index, ...]:
+        """List the indexes; what is protected wins over a glossary with the same term."""
+        return (_protected_index(self.protected), *(terms.index for terms in self.glossaries))
 
     @cached_property
     def unreadable(self) -> "Terms":
         """The terms that are not read as they stand, so that they are looked for before."""
-        changed = {term: put for term, put in self.glossary.items() if _is_changed(term)}
-        return Terms(changed, tuple(filter(_is_changed, self.protected)))
+        changed = tuple(terms.unreadable for terms in self.glossaries)
+        return Terms(changed, _changed_strings(self.protected))
 
     def matches(self, text: str, languages: Languages = UNKNOWN) -> Iterator[Match]:
         """Find the terms of a line, in order; they do not overlap."""
         end = 0
         for place in _WORD_START.finditer(text):
-            start = place.start()
+            start, letter = place.start(), _index_letter(place[0])
             if start < end:
                 continue
-            for term, put, in_any_case in self._by_first.get(_index_letter(place[0]), ()):
-                there = text[start : start + len(term)]
-                is_equal = there == term or (
-                    in_any_case and lower_case(there, languages.source) == term
-                )
-                if is_equal and _is_whole(text, start, start + len(term)):
-                    end = start + len(term)
-                    # a name such as iPhone, or an address, has its own case
-                    is_plain = put[1:] == put[1:].lower() and _PLAIN.fullmatch(put)
-                    is_cased = is_plain and there != term
-                    cased = in_case_of(there, put, languages.target) if is_cased else put
-                    yield Match(start, end, cased)
+            lengths = (index.lengths.get(letter, ()) for index in self._indexes)
+            for length in sorted(set(chain(*lengths)), reverse=True):
+                if start + length > len(text):
+                    continue
+                there = text[start : start + length]
+                puts = (index.find(there, languages) for index in self._indexes)
+                put = next((put for put in puts if put is not None), None)
+                if put is not None and _is_whole(text, start, start + length):
+                    end = start + length
+                    yield Match(start, end, put)
                     break
+
+
+@lru_cache(maxsize=8)
+def _protected_index(strings: tuple[str, ...]) -> _Index:
+    """Index protected strings, as they are and with composed letters."""
+    terms = [_Term(text, text, False) for text in strings]
+    return _Index([*terms, *_composed(terms)])
+
+
+@lru_cache(maxsize=8)
+def _changed_strings(strings: tuple[str, ...]) -> tuple[str, ...]:
+    """List the strings that are not read as they stand."""
+    return tuple(filter(_is_changed, strings))
+
+
+@lru_cache(maxsize=8)
+def _on_lines(strings: tuple[str, ...]) -> tuple[str, ...]:
+    """Write strings on single lines, each string once."""
+    return tuple(dict.fromkeys(map(_on_a_line, strings)))
+
+
+def _composed(terms: Iterable[_Term]) -> list[_Term]:
+    """Compose the letters of terms."""
+    return [term._replace(text=unicodedata.normalize("NFC", term.text)) for term in terms]
 
 
 def _on_a_line(text: str) -> str:

@@ -1,8 +1,10 @@
+from collections import ChainMap
+
 import pytest
 
 from heedful.errors import TextError
 from heedful.text.reading.letter_case import Languages
-from heedful.text.reading.terms import Terms, read_glossary, read_protected
+from heedful.text.reading.terms import Glossary, Terms, read_glossary, read_protected
 
 
 def put(terms, line):
@@ -130,3 +132,41 @@ def test_a_translation_has_the_capitals_of_its_language():
 def test_a_term_with_a_sharp_s_is_met_in_capitals():
     terms = Terms.of({"straße": "rue"}, None)
     assert put(terms, "STRASSE Straße") == [("STRASSE", "RUE"), ("Straße", "Rue")]
+
+
+def test_of_terms_that_are_read_alike_the_first_is_met():
+    terms = Terms.of(
+        {"straße": "rue", "strasse": "voie", "cafe\u0301": "a", "caf\u00e9": "b"}, None
+    )
+    assert terms is not None
+    assert put(terms, "strasse straße STRASSE café") == [
+        ("strasse", "voie"),
+        ("straße", "rue"),
+        ("STRASSE", "VOIE"),
+        ("café", "b"),
+    ]
+
+
+def test_a_term_of_a_request_wins_over_one_that_is_shared():
+    shared = Glossary.of({"dog": "chien", "DOG": "X", "cat": "chat"})
+    terms = Terms.of(ChainMap({"dog": "toutou"}, shared), ["cat"])
+    assert terms is not None
+    assert put(terms, "dog DOG cat Cat") == [
+        ("dog", "toutou"),
+        ("DOG", "TOUTOU"),
+        ("cat", "cat"),
+        ("Cat", "Chat"),
+    ]
+    assert terms.glossaries[1] is shared
+    assert shared.index is shared.index
+
+
+def test_a_line_costs_the_same_however_many_terms_there_are():
+    terms = Terms.of({f"dog {number}": f"chien {number}" for number in range(20_000)}, None)
+    assert terms is not None
+    assert put(terms, "a dog 19999") == [("dog 19999", "chien 19999")]
+    index = terms.glossaries[0].index
+    calls = []
+    index.find = lambda text, languages: calls.append(text)
+    assert put(terms, "a dog 19999 dog") == []
+    assert len(calls) == 5  # as many as there are lengths; none fits at the end
