@@ -210,7 +210,8 @@ def _is_unknown(unit: re.Match[str], text: str, vocabulary: SourceVocabulary) ->
     lower = (lower_case(sign, vocabulary.language) for sign in lacking)
     if all(map(str.isupper, lacking)) and not any(map(vocabulary.lacks_any, lower)):
         return not has_plain_case(unit[0])
-    if not _WITHOUT_SPACES.search(unit[0]):
+    unspaced = _WITHOUT_SPACES.findall(unit[0])
+    if all(map(vocabulary.lacks, map(vocabulary.known_form, unspaced))):
         return True
     # Words of such scripts have no edges: a run is foreign only if most of it is.
     return 2 * len(lacking) > len(unit[0])

@@ -114,3 +114,7 @@ def test_without_text_reading_only_terms_are_unbroken():
     terms = Terms.of({"St. Gallen": "Saint-Gall"}, None)
     spans = unbroken_spans("{{a. b}} St. Gallen", terms, small_vocabulary(), holds=False)
     assert spans == [(9, 19)]
+
+
+def test_signs_of_a_script_that_is_lacking_are_held_with_the_word_that_they_touch():
+    assert shown("the dog sleeps\u65e5\u672c a") == "the dog [sleeps\u65e5\u672c] a"
