@@ -77,10 +77,16 @@ def read_jsonl(
 ) -> Iterator[tuple[str, ...]]:
     """Read fields of JSON objects, one a line."""
     fields: dict[str, None] = {}
-    is_empty = True
+    is_empty = is_first = True
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
+        if is_first and line.lstrip().startswith("["):
+            raise TextError(
+                f"{name} must have one JSON object a line, but begins with a list; write each of "
+                "its objects on a line of its own, as `jq -c '.[]'` does."
+            )
+        is_first = False
         row = _json_object(line)
         if isinstance(row, str):
             skipped.add(name, number, row)
