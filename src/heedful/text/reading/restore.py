@@ -7,6 +7,7 @@ Each step edits a `Draft`, which keeps track of the words, so that their links s
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import NamedTuple
 from unicodedata import category
 
@@ -114,17 +115,27 @@ def put_back(
         start = changed.text.find(put.gap.piece.put, here)
         here = start + len(put.gap.piece.put) if start >= 0 else here
         if start >= 0:
-            links |= {
-                (i, j)
-                for i in _touched(line_words, put.gap.line)
-                for j in _touched(words, (start, here))
-            }
+            sources = _touched(line_words, put.gap.line)
+            links.update(_links_of(put.gap.piece, sources, _touched(words, (start, here))))
     notes = tuple(
         HeldNote(put.gap.piece.text, put.gap.piece.put, put.where)
         for put in puts
         if put.where == "end" or not _is_mark(put.gap.piece)
     )
     return Draft(changed.text, tuple(words), tuple(sorted(links))), notes
+
+
+def _links_of(
+    piece: Piece, sources: Sequence[int], targets: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """Link the words of a piece: all with all of a term, else each with itself, in order."""
+    if piece.kind == "term":
+        yield from product(sources, targets)
+    elif sources and targets:
+        most = max(len(sources), len(targets))
+        for place in range(most):
+            source, target = place * len(sources) // most, place * len(targets) // most
+            yield sources[source], targets[target]
 
 
 def _term_runs(translation: Draft, gaps: Sequence[Gap], seen: Sequence[Span]) -> list[Span | None]:

@@ -42,6 +42,12 @@ def test_without_links_what_stood_inside_stands_at_the_end_and_a_note_says_so():
     assert [held.where for held in result.note.held] == ["edge", "end", "edge"]
 
 
+def test_a_row_of_what_is_held_is_linked_word_by_word():
+    result = restored(f"the dog {'{0} ' * 500}sleeps")
+    assert result.text == f"le chien {'{0} ' * 500}dort"
+    assert result.links == tuple((place, place) for place in range(503))
+
+
 def test_links_count_the_words_of_the_line_and_of_the_text():
     result = restored("the red dog 👍 sleeps")
     assert result.words == ("le", "chien", "rouge", "👍", "dort")
