@@ -127,26 +127,26 @@ class Table3:
     def seeds(self) -> list[MeasuredSystem]:
         """The trainings of the base row."""
         names = ("base", *(f"base-{seed}" for seed in _SEEDS))
-        return [one for one in self.systems if one.name in names]
+        return [system for system in self.systems if system.name in names]
 
     @property
     def noises(self) -> tuple[Noise, Noise]:
         """How far perplexity and BLEU of the base row's trainings lie apart."""
         return (
-            Noise.of([_perplexity(one) for one in self.seeds]),
-            Noise.of([one.valid_bleu for one in self.seeds]),
+            Noise.of([_perplexity(system) for system in self.seeds]),
+            Noise.of([system.valid_bleu for system in self.seeds]),
         )
 
     @property
     def pairs(self) -> list[tuple[PublishedRow, MeasuredSystem]]:
         """Each published row with ours, where we have one."""
-        found = {one.name: one for one in self.systems}
+        found = {system.name: system for system in self.systems}
         return [(row, found[row.name]) for row in PUBLISHED if row.name in found]
 
     @property
     def compared(self) -> list[tuple[PublishedRow, MeasuredSystem]]:
         """The pairs that may be compared: none of them, and no base row, has learnt nothing."""
-        if min(one.valid_bleu for one in self.seeds) < LEARNT:
+        if min(system.valid_bleu for system in self.seeds) < LEARNT:
             return []
         return [pair for pair in self.pairs if pair[1].valid_bleu >= LEARNT]
 
@@ -154,23 +154,23 @@ class Table3:
     def rows(self) -> Rows:
         """The table; a star marks what lies further from the base row than another seed would."""
         rows: Rows = [("row", "weights", "perplexity", "published", "BLEU", "published")]
-        for row, one in self.pairs:
-            perplexity, bleu = self._cells(one)
-            if one.name == "base":
+        for row, system in self.pairs:
+            perplexity, bleu = self._cells(system)
+            if system.name == "base":
                 perplexity, bleu = (f"{n.mean:.1f} ± {n.deviation:.1f}" for n in self.noises)
             cells = perplexity, f"{row.perplexity:.2f}", bleu, f"{row.bleu:.1f}"
-            title = f"{row.title}, {len(self.seeds)} seeds" if one.name == "base" else row.title
-            rows.append((title, f"{one.parameters:,}", *cells))
+            title = f"{row.title}, {len(self.seeds)} seeds" if system.name == "base" else row.title
+            rows.append((title, f"{system.parameters:,}", *cells))
         return rows
 
     @property
     def details(self) -> Rows:
         """Every training, with its steps and the interval of its BLEU over sentences."""
         rows: Rows = [("row", "steps", "perplexity", "BLEU", "95 % interval")]
-        for one in self.systems:
-            low, high = one.valid_interval
-            numbers = f"{one.steps:,}", f"{_perplexity(one):.2f}", f"{one.valid_bleu:.1f}"
-            rows.append((one.title, *numbers, f"{low:.1f} to {high:.1f}"))
+        for system in self.systems:
+            low, high = system.valid_interval
+            numbers = f"{system.steps:,}", f"{_perplexity(system):.2f}", f"{system.valid_bleu:.1f}"
+            rows.append((system.title, *numbers, f"{low:.1f} to {high:.1f}"))
         return rows
 
     @property
@@ -179,7 +179,7 @@ class Table3:
         if not self.compared:
             return "Without a base row that has learnt something no rows are compared."
         perplexity, bleu = self.noises
-        others = [one for _, one in self.compared if one.name != "base"]
+        others = [system for _, system in self.compared if system.name != "base"]
         apart = sum(map(self._differs, others))
         return (
             f"A star marks what differs from the {len(self.seeds)} trainings of the base row by "
@@ -204,14 +204,14 @@ class Table3:
     def conclusions(self) -> list[str]:
         """What may be concluded, and what not."""
         perplexity, bleu = self.noises
-        apart = [one.title for _, one in self.compared if self._differs(one)]
-        names = {one.name for one in self.systems}
+        apart = [system.title for _, system in self.compared if self._differs(system)]
+        names = {system.name for system in self.systems}
         others = [row for row, _ in self.pairs if row.name != "base"]
         alike = _correlations([pair for pair in self.compared if pair[0].name != "big"])
         missing = [row.title for row in PUBLISHED if row.name not in names]
         first = [
             *([f"Not trained: {', '.join(missing)}."] if missing else []),
-            *learnt_nothing(one.title for one in self.systems if one.valid_bleu < LEARNT),
+            *learnt_nothing(system.title for system in self.systems if system.valid_bleu < LEARNT),
         ]
         if not self.compared:
             return first
@@ -259,8 +259,8 @@ class Table3:
             ("perplexity", "BLEU"),
             self.noises,
             (
-                [(row.name, row.perplexity, _perplexity(one)) for row, one in self.pairs],
-                [(row.name, row.bleu, one.valid_bleu) for row, one in self.pairs],
+                [(row.name, row.perplexity, _perplexity(system)) for row, system in self.pairs],
+                [(row.name, row.bleu, system.valid_bleu) for row, system in self.pairs],
             ),
             strict=True,
         ):
@@ -272,19 +272,19 @@ class Table3:
             )
         draw_published(panels, out, sheet)
 
-    def _cells(self, one: MeasuredSystem) -> Iterator[str]:
+    def _cells(self, system: MeasuredSystem) -> Iterator[str]:
         """Write a system's numbers, with their stars."""
-        is_compared = any(one.name == other.name for _, other in self.compared)
-        for noise, value in self._against(one):
+        is_compared = any(system.name == other.name for _, other in self.compared)
+        for noise, value in self._against(system):
             yield f"{value:.1f}{'*' if is_compared and noise.exceeds(value) else ''}"
 
-    def _differs(self, one: MeasuredSystem) -> bool:
+    def _differs(self, system: MeasuredSystem) -> bool:
         """Tell whether a number of a system is beyond the noise."""
-        return any(noise.exceeds(value) for noise, value in self._against(one))
+        return any(noise.exceeds(value) for noise, value in self._against(system))
 
-    def _against(self, one: MeasuredSystem) -> list[tuple[Noise, float]]:
+    def _against(self, system: MeasuredSystem) -> list[tuple[Noise, float]]:
         """Pair the noises with a system's numbers."""
-        return list(zip(self.noises, (_perplexity(one), one.valid_bleu), strict=True))
+        return list(zip(self.noises, (_perplexity(system), system.valid_bleu), strict=True))
 
 
 def _signed(correlation: float | None) -> str:
@@ -300,8 +300,8 @@ def _correlations(
         return None, None
     rows, ours = zip(*pairs, strict=True)
     return (
-        measure([row.perplexity for row in rows], [_perplexity(one) for one in ours]),
-        measure([row.bleu for row in rows], [one.valid_bleu for one in ours]),
+        measure([row.perplexity for row in rows], [_perplexity(system) for system in ours]),
+        measure([row.bleu for row in rows], [system.valid_bleu for system in ours]),
     )
 
 
@@ -317,10 +317,10 @@ def _by_chance(pairs: Sequence[tuple[PublishedRow, MeasuredSystem]]) -> str:
     )
 
 
-def _perplexity(one: MeasuredSystem) -> float:
+def _perplexity(system: MeasuredSystem) -> float:
     """Perplexity of a single model."""
-    assert one.perplexity is not None
-    return one.perplexity
+    assert system.perplexity is not None
+    return system.perplexity
 
 
 def train_rows(
@@ -339,7 +339,7 @@ def train_rows(
     `budget`: in seconds. `plan`: the plan of another run, to make that one again; then its budget
     and threads are taken.
     """
-    systems = [one for one in SYSTEMS if not names or one.name in names]
+    systems = [system for system in SYSTEMS if not names or system.name in names]
     common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")
     task = TableTask(RECIPE, common, systems, corpus, out, "steps")
     return train_all(task, budget, plan=plan, threads=threads, say=say)

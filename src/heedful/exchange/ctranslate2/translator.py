@@ -25,12 +25,7 @@ from heedful.text.reading.terms import Terms
 from heedful.tokenization.tokenizer import END, Tokenizer
 from heedful.translation.constraints import check_prefixes, read_constraints
 from heedful.translation.engine import check_engine
-from heedful.translation.reading import (
-    LongLines,
-    TextReader,
-    warn_of_loops,
-    without_links,
-)
+from heedful.translation.reading import LongLines, TextReader, warn_of_loops, without_links
 from heedful.translation.result import (
     Translation,
     between_blanks,

@@ -94,7 +94,7 @@ def cut_line(
 
 
 def unbroken_spans(
-    text: str, terms: Terms | None, vocabulary: SourceVocabulary, *, holds: bool = True
+    text: str, terms: Terms | None, languages: Languages = UNKNOWN, *, holds: bool = True
 ) -> list[tuple[int, int]]:
     """
     Find the parts of a text that `cut_line` would hold or treat as a term, in order.
@@ -117,7 +117,7 @@ def unbroken_spans(
             if not (sign.isspace() and text[place - 1 : place].isspace()) and visible(sign)
         ]
         read = "".join(" " if text[place].isspace() else text[place] for place in places)
-        for start, end, _ in terms.matches(read):
+        for start, end, _ in terms.matches(read, languages):
             spans.append((places[start], places[end - 1] + 1))
     return sorted(spans)
 

@@ -7,8 +7,9 @@ German “ß” is “SS” among capitals. All other languages follow Unicode a
 
 from typing import NamedTuple
 
-_DOTTED = {"tr", "tur", "az", "aze", "azj"}
-_GERMAN = {"de", "deu", "ger"}
+from heedful.text.language_codes import language_of_code
+
+_DOTTED = {"tr", "az"}
 
 
 class Languages(NamedTuple):
@@ -29,7 +30,7 @@ def lower_case(text: str, language: str = "") -> str:
     >>> lower_case("ISI İLE", "tr"), lower_case("ISI", "en")
     ('ısı ile', 'isi')
     """
-    if _plain_code(language) in _DOTTED:
+    if language_of_code(language) in _DOTTED:
         text = text.replace("I\u0307", "i").replace("İ", "i").replace("I", "ı")
     return text.lower()
 
@@ -41,7 +42,7 @@ def upper_case(text: str, language: str = "") -> str:
     >>> upper_case("ılık su iç", "az"), upper_case("straße")
     ('ILIK SU İÇ', 'STRASSE')
     """
-    if _plain_code(language) in _DOTTED:
+    if language_of_code(language) in _DOTTED:
         text = text.replace("i", "İ")
     return text.upper()
 
@@ -50,7 +51,7 @@ def with_capital(text: str, language: str = "") -> str:
     """Write the first letter of a text as a capital; `str.title` knows digraphs such as ǆ."""
     for place, character in enumerate(text):
         if character.isalpha():
-            is_dotted = character == "i" and _plain_code(language) in _DOTTED
+            is_dotted = character == "i" and language_of_code(language) in _DOTTED
             capital = "İ" if is_dotted else character.title()
             return f"{text[:place]}{capital}{text[place + 1 :]}"
     return text
@@ -85,14 +86,9 @@ def lower_forms(word: str, language: str = "") -> list[str]:
     """
     lower = lower_case(word, language)
     parts = lower.split("ss")
-    if _plain_code(language) not in _GERMAN or not is_upper_case(word) or len(parts) > 3:
+    if language_of_code(language) != "de" or not is_upper_case(word) or len(parts) > 3:
         return [lower]
     forms = [parts[0]]
     for part in parts[1:]:
         forms = [f"{form}{sign}{part}" for form in forms for sign in ("ss", "ß")]
     return forms
-
-
-def _plain_code(language: str) -> str:
-    """Return the code of a language without script and region."""
-    return language.replace("_", "-").partition("-")[0].lower()

@@ -128,7 +128,8 @@ class LineReader:
 
     def unbroken(self, text: str) -> list[tuple[int, int]]:
         """Find the parts of a text that may not be cut: what would be held, and terms."""
-        return unbroken_spans(text, self.terms, self.vocabulary, holds=self.reads_text)
+        languages = Languages(self.vocabulary.language)
+        return unbroken_spans(text, self.terms, languages, holds=self.reads_text)
 
     def read(self, line: str, target_language: str = "") -> ReadLine:
         """Decide what the model sees of a line; its translation has the case of its language."""

@@ -247,7 +247,12 @@ def _is_changed(text: str) -> bool:
 
 def _is_whole(text: str, start: int, end: int) -> bool:
     """Whether a part of a text does not begin or end inside a word."""
-    before, first, last, behind = text[:start][-1:], text[start], text[end - 1], text[end : end + 1]
+    before, first, last, behind = (
+        text[start - 1 : start],
+        text[start],
+        text[end - 1],
+        text[end : end + 1],
+    )
     if (before and _is_mark(first)) or _is_mark(behind):  # in no script
         return False
     begins = _is_inside_word(first) and _is_inside_word(before)

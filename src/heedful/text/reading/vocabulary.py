@@ -4,6 +4,8 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from heedful.text.language_codes import language_of_code
+
 Cost = Callable[[Sequence[str]], list[int]]
 """Subwords of each text; one that the vocabulary lacks counts `LACKING`."""
 LACKING = 1000
@@ -23,7 +25,7 @@ class SourceVocabulary:
         self, cost: Cost, alphabet: frozenset[str] = frozenset(), language: str = ""
     ) -> None:
         self._cost, self._alphabet, self.language = cost, alphabet, language
-        code = language.replace("_", "-").partition("-")[0].lower()
+        code = language_of_code(language)
         self.capitalizes_nouns = not code or code in _NOUNS_WITH_CAPITALS
         self.lacks = lru_cache(maxsize=1 << 16)(self._lacks)
         self.cost = lru_cache(maxsize=1 << 14)(self._cost_of)
@@ -56,6 +58,7 @@ class SourceVocabulary:
         return character
 
 
+_NOUNS_WITH_CAPITALS = {"de", "lb", "gsw", "nds", "bar", "ksh", "pfl"}
 # German, Luxembourgish, and what is written like them.
 _NOUNS_WITH_CAPITALS = {"de", "deu", "ger", "lb", "ltz", "gsw", "nds", "bar", "ksh", "pfl"}
 _PLAINER = {

@@ -1,6 +1,7 @@
 import pytest
 
 from heedful.text.reading.held import cut_line, single_spaces, unbroken_spans
+from heedful.text.reading.letter_case import Languages
 from heedful.text.reading.terms import Terms
 from tests.support.vocabularies import LETTERS, small_vocabulary
 
@@ -106,15 +107,21 @@ def test_blanks_at_the_ends_of_a_piece_stay_one():
 )
 def test_parts_that_no_cut_may_fall_into(text, parts):
     terms = Terms.of({"St. Gallen": "Saint-Gall"}, None)
-    spans = unbroken_spans(text, terms, small_vocabulary())
+    spans = unbroken_spans(text, terms)
     assert [text[start:end] for start, end in spans] == parts
 
 
 def test_without_text_reading_only_terms_are_unbroken():
     terms = Terms.of({"St. Gallen": "Saint-Gall"}, None)
-    spans = unbroken_spans("{{a. b}} St. Gallen", terms, small_vocabulary(), holds=False)
+    spans = unbroken_spans("{{a. b}} St. Gallen", terms, holds=False)
     assert spans == [(9, 19)]
 
 
 def test_signs_of_a_script_that_is_lacking_are_held_with_the_word_that_they_touch():
     assert shown("the dog sleeps\u65e5\u672c a") == "the dog [sleeps\u65e5\u672c] a"
+
+
+def test_a_term_is_not_cut_by_the_rules_of_its_language():
+    terms = Terms.of({"ışık evi": "house of light"}, None)
+    assert unbroken_spans("x IŞIK EVİ y", terms, Languages("tr")) == [(2, 10)]
+    assert unbroken_spans("x IŞIK EVİ y", terms, Languages("en")) == []
