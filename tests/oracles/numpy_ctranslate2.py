@@ -106,10 +106,10 @@ class NumpyCTranslate2:
         return product + self._there.get(f"{name}/bias", np.float32(0))
 
     def _norm(self, name: str, x: Array) -> Array:
-        """Normalise each row."""
-        centred = x - x.mean(1, keepdims=True)
-        scale = np.sqrt((centred**2).mean(1, keepdims=True) + self._epsilon)
-        return centred / scale * self._there[f"{name}/gamma"] + self._there[f"{name}/beta"]
+        """Normalize each row."""
+        centered = x - x.mean(1, keepdims=True)
+        scale = np.sqrt((centered**2).mean(1, keepdims=True) + self._epsilon)
+        return centered / scale * self._there[f"{name}/gamma"] + self._there[f"{name}/beta"]
 
     def _final(self, side: str, x: Array) -> Array:
         """Apply the final norm of a stack that has one."""

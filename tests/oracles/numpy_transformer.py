@@ -39,12 +39,14 @@ class NumpyTransformer:
     """Factors of the source and target embeddings."""
     positions: Callable[[str, int, int], Array]
     """From “source” or “target”, first position and count to the rows that are added."""
+    embedding_norms: tuple[str, str] | None = None
+    """Norms of the sum of embedding and position, of source and target; None for none."""
 
     def encode(self, source: Sequence[int]) -> Array:
         """Encode a source (section 3.1): their ids, with the end symbol if they have it."""
         names, kind = self.tensor_names, self.norms[0]
         x = self.tensors[names.source_table][list(source)] * self.scales[0]
-        x = x + self.positions("source", 0, len(source))
+        x = self._embedded(0, x + self.positions("source", 0, len(source)))
         for layer in map(names.encoder_layer.format, range(self.layers[0])):
             own, last = (f"{layer}.{norm}" for norm in names.encoder_norms)
 
@@ -64,7 +66,7 @@ class NumpyTransformer:
         """Process one token of several hypotheses. Section 3.1 of the paper."""
         names, kind = self.tensor_names, self.norms[1]
         x = self.tensors[names.target_table][list(tokens)] * self.scales[1]
-        x = (x + self.positions("target", at, 1))[:, None]
+        x = self._embedded(1, x + self.positions("target", at, 1))[:, None]
         newer: Past = []
         for number, layer in enumerate(map(names.decoder_layer.format, range(self.layers[1]))):
             norms = [f"{layer}.{norm}" for norm in names.decoder_norms]
@@ -97,6 +99,10 @@ class NumpyTransformer:
             self._offer(f"{layer}.{names.cross}", states)
             for layer in map(names.decoder_layer.format, range(self.layers[1]))
         ]
+
+    def _embedded(self, side: int, x: Array) -> Array:
+        """Apply the norm of a side's embeddings, if it has one."""
+        return self._norm(self.embedding_norms[side], x) if self.embedding_norms else x
 
     def _product(self, name: str, x: Array) -> Array:
         """Multiply by a weight stored as (out, in), and add the bias if there is one."""
@@ -140,7 +146,7 @@ class NumpyTransformer:
         return x + sublayer(self._norm(norm, x))
 
     def _norm(self, name: str, x: Array) -> Array:
-        """Normalise by the biased variance."""
+        """Normalize by the biased variance."""
         middle = x - x.mean(axis=-1, keepdims=True)
         spread = np.sqrt((middle**2).mean(axis=-1, keepdims=True) + self.epsilon)
         out: Array = middle / spread * self.tensors[f"{name}.weight"]

@@ -202,7 +202,7 @@ def joey_transformer(model: Mapping[str, Any], tensors: Mapping[str, Array]) -> 
         joey.TENSOR_NAMES,
         (encoder["num_layers"], decoder["num_layers"]),
         (encoder["num_heads"], decoder["num_heads"]),
-        # Without a setting nothing normalises at the end of the encoder.
+        # Without a setting nothing normalizes at the end of the encoder.
         (encoder.get("layer_norm", "pre-no-final"), decoder.get("layer_norm", "post")),
         1e-6,
         ACTIVATIONS[activation],

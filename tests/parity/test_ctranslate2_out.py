@@ -75,7 +75,7 @@ OPTIONS = WriteOptions("", 48)
 
 
 def random_run(folder, settings):
-    """A run with random weights, also those that are initialised to one or zero."""
+    """A run with random weights, also those that are initialized to one or zero."""
     folder.mkdir()
     run = make_random_run(folder, RunConfig().with_settings(SMALL | settings), 61)
     drawn = torch.Generator().manual_seed(3)
@@ -245,7 +245,7 @@ def test_an_exported_model_is_refused_with_other_weights(exported, tmp_path):
 def test_all_reasons_are_given_at_once_and_nothing_stays(tmp_path):
     assert isinstance(ctranslate2, Writer)
     random_run(tmp_path / "run", {"model.decoder_norm": "pre-no-final"})
-    with pytest.raises(ExchangeError, match=r"int4.*at least 2.*decoder normalises before"):
+    with pytest.raises(ExchangeError, match=r"int4.*at least 2.*decoder normalizes before"):
         export_model(
             tmp_path / "run", "ctranslate2", tmp_path / "ct2", options=WriteOptions("int4", 1)
         )

@@ -3,7 +3,8 @@ import torch
 from tests.support.marian import TAGS, make, text
 
 from heedful.exchange.convert import HeedfulReference, import_model
-from heedful.exchange.marian.engine import TransformersReference
+from heedful.exchange.huggingface.engine import TransformersReference
+from heedful.exchange.marian.names import CLASSES
 from heedful.exchange.parity import DoublePrecisionReference, compare
 from heedful.runs.run import Run
 from heedful.translation.translator import Translator
@@ -28,7 +29,7 @@ ODD = {
         "generation": {"length_penalty": 0.0},
     },
     "relu, greedy": {"activation_function": "relu", "generation": {"num_beams": 1}},
-    "gelu, not renormalised": {
+    "gelu, not renormalized": {
         "activation_function": "gelu",
         "generation": {"renormalize_logits": False, "num_beams": 6},
     },
@@ -81,10 +82,25 @@ def test_a_model_is_the_same_here_as_in_transformers(odd, tmp_path):
         _same_ids(folder, out, [f"{tags[1]}the dog", f"{tags[0]}   the cats ", "the >>fr<< dog"])
 
 
+@pytest.mark.parametrize("layout", ["pickle", "shards"])
+def test_weights_of_each_layout_are_the_same_here_as_in_transformers(layout, tmp_path):
+    model = make(tmp_path / "theirs", generation=SHORT)
+    (tmp_path / "theirs" / "model.safetensors").unlink()
+    if layout == "pickle":
+        torch.save(model.state_dict(), tmp_path / "theirs" / "pytorch_model.bin")
+    else:
+        model.save_pretrained(tmp_path / "theirs", max_shard_size="16kB")
+        assert len([*(tmp_path / "theirs").glob("model-*.safetensors")]) > 1
+    out = tmp_path / "run"
+    report, _ = import_model("huggingface", tmp_path / "theirs", out, sentences=SENTENCES)
+    assert report.parity.difference < 1e-4
+    assert report.parity.same_outputs == len(SENTENCES)
+
+
 def _same_in_double(folder, out, sentences):
     """Both sides can compute in double precision, where rounding hardly matters."""
     run = Run.open(out)
-    ours, theirs = HeedfulReference(run), TransformersReference(folder, run.tokenizer)
+    ours, theirs = HeedfulReference(run), TransformersReference(folder, run.tokenizer, *CLASSES)
     assert isinstance(theirs, DoublePrecisionReference)
     precise = compare(ours.in_double(), theirs.in_double(), sentences, 1e-6)
     precise.check()
@@ -106,7 +122,7 @@ def test_a_model_that_has_learned_something_translates_alike(tmp_path):
 
     model = make(tmp_path / "theirs", spread=0.0, d_model=32, encoder_ffn_dim=64)
     tokenizer = MarianTokenizer.from_pretrained(tmp_path / "theirs")
-    optimiser = torch.optim.AdamW(model.parameters(), lr=6e-3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=6e-3)
     losses = []
     for step in range(90):
         some = PAIRS[step * 8 % 500 :][:16]
@@ -116,9 +132,9 @@ def test_a_model_that_has_learned_something_translates_alike(tmp_path):
         ).input_ids
         labels[labels == tokenizer.pad_token_id] = -100
         loss = model.train()(**rows, labels=labels).loss
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         losses.append(loss.item())
     assert losses[-1] < 0.7 * losses[0]
     model.save_pretrained(tmp_path / "theirs")

@@ -8,7 +8,7 @@ from tests.support.marian import TAGS, make, text
 from heedful.config.recipes import recipe
 from heedful.errors import ExchangeError, RunFolderError
 from heedful.exchange.convert import export_model, import_model
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.runs.checkpoint import save_checkpoint
 from heedful.runs.folder import RunFolder
 from heedful.runs.machine_settings import ONE_THREAD
@@ -57,7 +57,7 @@ def random_run(folder, name="paper-base", kind="bpe", **settings):
     run = Run(RunFolder(folder), config, tokenizer)
     write_config(run.folder, config, ONE_THREAD, {}, {})
     model = run.build()
-    initialise(model, 1)
+    initialize(model, 1)
     torch.manual_seed(1)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -66,7 +66,7 @@ MIXED = {
     "in a window": {"attention": {"window": 3}},
     "additive in a window": {"attention": {"window": 4, "score": "additive"}},
     "Fastformer": {"attention": {"encoder": "fastformer", "decoder": "fastformer-linear"}},
-    "maps of neighbours": {"attention": {"encoder": "convolution", "window": 3}},
+    "maps of neighbors": {"attention": {"encoder": "convolution", "window": 3}},
     "balanced experts": {"experts": {"count": 4, "gating": "balanced"}},
     "experts in groups": {"experts": {"count": 8, "groups": 4}},
     "balanced experts in groups": {"experts": {"count": 8, "groups": 4, "gating": "balanced"}},

@@ -7,7 +7,7 @@ from torch import nn
 from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
 from heedful.model.attention import MultiHeadAttention
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.model.layout import causal_mask
 
 
@@ -59,7 +59,7 @@ def test_the_transformer_is_torchs(norm, activation):
         dropout=0.0,
     )
     ours = build_model(config, 30, 30, max_length=9)
-    initialise(ours, 1)
+    initialize(ours, 1)
     options = {
         "dropout": 0.0,
         "activation": activation,
@@ -110,7 +110,7 @@ def test_the_transformer_is_torchs(norm, activation):
         torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
 
 
-def test_the_optimiser_is_torchs_adam():
+def test_the_optimizer_is_torchs_adam():
     from heedful.training.optimizer import MixedPrecisionOptimizer
 
     torch.manual_seed(1)

@@ -8,24 +8,28 @@ import typer
 from heedful.cli.options import (
     SEARCH_PRECISIONS,
     Device,
+    FromLanguage,
     Reading,
+    RunPath,
     SearchPrecision,
     Threads,
+    ToLanguage,
     Weights,
     check_choice,
-    find_tag,
+    choose_languages,
     warn,
     with_flags,
 )
 from heedful.cli.standard_input import standard_input
 from heedful.cli.terminal_text import echo, read_argument
 from heedful.errors import SettingError
+from heedful.runs.hub_names import run_path
 from heedful.search.settings import SearchOptions
 
 
 @with_flags("search", SearchOptions, target_language=("beam", "length_penalty", "max_length"))
 def attend(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    run: RunPath,
     search: dict[str, Any],
     sentence: Annotated[
         str,
@@ -47,12 +51,13 @@ def attend(
     ] = None,
     weights: Weights = "default",
     beside: Annotated[
-        Path | None, typer.Option(help="Another run, shown beside the first.")
+        Path | None,
+        typer.Option(metavar="PATH", help="Another run, shown beside the first.", parser=run_path),
     ] = None,
     beside_weights: Annotated[
         str,
         typer.Option(
-            help="Weights of --beside, such as step-1000. Without --beside: other weights of RUN."
+            help="Weights of --beside, such as step-1000; without --beside, weights of RUN itself."
         ),
     ] = "",
     kind: Annotated[
@@ -89,6 +94,8 @@ def attend(
         str | None,
         typer.Option(help="Language code of the tag to put before the line: de for >>de<<."),
     ] = None,
+    from_language: FromLanguage = "",
+    to_language: ToLanguage = "",
     reading: Reading = None,
     device: Device = "auto",
     precision: SearchPrecision = "auto",
@@ -137,7 +144,12 @@ def attend(
         threads=threads,
         reading=reading,
     )
-    tag, *_ = [find_tag(target_language, model.tokenizer.tags) for model in models.values()]
+    chosen = {
+        name: choose_languages(model, from_language, to_language, target_language)
+        for name, model in models.items()
+    }
+    models = {name: model for name, (model, _) in chosen.items()}
+    tag, *_ = [tag for _, tag in chosen.values()]
     record = attend_all(
         models,
         f"{tag} {text}" if tag and text.strip() else text,

@@ -1,15 +1,15 @@
 """`heedful average`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from heedful.cli.options import RunPath
 from heedful.cli.terminal_text import echo
 
 
 def average(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    run: RunPath,
     last: Annotated[
         int | None,
         typer.Option(min=1, help="Number of checkpoints; by default the recipe's keep_last."),

@@ -17,6 +17,7 @@ from heedful.cli.options import (
 )
 from heedful.cli.plugin_option import with_plugins
 from heedful.cli.terminal_text import echo_json
+from heedful.runs.hub_names import run_path
 from heedful.search.settings import PEERS_SEARCH, SearchOptions
 
 if TYPE_CHECKING:
@@ -123,7 +124,11 @@ def translate(
     search: dict[str, Any],
     run: Annotated[
         Path | None,
-        typer.Argument(metavar="RUN", help="A run folder; without one the weights are random."),
+        typer.Argument(
+            metavar="RUN",
+            help="A run folder; without one the weights are random.",
+            parser=run_path,
+        ),
     ] = None,
     input: Annotated[Path | None, typer.Option(help="Text to translate with RUN.")] = None,
     reference: Annotated[
@@ -169,7 +174,7 @@ def translate(
     Time translating: lines in, lines out.
 
     All toolkits use the weights of RUN, and heedful's search stops by --stop. Without RUN weights
-    and lines are random, and every translation has exactly --tokens tokens. Printed for each
+    and lines are random, and every translation has exactly --tokens tokens. Prints for each
     toolkit: how many translations are equal to heedful's, and BLEU if there is a --reference. With
     --precision bf16 or fp32 all toolkits use that precision; else each uses all it has, heedful
     also 8 bits, and fp32 beside bf16.
@@ -250,7 +255,9 @@ def device(
     size: Annotated[str, typer.Option(help="full, or tiny to rehearse on a processor.")] = "full",
     minutes: Annotated[
         float,
-        typer.Option(min=0.1, help="Most minutes of a part; none begins a measurement later."),
+        typer.Option(
+            min=0.1, help="Most minutes of a part; after them no further measurement begins."
+        ),
     ] = 8.5,
     peers: Peers = _HERE,
     peers_python: Annotated[

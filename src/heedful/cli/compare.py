@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.options import Device, Precision, Threads, Weights, check_choice
+from heedful.cli.options import Device, Precision, RunPath, Threads, Weights, check_choice
 from heedful.cli.terminal_text import echo_json
 from heedful.errors import escape_controls
+from heedful.runs.hub_names import run_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,8 +23,10 @@ _WIDTH_OF_A_FILE = 100
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
-    second: Annotated[Path, typer.Argument(metavar="RUN", help="Another run folder.")],
+    first: RunPath,
+    second: Annotated[
+        Path, typer.Argument(metavar="RUN", help="Another run folder.", parser=run_path)
+    ],
     source: Annotated[Path | None, typer.Option(help="Text to translate with both.")] = None,
     reference: Annotated[
         list[str] | None,
@@ -44,7 +47,7 @@ def compare(
     """
     Compare two runs: settings, cost, scores, sentences.
 
-    With --source and --reference both runs translate a text. Printed are BLEU, chrF, exact match
+    With --source and --reference both runs translate a text. Prints BLEU, chrF, exact match
     and CER with paired significance, and the sentences that differ most, with the differing words
     in square brackets.
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def list_corpora() -> None:
     """
-    List the known corpora, with size and licence.
+    List the known corpora, with size and license.
 
     Any other corpus of OPUS (https://opus.nlpl.eu) has the name opus:CORPUS/VERSION/SOURCE-TARGET,
     for instance opus:TED2020/v1/de-en.
@@ -33,7 +33,7 @@ def list_corpora() -> None:
     for corpus in CORPORA.values():
         pairs = f"{corpus.pairs:,} pairs" if corpus.pairs else "pairs not known"
         typer.echo(f"{corpus.name:<23} {' '.join(corpus.languages):<12} {pairs}, {_size(corpus)}")
-        for line in (corpus.about, f"licence: {corpus.licence}"):
+        for line in (corpus.about, f"license: {corpus.license}"):
             typer.echo(textwrap.fill(line, width, initial_indent="    ", subsequent_indent="    "))
     if not all(corpus.tried for corpus in CORPORA.values()):
         note = (

@@ -9,7 +9,7 @@ from heedful.cli.terminal_text import echo_json
 
 
 def evaluate(
-    hypothesis: Annotated[Path, typer.Option(help="Translations, detokenised, one per line.")],
+    hypothesis: Annotated[Path, typer.Option(help="Translations, detokenized, one per line.")],
     reference: Annotated[
         list[str], typer.Option(metavar="FILE", help="References; may be repeated.")
     ],
@@ -32,9 +32,9 @@ def evaluate(
         ),
     ] = None,
     test: Annotated[
-        Literal["randomisation", "bootstrap"],
+        Literal["randomization", "bootstrap"],
         typer.Option(help="Significance test of --against."),
-    ] = "randomisation",
+    ] = "randomization",
     trials: Annotated[
         int, typer.Option(min=100, help="Number of random samples or exchanges.")
     ] = 10_000,
@@ -56,7 +56,7 @@ def evaluate(
     Each has its signature. Exact match is the share of the lines that are equal to a reference. CER
     is the character error rate: edits for each hundred characters of the references. These two
     ignore spaces at the ends of a line. BLEU, chrF and TER are sacreBLEU's. The paper's BLEU is
-    tokenised and compound-split like the figures of its Table 2, by the rules of tensor2tensor's
+    tokenized and compound-split like the figures of its Table 2, by the rules of tensor2tensor's
     get_ende_bleu.sh, and not comparable with sacreBLEU's. It needs the extra “paper”.
     """
     from heedful.analysis.evaluate import evaluate as evaluate_system

@@ -5,13 +5,37 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import AcceptDifferences, Weights, warn
+from heedful.cli.options import AcceptDifferences, RunPath, Weights, warn
 from heedful.cli.terminal_text import echo
 from heedful.exchange.registry import listed, writer_names
 
+LicenseName = Annotated[
+    str,
+    typer.Option(
+        "--license",
+        help="License of the model for its card, README.md: an identifier of the Hugging Face "
+        "hub, such as cc-by-4.0, or a name; by default the card says that none is stated.",
+    ),
+]
+Datasets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--dataset",
+        help="Data set of the Hugging Face hub that the model was trained on, for the card; "
+        "may be given several times.",
+    ),
+]
+Scores = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="Output of evaluate --json for these weights, in a file named after the test set, "
+        "for the card; may be given several times."
+    ),
+]
+
 
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    run: RunPath,
     out: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write.")],
     kind: Annotated[
         str,
@@ -38,9 +62,13 @@ def export(
             help="Source sentences for the comparison, one per line; by default generated ones."
         ),
     ] = None,
+    license_name: LicenseName = "",
+    datasets: Datasets = None,
+    scores: Scores = None,
     accept_differences: AcceptDifferences = False,
 ) -> None:
     """Write a model for another toolkit, and compare the two."""
+    from heedful.exchange.card.model_card import CardFacts
     from heedful.exchange.convert import export_model, read_sentences
     from heedful.exchange.formats import WriteOptions
 
@@ -51,6 +79,7 @@ def export(
         weights=weights,
         options=WriteOptions(quantization, positions),
         sentences=read_sentences(sentences),
+        facts=CardFacts(license_name, tuple(datasets or ()), tuple(scores or ())),
     )
     for note in notes:
         warn(note)

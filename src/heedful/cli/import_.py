@@ -7,12 +7,19 @@ import typer
 
 from heedful.cli.options import AcceptDifferences, warn
 from heedful.cli.terminal_text import echo
-from heedful.exchange.registry import listed, reader_names
+from heedful.exchange.registry import is_class, listed, reader_names
+from heedful.runs.hub_names import hub_name, run_path
 
 
 def import_(
     path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="Folder or file of the other toolkit.")
+        Path,
+        typer.Argument(
+            metavar="PATH-OR-NAME",
+            help="Folder or file of the other toolkit, or with --from huggingface ORG/NAME of the "
+            "hub.",
+            parser=run_path,
+        ),
     ],
     kind: Annotated[
         str,
@@ -38,17 +45,29 @@ def import_(
             help="Source sentences for the comparison, one per line; by default generated ones."
         ),
     ] = None,
+    task: Annotated[
+        str,
+        typer.Option(help="Task of a T5 model, such as translation_en_to_de; it has a prefix."),
+    ] = "",
+    source_prefix: Annotated[
+        str,
+        typer.Option(help="Text before each source line, if the model has no task for it."),
+    ] = "",
     accept_differences: AcceptDifferences = False,
 ) -> None:
     """Convert another toolkit's model to a run, and check it."""
     from heedful.exchange.convert import import_model, read_sentences
     from heedful.exchange.formats import ReadOptions
 
+    if is_class(kind) and (name := hub_name(path)):
+        from heedful.exchange.hub.fetch import download_original
+
+        path = download_original(name)
     report, notes = import_model(
         kind,
         path,
         out,
-        options=ReadOptions(source_language, target_language, tokenizer),
+        options=ReadOptions(source_language, target_language, tokenizer, task, source_prefix),
         sentences=read_sentences(sentences),
     )
     for note in notes:

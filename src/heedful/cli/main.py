@@ -25,6 +25,8 @@ from heedful.cli import (
     data,
     evaluate,
     export,
+    extend,
+    hub,
     import_,
     info,
     paper,
@@ -75,6 +77,7 @@ app.command()(quickstart.quickstart)
 app.add_typer(data.app)
 app.command()(with_plugins(train.train))
 app.command()(with_plugins(average.average))
+app.command()(with_plugins(extend.extend))
 app.command()(with_plugins(translate.translate))
 app.command()(with_plugins(score.score))
 app.command()(with_plugins(attend.attend))
@@ -86,6 +89,7 @@ app.command("import")(import_.import_)
 app.command()(with_plugins(export.export))
 for _task in task_modules("cli"):
     app.add_typer(_task.app)
+app.add_typer(hub.app)
 app.add_typer(bench.app)
 app.add_typer(paper.app)
 app.command()(with_plugins(info.info))

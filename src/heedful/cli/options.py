@@ -12,9 +12,11 @@ import typer
 
 from heedful.cli.signatures import Command, with_parameters
 from heedful.errors import escape_controls
+from heedful.runs.hub_names import run_path
 from heedful.text.compression import without_compression
 from heedful.text.language_codes import in_another_script, look_up
 
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.", parser=run_path)]
 Recipe = Annotated[str, typer.Argument(metavar="RECIPE", help="A built-in recipe or a TOML file.")]
 PrintConfig = Annotated[
     bool, typer.Option("--print-config", help="Print all settings as TOML and exit.")
@@ -159,16 +161,18 @@ def check_runs(runs: Sequence[Path], command: str) -> None:
 
     `command`: the words of the command.
     """
-    from heedful.runs.foreign_models import recognise
+    from heedful.runs.foreign_models import recognize
+    from heedful.runs.hub_names import hub_name
 
     for run in runs:
         text = str(run)
-        if run.is_file() and recognise(run) is None:
+        if run.is_file() and recognize(run) is None:
             raise typer.BadParameter(
                 f"must be a run folder, but {run} is a file; text is named by --input.",
                 param_hint="RUN",
             )
-        if not run.exists() and (" " in text or run != runs[0]):
+        is_missing = not run.exists() and hub_name(run) is None
+        if is_missing and (" " in text or run != runs[0]):
             first = runs[0] if run != runs[0] else "RUN"
             sentence = " ".join(str(other) for other in runs if not other.exists())
             raise typer.BadParameter(
@@ -177,6 +181,37 @@ def check_runs(runs: Sequence[Path], command: str) -> None:
                 "from a file (--input FILE).",
                 param_hint="RUN",
             )
+
+
+FromLanguage = Annotated[
+    str, typer.Option(help="Source language, such as de, of a model with many; the run's if empty.")
+]
+ToLanguage = Annotated[
+    str, typer.Option(help="Target language, such as en, of a model with many; the run's if empty.")
+]
+
+
+def choose_languages(
+    translator: Any, from_language: str, to_language: str, target_language: str | None = None
+) -> tuple[Any, str]:
+    """
+    Return a translator for the named languages, and the tag to put before its lines.
+
+    `target_language`: of the tag; a model with tokens of languages has none and takes it so.
+    """
+    tokenizer = translator.tokenizer
+    if target_language and tokenizer.languages:
+        to_language, target_language = to_language or target_language, None
+    tag = find_tag(target_language, tokenizer.tags)
+    if not (from_language or to_language):
+        return translator, tag
+    if not hasattr(translator, "between"):
+        raise typer.BadParameter(
+            "needs a run whose model has many languages, and --engine torch.",
+            param_hint="--to-language" if to_language else "--from-language",
+        )
+    options = "--from-language", "--to-language"
+    return translator.between(from_language, to_language, options), tag
 
 
 def find_tag(target_language: str | None, tags: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ def claims(
     vocabulary: Vocabulary = 4000,
     budget: Budget = "30m",
     out: Annotated[
-        Path, typer.Option(help="Output folder; what it holds is not measured again.")
+        Path, typer.Option(help="Output folder; measurements that it has are kept.")
     ] = Path("claims"),
     plan: Annotated[
         Path | None,

@@ -31,8 +31,8 @@ def positions(
     """
     Check position encodings by four criteria, and draw them.
 
-    The encodings are index, one-hot, normalised index, and sinusoids as in the paper's text and in
-    its code. The criteria: each position has its own encoding; it is deterministic; neighbours have
+    The encodings are index, one-hot, normalized index, and sinusoids as in the paper's text and in
+    its code. The criteria: each position has its own encoding; it is deterministic; neighbors have
     the same distance in every sentence; it extends to sentences longer than those in training. Each
     result is printed with the number that it is based on. Then follow the dot products between
     positions: whether they depend only on the distance, and how they fall with it.

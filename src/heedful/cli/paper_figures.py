@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import Weights, warn
+from heedful.cli.options import RunPath, Weights, warn
 from heedful.cli.terminal_text import echo, echo_json, read_argument
 
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 Sentence = Annotated[
     str, typer.Option(help="Another sentence, in the run's source language; else the paper's.")
 ]
@@ -28,7 +27,7 @@ TwoHeads = Annotated[
 
 
 def figure3(
-    run: Run,
+    run: RunPath,
     out: Annotated[
         Path, typer.Option(help="The figure to write: .png, .svg, .pdf or .html.")
     ] = Path("figure3.png"),
@@ -49,7 +48,7 @@ def figure3(
 
 
 def figure4(
-    run: Run,
+    run: RunPath,
     out: Annotated[
         Path, typer.Option(help="The figure to write: .png, .svg, .pdf or .html.")
     ] = Path("figure4.png"),
@@ -64,14 +63,14 @@ def figure4(
     Draw two heads that find the words a pronoun stands for.
 
     After figure 4 of the paper: from “its”, two heads of layer 5 attend to “Law” and “application”.
-    Drawn are the two heads with the largest weights there: above, all lines of the first; below,
+    Draws the two heads with the largest weights there: above, all lines of the first; below,
     only those of the pronoun.
     """
     _draw(4, run, out, sentence, layer, heads, query, keys, weights)
 
 
 def figure5(
-    run: Run,
+    run: RunPath,
     out: Annotated[
         Path, typer.Option(help="The figure to write: .png, .svg, .pdf or .html.")
     ] = Path("figure5.png"),
@@ -137,16 +136,16 @@ def _numbers(text: str) -> list[int]:
 
 
 def heads(
-    run: Run,
+    run: RunPath,
     sentence: Annotated[
         str, typer.Argument(metavar="SENTENCE", help="A sentence in the run's source language.")
     ] = "",
     query: Annotated[
         str, typer.Option(help="The query word, usually the verb; “saw:2” is the second “saw”.")
     ] = "",
-    who: Annotated[str, typer.Option(help="The words that answer who.")] = "",
-    did_what: Annotated[str, typer.Option(help="The words that answer did what.")] = "",
-    to_whom: Annotated[str, typer.Option(help="The words that answer to whom.")] = "",
+    who: Annotated[str, typer.Option(help="The words that answer “who”.")] = "",
+    did_what: Annotated[str, typer.Option(help="The words that answer “did what”.")] = "",
+    to_whom: Annotated[str, typer.Option(help="The words that answer “to whom”.")] = "",
     grammar: Annotated[
         int,
         typer.Option(

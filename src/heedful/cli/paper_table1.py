@@ -21,7 +21,7 @@ def table1(
 
     Costs are counted with projections, dependent products followed, longest paths found by
     gradients, and times measured against length and width in as many rounds as the budget holds.
-    Interrupted, the same command goes on.
+    After an interruption the same command continues.
     """
     from heedful.paper.table1 import make_table1
     from heedful.settings.durations import parse_duration

@@ -21,8 +21,10 @@ SourceLanguage = Annotated[str, typer.Option(help="Ending of the files to transl
 Vocabulary = Annotated[
     int, typer.Option(min=100, help="Subwords, with --data; the grammar has 1,000.")
 ]
-Budget = Annotated[str, typer.Option(metavar="TIME", help="Such as 30m or 2h, of this machine.")]
-TableFolder = Annotated[Path, typer.Option(help="Output folder; goes on with what it holds.")]
+Budget = Annotated[
+    str, typer.Option(metavar="TIME", help="Time on this machine, such as 30m or 2h.")
+]
+TableFolder = Annotated[Path, typer.Option(help="Output folder; a run that it holds is continued.")]
 EarlierPlan = Annotated[
     Path | None,
     typer.Option(

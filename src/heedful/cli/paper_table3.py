@@ -34,7 +34,7 @@ def table3(
     All widths are a quarter (without --data an eighth) and all depths a half of the paper's, and
     all rows take equally many steps, the big model three times as many; two more seeds of the base
     row show the noise. 70 % of the budget trains, and is turned into steps before the start.
-    Interrupted, the same command goes on.
+    After an interruption the same command continues.
     """
     from heedful.experiments.corpus import choose_corpus
     from heedful.files import make_folder

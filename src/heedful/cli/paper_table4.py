@@ -22,7 +22,7 @@ def table4(
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="The trees that the runs were trained on, for a grammar (PCFG) of the same "
+            help="The trees that the runs were trained on, for two grammars (PCFG) of the same "
             "trees; may be repeated. It takes memory and minutes.",
         ),
     ] = None,
@@ -37,7 +37,7 @@ def table4(
     Print the published parsers, and yours beside a grammar.
 
     Without RUN and --trees only the paper's rows. Yours get 95 % intervals, and a sentence says
-    which difference the sentences show. `heedful parse train` trains a parser.
+    which differences are significant. `heedful parse train` trains a parser.
     """
     from heedful.experiments.page import write_table
     from heedful.files import make_folder

@@ -41,8 +41,18 @@ def prepare(
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="Text to remove from the training data, such as a test set; may be repeated.",
+            help="Text to remove from the training data, such as a test set: pairs that repeat a "
+            "line of it, exactly or nearly; may be repeated.",
         ),
+    ] = None,
+    valid_source: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE", help="Held-out source text; pairs that repeat a line are reported."
+        ),
+    ] = None,
+    valid_target: Annotated[
+        list[str] | None, typer.Option(metavar="FILE", help="Held-out target text.")
     ] = None,
     processes: Annotated[
         int, typer.Option(min=0, help="Number of encoding processes; 0 for one per core.")
@@ -67,6 +77,8 @@ def prepare(
         tokenizer=tokenizer,
         settings=set_ or [],
         exclude=exclude or None,
+        valid_source=valid_source or None,
+        valid_target=valid_target or None,
         processes=processes,
         say=say,
     )

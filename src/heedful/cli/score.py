@@ -11,26 +11,30 @@ from heedful.cli.options import (
     Alignments,
     Device,
     Format,
+    FromLanguage,
     Precision,
     Reading,
+    RunPath,
     Threads,
+    ToLanguage,
     Weights,
     check_choice,
+    choose_languages,
     warn,
 )
 from heedful.cli.terminal_text import write_utf8
 
 
 def score(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    run: RunPath,
     source: Annotated[list[str], typer.Option(metavar="FILE", help="Source text.")],
     target: Annotated[
         list[str], typer.Option(metavar="FILE", help="Target text, aligned line by line.")
     ],
     weights: Weights = "default",
-    normalise: Annotated[
+    normalize: Annotated[
         bool,
-        typer.Option("--normalise", help="Divide by the number of tokens, end symbol included."),
+        typer.Option("--normalize", help="Divide by the number of tokens, end symbol included."),
     ] = False,
     ranks: Annotated[
         bool,
@@ -44,6 +48,8 @@ def score(
         Path | None,
         typer.Option(help="Gold links (0-0 1p2): print each layer's alignment error rate instead."),
     ] = None,
+    from_language: FromLanguage = "",
+    to_language: ToLanguage = "",
     reading: Reading = None,
     format: Format = "text",
     device: Device = "auto",
@@ -76,22 +82,22 @@ def score(
         "threads": threads,
         "reading": reading,
     }
+    translator = Translator.load(run, **place)
+    translator, _ = choose_languages(translator, from_language, to_language)
     if gold is None:
         pairs = score_pairs(
-            run,
+            translator,
             source,
             target,
             ranks=ranks,
             alignments=alignments,
             align_by=align_by,
             warn=warn,
-            **place,
         )
-        write = ScoreFormat(format, normalise).line
+        write = ScoreFormat(format, normalize).line
         lines: Iterator[str] = (write(number, pair) for number, pair in enumerate(pairs))
     else:
         corpus = Corpus(tuple(expand(source)), tuple(expand(target)))
-        translator = Translator.load(run, **place)
         translator.aligner.extraction(align_by)
         lines = gold_lines(translator, corpus, one_file(gold), format)
     write_utf8()

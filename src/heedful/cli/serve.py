@@ -113,8 +113,8 @@ def serve(
         typer.Option(
             metavar="NAME",
             help="Host name by which clients reach the server, as behind a proxy; may be "
-            "repeated; * for any. Without it localhost alone, or any if --host is not of this "
-            "machine alone.",
+            "repeated; * for any. By default localhost, or any name if --host can be reached "
+            "from other machines.",
         ),
     ] = None,
     unload_after: Annotated[

@@ -54,7 +54,7 @@ def train(
         ),
     ] = None,
     device_count: Annotated[
-        int, typer.Option(min=1, help="With --device-rate: so many GPUs share each batch.")
+        int, typer.Option(min=1, help="With --device-rate: number of GPUs that share each batch.")
     ] = 1,
     device_bandwidth: Annotated[
         float | None,

@@ -45,13 +45,22 @@ def start_training(
 
     known = {option.name for option in fields(TrainingOptions)}
     task_texts = {name: options.pop(name) for name in options.keys() - known}
-    setup = TrainingSetup.resolve(recipe, TrainingOptions(settings=settings, **options), task_texts)
+    chosen, later = TrainingOptions(settings=settings, **options), None
+    if chosen.both_directions_first is not None:
+        from heedful.training.both_directions import two_trainings
+
+        chosen, later = two_trainings(recipe, chosen)
+    setup = TrainingSetup.resolve(recipe, chosen, task_texts)
     if dry_run:
         from heedful.training.device.plan import Devices
         from heedful.training.dry_run import describe_plan
 
         echo(describe_plan(setup, say, Devices(**plan) if plan else None))
+        if later is not None:
+            echo(f"afterwards  one direction, with {' '.join(later.settings)}")
         return
     from heedful.training.train import run_training
 
     run_training(setup)
+    if later is not None:
+        run_training(TrainingSetup.resolve(recipe, later))

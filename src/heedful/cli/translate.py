@@ -14,20 +14,23 @@ from heedful.cli.options import (
     Alignments,
     Device,
     Format,
+    FromLanguage,
     Reading,
     SearchPrecision,
     Threads,
+    ToLanguage,
     Weights,
     check_choice,
     check_output,
     check_runs,
     check_stop,
-    find_tag,
+    choose_languages,
     warn,
     with_flags,
 )
 from heedful.cli.standard_input import standard_input
 from heedful.cli.terminal_text import write_utf8
+from heedful.runs.hub_names import run_path
 from heedful.search.settings import Sampling, SearchOptions
 
 
@@ -48,7 +51,9 @@ def translate(
     run: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN", help="A run folder; several with the same subwords are an ensemble."
+            metavar="RUN",
+            help="A run folder; several with the same subwords are an ensemble.",
+            parser=run_path,
         ),
     ],
     search: dict[str, Any],
@@ -59,12 +64,14 @@ def translate(
         str | None,
         typer.Option(help="Language code of the tag to put before every line: de for >>de<<."),
     ] = None,
+    from_language: FromLanguage = "",
+    to_language: ToLanguage = "",
     sample: Annotated[
         bool,
         typer.Option(
             "--sample",
-            help="Sample translations instead of searching for the best; the same one may come "
-            "several times.",
+            help="Sample translations instead of searching for the best; the same one may "
+            "appear several times.",
         ),
     ] = False,
     temperature: Annotated[
@@ -266,7 +273,7 @@ def translate(
         align_by=align_by if alignments or replace_unknown or dictionary else None,
         reading=reading,
     )
-    tag = find_tag(target_language, translator.tokenizer.tags)
+    translator, tag = choose_languages(translator, from_language, to_language, target_language)
     if whole_file is not None and output is not None:
         _translate_whole_file(
             translator,
@@ -320,7 +327,7 @@ def _check_whole_file(output: Path | None, options: dict[str, Any]) -> None:
     for option, value in options.items():
         if value:
             raise typer.BadParameter(
-                "is an option of lines, but this file is translated as a whole.",
+                "applies to lines, but this file is translated as a whole.",
                 param_hint=option,
             )
 

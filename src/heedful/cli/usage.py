@@ -55,7 +55,7 @@ def _find_command(command: Any, arguments: Sequence[str]) -> tuple[tuple[str, ..
 def _explain_unknown(
     error: Any, path: tuple[str, ...], command: Any, arguments: Sequence[str]
 ) -> str:
-    """Name the option that is meant: it has another name elsewhere, or is misspelt."""
+    """Name the option that is meant: it has another name elsewhere, or is misspelled."""
     place, name = " ".join(path), str(error.option_name)
     if len(name) == 2:  # typer takes -src for -s, -r and -c
         words = (word.partition("=")[0] for word in arguments if word.startswith(name))

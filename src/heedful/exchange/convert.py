@@ -13,37 +13,57 @@ import numpy as np
 import torch
 
 from heedful.errors import ExchangeError, MissingExtra, RunFolderError, TokenizerError
+from heedful.exchange.card.model_card import CardFacts, model_card, write_card
 from heedful.exchange.formats import (
     ComparedReader,
+    ExportResult,
     ModelBundle,
     Reader,
     ReadOptions,
     WriteOptions,
     Writer,
+    read_settings_file,
 )
 from heedful.exchange.import_report import ImportReport, count_round_trips
 from heedful.exchange.ordinary_files import check_ordinary_files
 from heedful.exchange.parity import Ids, Parity, ReferenceModel, compare, sample_sentences
-from heedful.exchange.registry import load_reader, load_writer
+from heedful.exchange.registry import (
+    HUGGING_FACE,
+    class_meant,
+    library_of,
+    load_reader,
+    load_writer,
+    model_classes,
+    reader_name,
+    writer_name,
+    written_classes,
+)
 from heedful.families.registry import families
 from heedful.files import replacing
-from heedful.runs.checkpoint import all_finite, check_weights, load_weights, save_checkpoint
-from heedful.runs.folder import RunFolder
-from heedful.runs.foreign_models import recognise, what_to_check
-from heedful.runs.machine_settings import ONE_THREAD
-from heedful.runs.run import Run, flat_settings, write_config
+from heedful.runs.checkpoint import all_finite, load_weights
+from heedful.runs.foreign_models import recognize
+from heedful.runs.hub_names import advice_on_missing
+from heedful.runs.run import Run, flat_settings
+from heedful.runs.write_run import write_run
 from heedful.search.length import LengthLimit
 from heedful.settings.conditions import written
 from heedful.tasks.registry import task_of, tasks
 from heedful.text.corpus import read_lines
 from heedful.translation.translator import Translator
 
+_CONFIG = "config.json"
 # Seconds for generated sentences, checked between sentences.
 _PATIENCE = 60.0
 # Most hypotheses extended, and candidates scored, for one sentence, so that a search that never
 # ends takes about a minute: a base model extends about a thousand hypotheses a second.
 _MOST_ROWS = 1 << 15
 _MOST_CANDIDATES = 1 << 30
+# Settings of a Transformer with which it is not the paper's, whatever their values.
+_BEYOND_THE_PAPER = (
+    *("encoder", "decoder", "norm_kind", "residuals", "causal_mask"),
+    *("gated", "feed_forward_bias", "scale_output", "embedding_norm"),
+    *("encoder_sharing", "decoder_sharing"),
+)
 
 
 class HeedfulReference:
@@ -54,7 +74,8 @@ class HeedfulReference:
     def __init__(self, run: Run, weights: str = "default") -> None:
         self._run, self._weights = run, weights
         self._model = run.load_model(weights, torch.device("cpu"), "fp32")
-        self._translator = Translator(run, self._model)
+        # lines are what both sides read; reading as text would take parts of them away here
+        self._translator = Translator(run.with_reading("exact"), self._model)
         tokenizer = run.tokenizer
         pieces = tokenizer.pieces_target(range(tokenizer.target_size))
         self._numbers = {piece: number for number, piece in enumerate(pieces)}
@@ -97,22 +118,21 @@ def import_model(
     """
     Import another toolkit's model as a run folder.
 
+    `kind`: its name, or `huggingface` for the class that the folder's config.json names.
     Raises `ExchangeError` if the model cannot be read, `ParityFailed` if its results differ here;
     then there is no folder `out`.
     """
-    reader: Reader = load_reader(kind)
+    kind = reader_name(kind)
     origin, goal = Path(path), Path(out)
     _refuse_taken(goal)
     if not origin.exists():
         raise ExchangeError(
-            f"the model to import must exist, but {origin} is not there; {what_to_check(origin)}."
+            f"the model to import must exist, but {origin} is not there; "
+            f"{advice_on_missing(origin)}."
         )
-    known = recognise(origin)
-    if known is not None and known.kind != kind:
-        raise ExchangeError(
-            f"--from {kind} must name the toolkit of {origin}, but that is {known.name}; "
-            f"{known.advice}."
-        )
+    kind = _check_toolkit(kind, origin)
+    reader: Reader = load_reader(kind)
+    _refuse_tasks(reader, kind, options or ReadOptions())
     check_ordinary_files(origin)
     try:
         model = reader.read(origin, options or ReadOptions())
@@ -125,7 +145,8 @@ def import_model(
         )
     engine, why_alone = _open_engine(reader, kind, origin, model)
     with replacing(goal) as beside:
-        run = _write_run(beside, kind, model)
+        state = {"reason": f"imported from {kind}", "notes": list(model.notes)}
+        run = write_run(beside, model.config, model.tokenizer, model.weights, state, Path(kind))
         fitting, patience = _fitting(run, sentences), None if sentences else _PATIENCE
         _refuse_endless(run, origin, fitting)
         parity = None
@@ -135,6 +156,38 @@ def import_model(
         round_trips = count_round_trips(run.tokenizer, fitting)
     report = ImportReport(model.use, len(fitting), round_trips, parity, why_alone)
     return report, model.notes
+
+
+def _refuse_tasks(reader: Reader, kind: str, options: ReadOptions) -> None:
+    """Refuse a task for models that have none; it would be ignored."""
+    if (options.task or options.source_prefix) and not getattr(reader, "HAS_TASKS", False):
+        named = "--task" if options.task else "--source-prefix"
+        raise ExchangeError(
+            f"{named} is for models that read a task before each text, as T5's do, but this one is "
+            f"of {kind}; leave it out. Languages are named by --source-language and "
+            "--target-language."
+        )
+
+
+def _check_toolkit(kind: str, origin: Path) -> str:
+    """Compare a toolkit with what files show; find the class if Hugging Face alone was named."""
+    known = recognize(origin)
+    if kind == HUGGING_FACE:
+        if known is not None and known.kind in model_classes().values():
+            return known.kind
+        if known is None and (origin / _CONFIG).is_file():
+            read_settings_file(origin / _CONFIG)
+        name = (
+            "not a folder with a config.json that names its class" if known is None else known.name
+        )
+        advice = "check the path" if known is None else known.advice
+    elif known is not None and known.kind != kind:
+        name, advice = known.name, known.advice
+    else:
+        return kind
+    raise ExchangeError(
+        f"--from {kind} must name the toolkit of {origin}, but that is {name}; {advice}."
+    )
 
 
 def _open_engine(
@@ -157,22 +210,27 @@ def export_model(
     weights: str = "default",
     options: WriteOptions | None = None,
     sentences: Sequence[str] = (),
+    facts: CardFacts | None = None,
 ) -> tuple[Parity, tuple[str, ...]]:
     """
-    Export a run's model for another toolkit.
+    Export a run's model for another toolkit, with a model card.
+
+    `kind`: its name, or `huggingface` for the first of its classes that can express the model.
+    `facts`: what the card says and the run does not record.
 
     Raises `ExchangeError` with all reasons if the format cannot express the model, `ParityFailed`
     if its results differ there; then there is no folder `out`.
     """
-    writer: Writer = load_writer(kind)
+    kind, meant = writer_name(kind), class_meant(kind)
     options, goal = options or WriteOptions(), Path(out)
     _refuse_taken(goal)
+    (facts := facts or CardFacts()).check()
     run = Run.open(path)
-    _refuse_other_parts(run, kind)
     tensors = run.load_checkpoint(run.checkpoint_folder(weights)).model
     model = ModelBundle(run.config, tensors, run.tokenizer)
     with replacing(goal) as beside:
-        written = writer.write(model, beside, options)
+        writer, written = _write_model(run, kind, model, beside, options)
+        _check_class(beside, kind, meant, run)
         config = run.config.model_copy(update={"search": written.search})
         notes = written.notes
         task = task_of(flat_settings(config))
@@ -190,7 +248,38 @@ def export_model(
             None if sentences else _PATIENCE,
         )
         parity.check()
+        card = model_card(run, goal.name, library_of(kind), weights=weights, facts=facts)
+        write_card(beside, card)
     return parity, notes
+
+
+def _write_model(
+    run: Run, kind: str, model: ModelBundle, folder: Path, options: WriteOptions
+) -> tuple[Writer, ExportResult]:
+    """Write a model with the first writer that can express it; the others write nothing."""
+    refusals = []
+    for name in written_classes() if kind == HUGGING_FACE else [kind]:
+        writer: Writer = load_writer(name)
+        try:
+            _refuse_other_parts(run, name)
+            return writer, writer.write(model, folder, options)
+        except ExchangeError as error:
+            if kind != HUGGING_FACE:
+                raise
+            refusals.append(f"{written_classes()[name]}: {str(error).rstrip('.')}")
+    raise ExchangeError(
+        f"a class of Hugging Face must be able to express {run.folder.path}, but none can. "
+        f"{'. '.join(refusals)}."
+    )
+
+
+def _check_class(folder: Path, kind: str, meant: str, run: Run) -> None:
+    """Refuse a folder of another class of Hugging Face than an alias means."""
+    if meant and (model_type := read_settings_file(folder / _CONFIG).get("model_type")) != meant:
+        raise ExchangeError(
+            f"--format must name the class of {run.folder.path}, which is {model_type}, but names "
+            f"{meant}; --format {kind} writes the class that the run has."
+        )
 
 
 def read_sentences(path: Path | None) -> list[str]:
@@ -235,16 +324,22 @@ def _refuse_other_parts(run: Run, kind: str) -> None:
     model = run.config.model
     others = [
         (f"model.{name}", value)
-        for name in ("encoder", "decoder", "norm_kind", "residuals", "causal_mask")
+        for name in _BEYOND_THE_PAPER
         if (value := getattr(model, name)) != type(model).model_fields[name].default
     ]
     for task in tasks():
         others += task.beyond_transformer(flat_settings(run.config))
     for family in families():
         others += family.beyond_transformer(model)
+    if run.tokenizer.frame is not None:
+        others.append(("languages of the tokenizer", "tokens around each text"))
+    if model.tie_embeddings == "embeddings":
+        others.append(("model.tie_embeddings", "embeddings"))
     if rules := run.config.search.rules:
         others.append(("search.rules", rules))
-    if others := [*others, *model.attention.changed()]:
+    others += model.attention.changed()
+    expressed = getattr(load_writer(kind), "EXPRESSES", ())
+    if others := [(name, value) for name, value in others if name not in expressed]:
         named = " and ".join(f"`{name}` is {written(value)}" for name, value in others)
         raise ExchangeError(
             f"{kind} can express the Transformer of the paper alone, but {named} in "
@@ -258,16 +353,3 @@ def _refuse_taken(folder: Path) -> None:
         raise RunFolderError(
             f"the output must be a new folder, but {folder} exists; name another one."
         )
-
-
-def _write_run(folder: Path, kind: str, model: ModelBundle) -> Run:
-    """Write a run folder with one set of weights."""
-    model.tokenizer.save(folder)
-    run = Run(RunFolder(folder), model.config, model.tokenizer)
-    write_config(run.folder, model.config, ONE_THREAD, {}, {})
-    with torch.device("meta"):
-        check_weights(run.build(), model.weights, Path(kind))
-    notes = list(model.notes)
-    state = {"step": 0, "reason": f"imported from {kind}", "notes": notes, **run.signature}
-    save_checkpoint(run.folder.checkpoint(0), model.weights, None, state)
-    return run

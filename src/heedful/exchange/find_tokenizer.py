@@ -55,8 +55,12 @@ def tokenizer_of(
         for id_mapping, (kind, content) in zip(id_mappings, splitters, strict=True)
     )
     same = id_mappings[0] == id_mappings[1] and splitters[0] == splitters[1]
-    names = {"source_language": languages[0], "target_language": languages[1]}
-    return Tokenizer(source, None if same else target, **names)
+    return Tokenizer(
+        source,
+        None if same else target,
+        source_language=languages[0],
+        target_language=languages[1],
+    )
 
 
 def read_splitter(file: Path) -> TextSplitter:

@@ -22,7 +22,7 @@ from heedful.data.tensor_shapes import check_header, is_empty_and_vast
 from heedful.errors import ExchangeError, MissingExtra
 from heedful.exchange.parity import ReferenceModel
 from heedful.families.keymap import TensorUse
-from heedful.files import read_within
+from heedful.files import read_within, write_synced
 from heedful.tokenization.tokenizer import Tokenizer
 
 _LARGEST = 1 << 26
@@ -63,6 +63,10 @@ class ReadOptions:
     """Codes of the languages."""
     tokenizer: Path | None = None
     """A SentencePiece model or codes file, or a folder of such."""
+    task: str = ""
+    """Name of a task of the model, which stands for a prefix and for settings of the search."""
+    source_prefix: str = ""
+    """Text before each source line."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +146,11 @@ def read_settings_file(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ExchangeError(f"{path} must contain a JSON object, but contains something else.")
     return content
+
+
+def write_settings_file(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON object for another toolkit."""
+    write_synced(path, json.dumps(content, indent=2, ensure_ascii=False).encode())
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:

@@ -201,7 +201,7 @@ def _text_notes(texts: list[dict[str, Any]], splitter: str) -> list[str]:
         if any(text.get(name) for text in texts):
             notes.append(f"Joey NMT was set to {name} text first, which heedful does not do")
     moses = any(_table(text, "tokenizer_cfg").get("pretokenizer") == "moses" for text in texts)
-    notes += ["text must be tokenised by Moses' rules, which Joey NMT did itself"] * moses
+    notes += ["text must be tokenized by Moses' rules, which Joey NMT did itself"] * moses
     notes += [_CODES_NOTE] * (splitter == "codes")
     return notes + [SPACES_NOTE] * (splitter == "spaces" and texts[0].get("level") == "bpe")
 

@@ -2,7 +2,7 @@
 Import of OpenNMT-py Transformers, versions 1 to 3, from a ``.pt`` file.
 
 The file is a pickle with weights, options and vocabularies; those of version 2 and before are
-objects of torchtext, of which only the lists of words are read. Its Transformer normalises before
+objects of torchtext, of which only the lists of words are read. Its Transformer normalizes before
 its sub-layers, multiplies embeddings by the square root of the width where it adds positions, and
 does not end a source with a symbol.
 """
@@ -197,7 +197,7 @@ def _refuse(settings: Mapping[str, Any], tensors: Mapping[str, Array], path: Pat
 
 
 def _layout(tensors: Mapping[str, Array]) -> str | None:
-    """Recognise the layout of the position table, which is stored with the weights."""
+    """Recognize the layout of the position table, which is stored with the weights."""
     tables = [tensors.get(_POSITIONS.format(side)) for side in ("encoder", "decoder")]
     names = []
     for table in tables:

@@ -10,6 +10,7 @@ with the same weights. Where differences are too large, sides that can compute i
 """
 
 import random
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -189,7 +190,11 @@ def sample_sentences(tokenizer: Tokenizer, count: int = 12, seed: int = 1) -> li
     tags = tokenizer.tags
     ordinary = list(range(END + 1, tokenizer.source_size))
     spelled = dict(zip(ordinary, tokenizer.pieces_source(ordinary), strict=True))
-    ordinary = [n for n in ordinary if spelled[n] not in tags] or [UNKNOWN]
+    # A mask that text cannot name here may be a token to the other side.
+    marks = [n for n in ordinary if re.fullmatch(r"<[^<>]+>", spelled[n])]
+    again = tokenizer.models[0].encode([spelled[n] for n in marks])
+    unnamed = {n for n, row in zip(marks, again, strict=True) if row != [n]}
+    ordinary = [n for n in ordinary if spelled[n] not in tags and n not in unnamed] or [UNKNOWN]
     sentences = []
     for number in range(count):
         length = 1 + (23 * number) // max(1, count - 1)

@@ -1,9 +1,14 @@
 """The toolkits that there are: a line for each; their modules are imported on first use."""
 
+from collections.abc import Collection, Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from heedful.errors import ExchangeError
+
+HUGGING_FACE = "huggingface"
+"""The name that stands for the class of a folder's `model_type`."""
 
 
 class Toolkit(NamedTuple):
@@ -15,8 +20,12 @@ class Toolkit(NamedTuple):
     reads: str = ""
     writes: str = ""
     """What its modules read and write, where its name does not say so."""
-    aliases: tuple[str, ...] = ()
-    """Other names that people give."""
+    aliases: Mapping[str, str] = MappingProxyType({})
+    """Other names that people give, and the `model_type` that they mean; empty for any."""
+    model_types: tuple[str, ...] = ()
+    """Values of `model_type` in config.json, if this is a class of Hugging Face."""
+    title: str = ""
+    """The name of the class, for people."""
 
 
 TOOLKITS = {
@@ -24,8 +33,31 @@ TOOLKITS = {
         "heedful.exchange.marian.read",
         "heedful.exchange.marian.write",
         "the folders of Hugging Face's OPUS-MT",
-        "what transformers reads",
-        ("hf", "huggingface", "marianmt", "opus-mt", "transformers"),
+        "also opus-mt",
+        {"marianmt": "marian", "opus-mt": "marian"},
+        ("marian",),
+        "Marian",
+    ),
+    "bart": Toolkit(
+        "heedful.exchange.bart.read",
+        "heedful.exchange.bart.write",
+        "Hugging Face's folders of BART, mBART, M2M100 and NLLB",
+        "also m2m100, nllb, mbart and mbart50, for runs of that class",
+        {
+            **dict.fromkeys(("m2m100", "m2m-100", "nllb"), "m2m_100"),
+            **dict.fromkeys(("mbart", "mbart50", "mbart-50"), "mbart"),
+        },
+        ("bart", "mbart", "m2m_100"),
+        "BART, mBART, M2M100 and NLLB",
+    ),
+    "t5": Toolkit(
+        "heedful.exchange.t5.read",
+        "heedful.exchange.t5.write",
+        "Hugging Face's folders of T5, Flan-T5 and mT5",
+        "also mt5 and flan-t5",
+        {"flan-t5": "", "mt5": ""},
+        ("t5", "mt5"),
+        "T5",
     ),
     "ctranslate2": Toolkit(
         "heedful.exchange.ctranslate2.read", "heedful.exchange.ctranslate2.write"
@@ -36,16 +68,48 @@ TOOLKITS = {
     "joey": Toolkit("heedful.exchange.joey"),
 }
 """By the name on the command line."""
+_ALIASES = ("hf", "transformers")
 
 
 def reader_names() -> dict[str, str]:
     """Name the toolkits that are read, each with a remark."""
-    return {name: toolkit.reads for name, toolkit in TOOLKITS.items() if toolkit.reader}
+    readers = {name: toolkit.reads for name, toolkit in TOOLKITS.items() if toolkit.reader}
+    return {HUGGING_FACE: "a folder of one of its classes", **readers}
 
 
 def writer_names() -> dict[str, str]:
     """Name the toolkits that are written, each with a remark."""
-    return {name: toolkit.writes for name, toolkit in TOOLKITS.items() if toolkit.writer}
+    writers = {name: toolkit.writes for name, toolkit in TOOLKITS.items() if toolkit.writer}
+    return {HUGGING_FACE: "for transformers, the class that can express the run", **writers}
+
+
+def model_classes() -> dict[str, str]:
+    """Name the toolkit of each class of Hugging Face that is read, by `model_type`."""
+    return {kind: name for name, toolkit in TOOLKITS.items() for kind in toolkit.model_types}
+
+
+def written_classes() -> dict[str, str]:
+    """Name the classes of Hugging Face that are written, by their toolkits."""
+    return {
+        name: toolkit.title
+        for name, toolkit in TOOLKITS.items()
+        if toolkit.model_types and toolkit.writer
+    }
+
+
+def is_class(kind: str) -> bool:
+    """Whether the name of a toolkit stands for a class of Hugging Face, or for all of them."""
+    return kind == HUGGING_FACE or kind in model_classes().values()
+
+
+def class_titles() -> list[str]:
+    """List the classes of Hugging Face that are read, for people."""
+    return [toolkit.title for toolkit in TOOLKITS.values() if toolkit.model_types]
+
+
+def library_of(kind: str) -> str:
+    """Name the library that loads what a writer writes, as the hub calls it."""
+    return "transformers" if is_class(kind) else kind
 
 
 def listed(names: dict[str, str]) -> str:
@@ -54,23 +118,46 @@ def listed(names: dict[str, str]) -> str:
     return f"{', '.join(first)} or {last}"
 
 
+def reader_name(kind: str) -> str:
+    """Find the toolkit that a name or an alias means; refuses one that is not read."""
+    return _name(kind, reader_names(), "--from")
+
+
 def load_reader(kind: str) -> Any:
-    """Import the reader of a toolkit."""
-    _check(kind, reader_names(), "--from", "reads")
-    return import_module(TOOLKITS[kind].reader)
+    """Import the reader of a toolkit; a class of Hugging Face has a name of its own."""
+    return import_module(TOOLKITS[reader_name(kind)].reader)
+
+
+def writer_name(kind: str) -> str:
+    """Find the toolkit that a name or an alias means; refuses one that is not written."""
+    return _name(kind, writer_names(), "--format")
 
 
 def load_writer(kind: str) -> Any:
     """Import the writer of a toolkit."""
-    _check(kind, writer_names(), "--format", "writes")
-    return import_module(TOOLKITS[kind].writer)
+    return import_module(TOOLKITS[writer_name(kind)].writer)
 
 
-def _check(kind: str, names: dict[str, str], option: str, verb: str) -> None:
-    """Refuse an unknown name, and say what is meant by an alias."""
+def _name(kind: str, names: dict[str, str], option: str) -> str:
+    """Find a name by itself or by an alias."""
     if kind in names:
-        return
-    alias = kind.lower().replace("_", "-")
-    meant = (name for name in names if alias in TOOLKITS[name].aliases)
-    hint = "".join(f" {option} {name} {verb} {names[name]}." for name in meant)
-    raise ExchangeError(f"{option} must be one of {', '.join(names)}, but is {kind!r}.{hint}")
+        return kind
+    if name := next((name for name in names if _alias(kind) in _aliases(name)), None):
+        return name
+    raise ExchangeError(f"{option} must be one of {', '.join(names)}, but is {kind!r}.")
+
+
+def class_meant(kind: str) -> str:
+    """Find the `model_type` that an alias means; empty for a name that leaves it open."""
+    named = (toolkit.aliases.get(_alias(kind), "") for toolkit in TOOLKITS.values())
+    return next(filter(None, named), "")
+
+
+def _alias(kind: str) -> str:
+    """Spell a name as aliases are."""
+    return kind.lower().replace("_", "-")
+
+
+def _aliases(name: str) -> Collection[str]:
+    """List other names of a toolkit."""
+    return _ALIASES if name == HUGGING_FACE else TOOLKITS[name].aliases

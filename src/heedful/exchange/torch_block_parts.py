@@ -148,6 +148,8 @@ def layer_to_torch_reasons(ours: OurLayer, parts: Mapping[str, str], path: str) 
     for name in parts:
         if name.endswith("attention"):
             yield from attention_to_torch_reasons(getattr(ours, name), f"{path}.{name}")
+    if getattr(ours.feed_forward, "gated", False):
+        yield f"{path}.feed_forward is gated"
     wirings = {type(getattr(ours, name.split(".")[0])) for name in parts if name.endswith("norm")}
     if len(wirings) > 1 or not wirings <= set(RESIDUALS.values()):
         names = ", ".join(sorted(wiring.__name__ for wiring in wirings))
@@ -174,7 +176,7 @@ def shape_of_torch(theirs: TorchLayer) -> LayerConfig:
 
 
 def activation_name(function: object) -> str | None:
-    """Recognise an activation function or module; None if we have none like it."""
+    """Recognize an activation function or module; None if we have none like it."""
     for name, ours in ACTIVATIONS.items():
         if function is ours:
             return name

@@ -17,6 +17,7 @@ from heedful.runs.checkpoint import (
     save_checkpoint,
 )
 from heedful.runs.folder import RunFolder
+from heedful.runs.hub_names import RECORD, hub_name
 from heedful.runs.lock import only_writer
 from heedful.runs.run import Run
 
@@ -43,6 +44,11 @@ def average(run: str | PathLike[str], last: int | None = None) -> Path:
     The command `heedful average`; section 6.1. If there are fewer checkpoints, fewer are averaged.
     """
     check_counts(last=last)
+    if hub_name(run) or (Path(run) / RECORD).is_file():
+        raise RunFolderError(
+            f"averaging needs a run of yours, but {run} is a converted model of Hugging Face's "
+            "hub, whose weights are final; average the run that it was fine-tuned to."
+        )
     opened = Run.open(run)
     average_checkpoints(opened.folder, last or opened.config.train.keep_last, opened.signature)
     return opened.folder.average

@@ -6,6 +6,7 @@ The layout of a run folder.
     RUN/config.json                            settings, and every choice that was measured
     RUN/tokenizer.json, tokenizer*             subwords
     RUN/origin.json                            the pretrained run, if it was fine-tuned from one
+    RUN/hub.json                               the model on the hub, if it was converted from one
     RUN/data/                                  ids of the training pairs; only training needs it
     RUN/epoch/                                 ids of an epoch's sampled subwords; likewise
     RUN/log.jsonl                              one line of JSON after another
@@ -26,7 +27,8 @@ from typing import Any
 from heedful.errors import RunFolderError
 from heedful.files import read_within, sync, write_whole, writing
 from heedful.plugins import FOLDER
-from heedful.runs.foreign_models import recognise, what_to_check
+from heedful.runs.foreign_models import recognize
+from heedful.runs.hub_names import advice_on_missing
 
 _LARGEST = 1 << 24
 _STEP = re.compile(r"step-(\d+)$")
@@ -40,7 +42,7 @@ class RunFolder:
 
     @property
     def config(self) -> Path:
-        """File of the settings; a folder without it is no run folder."""
+        """File of the settings; a folder without it is not a run folder."""
         return self.path / "config.json"
 
     @property
@@ -82,7 +84,7 @@ class RunFolder:
 
     def require(self) -> None:
         """Check that this is a run folder. Raises `RunFolderError` if it is not."""
-        known = recognise(self.path)
+        known = recognize(self.path)
         if known is not None:
             raise RunFolderError(
                 f"a run folder made by `heedful train` or `heedful import` is needed, but "
@@ -91,7 +93,7 @@ class RunFolder:
         if not self.config.is_file():
             there = self.path.exists()
             what = "holds no config.json" if there else "is not there"
-            advice = "check the path" if there else what_to_check(self.path)
+            advice = "check the path" if there else advice_on_missing(self.path)
             raise RunFolderError(
                 "a run folder made by `heedful train` is needed, but the folder "
                 f"{self.path} {what}; {advice}."

@@ -1,31 +1,27 @@
-"""Recognition of other toolkits' models and of their names, for a helpful error message."""
+"""Recognition of other toolkits' models, for a helpful error message."""
 
 import json
-import re
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from heedful.files import read_within
 
 _LARGEST = 1 << 20
-_HUB_NAME = re.compile(r"\w[\w.-]*/\w[\w.-]*")
+# What can be imported is known to the package above, whose registry imports nothing.
+_REGISTRY = "heedful.exchange.registry"
 _TYPES = {
-    "bart": "BART",
     "bert": "BERT",
     "encoder-decoder": "an encoder and a decoder of Hugging Face",
     "fsmt": "FSMT",
     "gpt2": "GPT-2",
     "llama": "Llama",
-    "m2m_100": "M2M100 (NLLB is of this class too)",
-    "mbart": "mBART",
-    "mt5": "mT5",
     "nllb-moe": "NLLB with experts",
     "opus-mt": "OPUS-MT",
     "pegasus": "Pegasus",
     "prophetnet": "ProphetNet",
     "seamless_m4t": "SeamlessM4T",
-    "t5": "T5",
     "umt5": "UMT5",
 }
 """Names of Hugging Face's classes, by `model_type`."""
@@ -33,7 +29,7 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class KnownModel:
-    """A recognised model of another toolkit."""
+    """A recognized model of another toolkit."""
 
     kind: str
     """Its name for `heedful import --from`; empty if it cannot be imported."""
@@ -43,8 +39,8 @@ class KnownModel:
     """What to do with it, a clause without its full stop."""
 
 
-def recognise(path: Path) -> KnownModel | None:
-    """Recognise whose model a file or folder is; None for a run or an unknown one."""
+def recognize(path: Path) -> KnownModel | None:
+    """Recognize whose model a file or folder is; None for a run or an unknown one."""
     if path.suffix == ".npz" or (path.is_dir() and _is_native_marian(path)):
         return KnownModel(
             "",
@@ -56,21 +52,8 @@ def recognise(path: Path) -> KnownModel | None:
     return _by_files(path) or _by_settings(path) if path.is_dir() else None
 
 
-def what_to_check(path: Path) -> str:
-    """Say what to do about a path that is not there; it may be a name on Hugging Face's hub."""
-    known = path.parent.exists() or path.parts[:1] == ("runs",)
-    if known or not _HUB_NAME.fullmatch(str(path)):
-        return "check the path"
-    return (
-        "check the path. A model of Hugging Face's hub must be of Marian's class, as those of "
-        "OPUS-MT are, and be downloaded and imported first: "
-        f"hf download {path} --local-dir {path.name} && "
-        f"heedful import {path.name} --from marian --out RUN"
-    )
-
-
 def _by_files(path: Path) -> KnownModel | None:
-    """Recognise a folder by its file names."""
+    """Recognize a folder by its file names."""
     if (path / "model.bin").is_file():
         name = "ctranslate2"
         exported = (path / "heedful.json").is_file()
@@ -85,18 +68,21 @@ def _by_files(path: Path) -> KnownModel | None:
 
 
 def _by_settings(path: Path) -> KnownModel | None:
-    """Recognise a Hugging Face folder by its `model_type`."""
+    """Recognize a Hugging Face folder by its `model_type`."""
     settings = _settings(path / "config.json")
     kind = settings.get("model_type")
     if not isinstance(kind, str) or "format" in settings:
         return None
-    if kind == "marian":
-        return KnownModel(kind, "a model of Hugging Face's Marian class", _importing(path, kind))
+    if toolkit := resolve_name(f"{_REGISTRY}:model_classes")().get(kind):
+        title = resolve_name(f"{_REGISTRY}:TOOLKITS")[toolkit].title
+        advice = _importing(path, toolkit)
+        return KnownModel(toolkit, f"a model of Hugging Face's {title} class", advice)
+    titles = resolve_name(f"{_REGISTRY}:class_titles")()
     return KnownModel(
         "",
         f"a model of Hugging Face's class {_TYPES.get(kind, ascii(kind)[1:-1][:40])}",
-        "heedful cannot express it; use it with transformers, or import one of Marian's class, "
-        "such as those of OPUS-MT",
+        "heedful cannot express it; use it with transformers, or import a model of another class "
+        f"({', '.join(titles)})",
     )
 
 

@@ -8,10 +8,7 @@ one language in several ways: ``en``, ``en-US`` and ``eng``. Only what certainly
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from heedful.text.language_codes import parse_code
-
-# Usual endings of text files that say nothing about the language.
-_ENDINGS = frozenset(("bpe", "low", "out", "raw", "ref", "src", "tgt", "tok", "trg", "txt"))
+from heedful.text.language_codes import ENDINGS, parse_code
 
 
 class LanguagePair(NamedTuple):
@@ -42,6 +39,6 @@ def _differ(first: str, second: str) -> bool:
 
 
 def _code(language: str) -> str:
-    """Take the language of a code such as ``pt-BR`` or ``zho_Hans``; empty if it is no code."""
+    """Take the language of a code such as ``pt-BR`` or ``zho_Hans``; empty if it is not a code."""
     tag = parse_code(language)
-    return tag.language if tag and tag.language not in _ENDINGS else ""
+    return tag.language if tag and tag.language not in ENDINGS else ""

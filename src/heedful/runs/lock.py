@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from heedful.errors import RunFolderError
-from heedful.files import read_within, writing
+from heedful.files import is_at, read_within, writing
 
 LOCK = ".lock"
 """The file that names the process writing into the folder; it exists only meanwhile."""
@@ -43,7 +43,7 @@ def only_writer(folder: Path, command: str) -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):
-            if _is_at(path, descriptor):
+            if is_at(path, descriptor):
                 path.unlink()
         os.close(descriptor)
 
@@ -67,7 +67,7 @@ def _locked(path: Path) -> int:
         except RunFolderError:
             os.close(descriptor)
             raise
-        if _is_at(path, descriptor):
+        if is_at(path, descriptor):
             return descriptor
         os.close(descriptor)  # its holder has just removed it
 
@@ -95,11 +95,3 @@ def _holder(path: Path) -> str:
         )
     except (OSError, ValueError, TypeError, KeyError):
         return "another process"
-
-
-def _is_at(path: Path, descriptor: int) -> bool:
-    """Whether an open file still has its name."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False

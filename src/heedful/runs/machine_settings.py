@@ -64,7 +64,7 @@ ONE_THREAD = MachineSettings(device="cpu", precision="fp32", threads=1, micro_ba
 
 
 class FileRecord(_Record):
-    """What a training file is recognised by, or the weight of a corpus."""
+    """What a training file is recognized by, or the weight of a corpus."""
 
     file: str = ""
     """Its name."""

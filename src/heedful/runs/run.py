@@ -29,11 +29,12 @@ from heedful.model.inference import can_round_to_bf16, optimize_for_inference
 from heedful.plugins import Plugin, missing_plugins, plugins_of
 from heedful.runs.checkpoint import Checkpoint, load_checkpoint, load_weights, stored_shapes
 from heedful.runs.folder import RunFolder, read_json, write_json
+from heedful.runs.hub_names import run_folder
 from heedful.runs.language_pair import LanguagePair
 from heedful.runs.machine_settings import MachineSettings, RecordedParts
 from heedful.runs.size_check import check_sizes
 from heedful.runs.task import RunTask
-from heedful.search.rules import AllowedTokens, DecodingRule
+from heedful.search.rules import AllowedTokens, DecodingRule, FirstToken
 from heedful.settings.conditions import flat
 from heedful.settings.registries import RULES
 from heedful.tasks.registry import task_of
@@ -60,12 +61,13 @@ class Run:
     @classmethod
     def open(cls, path: str | PathLike[str]) -> "Run":
         """
-        Read a run folder.
+        Read a run folder, or the one of a model on Hugging Face's hub.
 
-        Raises `RunFolderError` if something is missing or damaged, and `PluginError` if its plugins
-        are not loaded.
+        `path`: the folder, or ORG/NAME, or ORG/NAME@REVISION. Raises `RunFolderError` if something
+        is missing or damaged, `PluginError` if its plugins are not loaded, and what `run_folder`
+        raises.
         """
-        folder = RunFolder(Path(path))
+        folder = RunFolder(run_folder(path))
         folder.require()
         return cls(folder, read_settings(folder), Tokenizer.load(folder.path))
 
@@ -78,7 +80,9 @@ class Run:
 
     @property
     def direction(self) -> LanguagePair:
-        """Source and target language, as its settings name them."""
+        """Source and target language, as its settings name them, or chosen among many."""
+        if self.tokenizer.languages:
+            return LanguagePair(self.tokenizer.source_language, self.tokenizer.target_language)
         return LanguagePair(self.config.data.source_language, self.config.data.target_language)
 
     @property
@@ -127,6 +131,18 @@ class Run:
             )
         return replace(self, config=self.config.with_settings({"data.reading": reading}))
 
+    def between(
+        self, source_language: str, target_language: str, options: tuple[str, str]
+    ) -> "Run":
+        """
+        Return the run for other languages of its model, for inference.
+
+        `options`: how the two were named, for messages. Raises `SettingError` for languages that
+        it does not have.
+        """
+        tokenizer = self.tokenizer.between(source_language, target_language, options)
+        return replace(self, tokenizer=tokenizer)
+
     def rules(
         self, lines: Sequence[str], limits: Sequence[int], device: torch.device, names: str | None
     ) -> list[DecodingRule]:
@@ -136,7 +152,9 @@ class Run:
         `names`: the rules of plugins. Raises `TextError` for lines and limits that its task
         refuses.
         """
-        rules = [self.allowed, *self.task.rules(lines, limits, device)]
+        rules: list[DecodingRule] = [self.allowed]
+        rules += [FirstToken(token) for token in self.tokenizer.before_target]
+        rules += self.task.rules(lines, limits, device)
         for name in (names or "").split():
             rule = RULES[name](self.tokenizer, lines, limits, device)
             rules.append(_same_shape(name, rule))
@@ -153,7 +171,7 @@ class Run:
         return forbidden
 
     def build(self) -> EncoderDecoder:
-        """Build the model on the CPU in fp32, with uninitialised weights."""
+        """Build the model on the CPU in fp32, with uninitialized weights."""
         # Learned positions have as many rows as the longest sequence in training, which is one
         # special symbol more than `data.max_length`.
         place = None
@@ -178,7 +196,7 @@ class Run:
             target,
             max_length=self.config.data.max_length + 1,
             padding=PAD,
-            start_token=START,
+            start_token=self.tokenizer.start,
             end_token=END,
         )
         self.task.complete(model)
@@ -281,14 +299,18 @@ def recorded_settings(config: RunConfig) -> dict[str, Any]:
     """
     Convert settings for a run folder.
 
-    Only a run with plugins names rules of search, and only one that reads text says so: the folders
-    of other runs are as those of older versions.
+    Only a run with plugins names rules of search, only one that reads text says so, and what came
+    with BART is left out where it is off: other folders are as those of older versions.
     """
     settings = config.to_dict()
     if config.data.reading == "exact":
         del settings["data"]["reading"]
     if not config.search.rules:
         del settings["search"]["rules"]
+    if not config.search.no_repeat_ngram:
+        del settings["search"]["no_repeat_ngram"]
+    if not config.model.embedding_norm:
+        del settings["model"]["embedding_norm"]
     return settings
 
 

@@ -28,8 +28,11 @@ def check_sizes(
 ) -> None:
     """Refuse settings whose sizes differ from the weights', before anything is allocated."""
     widest = max((max(shape, default=0) for shape in shapes.values()), default=0)
-    bounds = dict.fromkeys(("encoder_layers", "decoder_layers"), len(shapes))
-    bounds["d_model"] = widest
+    # layers that share weights add none
+    depths = (
+        f"{side}_layers" for side in ("encoder", "decoder") if not getattr(model, f"{side}_sharing")
+    )
+    bounds = {**dict.fromkeys(depths, len(shapes)), "d_model": widest}
     if "transformer" in (model.encoder, model.decoder):
         bounds |= dict.fromkeys(_BLOCK_WIDTHS, widest)
         # if another family has networks in the layers, none may be of model.d_ff

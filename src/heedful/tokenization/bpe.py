@@ -1,8 +1,8 @@
 """
 Byte-pair merging, deterministic or with dropout.
 
-The best pair of neighbours is merged wherever it occurs, then the next best, until no two
-neighbours have a merge (Sennrich et al. 2016, “Neural Machine Translation of Rare Words with
+The best pair of neighbors is merged wherever it occurs, then the next best, until no two
+neighbors have a merge (Sennrich et al. 2016, “Neural Machine Translation of Rare Words with
 Subword Units”). BPE-dropout leaves each possible merge out with some probability, at every step
 anew, so that a word is split in another way each time (Provilkov et al. 2020, “BPE-Dropout: Simple
 and Effective Subword Regularization”).
@@ -25,14 +25,15 @@ class Merges:
     """
     The merges of one vocabulary.
 
-    `rank`: takes two neighbouring symbols; gives the rank of their merge, the best one the lowest,
-    or None if they cannot be merged.
+    `rank`: takes two neighboring symbols; gives the rank of their merge, the best one the lowest,
+    or None if they cannot be merged. `is_greedy`: whether a pair that a merge makes may come before
+    further occurrences of the pair that was merged, which matters if its rank is lower.
 
     Not thread-safe, because of its cache.
     """
 
-    def __init__(self, rank: Callable[[str, str], float | None]) -> None:
-        self._rank = rank
+    def __init__(self, rank: Callable[[str, str], float | None], is_greedy: bool = False) -> None:
+        self._rank, self._is_greedy = rank, is_greedy
         self._states: dict[tuple[str, ...], _State] = {}
 
     def merge(self, symbols: Sequence[str]) -> tuple[str, ...]:
@@ -60,6 +61,8 @@ class Merges:
                 if after[left] < end:
                     before[after[left]] = left
                 merged.append(left)
+                if self._is_greedy:
+                    break
             for left in merged:
                 for place in (before[left], left):
                     if place < 0 or after[place] == end:
@@ -117,7 +120,7 @@ class _State:
 
 
 def _merged(symbols: tuple[str, ...], places: Positions) -> tuple[str, ...]:
-    """Merge the symbols at some positions with their right neighbours, as far as they are free."""
+    """Merge the symbols at some positions with their right neighbors, as far as they are free."""
     parts: list[str] = []
     done = 0
     for place in places:

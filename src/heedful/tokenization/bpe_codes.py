@@ -31,7 +31,7 @@ class BpeCodes:
 
     Equal to ``subword-nmt apply-bpe`` line for line; `known` is its ``--vocabulary``.
 
-    Raises `TokenizerError` if a line is no merge or the version is unknown; the message names the
+    Raises `TokenizerError` if a line is not a merge, or the version is unknown; it names the
     line.
     """
 

@@ -15,6 +15,7 @@ from heedful.errors import TextError, TokenizerError
 from heedful.files import read_within
 from heedful.text.corpus import one_file, read_lines
 from heedful.text.file_formats import TextSource
+from heedful.text.language_codes import ENDINGS, look_up, parse_code
 from heedful.tokenization.bpe_codes import VERSION_MARK
 from heedful.tokenization.model_proto import kind_of, with_our_ids
 from heedful.tokenization.sentencepiece_model import SentencePieceModel, load_processor
@@ -127,16 +128,21 @@ def tokenizer_from_files(
 
     `vocabulary_size`: maximum entries of a vocabulary built from the text, special ones included.
 
-    Text for BPE codes and word lists must already be tokenised, as for subword-nmt.
+    Text for BPE codes and word lists must already be tokenized, as for subword-nmt.
 
     Raises `TokenizerError` if the file is nothing of these, or says otherwise whether the sides
     share. Raises `RunFolderError` if a file of the folder is missing or damaged. Raises `TextError`
     if there is no such file, or the text is empty or cannot be read.
     """
     path = Path(path)
-    given = read_models(path)[0] if path.is_dir() else read_given(path)
-    if isinstance(given, list | SentencePieceModel):
-        models: list[SubwordModel] = given if isinstance(given, list) else [given]
+    models: list[SubwordModel]
+    if path.is_dir():
+        tokenizer = Tokenizer.load(path)
+        _check_shared(tokenizer.models, shared, path)
+        return _with_languages(tokenizer, source_language, target_language)
+    given = read_given(path)
+    if isinstance(given, SentencePieceModel):
+        models = [given]
         _check_shared(models, shared, path)
     else:
         learn: SubwordLearner
@@ -153,6 +159,35 @@ def tokenizer_from_files(
         languages = source_language, target_language
         models = models_of_sides(learn, source_files, target_files, shared, languages)
     return Tokenizer(*models, source_language=source_language, target_language=target_language)
+
+
+def _with_languages(tokenizer: Tokenizer, source: str, target: str) -> Tokenizer:
+    """
+    Return the tokenizer of a folder for text in these languages.
+
+    Files may end in anything: an ending that is not a language leaves the tokenizer's own.
+    Raises `SettingError` for a language that the model has no token for.
+    """
+    frame = tokenizer.frame
+    if frame is not None and frame.languages:
+        known = tokenizer.languages
+        first, second = (
+            name if look_up(name, known) or _is_language(name) else "" for name in (source, target)
+        )
+        return tokenizer.between(first, second, ("data.source_language", "data.target_language"))
+    return Tokenizer(
+        *dict.fromkeys(tokenizer.models),
+        source_language=source,
+        target_language=target,
+        source_prefix=tokenizer.source_prefix,
+        frame=frame,
+    )
+
+
+def _is_language(name: str) -> bool:
+    """Whether an ending of files is the code of a language, and not such as “src”."""
+    tag = parse_code(name)
+    return tag is not None and tag.language not in ENDINGS
 
 
 def could_have_given(path: Path, tokenizer: Tokenizer, sides: int = 2) -> bool:

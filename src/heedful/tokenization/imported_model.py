@@ -1,14 +1,16 @@
 """
 An imported SentencePiece or BPE model with its toolkit's vocabulary.
 
-Text is segmented as in that toolkit: by a sentencepiece model, by codes of subword-nmt, or at its
-spaces. `heedful.tokenization.id_mapping` maps the pieces to our ids.
+Text is segmented as in that toolkit: by a sentencepiece model, by codes of subword-nmt, by merges
+of bytes, or at its spaces. `heedful.tokenization.id_mapping` maps the pieces to our ids.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from random import Random
 
 from heedful.tokenization.bpe_codes import BpeCodes, join_pieces, words_of
+from heedful.tokenization.byte_level import SPACE_SYMBOL, ByteLevelBpe, from_symbols
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.sentencepiece_model import encode_lines, load_processor
 from heedful.tokenization.special_symbols import (
@@ -21,8 +23,17 @@ from heedful.tokenization.special_symbols import (
 from heedful.tokenization.train import SPACE
 
 PREFIX = "imported-"
-CUTTERS = {"sentencepiece": ("model",), "codes": ("codes",), "spaces": ()}
+CUTTERS = {
+    "sentencepiece": ("model",),
+    "codes": ("codes",),
+    "bytes": ("merges",),
+    "spaced-bytes": ("merges",),
+    "spaces": (),
+}
 """What cuts text, and the endings of the files that it needs."""
+BYTE_KINDS = (f"{PREFIX}bytes", f"{PREFIX}spaced-bytes")
+"""Kinds whose subwords are bytes, so that a text may have any character."""
+_SENTINEL = re.compile(r"<extra_id_\d+>")
 
 
 def is_imported(kind: str) -> bool:
@@ -34,7 +45,9 @@ class ImportedModel:
     """
     The tokenizer of an imported model.
 
-    Pieces that look like language tags are tags: no text produces them or special symbols.
+    Pieces that look like language tags are tags: no text produces them or special symbols. T5's
+    sentinels, such as “<extra_id_0>”, are not of its sentencepiece model; text may have them
+    anywhere, as the name of a gap.
 
     Raises `TokenizerError` if the sentencepiece model or the codes cannot be read.
     """
@@ -49,7 +62,12 @@ class ImportedModel:
             p: n for p, n in named.items() if n >= len(SPECIAL_PIECES) and p not in self.tags
         }
         self._processor = load_processor(content) if cutter == "sentencepiece" else None
+        sentinels = "|".join(filter(_SENTINEL.fullmatch, self._ids))
+        self._sentinels = re.compile(sentinels) if sentinels else None
         self._codes = BpeCodes(content) if cutter == "codes" else None
+        self._bytes: ByteLevelBpe | None = None
+        if cutter.endswith("bytes"):
+            self._bytes = ByteLevelBpe(content, named.keys(), cutter == "spaced-bytes")
 
     @property
     def size(self) -> int:
@@ -68,7 +86,10 @@ class ImportedModel:
         return self.encode(texts)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Convert ids to text. Pre-tokenised text stays tokenised."""
+        """Convert ids to text. Pre-tokenized text stays tokenized."""
+        if self._bytes is not None:
+            shown = [f" {UNKNOWN_TEXT} " if n == UNKNOWN else self._name(n) for n in ids]
+            return from_symbols("".join(shown)).strip()
         if self._processor is None:
             shown = [UNKNOWN_TEXT if n == UNKNOWN else self.piece(n) for n in ids]
             return join_pieces(shown) if self._codes is not None else " ".join(shown)
@@ -82,7 +103,12 @@ class ImportedModel:
         return f" {UNKNOWN_TEXT} ".join(parts).replace(SPACE, " ").strip()
 
     def piece(self, number: int) -> str:
-        """Return the text of one id; a row without a token is shown by its original number."""
+        """Return the text of one id, where ▁ is a space."""
+        name = self._name(number)
+        return name if self._bytes is None else name.replace(SPACE_SYMBOL, SPACE)
+
+    def _name(self, number: int) -> str:
+        """Return a token as its toolkit writes it; a row without one by its original number."""
         piece = self.id_mapping.pieces[number]
         return f"<{self.id_mapping.origins[number]}>" if piece is None else piece
 
@@ -106,9 +132,21 @@ class ImportedModel:
 
     def _cut(self, texts: Sequence[str]) -> list[list[str]]:
         """Split lines into pieces."""
+        if self._processor is not None and self._sentinels is not None:
+            return [self._cut_around(self._sentinels, text) for text in texts]
         if self._processor is not None:
             return encode_lines(self._processor, texts, str)
         if self._codes is not None:
             cut = self._codes.cut
             return [[p for word in words_of(text) for p in cut(word)] for text in texts]
+        if self._bytes is not None:
+            return [self._bytes.cut(text) for text in texts]
         return [text.split() for text in texts]
+
+    def _cut_around(self, sentinels: re.Pattern[str], text: str) -> list[str]:
+        """Split the text before, between and behind sentinels."""
+        between = encode_lines(self._processor, sentinels.split(text), str)
+        row = between[0]
+        for sentinel, part in zip(sentinels.findall(text), between[1:], strict=True):
+            row += [sentinel, *part]
+        return row

@@ -2,7 +2,7 @@
 The lattice of all segmentations of a word, for sampling by probability.
 
 A unigram model gives each subword a probability, and a segmentation the product of those of its
-subwords. Subword regularisation draws a segmentation with that product to the power alpha (Kudo
+subwords. Subword regularization draws a segmentation with that product to the power alpha (Kudo
 2018, “Subword Regularization: Improving Neural Network Translation Models with Multiple Subword
 Candidates”), here among all there are: forward sums, then a walk back from the end.
 """
@@ -22,7 +22,7 @@ class Lattice:
     """
     The segmentations of words under a unigram model.
 
-    A character that is no subword is a segment of its own, unknown.
+    A character that is not a subword is a segment of its own, unknown.
     """
 
     def __init__(self, scores: Mapping[str, float], alpha: float) -> None:

@@ -7,15 +7,18 @@ them to the front, and by adding those that it lacks. Numbers of fields are thos
 sentencepiece_model.proto.
 """
 
-from collections.abc import Iterator
-from typing import Any
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from heedful.errors import TokenizerError
 from heedful.tokenization.special_symbols import SPECIAL_IDS, SPECIAL_PIECES
 
-# Of ModelProto, SentencePiece and TrainerSpec.
-_PIECE, _TRAINER_SPEC = 1, 2
-_TEXT, _TYPE, _CONTROL = 1, 3, 3
+# Of ModelProto, SentencePiece, TrainerSpec and NormalizerSpec.
+_PIECE, _TRAINER_SPEC, _NORMALIZER_SPEC = 1, 2, 3
+_TEXT, _SCORE, _TYPE, _NORMAL, _UNKNOWN, _CONTROL = 1, 2, 3, 1, 2, 3
+_CHARACTERS_MAP, _DUMMY_PREFIX, _REMOVE_SPACES, _ESCAPE_SPACES = 2, 3, 4, 5
+_ABSENT = (1 << 64) - 1  # -1 as protocol buffers write it
 _MODEL_TYPE, _VOCABULARY_SIZE = 3, 4
 _IDS = {"unknown": 40, "start": 41, "end": 42, "pad": 43}
 _NAMES = {"unknown": 45, "start": 46, "end": 47, "pad": 48}
@@ -66,17 +69,75 @@ def with_our_ids(model: bytes, processor: Any) -> bytes:
     others = [piece for place, piece in enumerate(pieces) if place not in ids]
     numbers = {_IDS[symbol]: our for symbol, our in SPECIAL_IDS.items()}
     numbers[_VOCABULARY_SIZE] = len(special) + len(others)
+    return _assemble(fields, [*special, *others], numbers)
+
+
+class AddedPiece(NamedTuple):
+    """A piece that is added to a model."""
+
+    text: str
+    score: float
+    control: bool = False
+    """Whether no text produces it."""
+
+
+def with_pieces(model: bytes, added: Sequence[AddedPiece]) -> bytes:
+    """Add pieces behind all others of a model that sentencepiece has read."""
+    fields = list(_fields(model))
+    pieces = [content for number, content in fields if number == _PIECE]
+    for text, score, control in added:
+        pieces.append(_piece(text, score, _CONTROL if control else _NORMAL))
+    return _assemble(fields, pieces, {_VOCABULARY_SIZE: len(pieces)})
+
+
+def _assemble(
+    fields: Sequence[tuple[int, Any]], pieces: Sequence[bytes], numbers: dict[int, int]
+) -> bytes:
+    """Serialize a model with other pieces, and other numbers of its training."""
+    trainer: bytes = dict(fields).get(_TRAINER_SPEC, b"")
     # Of a number that comes twice the last one counts.
     trainer += b"".join(_field(number, value) for number, value in numbers.items())
     rest = [(number, content) for number, content in fields if number > _TRAINER_SPEC]
     return b"".join(
         _field(number, content)
         for number, content in [
-            *((_PIECE, piece) for piece in (*special, *others)),
+            *((_PIECE, piece) for piece in pieces),
             (_TRAINER_SPEC, trainer),
             *rest,
         ]
     )
+
+
+def unigram_model(
+    pieces: Sequence[tuple[str, float]], special: Mapping[str, int], characters: bytes
+) -> bytes:
+    """
+    Write a unigram model.
+
+    `pieces`: text and score of each. `special`: the ids of ``unknown``, ``end`` and so on.
+    `characters`: sentencepiece's compiled map of characters; empty for none.
+    """
+    types = dict.fromkeys(special.values(), _CONTROL) | {special["unknown"]: _UNKNOWN}
+    numbers = {_MODEL_TYPE: 1, _VOCABULARY_SIZE: len(pieces)}
+    numbers |= {number: special.get(name, _ABSENT) for name, number in _IDS.items()}
+    trainer = b"".join(_field(number, value) for number, value in numbers.items())
+    for name, place in special.items():
+        trainer += _field(_NAMES[name], pieces[place][0].encode())
+    normalizer = _field(_CHARACTERS_MAP, characters) if characters else b""
+    for number in (_DUMMY_PREFIX, _REMOVE_SPACES, _ESCAPE_SPACES):
+        normalizer += _field(number, 1)
+    messages = [
+        _piece(text, score, types.get(place, _NORMAL)) for place, (text, score) in enumerate(pieces)
+    ]
+    messages = [_field(_PIECE, message) for message in messages]
+    ends = _field(_TRAINER_SPEC, trainer), _field(_NORMALIZER_SPEC, normalizer)
+    return b"".join((*messages, *ends))
+
+
+def _piece(text: str, score: float, kind: int) -> bytes:
+    """Serialize a piece."""
+    fixed = _varint(_SCORE << 3 | 5) + struct.pack("<f", score)
+    return _field(_TEXT, text.encode()) + fixed + _field(_TYPE, kind)
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
@@ -110,17 +171,57 @@ def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def _field(number: int, content: bytes | int) -> bytes:
-    """Serialise a field: bytes with their length, or a whole number."""
+    """Serialize a field: bytes with their length, or a whole number."""
     if isinstance(content, int):
         return _varint(number << 3) + _varint(content)
     return _varint(number << 3 | 2) + _varint(len(content)) + content
 
 
 def _varint(number: int) -> bytes:
-    """Serialise a whole number, seven bits a byte."""
+    """Serialize a whole number, seven bits a byte."""
     content = bytearray()
     while number > 0x7F:
         content.append(number & 0x7F | 0x80)
         number >>= 7
     content.append(number)
     return bytes(content)
+
+
+def build_model(
+    kind: str, pieces: Sequence[tuple[str, float]], charsmap: bytes, names: Mapping[str, str]
+) -> bytes:
+    """
+    Make the file of a model whose pieces and scores were kept in another format.
+
+    `kind`: “unigram” or “bpe”. `charsmap`: rules of normalization as sentencepiece compiles them;
+    empty for none. `names`: how unknown, start and end are spelled; they need not be in `pieces`.
+    """
+    special = [(names["unknown"], _UNKNOWN), (names["start"], _CONTROL), (names["end"], _CONTROL)]
+    content = [_field(_TEXT, name.encode()) + _field(_TYPE, of) for name, of in special]
+    content += [
+        _field(_TEXT, piece.encode()) + _varint(_SCORE << 3 | 5) + struct.pack("<f", score)
+        for piece, score in pieces
+        if piece not in names.values()
+    ]
+    model_type = next(number for number, name in _MODEL_TYPES.items() if name == kind)
+    numbers = {
+        _MODEL_TYPE: model_type,
+        _VOCABULARY_SIZE: len(content),
+        **{_IDS[name]: place for place, name in enumerate(("unknown", "start", "end"))},
+    }
+    trainer = b"".join(_field(number, value) for number, value in numbers.items())
+    trainer += b"".join(_field(_NAMES[name], text.encode()) for name, text in names.items())
+    normalizer = _field(1, b"identity") + (_field(_CHARACTERS_MAP, charsmap) if charsmap else b"")
+    return b"".join(
+        [
+            *(_field(_PIECE, piece) for piece in content),
+            _field(_TRAINER_SPEC, trainer),
+            _field(_NORMALIZER_SPEC, normalizer),
+        ]
+    )
+
+
+def charsmap_of(model: bytes) -> bytes:
+    """Return the compiled rules of normalization of a model; empty if it has none."""
+    spec = dict(_fields(model)).get(_NORMALIZER_SPEC, b"")
+    return bytes(dict(_fields(spec)).get(_CHARACTERS_MAP, b""))

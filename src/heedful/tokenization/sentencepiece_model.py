@@ -130,7 +130,7 @@ class SentencePieceModel:
 
     @cached_property
     def _merges(self) -> Merges:
-        """BPE merges: two neighbours that together are a subword, the best score first."""
+        """BPE merges: two neighbors that together are a subword, the best score first."""
         ranks = {piece: -score for piece, score in self._scores().items()}
         return Merges(lambda first, second: ranks.get(first + second))
 
@@ -160,7 +160,7 @@ def load_processor(model: bytes) -> Any:
     """
     Load a SentencePiece model and read all of its subwords.
 
-    Raises `TokenizerError` if it is none, or a subword, or what is written for unknown ones, is no
+    Raises `TokenizerError` if it is none, or a subword, or what is written for unknown ones, is not
     UTF-8.
     """
     processor = sentencepiece.SentencePieceProcessor()

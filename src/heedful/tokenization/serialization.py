@@ -11,10 +11,11 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from heedful.errors import RunFolderError, StorageError, TokenizerError
 from heedful.files import read_within, write_whole
+from heedful.tokenization.frame import Frame
 from heedful.tokenization.imported_model import CUTTERS, PREFIX, ImportedModel, is_imported
 from heedful.tokenization.sentencepiece_model import SentencePieceModel
 from heedful.tokenization.special_symbols import SPECIAL_IDS
@@ -35,13 +36,26 @@ KINDS = tuple(_ENDINGS)
 """How text is split: by a sentencepiece model, BPE codes, a word list, or as another tool does."""
 
 # Readers of format 1 know neither language tags nor codes nor word lists, those of format 2 no
-# imported vocabularies, those of format 3 no target of another kind than the source.
-_FORMATS = (1, 2, 3, 4)
+# imported vocabularies, those of format 3 no target of another kind than the source, those of
+# format 4 no text before every source line, those of format 5 no tokens around each text.
+_FORMATS = (1, 2, 3, 4, 5, 6)
+_TEXTS = ("source_language", "target_language", "source_prefix")
+LONGEST_PREFIX = 1000
+"""Characters of the text before every source line."""
 
 
-def write_models(
-    folder: Path, models: list[SubwordModel], source_language: str, target_language: str
-) -> None:
+class TokenizerFacts(NamedTuple):
+    """What ``tokenizer.json`` says beside its models."""
+
+    source_language: str
+    target_language: str
+    source_prefix: str = ""
+    """Text before every source line."""
+    frame: Frame | None = None
+    """Tokens around each text."""
+
+
+def write_models(folder: Path, models: list[SubwordModel], facts: TokenizerFacts) -> None:
     """
     Write the files of a tokenizer.
 
@@ -57,12 +71,14 @@ def write_models(
     }
     kinds = [model.kind for model in models]
     record = {
-        "format": _format(kinds, any(model.tags for model in models)),
+        "format": _format(kinds, any(model.tags for model in models), facts),
         "kind": kinds[0],
         **({"target_kind": kinds[-1]} if kinds[-1] != kinds[0] else {}),
         "shared": len(models) == 1,
-        "source_language": source_language,
-        "target_language": target_language,
+        "source_language": facts.source_language,
+        "target_language": facts.target_language,
+        **({"source_prefix": facts.source_prefix} if facts.source_prefix else {}),
+        **({"frame": facts.frame.to_record()} if facts.frame else {}),
         "special_ids": SPECIAL_IDS,
         "sha256": {name: _sha256(content) for name, content in files.items()},
     }
@@ -71,7 +87,7 @@ def write_models(
         _write(Path(folder) / name, content)
 
 
-def read_models(folder: Path) -> tuple[list[SubwordModel], str, str]:
+def read_models(folder: Path) -> tuple[list[SubwordModel], TokenizerFacts]:
     """
     Read the files of a tokenizer.
 
@@ -101,19 +117,33 @@ def read_models(folder: Path) -> tuple[list[SubwordModel], str, str]:
             models.append(_model(kind, files))
         except TokenizerError as error:
             raise TokenizerError(f"the tokenizer in {folder} cannot be used: {error}") from error
-    return models, record["source_language"], record["target_language"]
+    frame = None
+    if "frame" in record:
+        frame = Frame.from_record(record["frame"], min(model.size for model in models))
+    source, target, prefix = (str(record.get(name, "")) for name in _TEXTS)
+    facts = TokenizerFacts(source, target, prefix, frame)
+    if frame is not None and frame.languages and not {source, target} <= {*frame.languages}:
+        raise TokenizerError(f"{path} must name languages that it has a token for; copy it again.")
+    return models, facts
 
 
-def fingerprint_of(models: list[SubwordModel]) -> str:
-    """Hash some models."""
+def fingerprint_of(
+    models: list[SubwordModel], source_prefix: str = "", frame: Frame | None = None
+) -> str:
+    """Hash some models, the text before source lines, and the tokens around each text."""
     # A hash of the hashes of all files in order, so that it can also be computed without the
     # models.
     hashes = [_sha256(content) for model in models for content in model.files().values()]
-    return _sha256("".join(hashes).encode())
+    around = json.dumps(frame.to_record()) if frame else ""
+    return _sha256(("".join(hashes) + source_prefix + around).encode())
 
 
-def _format(kinds: Sequence[str], tags: bool) -> int:
+def _format(kinds: Sequence[str], tags: bool, facts: TokenizerFacts) -> int:
     """Choose the oldest format version that can express the tokenizer."""
+    if facts.frame:
+        return 6
+    if facts.source_prefix:
+        return 5
     if len(set(kinds)) > 1:
         return 4
     if is_imported(kinds[0]):
@@ -148,14 +178,15 @@ def _checked_record(content: bytes, path: Path) -> dict[str, Any]:
         raise RunFolderError(
             f"{path} must be JSON, but it cannot be read ({error}); copy the run folder again."
         ) from error
-    languages = ("source_language", "target_language")
     expected = (
         isinstance(record, dict)
         and record.get("format") in _FORMATS
         and record.get("kind") in KINDS
         and record.get("target_kind", record["kind"]) in KINDS
         and isinstance(record.get("shared"), bool)
-        and all(isinstance(record.get(name), str) for name in languages)
+        and all(isinstance(record.get(name), str) for name in _TEXTS[:2])
+        and isinstance(record.get("source_prefix", ""), str)
+        and len(record.get("source_prefix", "")) <= LONGEST_PREFIX
         and record.get("special_ids") == SPECIAL_IDS
         and isinstance(record.get("sha256"), dict)
     )

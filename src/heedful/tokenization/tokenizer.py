@@ -10,11 +10,18 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
 
-from heedful.errors import TextError, TokenizerError
+from heedful.errors import SettingError, TextError, TokenizerError
 from heedful.text.file_formats import TextSource
+from heedful.text.language_codes import look_up
+from heedful.tokenization.frame import Frame
 from heedful.tokenization.imported_model import is_imported
 from heedful.tokenization.sentencepiece_model import SentencePieceModel
-from heedful.tokenization.serialization import fingerprint_of, read_models, write_models
+from heedful.tokenization.serialization import (
+    TokenizerFacts,
+    fingerprint_of,
+    read_models,
+    write_models,
+)
 from heedful.tokenization.special_symbols import END, PAD, START, UNKNOWN, split_tag
 from heedful.tokenization.subword_model import SubwordModel, models_of_sides, share_vocabulary
 from heedful.tokenization.train import Kind, SubwordOptions, learn_subwords
@@ -30,7 +37,9 @@ class Tokenizer:
     """
     The tokenizer of both sides.
 
-    `target`: cuts target text; None if both sides share `source`.
+    `target`: cuts target text; None if both sides share `source`. `source_prefix`: text before
+    every source line, such as the name of a task. `frame`: tokens around each text, such as those
+    of the two languages.
 
     Trained subwords are lossless but for two characters that SentencePiece uses itself: U+2581 (▁)
     comes back as a space, and U+2585 (▅) is unknown without byte fallback. Codes and word lists
@@ -44,14 +53,21 @@ class Tokenizer:
         *,
         source_language: str,
         target_language: str,
+        source_prefix: str = "",
+        frame: Frame | None = None,
     ) -> None:
+        self.source_prefix, self.frame = source_prefix, frame
         self.kind = source.kind
         self.target_kind = source.kind if target is None else target.kind
         self.source_language = source_language
         self.target_language = target_language
         self._models = [source] if target is None else [source, target]
         self._source, self._target = self._models[0], self._models[-1]
-        self._silent = frozenset((PAD, START, *self._target.tags.values()))
+        around = () if frame is None else frame.languages.values()
+        self._silent = frozenset((PAD, START, *self._target.tags.values(), *around))
+        before, behind = ([], []) if frame is None else frame.around_source(source_language)
+        self._before_source, self._behind_source = before, behind
+        self.before_target = [] if frame is None else frame.before_target(target_language)
 
     @classmethod
     def train(
@@ -114,7 +130,61 @@ class Tokenizer:
             learn_symbols(target_files),
             source_language=self.source_language,
             target_language=self.target_language,
+            source_prefix=self.source_prefix,
+            frame=self.frame,
         )
+
+    def between(
+        self, source_language: str, target_language: str, options: tuple[str, str]
+    ) -> "Tokenizer":
+        """
+        Return one for other languages; an empty name leaves the language as it is.
+
+        `options`: how the two were named, for messages. Raises `SettingError` for languages that
+        the model has no token for, also if it has none at all.
+        """
+        names = []
+        for own, name, option in zip(
+            (self.source_language, self.target_language),
+            (source_language, target_language),
+            options,
+            strict=True,
+        ):
+            has_tokens = self.frame is not None and bool(self.frame.languages)
+            if name and self.frame is not None and has_tokens:
+                names.append(self.frame.code(name, option))
+            elif name and look_up(name, [own]) is None:
+                raise SettingError(
+                    f"{option} chooses among the languages of a model, but this one has a single "
+                    f"direction, {self.source_language or '?'} to {self.target_language or '?'}, "
+                    f"and {name!r:.40} came; leave it out."
+                )
+            else:
+                names.append(own)
+        return Tokenizer(
+            *self._models,
+            source_language=names[0],
+            target_language=names[1],
+            source_prefix=self.source_prefix,
+            frame=self.frame,
+        )
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that the model has a token for, in its own codes; often none."""
+        return () if self.frame is None else tuple(self.frame.languages)
+
+    @property
+    def start(self) -> int:
+        """What decoding starts with, where that is a symbol of its own."""
+        if self.frame is None or self.frame.target != "start":
+            return START
+        return self.frame.token(self.target_language)
+
+    @property
+    def around_source(self) -> tuple[int, int]:
+        """Number of special tokens before and behind each source text."""
+        return len(self._before_source), len(self._behind_source)
 
     @property
     def shared(self) -> bool:
@@ -139,7 +209,7 @@ class Tokenizer:
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the models, which identifies the tokenizer that made some ids."""
-        return fingerprint_of(self._models)
+        return fingerprint_of(self._models, self.source_prefix, self.frame)
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -161,13 +231,16 @@ class Tokenizer:
         tokenizer without tags treats a tag as text. The same generator state gives the same ids in
         every process, which SentencePiece's own sampling (0.2.3) does not guarantee.
 
-        Raises `TextError` if a line holds half a surrogate pair, which is no text, or begins with a
-        language tag that this tokenizer does not know although it knows others. Raises
-        `TokenizerError` if there is `sampling` and the kind has nothing to sample.
+        Raises `TextError` if a line holds half a surrogate pair, which is not text, or begins with
+        an unknown language tag although this tokenizer knows others. Raises `TokenizerError` if
+        there is `sampling` and the kind has nothing to sample.
         """
-        tags = self._source.tags
+        tags, prefix = self._source.tags, self.source_prefix
         if not tags:
-            return self._encode(self._source, texts, sampling, generator)
+            if prefix:  # an empty line stays empty
+                texts = [prefix + text if text.strip() else "" for text in texts]
+            rows = self._encode(self._source, texts, sampling, generator)
+            return [self._framed(row) for row in rows] if self.frame else rows
         parts = [split_tag(text, not is_imported(self.kind)) for text in texts]
         for number, (tag, _) in enumerate(parts, start=1):
             if tag and tag not in tags:
@@ -188,7 +261,12 @@ class Tokenizer:
         self, texts: Sequence[str], sampling: float = 0.0, generator: Random | None = None
     ) -> list[list[int]]:
         """Convert target text to ids, as `encode_source` does; but a language tag is text here."""
-        return self._encode(self._target, texts, sampling, generator)
+        rows = self._encode(self._target, texts, sampling, generator)
+        return [[*self.before_target, *row] if row else [] for row in rows]
+
+    def encode_phrases(self, texts: Sequence[str]) -> list[list[int]]:
+        """Convert parts of target texts to ids, without the tokens that begin a target."""
+        return self._encode(self._target, texts, 0.0, None)
 
     def decode(self, ids: Iterable[int]) -> str:
         """Convert target ids to text."""
@@ -203,8 +281,15 @@ class Tokenizer:
         return self._target.decode(kept)
 
     def decode_source(self, ids: Iterable[int]) -> str:
-        """Convert source ids to text; encoding the result again may give other ids."""
-        return self._source.decode(list(ids))
+        """Convert source ids to text without the prefix; encoded again, other ids may result."""
+        numbers = list(ids)
+        if self.frame is not None:
+            special = {START, END, *self.frame.languages.values()}
+            numbers = [number for number in numbers if number not in special]
+        if self.source_prefix:
+            (before,) = self._source.encode([self.source_prefix.rstrip()])
+            numbers = numbers[len(before) :] if numbers[: len(before)] == before else numbers
+        return self._source.decode(numbers)
 
     def pieces_source(self, ids: Iterable[int]) -> list[str]:
         """Return the subwords of source ids, as labels of attention maps and alignments."""
@@ -223,7 +308,9 @@ class Tokenizer:
 
         Raises `StorageError` if a file cannot be written.
         """
-        write_models(folder, self._models, self.source_language, self.target_language)
+        languages = self.source_language, self.target_language
+        facts = TokenizerFacts(*languages, self.source_prefix, self.frame)
+        write_models(folder, self._models, facts)
 
     @classmethod
     def load(cls, folder: Path) -> "Tokenizer":
@@ -236,13 +323,20 @@ class Tokenizer:
         it was saved with. Raises `TokenizerError` if ``tokenizer.json`` is not what this version
         writes, or a model is none.
         """
-        models, source_language, target_language = read_models(folder)
-        return cls(*models, source_language=source_language, target_language=target_language)
+        models, facts = read_models(folder)
+        return cls(*models, **facts._asdict())
+
+    def _framed(self, row: list[int]) -> list[int]:
+        """Put the tokens around a source text; an empty line stays empty."""
+        return [*self._before_source, *row, *self._behind_source] if row else []
 
     def _encode(
         self, model: SubwordModel, texts: Sequence[str], sampling: float, generator: Random | None
     ) -> list[list[int]]:
         """Convert lines to ids, sampled if requested."""
+        if not sampling and self.frame is not None:
+            tokens = self._silent  # which no text spells, whatever the subwords are
+            return [[UNKNOWN if n in tokens else n for n in row] for row in model.encode(texts)]
         if not sampling:
             return model.encode(texts)
         if self.kind not in SAMPLED_KINDS:

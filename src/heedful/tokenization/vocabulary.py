@@ -60,7 +60,7 @@ class Vocabulary:
         return self._shown[number]
 
     def to_bytes(self) -> bytes:
-        """Serialise the list as JSON, without ids: they follow from the order."""
+        """Serialize the list as JSON, without ids: they follow from the order."""
         record = {
             "splits_others": self.splits_others,
             "tags": list(self.tags),
@@ -87,7 +87,7 @@ class Vocabulary:
         except (ValueError, RecursionError, KeyError, TypeError) as error:
             raise _not_a_vocabulary(f"{type(error).__name__}: {error}") from error
         if not whole:
-            raise _not_a_vocabulary("an entry is there twice, or is no list")
+            raise _not_a_vocabulary("an entry is there twice, or is not a list")
         return cls(names[1], names[0], record["splits_others"])
 
 

@@ -1,5 +1,5 @@
 """
-Pre-tokenised text, split at spaces and looked up in a vocabulary.
+Pre-tokenized text, split at spaces and looked up in a vocabulary.
 
 With byte-pair codes words are split into subwords first; without, the vocabulary is one of words.
 This is how text for fairseq, OpenNMT and Joey NMT is prepared.
@@ -69,7 +69,7 @@ class VocabularyModel:
         return lines
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Convert ids to text, still tokenised."""
+        """Convert ids to text, still tokenized."""
         piece = self._vocabulary.piece
         return join_pieces(UNKNOWN_TEXT if number == UNKNOWN else piece(number) for number in ids)
 
@@ -138,15 +138,15 @@ def learn_word_vocabulary(
 
     A word that the text lacks would get an embedding that is never trained.
 
-    Raises `TextError` if the text is empty, cannot be read, or has not one of the words. Raises
+    Raises `TextError` if the text is empty, cannot be read, or has none of the words. Raises
     `TokenizerError` if the vocabulary has no room.
     """
     found, tags = _count_words(files, text, str.split, tagged)
     counts = {word: found[word] for word in words if word in found}
     if not counts:
         raise TextError(
-            f"A list of words must have words of the text, but the {text} has not one of the "
-            f"{len(words):,} in the list; give text that is tokenised like the list."
+            f"A list of words must have words of the text, but the {text} has none of the "
+            f"{len(words):,} words of the list; give text that is tokenized like the list."
         )
     return VocabularyModel(Vocabulary.from_counts(counts, vocabulary_size, tags))
 

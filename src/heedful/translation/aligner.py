@@ -24,6 +24,7 @@ from heedful.errors import SettingError, TextError
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.runs.run import Run
 from heedful.text.lines import without_controls
+from heedful.tokenization.imported_model import BYTE_KINDS
 from heedful.tokenization.special_symbols import UNKNOWN_TEXT
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
 from heedful.translation.result import TranslationNote, WordAlignment, diverged
@@ -47,6 +48,25 @@ class SegmentedText(NamedTuple):
     units: list[Unit]
     """Subwords of each word."""
 
+    def behind(self, words: int) -> "SegmentedText":
+        """Leave out the first words, which stand before the text."""
+        units = [
+            Unit(unit.pieces, range(unit.words.start - words, unit.words.stop - words))
+            for unit in self.units
+            if unit.words.start >= words
+        ]
+        return SegmentedText(self.ids, self.words[words:], units)
+
+    def shifted(self, pieces: int) -> "SegmentedText":
+        """Count the subwords that stand before those of the first word."""
+        if not pieces:
+            return self
+        units = [
+            Unit(range(unit.pieces.start + pieces, unit.pieces.stop + pieces), unit.words)
+            for unit in self.units
+        ]
+        return self._replace(units=units)
+
     @property
     def unknown(self) -> list[int]:
         """Indices of the words that have an unknown subword."""
@@ -63,10 +83,20 @@ def segment_text(kind: str, text: str, ids: Ids, pieces: Sequence[str]) -> Segme
     if kind == "word-list":
         words = text.split()
     else:
-        spaced = text if mark == CONTINUED else text.replace(SPACE, " ")
+        has_spaces = mark == CONTINUED or kind in BYTE_KINDS
+        spaced = text if has_spaces else text.replace(SPACE, " ")
         words = [word for word in spaced.split(" ") if word]
     units = units_of(pieces, mark) if mark else units_of_words(pieces, words)
     return SegmentedText(ids, words, units)
+
+
+def segment_source(tokenizer: Tokenizer, text: str, ids: Ids) -> SegmentedText:
+    """Match the words of a source line, without those of the prefix, with its subwords."""
+    before, pieces = tokenizer.source_prefix, tokenizer.pieces_source(ids)
+    ahead, behind = tokenizer.around_source
+    pieces = pieces[ahead : len(ids) - behind]
+    segmented = segment_text(tokenizer.kind, before + text, ids, pieces).shifted(ahead)
+    return segmented.behind(len(before.split())) if before else segmented
 
 
 def segment_ids(tokenizer: Tokenizer, ids: Ids) -> SegmentedText:
@@ -74,19 +104,19 @@ def segment_ids(tokenizer: Tokenizer, ids: Ids) -> SegmentedText:
     # An unknown symbol is one word in a word vocabulary, however many it stands for.
     units = units_of(tokenizer.pieces_target(ids), _MARKS.get(tokenizer.target_kind, SPACE))
     words: list[str] = []
-    spelt_units: list[Unit] = []
+    spelled_units: list[Unit] = []
     for unit in units:
-        spelt = tokenizer.decode([ids[piece] for piece in unit.pieces])
+        spelled = tokenizer.decode([ids[piece] for piece in unit.pieces])
         # sentencepiece puts spaces around an unknown symbol inside a word
-        spelt = re.sub(f" ?{UNKNOWN_TEXT} ?", UNKNOWN_TEXT, spelt)
+        spelled = re.sub(f" ?{UNKNOWN_TEXT} ?", UNKNOWN_TEXT, spelled)
         # A control character is a space in the translation, and so is a tab between fields; byte
         # tokens can spell a space, too.
-        spaced = without_controls(spelt)[0].replace("\t", " ")
+        spaced = without_controls(spelled)[0].replace("\t", " ")
         parts = [part for part in spaced.split(" ") if part]
         if parts:
-            spelt_units.append(Unit(unit.pieces, range(len(words), len(words) + len(parts))))
+            spelled_units.append(Unit(unit.pieces, range(len(words), len(words) + len(parts))))
             words += parts
-    return SegmentedText(ids, words, spelt_units)
+    return SegmentedText(ids, words, spelled_units)
 
 
 # Places of either side that are computed together, padding included.
@@ -291,13 +321,13 @@ class Aligner:
 
     def _source(self, text: str, ids: Ids) -> SegmentedText:
         """Match words with subwords of a source line."""
-        return segment_text(self.tokenizer.kind, text, ids, self.tokenizer.pieces_source(ids))
+        return segment_source(self.tokenizer, text, ids)
 
     def _target(self, text: str, ids: Ids) -> SegmentedText:
         """Match words with subwords of a given translation."""
-        return segment_text(
-            self.tokenizer.target_kind, text, ids, self.tokenizer.pieces_target(ids)
-        )
+        ahead = len(self.tokenizer.before_target)
+        pieces = self.tokenizer.pieces_target(ids)[ahead:]
+        return segment_text(self.tokenizer.target_kind, text, ids, pieces).shifted(ahead)
 
     def _cross_of(
         self, pairs: Sequence[tuple[SegmentedText, SegmentedText]]

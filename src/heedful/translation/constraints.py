@@ -107,5 +107,5 @@ def warn_missing(
 
 def _cut(tokenizer: Tokenizer, phrases: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     """Tokenize phrases; skip empty ones."""
-    ids = tokenizer.encode_target(list(map(read_target, phrases)))
+    ids = tokenizer.encode_phrases(list(map(read_target, phrases)))
     return tuple(tuple(phrase) for phrase in ids if phrase)

@@ -25,7 +25,8 @@ def check_members(runs: Sequence[Run]) -> None:
                 f"their {what}; train them on the same prepared text, or translate with one alone."
             )
         # with language tags the input chooses the direction, and the settings name only the first
-        if not first.tokenizer.tags and first.direction.contradicts(other.direction):
+        chosen = first.tokenizer.tags or first.tokenizer.languages
+        if not chosen and first.direction.contradicts(other.direction):
             raise RunFolderError(
                 "runs that translate together must have the same direction, but "
                 f"{first.folder.path} translates {first.direction} and {other.folder.path} "

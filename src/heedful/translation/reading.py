@@ -55,7 +55,7 @@ def vocabulary_of(tokenizer: Tokenizer) -> SourceVocabulary:
 
 
 class _LinePart:
-    """A part of a line that the model reads as one; `read` is None where nothing is to restore."""
+    """A part of a line that the model reads at once; `read` is None without text to restore."""
 
     def __init__(self, row: str, tag: str = "", read: ReadLine | None = None) -> None:
         self.row, self.tag, self.read = row, tag, read
@@ -271,7 +271,7 @@ class TextReader:
 
         def fits(sentence: str) -> bool:
             # No subword is shorter than a byte, and the space before the first word may be one.
-            if len(sentence.encode()) < room:
+            if len(sentence.encode()) + sum(self.tokenizer.around_source) < room:
                 return True
             seen = read_source(reader.read(sentence).text if self.reads_text else sentence)
             (ids,) = self.tokenizer.encode_source([f"{tag} {seen}" if tag else seen])
@@ -295,7 +295,7 @@ class TextReader:
     def _fits(self, reader: LineReader, tag: str, text: str) -> bool:
         """Whether a model can read a text as one row."""
         # No subword is shorter than a byte; the space before the first word may be one more.
-        if len(text.encode()) + 2 < self.longest:
+        if len(text.encode()) + 2 + sum(self.tokenizer.around_source) < self.longest:
             return True
         (ids,) = self.tokenizer.models[0].encode([reader.read(text).text])
-        return len(ids) + bool(tag) <= self.longest
+        return len(ids) + bool(tag) + sum(self.tokenizer.around_source) <= self.longest

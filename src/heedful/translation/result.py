@@ -1,7 +1,7 @@
 """
 The result of a translation: text, scores, subwords, links, and attention on request.
 
-No torch here, so that translations can be held where there is none.
+Imports no torch, so that translations can be read where it is not installed.
 """
 
 import html
@@ -194,11 +194,11 @@ class Translation:
 
 def check_found(hypotheses: Sequence[Hypothesis], line: int, restricted: bool) -> None:
     """
-    Refuse what is no translation.
+    Refuse what is not a translation.
 
     `restricted`: whether rules or options may leave none.
 
-    Raises `HeedfulError` if there is none, or its score is no number.
+    Raises `HeedfulError` if there is none, or its score is not a number.
     """
     score = hypotheses[0].score if hypotheses else -math.inf
     if score == -math.inf and restricted:
@@ -224,7 +224,7 @@ def without_repeats(translation: Translation) -> Translation:
     """
     Drop each alternative whose text came before.
 
-    Other subwords or outer blanks of a text are no other translation, nor is a loop that was cut.
+    Other subwords or outer blanks of a text are not another translation, nor is a cut loop.
     """
     by_text = {translation.text.strip(): translation}
     for other in translation.alternatives:

@@ -58,7 +58,7 @@ class ScoreFormat:
 
     format: str = "text"
     """One number per line, or a JSON object with everything."""
-    normalise: bool = False
+    normalize: bool = False
     """Whether plain lines contain the mean per token instead of the sum."""
 
     def line(self, number: int, pair: ScoredPair) -> str:
@@ -80,7 +80,7 @@ class ScoreFormat:
             entry |= {} if pair.ranks is None else {"ranks": list(pair.ranks)}
             entry |= {} if pair.alignment is None else alignment_entry(pair.alignment)
             return json_line(entry)
-        score = f"{pair.mean if self.normalise else pair.log_probability:.6f}"
+        score = f"{pair.mean if self.normalize else pair.log_probability:.6f}"
         links = pair.alignment and pair.alignment.between_spaces(pair.source)
         return score if links is None else f"{score}\t{links}"
 

@@ -32,12 +32,13 @@ def source_ids(
                     f"line {number} has {len(row):,} subwords and was cut to the first "
                     f"{limit:,} ({setting})."
                 )
-            del row[limit:]
+            behind = tokenizer.around_source[1]  # tokens that end each source
+            del row[max(limit - behind, 0) : len(row) - behind]
     return ids
 
 
 def check_ids(source: Sequence[int], target: Sequence[int], sizes: tuple[int, int]) -> None:
-    """Refuse numbers that are no ids of the source or target vocabulary."""
+    """Refuse numbers that are not ids of the source or target vocabulary."""
     for name, ids, size in zip(("source", "target"), (source, target), sizes, strict=True):
         if not all(0 <= number < size for number in ids):
             raise TextError(f"`{name}` must be ids below {size:,}, but others came.")

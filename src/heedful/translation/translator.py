@@ -36,6 +36,7 @@ from heedful.translation.aligner import Aligner
 from heedful.translation.batches import mean_scores, search_batches
 from heedful.translation.constraints import by_line, check_prefixes, read_constraints, warn_missing
 from heedful.translation.ensemble import check_members
+from heedful.translation.languages import LanguageChoice, chooses_languages
 from heedful.translation.reading import LongLines, TextReader, warn_of_loops, without_links
 from heedful.translation.result import (
     Attention,
@@ -56,7 +57,7 @@ _STEP_LOGITS = 1 << 26
 Warn = Callable[[str], None]
 
 
-class Translator:
+class Translator(LanguageChoice):
     """
     A translator with one trained run, or an ensemble of several.
 
@@ -73,11 +74,9 @@ class Translator:
     """
 
     def __init__(self, run: Run, *models: EncoderDecoder) -> None:
-        self.run, self.models = run, models
-        self.turns = Turns()
+        self.run, self.models, self.turns = run, models, Turns()
         self.model = models[0] if len(models) == 1 else Ensemble(models)
-        self.tokenizer = run.tokenizer
-        self.collator = run.collator(models[0])
+        self.tokenizer, self.collator = run.tokenizer, run.collator(models[0])
         self.aligner = Aligner(run, models)
 
     def __repr__(self) -> str:
@@ -169,6 +168,7 @@ class Translator:
     @with_fields_of(SearchOptions)
     @checked
     @in_turn
+    @chooses_languages
     def translate(
         self,
         texts: str | Iterable[str],
@@ -188,6 +188,8 @@ class Translator:
         glossary: Mapping[str, str] | None = None,
         protected: Sequence[str] | None = None,
         long_lines: LongLines = "split",
+        from_language: str = "",
+        to_language: str = "",
         warn: Warn | None = None,
         observer: SearchObserver | None = None,
         **keywords: Any,
@@ -231,6 +233,8 @@ class Translator:
         long_lines : {'split', 'cut'}, default 'split'
             What is done with a line of more subwords than the model reads, if it reads text: split
             at ends of sentences, or cut.
+        from_language, to_language : str, optional
+            Languages of this call, for models with many (`between`).
         warn : callable, optional
             Called with a message about truncated lines, missing constraints and unknown subwords.
         observer : callable, optional
@@ -483,9 +487,8 @@ class Translator:
         batch = self.collator.batch([source], [target]).to(self.model.device)
         weights = self.models[0].attention(batch.source, batch.target_in)
         end = [self.collator.end_token]
-        ending = end if self.collator.source_end else []
         return Attention(
-            tuple(self.tokenizer.pieces_source([*source, *ending])),
+            tuple(self.tokenizer.pieces_source([*source, *(end * self.collator.source_end)])),
             tuple(self.tokenizer.pieces_target([*target, *end])),
             *(kind.float().cpu().numpy() for kind in weights.of_sentence(0)),
         )
@@ -494,5 +497,4 @@ class Translator:
         self, texts: Sequence[str], warn: Warn | None, lines: Sequence[int] = ()
     ) -> list[list[int]]:
         """Encode the lines; truncate those longer than `search.max_source_length`."""
-        most = self.run.config.search.max_source_length
-        return source_ids(self.tokenizer, texts, most, warn, lines)
+        return source_ids(self.tokenizer, texts, self.reader.longest, warn, lines)

@@ -93,7 +93,7 @@ def test_numbers_that_collide_as_keys_are_few(as_pairs, tmp_path):
     keys = OrderedDict.fromkeys(numbers) if as_pairs else set(numbers)
     file = tmp_path / "keys.pkl"
     file.write_bytes(pickle.dumps(keys, 2))
-    with file.open("rb") as content, pytest.raises(ExchangeError, match="are no text"):
+    with file.open("rb") as content, pytest.raises(ExchangeError, match="are not text"):
         read_inert(content, {}, lambda _: None)
 
 

@@ -5,7 +5,7 @@ from heedful.config.model import ModelConfig
 from heedful.errors import ExchangeError
 from heedful.exchange.permute_dimensions import grouped_order, reorder_dimensions
 from heedful.families.build import build_model
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
@@ -17,7 +17,7 @@ def test_a_model_with_grouped_positions_computes_what_the_interleaved_one_does(n
         build_model(ModelConfig(**settings, positions=layout), 30, 30, max_length=9).eval()
         for layout in ("interleaved", "grouped")
     ]
-    initialise(models[0], 1)
+    initialize(models[0], 1)
     with torch.no_grad():
         for parameter in models[0].parameters():
             parameter.add_(torch.rand_like(parameter))

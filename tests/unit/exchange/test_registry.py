@@ -4,7 +4,16 @@ import pytest
 
 from heedful.errors import ExchangeError
 from heedful.exchange.formats import ComparedReader, Reader, Writer
-from heedful.exchange.registry import TOOLKITS, listed, load_reader, load_writer, writer_names
+from heedful.exchange.registry import (
+    TOOLKITS,
+    class_meant,
+    listed,
+    load_reader,
+    load_writer,
+    reader_name,
+    writer_name,
+    writer_names,
+)
 
 
 def test_every_module_keeps_its_contract():
@@ -13,15 +22,46 @@ def test_every_module_keeps_its_contract():
     assert all(isinstance(reader, Reader) for reader in readers.values())
     assert all(isinstance(writer, Writer) for writer in writers.values())
     compared = {name for name, reader in readers.items() if isinstance(reader, ComparedReader)}
-    assert compared == {"ctranslate2", "marian"}
+    classes = {name for name, toolkit in TOOLKITS.items() if toolkit.model_types}
+    assert compared == {"ctranslate2", *classes}
 
 
 @pytest.mark.parametrize(("load", "named"), [(load_reader, "joey"), (load_writer, "onnx")])
 def test_an_unknown_toolkit_is_refused_with_the_known_ones(load, named):
-    with pytest.raises(ExchangeError, match=f"must be one of marian, .*{named}.* is 'other'"):
+    with pytest.raises(ExchangeError, match=f"must be one of .*marian, .*{named}.* is 'other'"):
         load("other")
 
 
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [
+        ("HF", "huggingface"),
+        ("transformers", "huggingface"),
+        ("opus_mt", "marian"),
+        ("mbart", "bart"),
+        ("mbart50", "bart"),
+        ("M2M100", "bart"),
+        ("m2m_100", "bart"),
+        ("nllb", "bart"),
+        ("flan-t5", "t5"),
+        ("mt5", "t5"),
+        ("onnx", "onnx"),
+    ],
+)
+def test_a_toolkit_has_the_names_that_people_give(alias, name):
+    assert writer_name(alias) == name
+    if name != "onnx":
+        assert reader_name(alias) == name
+
+
+def test_an_alias_may_mean_one_class():
+    assert class_meant("mBART_50") == "mbart"
+    assert class_meant("nllb") == class_meant("m2m100") == "m2m_100"
+    for name in ("bart", "t5", "mt5", "huggingface", "ctranslate2"):
+        assert class_meant(name) == ""
+
+
 def test_toolkits_are_listed_for_the_help():
-    expected = "marian (what transformers reads), ctranslate2 or onnx"
-    assert listed(writer_names()) == expected
+    names = {"marian": "what transformers reads", "ctranslate2": "", "onnx": ""}
+    assert listed(names) == "marian (what transformers reads), ctranslate2 or onnx"
+    assert {*names} <= {*writer_names()}

@@ -284,7 +284,7 @@ def test_dropout_stays_where_ours_has_it():
         (nn.Tanh(), None),
     ],
 )
-def test_activations_are_recognised(theirs, ours):
+def test_activations_are_recognized(theirs, ours):
     assert activation_name(theirs) == ours
 
 

@@ -380,7 +380,7 @@ def test_a_link_to_a_device_is_not_read_without_end(name, tmp_path):
     save_checkpoint(tmp_path / "c", tensors(1), None, {})
     (tmp_path / "c" / name).unlink()
     (tmp_path / "c" / name).symlink_to("/dev/zero")
-    with pytest.raises(RunFolderError, match="no ordinary file"):
+    with pytest.raises(RunFolderError, match="not an ordinary file"):
         load_checkpoint(tmp_path / "c")
 
 

@@ -5,9 +5,11 @@ import pytest
 import sentencepiece
 
 from heedful.errors import TokenizerError
+from heedful.tokenization.byte_level import to_symbols
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.tokenizer import Tokenizer
+from heedful.translation.aligner import segment_text
 
 NAMES = ["</s>", "<unk>", ">>fr<<", "a", "b", "c", "<pad>"]
 SPECIAL = {"pad": "<pad>", "unknown": "<unk>", "end": "</s>"}
@@ -42,6 +44,35 @@ def test_it_is_saved_and_read_again(cutter, tmp_path):
     assert again.encode_source([">>fr<< a c"]) == tokenizer.encode_source([">>fr<< a c"])
     assert again.models[0].id_mapping == NUMBERING
     assert json.loads((tmp_path / "tokenizer.json").read_text())["format"] == 3
+
+
+@pytest.mark.parametrize("cutter", ["bytes", "spaced-bytes"])
+def test_bytes_are_merged_shown_and_joined_again(cutter, tmp_path):
+    names = ["<s>", "<pad>", "</s>", "<unk>", *to_symbols(" acé▁"), "Ġa", "Ġac"]
+    special = {"start": "<s>", "pad": "<pad>", "end": "</s>", "unknown": "<unk>"}
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    id_mapping = IdMapping.of(numbers, special, len(numbers))
+    model = ImportedModel(id_mapping, cutter, "Ġ a\nĠa c\n".encode())
+    tokenizer = Tokenizer(model, source_language="", target_language="")
+    tokenizer.save(tmp_path)
+    again = Tokenizer.load(tmp_path)
+    texts = ["ac é a", "<s>é▁", ""]
+    (first, *rest), *_ = shown = [again.pieces_source(ids) for ids in again.encode_source(texts)]
+    assert shown == [tokenizer.pieces_source(ids) for ids in tokenizer.encode_source(texts)]
+    assert [first, *rest][-2:] == ["©", "▁a"]
+    assert first == ("▁ac" if cutter == "spaced-bytes" else "a")
+    assert [again.decode(ids) for ids in again.encode_source(["ac é a", "é▁", ""])] == [
+        "ac é a",
+        "é▁",
+        "",
+    ]
+    assert model.decode([4, 1]) == "⁇"
+    assert len(segment_text(again.kind, "é▁ a", *_ids_and_pieces(again, "é▁ a")).units) == 2
+
+
+def _ids_and_pieces(tokenizer, text):
+    (ids,) = tokenizer.encode_source([text])
+    return ids, tokenizer.pieces_source(ids)
 
 
 def test_two_models_with_one_vocabulary_share_it(tmp_path):
@@ -96,3 +127,40 @@ def test_a_sentencepiece_model_with_a_subword_that_is_no_utf8_is_refused():
     assert damaged != content.getvalue()
     with pytest.raises(TokenizerError, match="must be a sentencepiece model in UTF-8"):
         ImportedModel(NUMBERING, "sentencepiece", damaged)
+
+
+def test_sentinels_stand_anywhere_in_text():
+    made = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["the dog sees the cat"] * 20),
+        model_writer=made,
+        vocab_size=16,
+        minloglevel=2,
+        hard_vocab_limit=False,
+        **{"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1},
+    )
+    processor = sentencepiece.SentencePieceProcessor(model_proto=made.getvalue())
+    size = processor.get_piece_size()
+    numbers = {processor.id_to_piece(n): n for n in range(size)}
+    numbers |= {"<extra_id_1>": size, "<extra_id_0>": size + 1}
+    special = {"pad": "<pad>", "unknown": "<unk>", "end": "</s>"}
+    mapping = IdMapping.of(numbers, special, size + 2)
+    model = ImportedModel(mapping, "sentencepiece", made.getvalue())
+
+    def pieces(text):
+        return [model.piece(n) for n in model.encode([text])[0]]
+
+    def plain(text):
+        return processor.encode(text, out_type=str)
+
+    gaps = ["<extra_id_0>", "<extra_id_1>"]
+    assert pieces("the <extra_id_0> sees<extra_id_1>the cat") == [
+        *plain("the"),
+        *gaps[:1],
+        *plain("sees"),
+        *gaps[1:],
+        *plain("the cat"),
+    ]
+    assert pieces("<extra_id_1><extra_id_0>") == gaps[::-1]
+    assert set(gaps).isdisjoint(pieces("<extra_id_2> <extra_id_>"))
+    assert model.decode(model.encode(["the <extra_id_0> cat"])[0]) == "the<extra_id_0> cat"

@@ -127,7 +127,7 @@ class Engine:
             "beam_size": settings.size,
             "num_hypotheses": settings.size,
             "length_penalty": powers.get(penalty.kind, 0.0),
-            "no_repeat_ngram_size": settings.no_repeat_ngram,
+            "no_repeat_ngram_size": settings.no_repeat_ngram or 0,
             "max_input_length": 0,
             "max_batch_size": batch_tokens,
             "batch_type": "tokens",
@@ -208,7 +208,7 @@ def _check_process() -> None:
 
 
 def _after_fork() -> None:
-    """Keep open models for ever: deleting one would wait for its threads when the fork ends."""
+    """Keep open models forever: deleting one would wait for its threads when the fork ends."""
     for engine in _open_engines:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine._translator))
 

@@ -57,7 +57,7 @@ def key_map(
 
 
 def norm_of(model: ModelConfig, side: str) -> str:
-    """Return where a stack normalises; a side may have a setting of its own."""
+    """Return where a stack normalizes; a side may have a setting of its own."""
     return str(getattr(model, f"{side}_norm") or model.norm)
 
 

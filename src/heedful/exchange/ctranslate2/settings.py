@@ -169,7 +169,7 @@ class Variables:
         return {"scale_embeddings": False}
 
     def _positions(self, d_model: int) -> dict[str, Any]:
-        """Recognise sinusoids; other tables are learned positions, equally long on both sides."""
+        """Recognize sinusoids; other tables are learned positions, equally long on both sides."""
         tables = [self.weights.pop(name, None) for name in POSITIONS.values()]
         there = [table for table in tables if table is not None]
         if not there:

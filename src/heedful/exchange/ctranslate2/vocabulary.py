@@ -38,7 +38,7 @@ def read_vocabularies(folder: Path, config: Mapping[str, Any]) -> tuple[list[str
 
 
 def special_token(config: Mapping[str, Any], name: str, usual: str) -> str:
-    """Return the spelling of a special token. Raises `ExchangeError` if it is no text."""
+    """Return the spelling of a special token. Raises `ExchangeError` if it is not text."""
     token = config.get(name, usual)
     if not isinstance(token, str):
         raise ExchangeError(

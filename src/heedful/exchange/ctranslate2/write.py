@@ -125,7 +125,7 @@ def _refuse(config: RunConfig, options: WriteOptions) -> None:
     for side in POSITIONS:
         reasons.add_if(
             norm_of(config.model, side) == "pre-no-final",
-            f"its {side} normalises before its sub-layers, but not at its end",
+            f"its {side} normalizes before its sub-layers, but not at its end",
         )
     reasons.refuse("CTranslate2 cannot have this model", "Change the options named")
 

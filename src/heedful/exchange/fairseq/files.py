@@ -54,7 +54,7 @@ def read_dictionary(file: Path) -> dict[str, int]:
     except (OSError, UnicodeDecodeError) as error:
         raise ExchangeError(
             f"{file} must be a vocabulary of fairseq, but cannot be read ({error}); copy it from "
-            "the folder of the binarised data."
+            "the folder of the binarized data."
         ) from error
     numbers = {symbol: number for number, symbol in enumerate(FIRST)}
     count = len(numbers)
@@ -68,7 +68,7 @@ def read_dictionary(file: Path) -> dict[str, int]:
         if match is None or (symbol in numbers and not flag):
             raise ExchangeError(
                 f"{file} must have a symbol, a space and a number on each line, each symbol once, "
-                f"but line {place} is {line[:60]!r}; copy it from the folder of the binarised data."
+                f"but line {place} is {line[:60]!r}; copy it from the folder of the binarized data."
             )
         numbers[symbol] = count
         count += 1

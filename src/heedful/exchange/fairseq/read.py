@@ -193,7 +193,7 @@ def _read_transformer(
 
 
 def _norms(settings: Mapping[str, Any], tensors: Mapping[str, Array]) -> tuple[str, str]:
-    """Return where each stack normalises; the first pre-norm versions had no final norm."""
+    """Return where each stack normalizes; the first pre-norm versions had no final norm."""
     kinds = []
     for side, oldest in (("encoder", 2), ("decoder", 3)):
         version = tensors.get(f"{side}.version")

@@ -12,7 +12,7 @@ Tensor names of Hugging Face's Marian class, and shapes implied by its `config.j
 The class is post-norm with biases everywhere; its positions are computed, not stored.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 
 import torch
 from torch import Tensor
@@ -22,6 +22,8 @@ from heedful.errors import ExchangeError
 from heedful.families.keymap import Entry, KeyMap, RowMap, Stacked
 from heedful.model.embedding import grouped_sinusoid
 
+CLASSES = ("MarianMTModel", "MarianTokenizer")
+"""Model and tokenizer, as transformers names them."""
 SHARED, BIAS, HEAD = "model.shared.weight", "final_logits_bias", "lm_head.weight"
 TABLES = {
     "embed_source.weight": "model.encoder.embed_tokens.weight",
@@ -30,15 +32,6 @@ TABLES = {
 }
 POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
 EPSILON = 1e-5
-ACTIVATIONS = {
-    "relu": "relu",
-    "gelu": "gelu",
-    "swish": "silu",
-    "silu": "silu",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "gelu_new": "gelu_tanh",
-}
-"""Their names of ours; of several the first one is written."""
 
 # An unused symbol is a hundred below all biases: no fp32 softmax sees it, and a fine-tuning that
 # smooths labels over all symbols is not disturbed by it.
@@ -59,7 +52,9 @@ def marian_map(
     entries.append(Entry("output.bias", (BIAS,), bias))
     for side, layers in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
         for number in range(layers):
-            entries += _layer(f"{side}.layers.{number}", f"model.{side}.layers.{number}", side)
+            entries += layer_entries(
+                f"{side}.layers.{number}", f"model.{side}.layers.{number}", side
+            )
     spare, copies = _spare_tables(tables, config.tie_embeddings)
     return KeyMap(tuple(entries), (*POSITIONS, *spare), copies)
 
@@ -72,8 +67,8 @@ def _spare_tables(tables: Mapping[str, str], tie: str) -> tuple[tuple[str, ...],
     return tuple(name for name in unused if name not in tied), dict.fromkeys(tied, target)
 
 
-def _layer(ours: str, theirs: str, side: str) -> Iterator[Entry]:
-    """Map one layer."""
+def layer_entries(ours: str, theirs: str, side: str) -> Iterator[Entry]:
+    """Map one layer, which BART's classes name alike."""
     attention = {"self_attention": ("self_attn", "self_residual")}
     if side == "decoder":
         attention["cross_attention"] = ("encoder_attn", "cross_residual")
@@ -128,15 +123,3 @@ def unused_bias(bias: Tensor | None) -> float:
     """Choose the bias of a symbol without a row, such as padding, for which ours have one."""
     lowest = 0.0 if bias is None or not bias.numel() else float(bias.float().min())
     return min(lowest, 0.0) + _UNUSED
-
-
-def widths(config: ModelConfig) -> dict[str, Sequence[int]]:
-    """List the heads and inner widths of both sides."""
-    return {
-        side: (
-            getattr(config, f"{side}_layers"),
-            getattr(config, f"{side}_heads") or config.heads,
-            getattr(config, f"{side}_d_ff") or config.d_ff,
-        )
-        for side in ("encoder", "decoder")
-    }

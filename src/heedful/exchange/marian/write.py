@@ -6,7 +6,6 @@ paper's shape gets its dimensions reordered (`heedful.exchange.permute_dimension
 does not have are zeros.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,18 +15,24 @@ import torch
 from torch import Tensor
 
 from heedful.config.model import ModelConfig
-from heedful.exchange.formats import ExportResult, ModelBundle, Problems, WriteOptions
-from heedful.exchange.marian.engine import TransformersReference, numbering_of
+from heedful.exchange.formats import (
+    ExportResult,
+    ModelBundle,
+    Problems,
+    WriteOptions,
+    write_settings_file,
+)
+from heedful.exchange.huggingface.config_record import config_record, widths
+from heedful.exchange.huggingface.engine import TransformersReference, numbering_of
+from heedful.exchange.huggingface.search import write_rule
 from heedful.exchange.marian.names import (
-    ACTIVATIONS,
     BIAS,
+    CLASSES,
     EPSILON,
     SHARED,
     TABLES,
     marian_map,
-    widths,
 )
-from heedful.exchange.marian.search import write_rule
 from heedful.exchange.parity import ReferenceModel
 from heedful.exchange.permute_dimensions import grouped_order, reorder_dimensions
 from heedful.families.keymap import RowMap
@@ -75,15 +80,15 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
     tensors = _tensors(model, (rows[0], rows[1]))
     content = safetensors.torch.save(tensors, {"format": "pt"})
     write_synced(folder / "model.safetensors", content)
-    _write_json(folder / "config.json", settings | special)
-    _write_json(folder / "generation_config.json", generation)
+    write_settings_file(folder / "config.json", settings | special)
+    write_settings_file(folder / "generation_config.json", generation)
     _write_text(model.tokenizer, folder, options.positions)
     return ExportResult(rule.search, rule.notes)
 
 
 def open_engine(folder: Path, model: ModelBundle) -> ReferenceModel:
     """Open the exported model with transformers, or raise `MissingExtra`."""
-    return TransformersReference(folder, model.tokenizer)
+    return TransformersReference(folder, model.tokenizer, *CLASSES)
 
 
 def _check_model(config: ModelConfig, reasons: Problems) -> None:
@@ -151,35 +156,12 @@ def _special_ids(model: ModelBundle, target: RowMap) -> dict[str, Any]:
 def _settings(model: ModelBundle, rows: list[RowMap], options: WriteOptions) -> dict[str, Any]:
     """Build `config.json`, without the special ids."""
     config = model.config.model
-    named: dict[str, Any] = {}
-    for side, (layers, heads, d_ff) in widths(config).items():
-        named |= {
-            f"{side}_layers": layers,
-            f"{side}_attention_heads": heads,
-            f"{side}_ffn_dim": d_ff,
-            f"{side}_layerdrop": 0.0,
-        }
-    return {
-        "architectures": ["MarianMTModel"],
-        "model_type": "marian",
-        "is_encoder_decoder": True,
-        "d_model": config.d_model,
-        "num_hidden_layers": config.encoder_layers,
-        **named,
-        "activation_function": next(t for t, o in ACTIVATIONS.items() if o == config.activation),
-        "dropout": config.dropout,
-        "attention_dropout": 0.0,
-        "activation_dropout": 0.0,
-        "scale_embedding": config.scale_embeddings,
+    return config_record(config, CLASSES[0], "marian", options.positions) | {
         "static_position_embeddings": True,
-        "max_position_embeddings": options.positions,
         "vocab_size": rows[0].count,
         "decoder_vocab_size": rows[1].count,
         "share_encoder_decoder_embeddings": config.tie_embeddings == "all",
         "tie_word_embeddings": config.tie_embeddings != "none",
-        "dtype": "float32",
-        "init_std": 0.02,
-        "use_cache": True,
     }
 
 
@@ -224,7 +206,9 @@ def _write_text(tokenizer: Tokenizer, folder: Path, positions: int) -> None:
                 if piece is not None and their is not None
             }
             name = "vocab.json" if number == 0 else "target_vocab.json"
-            _write_json(folder / name, dict(sorted(listed.items(), key=lambda pair: pair[1])))
+            write_settings_file(
+                folder / name, dict(sorted(listed.items(), key=lambda pair: pair[1]))
+            )
     pieces = numbering_of(tokenizer, 1).pieces
     record = {
         "tokenizer_class": "MarianTokenizer",
@@ -236,9 +220,4 @@ def _write_text(tokenizer: Tokenizer, folder: Path, positions: int) -> None:
         "model_max_length": positions,
         "separate_vocabs": separate,
     }
-    _write_json(folder / "tokenizer_config.json", record)
-
-
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON file."""
-    write_synced(path, json.dumps(content, indent=2, ensure_ascii=False).encode())
+    write_settings_file(folder / "tokenizer_config.json", record)

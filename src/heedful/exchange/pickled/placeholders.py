@@ -22,7 +22,7 @@ class GlobalName:
 
 @dataclass(eq=False, repr=False)
 class OpaqueObject:
-    """An opaque object: class name and contents, without behaviour."""
+    """An opaque object: class name and contents, without behavior."""
 
     kind: str
     """Module and name of its class."""

@@ -75,6 +75,8 @@ _LISTS = frozenset(
     | {"collections.deque"}
 )
 _LONGEST_NUMBER = 1 << 12
+# A byte can make a list of 64, and honest checkpoints have some hundred thousand instructions.
+_MOST_INSTRUCTIONS = 1 << 23
 
 
 def read_inert(file: ByteSource, makers: dict[str, Make], persistent: Callable[[Any], Any]) -> Any:
@@ -86,9 +88,12 @@ def read_inert(file: ByteSource, makers: dict[str, Make], persistent: Callable[[
     """
     machine = _Machine(makers, persistent)
     try:
-        for instruction, argument, _ in pickletools.genops(file):  # type: ignore[arg-type]
+        instructions = pickletools.genops(file)  # type: ignore[arg-type]
+        for number, (instruction, argument, _) in enumerate(instructions):
             if instruction.name == "STOP":
                 break
+            if number == _MOST_INSTRUCTIONS:
+                raise ValueError(f"it has more than {number:,} instructions")
             machine.run(instruction.name, argument)
         result = machine.stack.pop()
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError) as error:
@@ -224,7 +229,7 @@ class _Machine:
         """Limit the number of keys other than text: numbers can be chosen to have equal hashes."""
         self._numbers += sum(not isinstance(key, str | bytes) for key in keys)
         if self._numbers > _MOST_NUMBERS:
-            raise ValueError(f"more than {_MOST_NUMBERS:,} keys of it are no text")
+            raise ValueError(f"more than {_MOST_NUMBERS:,} keys of it are not text")
 
     def _stack_global(self) -> None:
         module, name = self._take(2)
@@ -282,7 +287,7 @@ class _Machine:
                 elif part is not None:
                     target.entries.append(part)
         elif isinstance(target, GlobalName):
-            raise TypeError(f"{target.path} is no object that can have a state")
+            raise TypeError(f"{target.path} is not an object with a state")
         # Attributes of dictionaries and tensors are torch's own, such as `_metadata`.
 
     def _binpersid(self) -> None:

@@ -16,7 +16,7 @@ def settings_of(value: Any) -> dict[str, Any]:
     Read the settings beside weights: numbers, text, lists, dictionaries; else None.
 
     Interpolations of omegaconf, such as “${model.width}”, stay text. Raises `ExchangeError` if it
-    is no settings at all, or more than any toolkit has.
+    holds no settings, or more than any toolkit has.
     """
     left = [_MOST]
     plain = _plain(value, 0, left)

@@ -83,8 +83,8 @@ def _records(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
         plain = record.compress_type == zipfile.ZIP_STORED and not record.flag_bits & 1
         if not plain or record.file_size != record.compress_size or record.filename in records:
             raise _no_checkpoint(
-                f"{ascii(record.filename)[:60]} is packed, encrypted or there twice, which torch "
-                "never does"
+                f"{ascii(record.filename)[:60]} is packed, encrypted or listed twice, which torch "
+                "never writes"
             )
         records[record.filename] = record
     return records
@@ -172,7 +172,7 @@ def _identified(identifier: Any) -> tuple[str, str, int]:
         and identifier[4] >= 0
     )
     if not is_storage:
-        raise _no_checkpoint("it names something outside of it that is no block of numbers")
+        raise _no_checkpoint("it names something outside of it that is not a block of numbers")
     return storage_kind(identifier[1]), identifier[2], identifier[4]
 
 

@@ -15,7 +15,7 @@ from heedful.exchange.onnx.model import OnnxModel
 from heedful.exchange.onnx.write import write_graphs
 from heedful.families.build import build_model
 from heedful.families.registry import part_layers
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 
 SMALL = {"d_model": 16, "d_ff": 20, "heads": 4, "encoder_layers": 2, "decoder_layers": 2}
 
@@ -23,7 +23,7 @@ SMALL = {"d_model": 16, "d_ff": 20, "heads": 4, "encoder_layers": 2, "decoder_la
 @torch.no_grad()
 def lively(config, vocabularies=(30, 30), max_length=6):
     model = build_model(config, *vocabularies, max_length=max_length)
-    initialise(model, 1)
+    initialize(model, 1)
     generator = torch.Generator().manual_seed(2)
     for parameter in model.parameters():
         parameter += 0.2 * torch.randn(parameter.shape, generator=generator)

@@ -18,7 +18,7 @@ from heedful.exchange.onnx import write as onnx_writer
 from heedful.exchange.onnx.model import OnnxModel
 from heedful.exchange.onnx.write import ENCODER, STEP
 from heedful.exchange.parity import ReferenceModel
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.runs.checkpoint import save_checkpoint
 from heedful.runs.folder import RunFolder
 from heedful.runs.machine_settings import ONE_THREAD
@@ -100,7 +100,7 @@ def write_run(folder, text, settings):
     run = Run(RunFolder(folder), config, tokenizer)
     write_config(run.folder, config, ONE_THREAD, {}, {})
     model = run.build()
-    initialise(model, 3)
+    initialize(model, 3)
     generator = torch.Generator().manual_seed(6)
     for parameter in model.parameters():
         parameter += 0.4 * torch.randn(parameter.shape, generator=generator)

@@ -92,15 +92,15 @@ def raw(content):
 @pytest.mark.parametrize("zipped", [True, False])
 def test_an_honest_checkpoint_is_read_whole(zipped, protocol, tmp_path, silence):
     model = torch.nn.Linear(3, 4)
-    optimiser = torch.optim.Adam(model.parameters())
+    optimizer = torch.optim.Adam(model.parameters())
     model(torch.ones(2, 3)).sum().backward()
-    optimiser.step()
+    optimizer.step()
     options = argparse.Namespace(arch="transformer", layers=6, rate=[0.5, None], on=True)
     whole = torch.arange(20.0).reshape(4, 5)
     value = {
         "args": options,
         "model": model.state_dict(),
-        "optimizer": optimiser.state_dict(),
+        "optimizer": optimizer.state_dict(),
         "views": OrderedDict(turned=whole.t(), part=whole[1:3, 2:], number=torch.tensor(3.5)),
         "narrow": {"half": whole.half(), "brain": whole.bfloat16(), "long": whole.long()},
         "parameter": torch.nn.Parameter(whole),
@@ -193,7 +193,7 @@ def test_objects_of_toolkits_are_inert_and_their_modules_are_not_imported(
 
 def test_a_class_cannot_be_given_a_state(silence):
     content = b"\x80\x02cargparse\nNamespace\n}X\x01\x00\x00\x00aX\x01\x00\x00\x00bsb."
-    assert "can have a state" in refusal(silence, raw, content)
+    assert "with a state" in refusal(silence, raw, content)
 
 
 @pytest.mark.parametrize(
@@ -229,6 +229,12 @@ def test_bombs_of_shared_values_stay_small():
     assert "more" in refusal(settings_of, OpaqueObject("argparse.Namespace", (), {"a": read}))
     deep = raw(b"\x80\x02" + b"]" * 30_000 + b"a" * 29_999 + b".")
     assert settings_of({"a": deep})["a"] is not None
+
+
+@pytest.mark.parametrize("instruction", [b"(", b"]", b"N"])
+def test_a_pickle_cannot_make_more_values_than_any_checkpoint_has(instruction):
+    content = b"\x80\x02" + instruction * ((1 << 23) + 1) + b"."
+    assert "more than 8,388,608 instructions" in refusal(raw, content)
 
 
 def test_values_that_are_copied_or_hashed_again_and_again_are_refused():

@@ -10,6 +10,7 @@ Search settings equivalent to Hugging Face's `generate`.
     min_length            search.min_length; the start symbol counts there, not in min_new_tokens
     max_length            search.max_length; the start symbol counts there, and so does the end
     forced_eos_token_id   search.length_limit_policy = end; without it keep
+    no_repeat_ngram_size  search.no_repeat_ngram, from 2 on; the start symbol counts for 1
     renormalize_logits    search.renormalise
     bad_words_ids         search.forbidden_ids, single symbols; padding and start always are
 
@@ -18,12 +19,14 @@ What else changes a search there is refused unless it is switched off.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 from heedful.config.search import SearchConfig
 from heedful.exchange.formats import Problems
 from heedful.exchange.pickled.settings import WIDEST_BEAM
 from heedful.search.length import LengthPenalty
+from heedful.settings.search import NO_REPEAT_NGRAM
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.tokenizer import END, PAD, START
 
@@ -34,7 +37,6 @@ _OFF: dict[str, tuple[object, ...]] = {
     "diversity_penalty": (0.0,),
     "repetition_penalty": (1.0,),
     "encoder_repetition_penalty": (1.0,),
-    "no_repeat_ngram_size": (0,),
     "encoder_no_repeat_ngram_size": (0,),
     "forced_bos_token_id": (),
     "forced_decoder_ids": ([],),
@@ -59,11 +61,12 @@ _STOPS: dict[Any, Any] = {
 }
 # Defaults of `generate`.
 _NEW_TOKENS = 20
+_LONGEST_NGRAM = NO_REPEAT_NGRAM.most or 0
 FORBIDDEN_BESIDES = (PAD, START)
 
 
 @dataclass(frozen=True)
-class MarianSearch:
+class GenerateSearch:
     """The search settings of a Hugging Face model; read from `generation_config.json`."""
 
     search: SearchConfig
@@ -74,7 +77,7 @@ class MarianSearch:
 
 def read_rule(
     settings: Mapping[str, Any], id_mapping: IdMapping, positions: int, reasons: Problems
-) -> MarianSearch:
+) -> GenerateSearch:
     """Find the search settings equivalent to `generate`; its own defaults fill gaps."""
     for name, off in _OFF.items():
         value = settings.get(name)
@@ -101,11 +104,16 @@ def read_rule(
         forced is not None and forced != id_mapping.origins[END],
         f"forced_eos_token_id must be the end symbol, but is {forced!r}",
     )
+    ngram = settings.get("no_repeat_ngram_size") or 0
+    reasons.add_if(
+        type(ngram) is not int or not (ngram == 0 or 1 < ngram <= _LONGEST_NGRAM),
+        f"no_repeat_ngram_size must be 0 or from 2 to {_LONGEST_NGRAM:,}, but is {ngram!r}",
+    )
     longest = _longest(settings, positions) - (1 if forced is None else 2)
     reasons.add_if(longest < 1, "max_length leaves no room for a translation")
     forbidden, notes = _forbidden(settings, id_mapping, reasons)
     if reasons.messages:
-        return MarianSearch(SearchConfig(), ())
+        return GenerateSearch(SearchConfig(), ())
     search = SearchConfig(
         beam=beam,
         length_penalty=_penalty(float(power)),
@@ -114,15 +122,16 @@ def read_rule(
         renormalise=bool(settings.get("renormalize_logits")),
         forbidden_ids=" ".join(map(str, forbidden)),
         min_length=_shortest(settings),
+        no_repeat_ngram=ngram,
         max_length=str(longest),
         max_source_length=positions - 1,
     )
-    return MarianSearch(search, notes)
+    return GenerateSearch(search, notes)
 
 
 def write_rule(
     search: SearchConfig, vocabulary: tuple[int, int], ids: Mapping[int, int], positions: int
-) -> tuple[dict[str, Any], MarianSearch]:
+) -> tuple[dict[str, Any], GenerateSearch]:
     """Build `generation_config.json`, which lacks our length penalty and limits by the source."""
     penalty = LengthPenalty.parse(search.length_penalty)
     relative = search.max_length.startswith("input+")
@@ -153,9 +162,11 @@ def write_rule(
         "renormalize_logits": search.renormalise,
         "bad_words_ids": [[number] for number in bad],
     }
+    if search.no_repeat_ngram:
+        settings["no_repeat_ngram_size"] = search.no_repeat_ngram
     if search.min_length:
         settings["min_new_tokens"] = search.min_length
-    return settings, MarianSearch(search.model_copy(update=changes), notes)
+    return settings, GenerateSearch(search.model_copy(update=changes), notes)
 
 
 def _penalty(alpha: float) -> str:
@@ -188,14 +199,18 @@ def _forbidden(
         "bad_words_ids and suppress_tokens must be lists",
     )
     words, single = ([*part] if isinstance(part, list) else [] for part in (words, single))
+    if len(words) + len(single) > 2 * id_mapping.rows:  # transformers reads all for each sentence
+        reasons.add_if(True, "bad_words_ids lists more symbols than the vocabulary has")
+        return (), ()
     for word in words:
         if isinstance(word, list) and len(word) == 1:
             single += word
         else:
             reasons.add_if(True, f"bad_words_ids has {word!r}, which is not a single symbol")
-    unknown = [n for n in single if not isinstance(n, int) or n not in id_mapping.ours]
-    reasons.add_if(bool(unknown), f"bad_words_ids has {unknown}, which are no symbols")
-    forbidden = {id_mapping.ours[n] for n in single if n not in unknown} - {END}
+    is_known = [isinstance(n, int) and n in id_mapping.ours for n in single]
+    unknown = [n for n, known in zip(single, is_known, strict=True) if not known]
+    reasons.add_if(bool(unknown), f"bad_words_ids has {unknown}, which are not symbols")
+    forbidden = {id_mapping.ours[n] for n in compress(single, is_known)} - {END}
     notes = tuple(
         f"heedful never writes {id_mapping.pieces[ours]}, while generate may"
         for ours in FORBIDDEN_BESIDES

@@ -1,58 +1,91 @@
-"""A Marian folder run by Hugging Face's transformers, in our ids."""
+"""A folder run by Hugging Face's transformers, in our ids: the other side of a parity check."""
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy, deepcopy
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from heedful.errors import ExchangeError
 from heedful.exchange.formats import import_extra
+from heedful.exchange.huggingface.weights import has_safetensors
 from heedful.exchange.parity import Ids
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.imported_model import ImportedModel
 from heedful.tokenization.special_symbols import END, PAD, START
 from heedful.tokenization.tokenizer import Tokenizer
 
-_PURPOSE = "Comparing with a Marian model"
+_PURPOSE = "Comparing with a model of Hugging Face"
 
 
 class TransformersReference:
     """
-    Hugging Face's Marian model as a side of a parity check; `MissingExtra` without transformers.
+    A model of one of Hugging Face's classes; `MissingExtra` without transformers.
 
-    Nothing is downloaded and no code of the folder is run. Padding and the start symbol are never
-    generated, as here.
+    `model_class`, `tokenizer_class`: their names in transformers. `search`: settings of `generate`
+    beyond those of the folder. `languages`: of the tokenizer, by its keywords. Nothing is
+    downloaded and no code of the folder is run. Padding and the start symbol are never generated,
+    as here.
     """
 
-    def __init__(self, path: Path, tokenizer: Tokenizer) -> None:
+    def __init__(
+        self,
+        path: Path,
+        tokenizer: Tokenizer,
+        model_class: str,
+        tokenizer_class: str,
+        search: Mapping[str, Any] | None = None,
+        languages: Mapping[str, str] | None = None,
+    ) -> None:
         transformers = import_extra("transformers", _PURPOSE)
-        self._path = path
+        self._path, self._prefix = path, tokenizer.source_prefix
+        self._search = dict(search or {})
         self.name = f"transformers {transformers.__version__}"
         with _quietly(), _as_paragraph(path):
-            self._model = transformers.MarianMTModel.from_pretrained(
-                path, local_files_only=True, use_safetensors=True, dtype=torch.float32
-            ).eval()
-            self._tokenizer = transformers.MarianTokenizer.from_pretrained(
+            # A pickle was read by our own restricted reader before it is opened here.
+            self._model = (
+                getattr(transformers, model_class)
+                .from_pretrained(
+                    path,
+                    local_files_only=True,
+                    use_safetensors=has_safetensors(path),
+                    dtype=torch.float32,
+                )
+                .eval()
+            )
+            self._tokenizer = getattr(transformers, tokenizer_class).from_pretrained(
                 path, local_files_only=True
             )
+            # MBart50Tokenizer takes languages that were added only once it is loaded
+            for name, language in (languages or {}).items():
+                setattr(self._tokenizer, name, language)
+        ends_itself = tokenizer.around_source[1] > 0  # an end is among what stands behind a text
+        self._ending: list[int] = [] if ends_itself else [END]
         self._source, self._target = (numbering_of(tokenizer, side) for side in (0, 1))
         self._size = tokenizer.target_size
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Tokenize source sentences with `MarianTokenizer`."""
+        """Tokenize source sentences, without the last symbol where it is the end."""
         with _as_paragraph(self._path):
-            rows = self._tokenizer(list(sentences)).input_ids
-        return [self._source.to_ours(row[:-1]) for row in rows]
+            rows = self._tokenizer([self._prefix + line for line in sentences]).input_ids
+        most = -1 if self._ending else None
+        return [self._source.to_ours(row[:most]) for row in rows]
 
     def in_double(self) -> "TransformersReference":
         """Create a copy that computes in double precision."""
         side = copy(self)
         side._model = deepcopy(self._model).double()
+        for norm in side._model.modules():
+            if hasattr(norm, "variance_epsilon"):  # T5's, which computes in fp32 whatever comes
+                shape, epsilon = norm.weight.shape, norm.variance_epsilon
+                norm.forward = partial(_rms_norm, shape, norm.weight, epsilon)
         return side
 
     @torch.inference_mode()
@@ -60,8 +93,9 @@ class TransformersReference:
         """Compute log-probabilities in one pass, minus infinity for symbols that they lack."""
         start = self._model.generation_config.decoder_start_token_id
         start = self._model.config.decoder_start_token_id if start is None else start
+        start = self._search.get("decoder_start_token_id", start)
         logits = self._model(
-            input_ids=torch.tensor([self._source.to_theirs([*source, END])]),
+            input_ids=torch.tensor([self._source.to_theirs([*source, *self._ending])]),
             decoder_input_ids=torch.tensor([[start, *self._target.to_theirs(target)]]),
         ).logits[0]
         scores = torch.log_softmax(logits, dim=-1)
@@ -74,15 +108,17 @@ class TransformersReference:
     @torch.inference_mode()
     def outputs(self, sentences: Sequence[str]) -> list[list[int]]:
         """Translate by `generate`, one by one, so that padding cannot matter."""
-        bad_words = self._model.generation_config.bad_words_ids or []
+        search = dict(self._search)
+        bad_words = search.pop("bad_words_ids", self._model.generation_config.bad_words_ids) or []
         ours = [self._target.origins[number] for number in (PAD, START)]
         never = [[number] for number in ours if number is not None and [number] not in bad_words]
         end = self._target.origins[END]
         translations = []
         for sentence in sentences:
             with _quietly(), _as_paragraph(self._path):
-                rows = self._tokenizer([sentence], return_tensors="pt")
-                written = self._model.generate(**rows, bad_words_ids=[*bad_words, *never] or None)
+                rows = self._tokenizer([self._prefix + sentence], return_tensors="pt")
+                forbidden = [*bad_words, *never] or None
+                written = self._model.generate(**rows, **search, bad_words_ids=forbidden)
             ids = written[0].tolist()[1:]
             translations.append(self._target.to_ours(ids[: ids.index(end)] if end in ids else ids))
         return translations
@@ -95,6 +131,11 @@ def numbering_of(tokenizer: Tokenizer, side: int) -> IdMapping:
         return model.id_mapping
     ids = tuple(range(model.size))
     return IdMapping(tuple(map(model.piece, ids)), ids)
+
+
+def _rms_norm(shape: Sequence[int], weight: Tensor, epsilon: float, x: Tensor) -> Tensor:
+    """Normalize in the type that comes."""
+    return torch.nn.functional.rms_norm(x, shape, weight, epsilon)
 
 
 @contextmanager

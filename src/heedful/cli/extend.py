@@ -1,0 +1,47 @@
+"""`heedful extend`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.options import RunPath, Weights, say
+from heedful.cli.terminal_text import echo
+
+
+def extend(
+    run: RunPath,
+    out: Annotated[Path, typer.Option(help="The run folder to write.")],
+    source: Annotated[
+        list[str] | None,
+        typer.Option(help="Text of the new language that the model will read: files or patterns."),
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(help="Text of the new language that the model will write."),
+    ] = None,
+    tag: Annotated[
+        str,
+        typer.Option(help="Tag of the new language, such as de, which source lines begin with."),
+    ] = "",
+    pieces: Annotated[
+        int, typer.Option(min=0, max=1_000_000, help="Most new subwords of each vocabulary.")
+    ] = 500,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Text of the old languages, whose subwords must stay as they are; new subwords "
+            "that would change them are left out."
+        ),
+    ] = None,
+    weights: Weights = "default",
+) -> None:
+    """Extend the vocabulary of a run by another language."""
+    from heedful.training.extend import NewLanguage
+    from heedful.training.extend import extend as extend_run
+
+    language = NewLanguage(source, target, pieces, tag, keep)
+    extended = extend_run(run, out, language, weights=weights)
+    for note in extended.notes:
+        say(f"note: {note}")
+    echo(f"{extended}.")

@@ -1,0 +1,118 @@
+"""`heedful hub`."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from heedful.cli.export import Datasets, LicenseName, Scores
+from heedful.cli.options import AcceptDifferences, RunPath, Weights, warn
+from heedful.cli.plugin_option import with_plugins
+from heedful.cli.terminal_text import echo
+from heedful.runs.hub_names import HubName
+
+app = typer.Typer(
+    name="hub",
+    help="List, remove and upload models of Hugging Face's hub.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Name = Annotated[
+    str, typer.Argument(metavar="ORG/NAME", help="Name on the hub; @REVISION may follow.")
+]
+
+
+@app.command("list")
+def list_models(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the converted models: name, commit, license, size, and what stands for them."""
+    from heedful.exchange.hub.cache import cached_models
+
+    models = cached_models()
+    if as_json:
+        shown = [
+            {**model.record, "pinned": model.pinned, "bytes": model.bytes, "run": str(model.run)}
+            for model in models
+        ]
+        typer.echo(json.dumps(shown, indent=2))
+        return
+    for model in models:
+        pins = f" ({', '.join(model.pinned)})" if model.pinned else ""
+        size = f"{model.bytes / 1e6:,.1f} MB"
+        license = model.record.get("license", "not stated")
+        echo(f"{model.name.repo}@{model.name.revision[:12]}{pins}  {size}  license: {license}")
+
+
+@app.command()
+def update(name: Name) -> None:
+    """Ask the hub for the newest commit, convert that, and use it from now on."""
+    from heedful.exchange.hub.fetch import update_run
+
+    parsed = _parse(name)
+    before, now = update_run(parsed)
+    changed = "is unchanged" if before == now else f"was {before[:12] if before else 'not used'}"
+    echo(f"{parsed}: commit {now[:12]}; it {changed}.")
+
+
+@app.command()
+def remove(name: Name) -> None:
+    """Delete converted models: all commits of a name, or the one of @REVISION."""
+    from heedful.exchange.hub.cache import ModelCache, find_cached
+
+    parsed = _parse(name)
+    for model in find_cached(parsed, "@" in name):
+        size = model.bytes
+        ModelCache(parsed.repo).remove(model.name.revision)
+        echo(f"{model.name.repo}@{model.name.revision[:12]}: deleted, {size / 1e6:,.1f} MB.")
+    echo("What was downloaded is in the cache of huggingface_hub; `hf cache rm` deletes that.")
+
+
+def push(
+    run: RunPath,
+    name: Annotated[str, typer.Argument(metavar="ORG/NAME", help="Name on the hub.")],
+    private: Annotated[
+        bool, typer.Option("--private", help="Show a new repository only to its owners.")
+    ] = False,
+    revision: Annotated[
+        str, typer.Option(help="Branch to upload to; it is made if it is not there.")
+    ] = "main",
+    message: Annotated[str, typer.Option(help="Message of the commit.")] = "",
+    weights: Weights = "default",
+    license_name: LicenseName = "",
+    datasets: Datasets = None,
+    scores: Scores = None,
+    accept_differences: AcceptDifferences = False,
+) -> None:
+    """Export a run for transformers, with a model card; compare the two, and upload it."""
+    from heedful.exchange.card.model_card import CardFacts
+    from heedful.exchange.hub.push import push_run
+
+    parsed = _parse(name if "@" in name or revision == "main" else f"{name}@{revision}")
+    page, parity, notes = push_run(
+        run,
+        parsed,
+        weights=weights,
+        private=private,
+        message=message,
+        facts=CardFacts(license_name, tuple(datasets or ()), tuple(scores or ())),
+        accept_differences=accept_differences,
+    )
+    for note in notes:
+        warn(note)
+    echo(f"{page}: {parity}.")
+
+
+app.command()(with_plugins(push))
+
+
+def _parse(text: str) -> HubName:
+    """Read a name; exits with code 2 for anything else."""
+    name = HubName.parse(text)
+    if name is None:
+        raise typer.BadParameter(
+            f"must be a name such as Helsinki-NLP/opus-mt-en-de, but is {text!r}.",
+            param_hint="ORG/NAME",
+        )
+    return name

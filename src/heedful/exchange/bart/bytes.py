@@ -1,0 +1,107 @@
+"""
+The text of a BART folder: byte-level BPE, and a start symbol before each text.
+
+Read from it: ``vocab.json`` and ``merges.txt``, or ``tokenizer.json``, which has both; and
+``tokenizer_config.json``.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import ExchangeError
+from heedful.exchange.formats import read_settings_file
+from heedful.exchange.huggingface.settings import spelling
+from heedful.files import read_within
+
+VOCABULARY, MERGES, WHOLE = "vocab.json", "merges.txt", "tokenizer.json"
+CLASSES = ("BartTokenizer", "RobertaTokenizer", "GPT2Tokenizer", "TokenizersBackend")
+"""Classes of transformers that cut text so; the first is written."""
+_MASK = "<mask>"
+_SAME = {"cls_token": "bos_token", "sep_token": "eos_token"}
+_USUAL = {"bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>"}
+
+
+def read_bytes(
+    path: Path, spelled: Mapping[str, Any], special: Mapping[str, str], whole: Mapping[str, Any]
+) -> tuple[dict[str, Any], bytes]:
+    """
+    Read vocabulary and merges.
+
+    `spelled`: ``tokenizer_config.json``. `special`: the special symbols. `whole`:
+    ``tokenizer.json``, which is preferred, as transformers does. Raises `ExchangeError` for a
+    folder that cuts text in another way.
+    """
+    _check_class(path, spelled)
+    numbers: dict[str, Any]
+    if whole:
+        model = whole.get("model")
+        if not isinstance(model, dict) or not isinstance(model.get("vocab"), dict):
+            raise ExchangeError(
+                f"{path / WHOLE} must describe byte-level BPE, as BART has it, but describes other "
+                "subwords; import a model of the class with its own tokenizer."
+            )
+        numbers = dict(model["vocab"])
+        content = _merges_file(model.get("merges"), path / WHOLE)
+        added = whole.get("added_tokens")
+        _check_added(path, added if isinstance(added, list) else [], special)
+    else:
+        missing = [name for name in (VOCABULARY, MERGES) if not (path / name).is_file()]
+        if missing:
+            raise ExchangeError(
+                f"a BART folder must contain {VOCABULARY} and {MERGES}, or {WHOLE}, but {path} "
+                f"lacks {' and '.join(missing)}; copy the whole folder again."
+            )
+        numbers = read_settings_file(path / VOCABULARY)
+        content = read_within(path / MERGES)
+    added = spelled.get("added_tokens_decoder")
+    _check_added(path, list(added.values()) if isinstance(added, dict) else [], special)
+    return numbers, content
+
+
+def is_spaced(spelled: Mapping[str, Any]) -> bool:
+    """Whether a text gets a space before its first word."""
+    return bool(spelled.get("add_prefix_space", False))
+
+
+def _check_class(path: Path, spelled: Mapping[str, Any]) -> None:
+    """Refuse tokenizers that cut text, or frame it, in another way."""
+    name = str(spelled.get("tokenizer_class") or CLASSES[0]).removesuffix("Fast")
+    names = {token: spelling(spelled, token, usual) for token, usual in _USUAL.items()}
+    different = [token for token, same in _SAME.items() if names[token] != names[same]]
+    if name not in CLASSES or different:
+        reason = f"{different[0]} differs from {_SAME[different[0]]}" if different else f"is {name}"
+        raise ExchangeError(
+            f"the tokenizer of {path} must be BART's, byte-level BPE between a start and an end "
+            f"symbol, but {reason}; import a model of the class with its own tokenizer."
+        )
+
+
+def _check_added(path: Path, added: list[Any], special: Mapping[str, str]) -> None:
+    """Refuse tokens that are found in text before it is cut."""
+    names = [str(entry.get("content")) for entry in added if isinstance(entry, dict)]
+    usual = {*special.values(), _MASK}
+    if others := [name for name in names if name not in usual]:
+        raise ExchangeError(
+            f"the tokenizer of {path} must have no tokens besides those of byte-level BPE, but "
+            f"{', '.join(map(repr, others[:5]))} were added; import a model without them."
+        )
+
+
+def _merges_file(merges: object, path: Path) -> bytes:
+    """Write the merges of ``tokenizer.json`` as ``merges.txt``."""
+    if not isinstance(merges, list):
+        raise ExchangeError(f"{path} must list merges, but does not; copy the whole folder again.")
+    return "".join(f"{line}\n" for line in ("#version: 0.2", *_lines(merges, path))).encode()
+
+
+def _lines(merges: list[Any], path: Path) -> Iterator[str]:
+    """Write merges, which are pairs or pairs with a space between."""
+    for merge in merges:
+        line = " ".join(map(str, merge)) if isinstance(merge, list) else str(merge)
+        if len(line.split(" ")) != 2 or len(line.splitlines()) != 1:
+            raise ExchangeError(
+                f"{path} must list merges of two subwords, but one is {line[:60]!r}; copy the "
+                "whole folder again."
+            )
+        yield line

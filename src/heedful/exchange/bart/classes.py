@@ -1,0 +1,130 @@
+"""
+The classes that descend from BART, and what tells them apart.
+
+::
+
+                 norms    positions              norm of embeddings   bias of logits
+    M2M100       pre      sinusoids from 2       no                   no
+    mBART        pre      learned                yes                  yes
+    BART         post     learned                yes                  yes
+
+All have layer norms with one epsilon and biases everywhere else. Both embeddings and the output
+layer have one table unless `tie_word_embeddings` is false.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heedful.config.model import ModelConfig
+from heedful.exchange.formats import Problems
+from heedful.exchange.huggingface.settings import ACTIVATIONS
+
+EPSILON = 1e-5
+FIRST_POSITION = 2
+"""First row in use of learned positions."""
+_USUAL: dict[str, dict[str, Any]] = {
+    "activation_function": {"m2m_100": "relu"},
+    "scale_embedding": {"m2m_100": True},
+    "vocab_size": {"m2m_100": 128112, "mbart": 50265, "bart": 50265},
+}
+
+
+@dataclass(frozen=True)
+class BartClass:
+    """One of the classes."""
+
+    title: str
+    """Its name, for people."""
+    model: str
+    """Its name in transformers."""
+    norm: str
+    """Our `model.norm`."""
+    is_learned: bool
+    """Whether its positions are learned; otherwise they are sinusoids in halves."""
+
+    @property
+    def has_bias(self) -> bool:
+        """Whether the logits may have a bias."""
+        return self.is_learned
+
+
+CLASSES = {
+    "m2m_100": BartClass("M2M100", "M2M100ForConditionalGeneration", "pre", False),
+    "mbart": BartClass("mBART", "MBartForConditionalGeneration", "pre", True),
+    "bart": BartClass("BART", "BartForConditionalGeneration", "post", True),
+}
+"""By `model_type`."""
+
+
+def complete(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Fill in what a class takes for granted."""
+    kind = str(settings.get("model_type"))
+    usual: dict[str, Any] = {
+        "activation_function": "gelu",
+        "scale_embedding": False,
+        "dropout": 0.1,
+        "max_position_embeddings": 1024,
+        "pad_token_id": 1,
+        "eos_token_id": 2,
+        "decoder_start_token_id": 2,
+        "tie_word_embeddings": True,
+    }
+    for name, values in _USUAL.items():
+        if kind in values:
+            usual[name] = values[kind]
+    return {**usual, **settings}
+
+
+def model_settings(settings: Mapping[str, Any], tie: str, has_bias: bool) -> dict[str, Any]:
+    """Write the settings of the model as ours."""
+    kind = CLASSES[settings["model_type"]]
+    return {
+        "d_model": settings["d_model"],
+        "heads": settings["encoder_attention_heads"],
+        "decoder_heads": settings["decoder_attention_heads"],
+        "d_ff": settings["encoder_ffn_dim"],
+        "decoder_d_ff": settings["decoder_ffn_dim"],
+        "encoder_layers": settings["encoder_layers"],
+        "decoder_layers": settings["decoder_layers"],
+        "activation": ACTIVATIONS[settings["activation_function"]],
+        "dropout": float(settings["dropout"]),
+        "norm": kind.norm,
+        "norm_epsilon": EPSILON,
+        "positions": "learned" if kind.is_learned else "halves",
+        "position_offset": 0 if kind.is_learned else settings["pad_token_id"] + 1,
+        "embedding_norm": kind.is_learned,
+        "tie_embeddings": tie,
+        "output_bias": has_bias,
+        "scale_embeddings": bool(settings["scale_embedding"]),
+    }
+
+
+def class_of(config: ModelConfig) -> str | None:
+    """Find the class whose shape a model has; None if there is none."""
+    norms = {config.norm, config.encoder_norm or config.norm, config.decoder_norm or config.norm}
+    for name, kind in CLASSES.items():
+        positions = "learned" if kind.is_learned else "halves"
+        if norms == {kind.norm} and config.positions == positions:
+            return name
+    return None
+
+
+def check_model(config: ModelConfig, kind: BartClass, reasons: Problems) -> None:
+    """List settings that a class cannot express."""
+
+    def need(name: str, fine: bool, wanted: object) -> None:
+        value = getattr(config, name)
+        reasons.add_if(not fine, f"model.{name} must be {wanted}, but is {value}")
+
+    need("norm_epsilon", config.norm_epsilon == EPSILON, f"{EPSILON:g}")
+    need("embedding_norm", config.embedding_norm == kind.is_learned, str(kind.is_learned).lower())
+    if not kind.is_learned:
+        need("position_offset", config.position_offset == FIRST_POSITION, FIRST_POSITION)
+        need("output_bias", not config.output_bias, "false")
+    need("projection_bias", config.projection_bias, "true")
+    for side in ("encoder", "decoder"):
+        heads = getattr(config, f"{side}_heads") or config.heads
+        for name in ("d_k", "d_v"):
+            fine = (getattr(config, name) or config.d_model // heads) == config.d_model / heads
+            need(name, fine, "d_model / heads")

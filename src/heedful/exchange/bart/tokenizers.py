@@ -1,0 +1,84 @@
+"""
+Tokenizers of transformers for the languages of a model, those that were added included.
+
+::
+
+    NllbTokenizer      any list of languages; byte-pair
+    MBartTokenizer     its 25 languages and others
+    MBart50Tokenizer   its 52 languages; others as a source only once it is loaded
+    M2M100Tokenizer    its 100 languages, or the 8 of WMT21; others only as a target
+
+So an M2M100 with a further language is written for `NllbTokenizer`, which frames text in the same
+way and names a language by its token. That needs subwords of byte pairs, each with a row.
+"""
+
+from collections.abc import Sequence
+
+from heedful.exchange.bart import languages
+from heedful.exchange.bart.renumber import subwords_of
+from heedful.tokenization.imported_model import ImportedModel
+from heedful.tokenization.model_proto import kind_of
+from heedful.tokenization.tokenizer import Tokenizer
+
+
+def tokenizer_class(tokenizer: Tokenizer, kind: str) -> str:
+    """Choose the class of a tokenizer in transformers; `kind`: of the model."""
+    model, frame = tokenizer.models[0], tokenizer.frame
+    assert frame is not None
+    assert isinstance(model, ImportedModel)
+    if kind == "mbart":
+        return "MBartTokenizer" if frame.target == "start" else "MBart50Tokenizer"
+    if not _is_m2m100(tokenizer):
+        return "NllbTokenizer"
+    is_fixed = not new_languages(tokenizer, kind)
+    is_bytepair = kind_of(model.files()["model"]) == "bpe"
+    has_all = subwords_of(model) <= {piece for piece in model.id_mapping.pieces if piece}
+    return "NllbTokenizer" if not is_fixed and is_bytepair and has_all else "M2M100Tokenizer"
+
+
+def new_languages(tokenizer: Tokenizer, kind: str) -> list[str]:
+    """List the codes that the class of the tokenizer does not list by itself."""
+    assert tokenizer.frame is not None
+    codes = [*tokenizer.frame.languages]
+    if kind == "mbart":
+        is_plain = tokenizer.frame.target == "start"
+        usual = (languages.MBART if is_plain else languages.MBART50).split()
+    elif _is_m2m100(tokenizer):
+        usual = (languages.WMT21 if is_wmt21(codes) else languages.M2M100).split()
+    else:
+        usual = codes
+    return [code for code in codes if code not in usual]
+
+
+def is_wmt21(codes: Sequence[str]) -> bool:
+    """Tell the languages of WMT21's models from those of M2M100."""
+    usual = languages.WMT21.split()
+    return [*codes[: len(usual)]] == usual
+
+
+def notes_on(name: str, kind: str, new: Sequence[str]) -> tuple[str, ...]:
+    """Say how new languages are named in a tokenizer; `new`: their tokens."""
+    if not new or name == "MBartTokenizer":
+        return ()
+    token = new[-1]
+    if name == "NllbTokenizer" and kind == "m2m_100":
+        return (
+            "transformers' M2M100Tokenizer has a fixed list of languages, so the folder is for "
+            f'NllbTokenizer; its languages are named by their tokens: src_lang="{token}"',
+        )
+    if name == "MBart50Tokenizer":
+        return (
+            "transformers' MBart50Tokenizer looks src_lang up in a fixed list while it loads; "
+            f'set a new one afterwards: tokenizer.src_lang = "{token}"',
+        )
+    return (
+        "transformers' M2M100Tokenizer has a fixed list of languages and takes a new one as a "
+        f'target alone: forced_bos_token_id=tokenizer.convert_tokens_to_ids("{token}")',
+    )
+
+
+def _is_m2m100(tokenizer: Tokenizer) -> bool:
+    """Whether the tokens of languages are spelled as M2M100's."""
+    assert tokenizer.frame is not None
+    first = next(iter(tokenizer.frame.languages.values()))
+    return tokenizer.models[0].piece(first).startswith("__")

@@ -1,0 +1,1 @@
+"""The model card of an exported model."""

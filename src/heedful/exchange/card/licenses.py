@@ -1,0 +1,50 @@
+"""The license of a model card, in the terms of the Hugging Face hub."""
+
+import re
+from typing import NamedTuple
+
+from heedful.errors import ExchangeError
+from heedful.exchange.card.escape import code
+
+_LONGEST = 100
+# https://huggingface.co/docs/hub/repositories-licenses
+_LISTED = """
+    afl-3.0 agpl-3.0 apache-2.0 apple-amlr apple-ascl artistic-2.0 bigcode-openrail-m
+    bigscience-bloom-rail-1.0 bigscience-openrail-m bsd bsd-2-clause bsd-3-clause
+    bsd-3-clause-clear bsl-1.0 c-uda cc cc-by-2.0 cc-by-2.5 cc-by-3.0 cc-by-4.0 cc-by-nc-2.0
+    cc-by-nc-3.0 cc-by-nc-4.0 cc-by-nc-nd-3.0 cc-by-nc-nd-4.0 cc-by-nc-sa-2.0 cc-by-nc-sa-3.0
+    cc-by-nc-sa-4.0 cc-by-nd-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc0-1.0 cdla-permissive-1.0
+    cdla-permissive-2.0 cdla-sharing-1.0 creativeml-openrail-m ecl-2.0 epl-1.0 epl-2.0 etalab-2.0
+    eupl-1.1 eupl-1.2 gfdl gpl gpl-2.0 gpl-3.0 isc lgpl lgpl-2.1 lgpl-3.0 lgpl-lr lppl-1.3c mit
+    mpl-2.0 ms-pl ncsa odbl odc-by ofl-1.1 openrail openrail++ osl-3.0 other pddl postgresql
+    unknown unlicense wtfpl zlib
+"""
+_IDENTIFIERS = frozenset(_LISTED.split())
+
+
+class LicenseEntries(NamedTuple):
+    """A license in both parts of a card."""
+
+    fields: dict[str, str]
+    """Fields of the front matter; none if it is not stated."""
+    sentence: str
+    """The sentence of the body."""
+
+
+def license_entries(text: str) -> LicenseEntries:
+    """
+    Describe a license; one that the hub does not list becomes ``other`` with its name.
+
+    Raises `ExchangeError` if the text is not a name.
+    """
+    if not text:
+        return LicenseEntries({}, "Not stated.")
+    if len(text) > _LONGEST or not text.isprintable() or not any(map(str.isalnum, text)):
+        raise ExchangeError(
+            f"--license must be the name of a license, such as apache-2.0 or cc-by-4.0, in at most "
+            f"{_LONGEST} letters on one line, but {text[:_LONGEST]!r} came."
+        )
+    if (identifier := text.lower()) in _IDENTIFIERS:
+        return LicenseEntries({"license": identifier}, f"{code(identifier)}.")
+    name = re.sub(r"[^a-z0-9.]+", "-", identifier).strip("-") or "other"
+    return LicenseEntries({"license": "other", "license_name": name}, f"{code(text)}.")

@@ -1,0 +1,207 @@
+"""
+Converted models of the hub on this machine.
+
+::
+
+    CACHE/ORG--NAME/pins.json            the commit of each revision that was named
+    CACHE/ORG--NAME/.lock                held while a model is converted
+    CACHE/ORG--NAME/COMMIT/NAME/         a run folder; its hub.json says where it comes from
+
+CACHE is `~/.cache/heedful/hub`, or `$HF_HOME/heedful` where that is set. A run gets its place by a
+rename after its conversion, so whatever is there is complete. What is downloaded stays in the cache
+of huggingface_hub, which other programs share.
+
+A revision is pinned at its first use: later uses need no network and give the same model, until
+`heedful hub update`.
+"""
+
+import fcntl
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import RunFolderError, StorageError
+from heedful.files import is_at, make_folder, remove_folder, tidy, writing
+from heedful.machine.processor import cache_folder
+from heedful.runs.folder import read_json, write_json
+from heedful.runs.hub_names import RECORD, HubName
+
+CONVERSION = 1
+"""The version of the conversion: a run of an earlier one is made again."""
+COMMIT = re.compile(r"[0-9a-f]{40}")
+"""What a commit is called."""
+_PINS, _LOCK = "pins.json", ".lock"
+
+
+def hub_cache() -> Path:
+    """Find the folder of the cache, which need not exist."""
+    home = os.environ.get("HF_HOME")
+    if home:
+        return Path(os.path.expandvars(home)).expanduser() / "heedful"
+    try:
+        return cache_folder() / "hub"
+    except OSError as error:
+        raise StorageError(
+            f"the cache of converted models needs a folder of yours, but: {error}. Name one by the "
+            "variable HF_HOME."
+        ) from error
+
+
+@dataclass(frozen=True)
+class CachedModel:
+    """A converted model."""
+
+    name: HubName
+    """Its name, with the commit as its revision."""
+    run: Path
+    """Its run folder."""
+    record: Mapping[str, Any]
+    """What hub.json says."""
+    pinned: tuple[str, ...]
+    """The revisions that stand for it."""
+
+    @property
+    def bytes(self) -> int:
+        """The size of its files."""
+        return sum(path.stat().st_size for path in self.run.rglob("*") if path.is_file())
+
+
+class ModelCache:
+    """The converted commits of one model."""
+
+    def __init__(self, repo: str) -> None:
+        self.repo = repo
+        self.folder = hub_cache() / repo.replace("/", "--")
+
+    def pins(self) -> dict[str, str]:
+        """Read the commit of each revision that was named."""
+        path = self.folder / _PINS
+        content = read_json(path) if path.is_file() else {}
+        return {name: commit for name, commit in content.items() if COMMIT.fullmatch(str(commit))}
+
+    def pin(self, revision: str, commit: str) -> None:
+        """Record the commit that a revision stands for."""
+        write_json(self.folder / _PINS, {**self.pins(), revision: commit})
+
+    def unpin(self, commit: str) -> None:
+        """Forget the revisions that stand for a commit."""
+        pins = self.pins()
+        if left := {name: pin for name, pin in pins.items() if pin != commit}:
+            if left != pins:
+                write_json(self.folder / _PINS, left)
+        else:
+            (self.folder / _PINS).unlink(missing_ok=True)
+
+    def commit_of(self, revision: str) -> str | None:
+        """Find the commit of a revision, if it is known without the hub."""
+        return revision if COMMIT.fullmatch(revision) else self.pins().get(revision)
+
+    def place(self, commit: str) -> Path:
+        """Return the run folder of a commit, whether it is there or not."""
+        return self.folder / commit / HubName(self.repo).title
+
+    def find(self, revision: str) -> Path | None:
+        """Find the run of a revision, if it was converted as it would be today."""
+        commit = self.commit_of(revision)
+        if commit is None:
+            return None
+        is_current = _read_record(self.place(commit)).get("conversion") == CONVERSION
+        return self.place(commit) if is_current else None
+
+    def models(self) -> list[CachedModel]:
+        """List the converted commits."""
+        if not self.folder.is_dir():
+            return []
+        pins, models = self.pins(), []
+        for commit in sorted(path.name for path in self.folder.iterdir()):
+            run = self.place(commit)
+            if not COMMIT.fullmatch(commit) or not (run / RECORD).is_file():
+                continue
+            pinned = tuple(name for name, pin in pins.items() if pin == commit)
+            name = HubName(self.repo, commit)
+            models.append(CachedModel(name, run, _read_record(run), pinned))
+        return models
+
+    def remove(self, commit: str) -> None:
+        """Delete a converted commit, and the pins on it."""
+        with self.locked(), writing(self.folder):
+            with suppress(FileNotFoundError):  # another process was faster
+                remove_folder(self.folder / commit)
+            self.unpin(commit)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Wait until no other process or thread changes this model; leaves no empty folder."""
+        descriptor = self._lock()
+        try:
+            with writing(self.folder):
+                tidy(self.folder)
+            yield
+        finally:
+            with suppress(OSError):
+                if [path.name for path in self.folder.iterdir()] == [_LOCK]:
+                    (self.folder / _LOCK).unlink()
+                    self.folder.rmdir()
+            os.close(descriptor)
+
+    def _lock(self) -> int:
+        """Open and lock the lock file; whoever had it before may have removed it."""
+        path = self.folder / _LOCK
+        ways = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        while True:
+            make_folder(self.folder)
+            with writing(self.folder), suppress(FileNotFoundError):
+                descriptor = os.open(path, ways, 0o600)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    say(f"{self.repo}: another process converts it; waiting for that ...")
+                    fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if is_at(path, descriptor):
+                    return descriptor
+                os.close(descriptor)
+
+
+def cached_models() -> list[CachedModel]:
+    """List all converted models."""
+    root = hub_cache()
+    repos = [path.name.replace("--", "/", 1) for path in sorted(root.glob("*--*"))]
+    return [model for repo in repos for model in ModelCache(repo).models()]
+
+
+def find_cached(name: HubName, is_exact: bool) -> list[CachedModel]:
+    """
+    Find the converted commits of a name. Raises `RunFolderError` if there are none.
+
+    `is_exact`: whether its revision was named; else all commits are meant.
+    """
+    cache = ModelCache(name.repo)
+    models = cache.models()
+    if is_exact:
+        commit = cache.commit_of(name.revision)
+        models = [model for model in models if model.name.revision == commit]
+    if not models:
+        raise RunFolderError(
+            f"the cache must hold {name}, but {hub_cache()} does not; `heedful hub list` shows "
+            "what is there."
+        )
+    return models
+
+
+def _read_record(run: Path) -> dict[str, Any]:
+    """Read what hub.json says; nothing if it is missing or damaged: the run is made again then."""
+    try:
+        return read_json(run / RECORD)
+    except RunFolderError:
+        return {}
+
+
+def say(line: str) -> None:
+    """Tell a user what takes so long; standard output is for results."""
+    with suppress(OSError):
+        print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,275 @@
+"""
+What is asked of the hub: facts and files within bounds, and uploads by the library huggingface_hub.
+
+Files come into the cache of that library, so whatever another program has fetched is there already.
+Every file is compared with the digest that the hub lists for it: SHA-256 for large files, git's
+SHA-1 for small ones. HF_ENDPOINT, HF_HUB_OFFLINE, HF_HUB_CACHE, HF_HOME and the token mean what
+they mean to the library.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from heedful.errors import DownloadError, ExchangeError, HeedfulError, MissingExtra
+from heedful.exchange.hub.cache import COMMIT
+from heedful.exchange.hub.failures import explain
+from heedful.exchange.hub.transfer import SECONDS, digest_of, download, link, read_facts
+from heedful.exchange.huggingface.files import TEXT_FILES
+from heedful.exchange.huggingface.weights import LAYOUTS, SHARDS
+from heedful.files import make_folder
+from heedful.runs.hub_names import HubName
+
+_TRUE = {"1", "ON", "YES", "TRUE"}
+_DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class HubFile:
+    """A file of a model, as the hub lists it."""
+
+    size: int | None
+    """In bytes; None if the hub could not be asked."""
+    digest: str
+    """SHA-256, or git's SHA-1 of a small file."""
+
+
+@dataclass(frozen=True)
+class HubModel:
+    """A commit of a model."""
+
+    repo: str
+    commit: str
+    license: str
+    """As its model card names it; empty if it does not."""
+    files: dict[str, HubFile]
+    """By name; those in folders are left out."""
+
+
+class HubClient:
+    """The hub that the environment names; `MissingExtra` without huggingface_hub."""
+
+    def __init__(self, purpose: str) -> None:
+        self._library = _import_library(purpose)
+        self.endpoint = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
+        self.shown = _without_password(self.endpoint)
+        _check_token(self._library.get_token())
+        self.is_offline = any(
+            os.environ.get(name, "").upper() in _TRUE
+            for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+        )
+        self._downloads = _downloads_folder(import_module("huggingface_hub.constants").HF_HUB_CACHE)
+
+    def describe(self, name: HubName) -> HubModel:
+        """Ask for the commit, the license and the files of a revision."""
+        if self.is_offline:
+            return self._describe_downloaded(name)
+        revision = quote(name.revision, safe="")
+        url = f"{self.endpoint}/api/models/{name.repo}/revision/{revision}?blobs=true"
+        with self._as_paragraph(name):
+            facts = read_facts(url)
+        commit = facts.get("sha")
+        if not isinstance(commit, str) or not COMMIT.fullmatch(commit):
+            raise DownloadError(
+                f"{self.shown} must name the commit of {name}, but does not; check HF_ENDPOINT."
+            )
+        return HubModel(name.repo, commit, _license(facts), _files(facts))
+
+    def fetch(self, model: HubModel, file: str) -> Path:
+        """
+        Download a file unless it is there with its digest, and return its path.
+
+        Raises `DownloadError` if what comes has another size or digest.
+        """
+        listed, name = model.files[file], HubName(model.repo, model.commit)
+        folder = self._downloads / f"models--{model.repo.replace('/', '--')}"
+        place, content = (
+            folder / "snapshots" / model.commit / file,
+            folder / "blobs" / listed.digest,
+        )
+        if _has_digest(place, listed.digest):
+            return place
+        make_folder(content.parent)
+        if not _has_digest(content, listed.digest):
+            content.unlink(missing_ok=True)
+            if self.is_offline or listed.size is None:
+                place.unlink(missing_ok=True)
+                raise DownloadError(
+                    f"{file} of {name} must have the digest {listed.digest}, but what is on this "
+                    "disk has another one, and is deleted; use the model once without "
+                    "HF_HUB_OFFLINE."
+                )
+            url = f"{self.endpoint}/{model.repo}/resolve/{model.commit}/{quote(file)}"
+            with self._as_paragraph(name):
+                download(url, content, listed.size, listed.digest, f"{file} of {name}")
+        link(place, content)
+        return place
+
+    def api(self) -> Any:
+        """Make the library's client."""
+        return self._library.HfApi(endpoint=self.endpoint, library_name="heedful")
+
+    def require_token(self, name: HubName) -> None:
+        """Raise `ExchangeError` without a token, before minutes are spent on an export."""
+        if self._library.get_token() is None:
+            raise ExchangeError(
+                f"uploading {name.repo} needs a token that may write there; log in with `hf auth "
+                "login`, or set HF_TOKEN."
+            )
+
+    def upload(self, folder: Path, name: HubName, *, private: bool, message: str) -> str:
+        """
+        Upload a folder, into a new repository unless it is there; returns the commit's page.
+
+        Weights and subwords that another model left there are deleted, because transformers would
+        read them; the history keeps them. Raises `ExchangeError` if `private` is asked for in a
+        repository that everybody sees.
+        """
+        with self._as_paragraph(name), self._progress():
+            api = self.api()
+            api.create_repo(name.repo, private=private, exist_ok=True)
+            if private and not api.model_info(name.repo, timeout=SECONDS).private:
+                raise ExchangeError(
+                    f"--private needs a private repository, but {name.repo} is there already and "
+                    f"everybody sees it; change that on {self.shown}/{name.repo}/settings, or "
+                    "leave --private out."
+                )
+            if name.revision != "main":
+                api.create_branch(name.repo, branch=name.revision, exist_ok=True)
+            commit = api.upload_folder(
+                repo_id=name.repo,
+                folder_path=folder,
+                revision=name.revision,
+                commit_message=message,
+                delete_patterns=[*TEXT_FILES, *LAYOUTS, *SHARDS],
+            )
+        return str(commit.commit_url)
+
+    def _describe_downloaded(self, name: HubName) -> HubModel:
+        """Describe what the library's cache has of a revision; there digests are file names."""
+        with self._as_paragraph(name):
+            config = Path(
+                self._library.hf_hub_download(
+                    name.repo,
+                    "config.json",
+                    revision=name.revision,
+                    cache_dir=self._downloads,
+                    local_files_only=True,
+                )
+            )
+        files = {}
+        for path in sorted(config.parent.iterdir()):
+            digest = path.resolve().name
+            if path.is_file() and _DIGEST.fullmatch(digest):
+                files[path.name] = HubFile(None, digest)
+        return HubModel(name.repo, config.parent.name, "", files)
+
+    @contextmanager
+    def _progress(self) -> Iterator[None]:
+        """Show bars only on a terminal."""
+        is_shown = sys.stderr is not None and sys.stderr.isatty()
+        utils = import_module("huggingface_hub.utils")
+        before = utils.are_progress_bars_disabled()
+        if not is_shown:
+            utils.disable_progress_bars()
+        try:
+            yield
+        finally:
+            if not is_shown and not before:
+                utils.enable_progress_bars()
+
+    @contextmanager
+    def _as_paragraph(self, name: HubName) -> Iterator[None]:
+        """Turn exceptions of the library into one paragraph."""
+        try:
+            yield
+        except HeedfulError:
+            raise
+        except Exception as error:
+            raise explain(error, name, self.shown, self.is_offline) from error
+
+
+def _without_password(endpoint: str) -> str:
+    """
+    Leave out what a proxy asks for, because messages and records show the address.
+
+    Raises `DownloadError` if it is not an address.
+    """
+    try:
+        parts = urlsplit(endpoint)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            host = parts.netloc.rpartition("@")[2]
+            return parts._replace(netloc=host, query="", fragment="").geturl()
+    except ValueError:
+        pass
+    raise DownloadError(
+        "HF_ENDPOINT must be the address of a hub, such as https://huggingface.co, but is another "
+        "text; correct it or leave it out."
+    )
+
+
+def _check_token(token: str | None) -> None:
+    """Refuse a token that no request can hold; the message does not show it."""
+    if token is not None and not (token.isascii() and token.isprintable() and len(token) < 4096):
+        raise ExchangeError(
+            "the token for the hub must be of ASCII letters and digits, but has other characters "
+            "or thousands of them; log in again with `hf auth login`, or correct HF_TOKEN."
+        )
+
+
+def _has_digest(path: Path, digest: str) -> bool:
+    """Whether a file is there, with its digest."""
+    return path.is_file() and digest_of(path, digest) == digest
+
+
+def _license(facts: dict[str, Any]) -> str:
+    """Read the license that a model card names; empty if it names none."""
+    card = facts.get("cardData")
+    named = [card.get(key) for key in ("license_name", "license")] if isinstance(card, dict) else []
+    return next((name for name in named if isinstance(name, str) and name), "")
+
+
+def _files(facts: dict[str, Any]) -> dict[str, HubFile]:
+    """Read size and digest of each file; what lacks one, or lies in a folder, is left out."""
+    files = {}
+    listed = facts.get("siblings")
+    for file in listed if isinstance(listed, list) else []:
+        if not isinstance(file, dict):
+            continue
+        large = file.get("lfs")
+        digest = large.get("sha256") if isinstance(large, dict) else file.get("blobId")
+        name, size = file.get("rfilename"), file.get("size")
+        if not isinstance(name, str) or not isinstance(digest, str) or type(size) is not int:
+            continue
+        if "/" not in name and size >= 0 and _DIGEST.fullmatch(digest):
+            files[name] = HubFile(size, digest)
+    return files
+
+
+def _downloads_folder(usual: str) -> Path:
+    """Find the library's cache by the environment of now; it reads that when it is imported."""
+    for variable, part in (("HF_HUB_CACHE", ""), ("HUGGINGFACE_HUB_CACHE", ""), ("HF_HOME", "hub")):
+        if place := os.environ.get(variable):
+            return Path(os.path.expandvars(place)).expanduser() / part
+    return Path(usual)
+
+
+def _import_library(purpose: str) -> ModuleType:
+    """Import huggingface_hub. Raises `MissingExtra` with the command that installs it."""
+    try:
+        library = import_module("huggingface_hub")
+        import_module("huggingface_hub.errors")
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            f"{purpose} needs huggingface_hub, which is not installed; install it with: pip "
+            "install 'heedful[hub]'"
+        ) from error
+    return library

@@ -1,0 +1,61 @@
+"""Failures of the hub and of its library, as messages that say what to do."""
+
+from importlib import import_module
+
+from heedful.errors import DownloadError, ExchangeError, HeedfulError, StorageError
+from heedful.runs.hub_names import HubName
+
+_LOG_IN = "log in with `hf auth login`, or set HF_TOKEN"
+_NOT_ALLOWED = (401, 403)
+
+
+def explain(error: Exception, name: HubName, endpoint: str, is_offline: bool) -> HeedfulError:
+    """Turn an exception of huggingface_hub into one paragraph."""
+    errors = import_module("huggingface_hub.errors")
+    refusals = {
+        errors.GatedRepoError: (
+            f"{name} must be open to you, but its authors ask for an agreement first; agree to it "
+            f"on {endpoint}/{name.repo}, then {_LOG_IN}, and try again."
+        ),
+        errors.RevisionNotFoundError: (
+            f"the revision of {name.repo} must exist, but the hub has no {name.revision!r}; "
+            f"{endpoint}/{name.repo}/tree/main lists them."
+        ),
+        errors.RepositoryNotFoundError: (
+            f"{name.repo} must be a folder here or a model on {endpoint}, but is neither, or it is "
+            f"a private one; check the spelling. For a private model {_LOG_IN}."
+        ),
+    }
+    for kind, message in refusals.items():
+        if isinstance(error, kind):
+            return ExchangeError(message)
+    if is_offline:
+        return DownloadError(
+            f"{name} must have been fetched before it is used offline, but it is not on this "
+            "machine; use it once without HF_HUB_OFFLINE."
+        )
+    if isinstance(error, errors.HfHubHTTPError):
+        return _explain_status(error.response.status_code, name, endpoint)
+    if isinstance(error, OSError) and error.errno and error.filename:
+        return StorageError(
+            f"what is fetched must be written, but {error.filename} cannot be: {error.strerror}. "
+            "Free some space, or name another folder by HF_HOME."
+        )
+    reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    return DownloadError(
+        f"{endpoint} must answer about {name}, but did not ({reason}); try again. What was fetched "
+        "is kept."
+    )
+
+
+def _explain_status(status: int, name: HubName, endpoint: str) -> HeedfulError:
+    """Say what an answer of the hub means."""
+    if status in _NOT_ALLOWED:
+        return ExchangeError(
+            f"the hub must allow this with {name.repo}, but answers {status}; {_LOG_IN} to a token "
+            "with that right."
+        )
+    return DownloadError(
+        f"{endpoint} must answer about {name}, but answers {status}; try again later. What was "
+        "fetched is kept."
+    )

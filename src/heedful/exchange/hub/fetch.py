@@ -1,0 +1,159 @@
+"""
+From a name on the hub to a run folder: fetched, checked, converted and compared once.
+
+The class is known from config.json before anything large is fetched. Only settings, subwords and
+one layout of the weights are; no code of a model is ever fetched or run.
+"""
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+from heedful._version import __version__
+from heedful.errors import DownloadError, ExchangeError, escape_controls
+from heedful.exchange.convert import import_model
+from heedful.exchange.hub.cache import CONVERSION, ModelCache, say
+from heedful.exchange.hub.client import HubClient, HubFile, HubModel
+from heedful.exchange.hub.transfer import digest_of
+from heedful.exchange.huggingface.files import text_files, weights_name
+from heedful.exchange.huggingface.weights import shard_names
+from heedful.exchange.import_report import ImportReport
+from heedful.exchange.registry import HUGGING_FACE
+from heedful.files import replacing
+from heedful.runs.folder import write_json
+from heedful.runs.foreign_models import recognize
+from heedful.runs.hub_names import RECORD, HubName
+
+_CONFIG = "config.json"
+# Settings and subwords have some megabytes; the hub's word on sizes is checked before a download.
+_LARGEST_TEXT = 1 << 27
+
+
+def fetch_run(name: HubName) -> Path:
+    """
+    Find the run of a model, or make it.
+
+    A revision stays pinned to the commit of its first use; a pinned commit needs no network, and
+    not even huggingface_hub.
+    """
+    cache = ModelCache(name.repo)
+    if run := cache.find(name.revision):
+        return run
+    client = HubClient(f"{name} is not a folder here; as a model of Hugging Face's hub it")
+    with cache.locked():
+        if run := cache.find(name.revision):  # another process was faster
+            return run
+        commit = cache.commit_of(name.revision)
+        model = client.describe(HubName(name.repo, commit or name.revision))
+        if not cache.find(model.commit):
+            _convert(client, model, cache, name.revision)
+        cache.pin(name.revision, model.commit)
+    return cache.place(model.commit)
+
+
+def update_run(name: HubName) -> tuple[str | None, str]:
+    """Ask the hub again for a revision, and convert its newest commit; returns old and new."""
+    cache = ModelCache(name.repo)
+    client = HubClient("updating a model of Hugging Face's hub")
+    with cache.locked():
+        before = cache.commit_of(name.revision)
+        model = client.describe(name)
+        if not cache.find(model.commit):
+            _convert(client, model, cache, name.revision)
+        cache.pin(name.revision, model.commit)
+    return before, model.commit
+
+
+def download_original(name: HubName) -> Path:
+    """Download what the import of a model needs; returns its folder."""
+    client = HubClient(f"{name} is not a folder here; as a model of Hugging Face's hub it")
+    model = client.describe(name)
+    _announce(client, model)
+    return download(client, model)[0].parent
+
+
+def download(client: HubClient, model: HubModel) -> list[Path]:
+    """Download what the import of a model needs, its config.json first."""
+    config = _fetch(client, model, _CONFIG, _LARGEST_TEXT)
+    known = recognize(config.parent)
+    if known is None or not known.kind:
+        title = "no model of a class that is read here" if known is None else known.name
+        advice = "name another one" if known is None else known.advice
+        raise ExchangeError(f"{model.repo} is {title}; {advice}.")
+    weights = weights_name(model.files)
+    if weights is None:
+        raise ExchangeError(
+            f"{model.repo} must hold weights for PyTorch (model.safetensors or pytorch_model.bin), "
+            "but holds none; name another model."
+        )
+    files = [_fetch(client, model, file, _LARGEST_TEXT) for file in text_files(model.files)]
+    files.append(_fetch(client, model, weights))
+    if files[-1].suffix == ".json":
+        shards = sorted({*shard_names(files[-1]).values()})
+        files += [_fetch(client, model, file) for file in shards]
+    return [config, *files]
+
+
+def _fetch(client: HubClient, model: HubModel, file: str, most: int | None = None) -> Path:
+    """Download one file, unless it is missing or too large for its kind."""
+    listed = model.files.get(file)
+    if listed is None:
+        raise DownloadError(
+            f"{model.repo} must hold {file}, with a digest, but commit {model.commit[:12]} does "
+            "not; it is incomplete, or another kind of repository."
+        )
+    if most is not None and (listed.size or 0) > most:
+        raise ExchangeError(
+            f"{file} of {model.repo} must have at most {most >> 20} MiB, but has {listed.size:,} "
+            "bytes; it is not a file of settings or subwords."
+        )
+    return client.fetch(model, file)
+
+
+def _convert(client: HubClient, model: HubModel, cache: ModelCache, revision: str) -> None:
+    """Download and convert a commit; it is renamed to its place when it is complete."""
+    license = _announce(client, model)
+    files = download(client, model)
+    say(f"{model.repo}: converting it once ...")
+    with replacing(cache.folder / model.commit) as beside:
+        run = beside / HubName(model.repo).title
+        report, notes = import_model(HUGGING_FACE, files[0].parent, run)
+        record = {
+            "name": model.repo,
+            "revision": revision,
+            "commit": model.commit,
+            "license": license,
+            "endpoint": client.shown,
+            "heedful": __version__,
+            "conversion": CONVERSION,
+            "converted": datetime.now(UTC).isoformat(" ", "seconds"),
+            "files": {file.name: _digest(file, model.files[file.name]) for file in files},
+            **_report(report),
+            "notes": list(notes),
+        }
+        write_json(run / RECORD, record)
+    for note in notes:
+        say(f"{model.repo}: {note}")
+    say(f"{model.repo}: {report}.")
+
+
+def _announce(client: HubClient, model: HubModel) -> str:
+    """Show where a model comes from; returns its license."""
+    license = escape_controls(" ".join(model.license.split()))[:80] or "not stated"
+    page = f"{client.shown}/{model.repo}"
+    say(f"{model.repo}, commit {model.commit[:12]}, license: {license} ({page})")
+    return license
+
+
+def _digest(path: Path, file: HubFile) -> dict[str, object]:
+    """Record size and SHA-256 of what was downloaded."""
+    sha256 = file.digest if len(file.digest) == 64 else digest_of(path, "0" * 64)
+    return {"bytes": path.stat().st_size, "sha256": sha256}
+
+
+def _report(report: ImportReport) -> dict[str, object]:
+    """Record what the import proved."""
+    return {
+        "report": str(report),
+        "parity": None if report.parity is None else asdict(report.parity),
+    }

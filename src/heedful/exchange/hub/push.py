@@ -1,0 +1,47 @@
+"""From a run folder to the hub: exported as a class of Hugging Face, compared, uploaded."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from heedful._version import __version__
+from heedful.errors import ExchangeError
+from heedful.exchange.card.model_card import CardFacts
+from heedful.exchange.convert import export_model
+from heedful.exchange.hub.client import HubClient
+from heedful.exchange.parity import Parity
+from heedful.exchange.registry import HUGGING_FACE
+from heedful.runs.hub_names import HubName
+
+
+def push_run(
+    run: str | Path,
+    name: HubName,
+    *,
+    weights: str = "default",
+    private: bool = False,
+    message: str = "",
+    facts: CardFacts | None = None,
+    accept_differences: bool = False,
+) -> tuple[str, Parity, tuple[str, ...]]:
+    """
+    Upload a run as a folder that transformers loads, with a card; returns the page of the commit.
+
+    `facts`: what the card says and the run does not record.
+    Nothing is uploaded unless transformers computes the same: raises `ParityFailed`, also for too
+    many different translations unless these are accepted. Raises `ExchangeError` without a token.
+    """
+    client = HubClient("uploading to Hugging Face's hub")
+    if client.is_offline:
+        raise ExchangeError(
+            f"uploading {name.repo} needs the hub, but HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is "
+            "set; leave it out."
+        )
+    client.require_token(name)
+    with TemporaryDirectory(prefix="heedful-push-") as place:
+        folder = Path(place) / name.title
+        parity, notes = export_model(run, HUGGING_FACE, folder, weights=weights, facts=facts)
+        if not accept_differences:
+            parity.check_outputs(folder)
+        said = message or f"Upload a model of heedful {__version__}"
+        page = client.upload(folder, name, private=private, message=said)
+    return page, parity, notes

@@ -1,0 +1,210 @@
+"""
+Answers of the hub within bounds: facts in JSON, and files of the size and digest that it lists.
+
+huggingface_hub names a file in its cache by a header of the answer and writes as much as comes, so
+that a mirror that lies could choose a path outside the cache or fill the disk. Here a file is named
+by its listed digest, and gets this name only with that content. The cache is laid out as the
+library's::
+
+    models--ORG--NAME/blobs/DIGEST                the content
+    models--ORG--NAME/blobs/DIGEST.incomplete     what came so far; the next attempt continues it
+    models--ORG--NAME/snapshots/COMMIT/FILE       a link to the content
+
+Requests go through the library's session, which follows redirects and keeps the token from other
+hosts.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import DownloadError, HeedfulError
+from heedful.files import is_at, make_folder, open_ordinary, writing
+
+SECONDS = 30.0
+"""How long a server may be silent."""
+_LARGEST_FACTS = 1 << 25
+_CHUNK = 1 << 18
+# Attempts that bring nothing, one after the other.
+_ATTEMPTS = 4
+_KEPT = "what was fetched is kept"
+
+
+def read_facts(url: str) -> dict[str, Any]:
+    """Ask for a JSON object; `ValueError` if the answer is none, or is too large."""
+    content = b""
+    with _answer(url) as response:
+        for chunk in response.iter_raw(_CHUNK):
+            content += chunk
+            if len(content) > _LARGEST_FACTS:
+                raise ValueError(f"the answer has more than {_LARGEST_FACTS >> 20} MiB")
+    facts = json.loads(content)
+    if not isinstance(facts, dict):
+        raise ValueError("the answer is not a JSON object")
+    return facts
+
+
+def download(url: str, place: Path, size: int, digest: str, title: str) -> None:
+    """
+    Fetch a file to its place, unless another process has brought it meanwhile.
+
+    A file with another digest is fetched once more. `title`: its name, for messages. Raises
+    `DownloadError` for one that differs again or is too large, `StorageError` if it cannot be
+    written.
+    """
+    make_folder(place.parent)
+    part = place.with_name(f"{place.name}.incomplete")
+    for _ in range(2):
+        with _own(part) as file:
+            if place.is_file():
+                part.unlink()
+                return
+            _fill(file, url, size, title)
+            is_right = digest_of(part, digest) == digest
+            with writing(place.parent, _KEPT):
+                if is_right:
+                    os.fsync(file.fileno())
+                    part.replace(place)
+                    return
+                part.unlink()
+    raise DownloadError(
+        f"{title} must have the digest {digest}, but what came has another one; it was changed on "
+        "its way, and is deleted. Try again."
+    )
+
+
+def link(place: Path, content: Path) -> None:
+    """Put a link to some content at its place, or a copy where links cannot be made."""
+    make_folder(place.parent)
+    beside = place.with_name(f".{place.name}.{os.getpid()}.partial")
+    with writing(place.parent, _KEPT):
+        beside.unlink(missing_ok=True)
+        try:
+            beside.symlink_to(os.path.relpath(content, place.parent))
+        except OSError:
+            shutil.copyfile(content, beside)
+        beside.replace(place)
+
+
+def digest_of(path: Path, like: str) -> str:
+    """Compute the digest of a file, of the kind that another one has."""
+    with open_ordinary(path) as file:
+        if len(like) == 64:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+        size = os.fstat(file.fileno()).st_size
+        # Git hashes a header with the content.
+        return hashlib.file_digest(
+            file, lambda: hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+        ).hexdigest()
+
+
+@contextmanager
+def _answer(url: str, start: int = 0) -> Iterator[Any]:
+    """Open the answer to a request for the bytes from a place on."""
+    utils = import_module("huggingface_hub.utils")
+    headers = {**utils.build_hf_headers(library_name="heedful"), "Accept-Encoding": "identity"}
+    if start:
+        headers["Range"] = f"bytes={start}-"
+    with utils.http_stream_backoff(
+        "GET",
+        url,
+        headers=headers,
+        timeout=SECONDS,
+        retry_on_exceptions=(),
+        retry_on_status_codes=(),
+    ) as response:
+        if response.is_error:
+            # The library would read all of the answer, however long, to quote it.
+            next(response.iter_raw(_CHUNK), None)
+        utils.hf_raise_for_status(response)
+        if response.status_code not in (200, 206):
+            raise ValueError(f"the answer has the status {response.status_code}")
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            raise ValueError("the answer is compressed, which was not asked for")
+        yield response
+
+
+@contextmanager
+def _own(part: Path) -> Iterator[FileIO]:
+    """Open what came of a file so far, while no other process does."""
+    while True:
+        with writing(part.parent, _KEPT):
+            ways = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            # Without a buffer, whose rest would be written again when a full disk has failed once.
+            file = FileIO(os.open(part, ways, 0o666), "r+b")
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if is_at(part, file.fileno()):  # else whoever had it before has renamed or deleted it
+                yield file
+                return
+
+
+def _fill(file: FileIO, url: str, size: int, title: str) -> None:
+    """Append what is missing; a connection that breaks is opened again."""
+    failures = 0
+    at = file.seek(0, os.SEEK_END)
+    if at > size:
+        at = _restart(file)
+    with _bar(title, size, at) as bar:
+        while at < size:
+            before = at
+            try:
+                with _answer(url, at) as response:
+                    if at and response.status_code == 200:  # which is the whole file
+                        at = _restart(file)
+                    for chunk in response.iter_raw(_CHUNK):
+                        at += len(chunk)
+                        if at > size:
+                            _restart(file)
+                            raise DownloadError(
+                                f"{title} must have {size:,} bytes, as the hub lists, but more "
+                                "came; try again later."
+                            )
+                        _write(file, chunk, title)
+                        bar.update(len(chunk))
+            except Exception as error:
+                failures = failures + 1 if at <= before else 0
+                if failures == _ATTEMPTS or isinstance(error, _final()):
+                    raise
+                time.sleep(0.3 * failures)
+            else:
+                failures = failures + 1 if at <= before else 0
+                if failures == _ATTEMPTS:
+                    raise ValueError(f"only {at:,} of {size:,} bytes came")
+
+
+def _write(file: FileIO, chunk: bytes, title: str) -> None:
+    """Write all of a chunk."""
+    rest = memoryview(chunk)
+    with writing(Path(title), _KEPT):
+        while rest:
+            rest = rest[file.write(rest) :]
+
+
+def _restart(file: FileIO) -> int:
+    """Empty a file; returns its length."""
+    file.seek(0)
+    file.truncate()
+    return 0
+
+
+def _final() -> tuple[type[Exception], ...]:
+    """List the exceptions after which the same request would fail again."""
+    return HeedfulError, import_module("huggingface_hub.errors").HfHubHTTPError
+
+
+def _bar(title: str, size: int, at: int) -> Any:
+    """Make a bar of progress, which only a terminal shows."""
+    bar = import_module("huggingface_hub.utils").tqdm
+    is_shown = sys.stderr is not None and sys.stderr.isatty()
+    return bar(total=size, initial=at, desc=title, unit="B", unit_scale=True, disable=not is_shown)

@@ -1,0 +1,1 @@
+"""What the classes of Hugging Face share: settings, weights and the original that runs."""

@@ -1,0 +1,31 @@
+"""Which files of a Hugging Face repository are needed to import it; others are not fetched."""
+
+from collections.abc import Collection
+
+from heedful.exchange.huggingface.weights import LAYOUTS
+
+TEXT_FILES = (
+    "added_tokens.json",
+    "generation_config.json",
+    "merges.txt",
+    "sentencepiece.bpe.model",
+    "source.spm",
+    "special_tokens_map.json",
+    "spiece.model",
+    "target.spm",
+    "target_vocab.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.json",
+)
+"""Settings and subwords that some class has."""
+
+
+def text_files(names: Collection[str]) -> list[str]:
+    """Select the files of settings and subwords."""
+    return [name for name in TEXT_FILES if name in names]
+
+
+def weights_name(names: Collection[str]) -> str | None:
+    """Choose the file of the weights, or their index; None if there is none that can be read."""
+    return next((name for name in LAYOUTS if name in names), None)

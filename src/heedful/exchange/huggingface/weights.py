@@ -1,0 +1,110 @@
+"""
+Weights of a Hugging Face folder, in any of the four layouts that `save_pretrained` has had.
+
+::
+
+    model.safetensors                 one file
+    model.safetensors.index.json      {"weight_map": {tensor: file}}, and the files that it names
+    pytorch_model.bin                 a pickle of torch
+    pytorch_model.bin.index.json      likewise with pickles
+
+The first that is there is read, as transformers does. A pickle is read by the restricted reader of
+`heedful.exchange.pickled`, which executes nothing and refuses tensors beyond their file.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from heedful.errors import ExchangeError
+from heedful.exchange.formats import read_safetensors, read_settings_file
+from heedful.exchange.pickled.lazy_tensors import read_arrays
+from heedful.exchange.pickled.torch_file import read_torch_file
+
+SAFETENSORS, PICKLE = "model.safetensors", "pytorch_model.bin"
+LAYOUTS = (SAFETENSORS, f"{SAFETENSORS}.index.json", PICKLE, f"{PICKLE}.index.json")
+"""File names by preference."""
+SHARDS = ("model-*-of-*.safetensors", "pytorch_model-*-of-*.bin")
+"""Patterns of the files that an index names, as `save_pretrained` calls them."""
+_SHARD = re.compile(r"[\w-][\w.-]{0,199}\.(?:safetensors|bin)")
+_MOST_SHARDS = 1000
+
+
+def weights_file(folder: Path) -> Path | None:
+    """Find the file that holds the weights or lists their files; None if there is none."""
+    return next((folder / name for name in LAYOUTS if (folder / name).is_file()), None)
+
+
+def has_safetensors(folder: Path) -> bool:
+    """Whether a folder has weights, and these are not a pickle."""
+    path = weights_file(folder)
+    return path is not None and path.name.startswith(SAFETENSORS)
+
+
+def shard_names(index: Path) -> dict[str, str]:
+    """Read an index: the file of each tensor. Raises `ExchangeError` if it is none."""
+    places = read_settings_file(index).get("weight_map")
+    if not isinstance(places, dict) or not places:
+        raise ExchangeError(f"{index} must have a weight_map that names a file for each tensor.")
+    files = {*map(str, places.values())}
+    if wrong := sorted(name for name in files if not _SHARD.fullmatch(name)):
+        raise ExchangeError(
+            f"{index} must name files of weights in its own folder, but names {wrong[0]!r:.60}."
+        )
+    if len(files) > _MOST_SHARDS:
+        raise ExchangeError(
+            f"{index} must name at most {_MOST_SHARDS:,} files, but names {len(files):,}."
+        )
+    return {str(tensor): str(name) for tensor, name in places.items()}
+
+
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """Read all tensors of a folder. Raises `ExchangeError` if files are missing or damaged."""
+    path = weights_file(folder)
+    if path is None:
+        raise ExchangeError(
+            f"{folder} must hold weights ({', '.join(LAYOUTS)}), but holds none of these; copy the "
+            "whole folder again."
+        )
+    if path.suffix != ".json":
+        return _read_file(path)
+    places = shard_names(path)
+    files = {name: folder / name for name in sorted({*places.values()})}
+    if missing := [name for name, file in files.items() if not file.is_file()]:
+        raise ExchangeError(
+            f"{path} names files that are not there: {', '.join(missing)}; copy the whole folder "
+            "again."
+        )
+    return dict(_read_shards(places, files, path))
+
+
+def _read_shards(
+    places: dict[str, str], files: dict[str, Path], index: Path
+) -> Iterator[tuple[str, Tensor]]:
+    """Read file by file, and compare what they hold with the index."""
+    for name, file in files.items():
+        tensors = _read_file(file)
+        listed = {tensor for tensor, place in places.items() if place == name}
+        if different := sorted(listed ^ {*tensors}):
+            raise ExchangeError(
+                f"{file} must hold the tensors that {index.name} lists for it, but they differ in "
+                f"{', '.join(different)[:200]}; copy the whole folder again."
+            )
+        yield from tensors.items()
+
+
+def _read_file(path: Path) -> dict[str, Tensor]:
+    """Read one file of tensors."""
+    if path.suffix == ".safetensors":
+        return read_safetensors(path)
+    saved = read_torch_file(path)
+    arrays = read_arrays(saved, path) if isinstance(saved, dict) else {}
+    if not arrays:
+        raise ExchangeError(
+            f"{path} must be a dictionary of tensors that torch saved, but is something else; copy "
+            "it again."
+        )
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}

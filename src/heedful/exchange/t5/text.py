@@ -1,0 +1,231 @@
+"""
+The text of a T5 folder: ``spiece.model``, sentinels, and the tasks of `config.json`.
+
+Ids are those of the sentencepiece model; behind them come the sentinels, the last one first, and
+rows of the table without a token. A task is a text before each source line, with settings of the
+search: ``task_specific_params`` of `config.json`.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heedful.errors import ExchangeError, TokenizerError
+from heedful.exchange.formats import Problems, ReadOptions, read_settings_file
+from heedful.exchange.huggingface.unigram import FILE, sentencepiece_of, unigram_pieces
+from heedful.files import read_within
+from heedful.tokenization.id_mapping import IdMapping
+from heedful.tokenization.imported_model import ImportedModel
+from heedful.tokenization.sentencepiece_model import load_processor
+from heedful.tokenization.serialization import LONGEST_PREFIX
+from heedful.tokenization.tokenizer import Tokenizer
+
+MODEL = "spiece.model"
+SENTINEL = "<extra_id_{}>"
+_UNKNOWN = "<unk>"
+_NO_TOKEN = "<row_{}>"
+_SENTINELS = re.compile(r"<extra_id_(\d+)>")
+_TRANSLATION = re.compile(r"translation_([A-Za-z-]+)_to_([A-Za-z-]+)")
+_MOST_SENTINELS = 10_000
+
+
+class PrefixTask(NamedTuple):
+    """What a model is asked for."""
+
+    prefix: str = ""
+    """Text before each source line."""
+    languages: tuple[str, str] = ("", "")
+    search: Mapping[str, Any] = {}
+    """Settings of `generate` that differ for it."""
+
+
+def read_task(settings: Mapping[str, Any], options: ReadOptions, reasons: Problems) -> PrefixTask:
+    """
+    Find the task: by its name, or by its languages, or by a prefix of the user's.
+
+    A model without tasks, or one whose task nobody named, gets text as it is.
+    """
+    known = settings.get("task_specific_params") or {}
+    if not isinstance(known, dict) or not all(isinstance(part, dict) for part in known.values()):
+        reasons.add_if(True, "task_specific_params must be a table for each task")
+        return PrefixTask()
+    languages = options.source_language, options.target_language
+    name, prefix = options.task, options.source_prefix
+    reasons.add_if(bool(name and prefix), "--task and --source-prefix must not come together")
+    if name and name not in known:
+        reasons.add_if(True, f"--task must be one of {', '.join(known) or 'none'}, but is {name!r}")
+        return PrefixTask()
+    if not name and not prefix:
+        name = next((task for task in known if all(languages) and _pair(task) == languages), "")
+    prefix = prefix or known.get(name, {}).get("prefix") or ""
+    reasons.add_if(
+        not isinstance(prefix, str) or len(prefix) > LONGEST_PREFIX,
+        f"the prefix of a task must be text of at most {LONGEST_PREFIX:,} characters",
+    )
+    task = task_of_prefix(settings, prefix)
+    both = languages[0] or task.languages[0], languages[1] or task.languages[1]
+    return task._replace(languages=both)
+
+
+def task_of_prefix(settings: Mapping[str, Any], prefix: Any) -> PrefixTask:
+    """Find the task with a prefix; one without languages and settings if there is none."""
+    for name, values in (settings.get("task_specific_params") or {}).items():
+        if prefix and values.get("prefix") == prefix:
+            search = {key: value for key, value in values.items() if key != "prefix"}
+            return PrefixTask(prefix, _pair(name), search)
+    return PrefixTask(str(prefix))
+
+
+def task_notes(settings: Mapping[str, Any], task: PrefixTask) -> tuple[str, ...]:
+    """Say which tasks there are if none was chosen."""
+    known = settings.get("task_specific_params")
+    if task.prefix or not isinstance(known, dict) or not known:
+        return ()
+    names = ", ".join(str(name) for name in [*known][:20])
+    return (
+        "this model was trained with a text before each source line; --task names one "
+        f"({names}), or --source-prefix gives one",
+    )
+
+
+def _pair(task: str) -> tuple[str, str]:
+    """Read the languages of a task's name."""
+    match = _TRANSLATION.fullmatch(task)
+    return (match[1], match[2]) if match else ("", "")
+
+
+def read_vocabulary(
+    path: Path, settings: Mapping[str, Any], spelled: Mapping[str, Any]
+) -> tuple[IdMapping, bytes]:
+    """Read the sentencepiece model, and map its ids and those of the sentinels to ours."""
+    content = _model(path, settings)
+    processor = load_processor(content)
+    pieces = [str(processor.id_to_piece(n)) for n in range(processor.get_piece_size())]
+    rows = settings["vocab_size"]
+    if len(pieces) > rows:
+        raise ExchangeError(
+            f"{path / MODEL} must have at most as many pieces as the table has rows, {rows:,}, but "
+            f"has {len(pieces):,}; the two belong to different models."
+        )
+    numbers = {piece: number for number, piece in enumerate(pieces)}
+    count = _sentinels(spelled, path)
+    last = len(pieces) + count - 1
+    if SENTINEL.format(0) not in numbers:
+        sentinels = {SENTINEL.format(n): last - n for n in range(count)}
+        # a table without rows for them has none
+        numbers |= {piece: number for piece, number in sentinels.items() if number < rows}
+    places = {
+        "pad": settings.get("pad_token_id"),
+        "unknown": processor.unk_id(),
+        "end": settings.get("eos_token_id"),
+    }
+    special: dict[str, str | None] = {}
+    for name, place in places.items():
+        if type(place) is not int or not 0 <= place < len(pieces):
+            raise ExchangeError(
+                f"the id of the {name} symbol must be one of the {len(pieces):,} pieces of "
+                f"{path / MODEL}, but is {place!r}; correct config.json."
+            )
+        special[name] = pieces[place]
+    special["start"] = _start(settings, numbers, special, path)
+    try:
+        return IdMapping.of(numbers, special, rows), content
+    except TokenizerError as error:
+        raise ExchangeError(f"{path / MODEL}: {error}") from error
+
+
+def _model(path: Path, settings: Mapping[str, Any]) -> bytes:
+    """Read the sentencepiece model, or write one from what transformers 5 leaves of it."""
+    if (path / MODEL).is_file():
+        return read_within(path / MODEL)
+    pieces = unigram_pieces(path)
+    while pieces and _SENTINELS.fullmatch(pieces[-1][0]):
+        pieces.pop()  # they stand behind the model's own
+    unknown = next((n for n, (text, _) in enumerate(pieces) if text == _UNKNOWN), None)
+    places = {
+        "pad": settings.get("pad_token_id"),
+        "unknown": unknown,
+        "end": settings.get("eos_token_id"),
+    }
+    if not all(type(place) is int and 0 <= place < len(pieces) for place in places.values()):
+        raise ExchangeError(
+            f"{path / FILE} must have pieces for padding, unknown text and the end, but their ids "
+            f"are {', '.join(map(repr, places.values()))}; correct config.json."
+        )
+    return sentencepiece_of(path, pieces, {name: int(place or 0) for name, place in places.items()})
+
+
+def _start(
+    settings: Mapping[str, Any],
+    numbers: dict[str, int],
+    special: Mapping[str, str | None],
+    path: Path,
+) -> str:
+    """
+    Find the start symbol, or a row that becomes it.
+
+    The class begins with padding and has none. Ours needs a row that no text has: logits without a
+    bias could not keep a new one from a share of the probabilities.
+    """
+    wanted, by_number = settings.get("decoder_start_token_id"), {n: p for p, n in numbers.items()}
+    piece = by_number.get(wanted) if type(wanted) is int else None
+    if piece is not None and piece not in special.values():
+        return piece
+    free = [number for number in range(settings["vocab_size"]) if number not in by_number]
+    if free:
+        numbers[_NO_TOKEN.format(free[0])] = free[0]
+        return _NO_TOKEN.format(free[0])
+    sentinels = [piece for piece in numbers if _SENTINELS.fullmatch(piece)]
+    if not sentinels:
+        raise ExchangeError(
+            f"the table of the model in {path} must have a row without a subword, because a run "
+            "keeps one for its start symbol, but all rows have one; add a row to it."
+        )
+    return min(sentinels, key=numbers.__getitem__)
+
+
+def _sentinels(spelled: Mapping[str, Any], path: Path) -> int:
+    """Count the sentinels; refuse tokens that were added to the model's and that it cannot cut."""
+    count = spelled.get("extra_ids", 100)
+    if type(count) is not int or not 0 <= count <= _MOST_SENTINELS:
+        raise ExchangeError(
+            f"extra_ids of {path / 'tokenizer_config.json'} must be a number from 0 to "
+            f"{_MOST_SENTINELS:,}, but is {count!r}; correct it."
+        )
+    added = spelled.get("added_tokens_decoder") or {}
+    entries = [*added.values()] if isinstance(added, dict) else []
+    more = read_settings_file(path / FILE).get("added_tokens") if (path / FILE).is_file() else []
+    entries += more if isinstance(more, list) else []
+    names = [str(entry.get("content")) for entry in entries if isinstance(entry, dict)]
+    usual = {str(spelled.get(f"{name}_token")) for name in ("pad", "eos", "unk", "bos")}
+    usual |= {"<pad>", "</s>", "<unk>"}
+    others = [name for name in names if name not in usual and not _SENTINELS.fullmatch(name)]
+    if others:
+        raise ExchangeError(
+            f"the tokenizer of {path} must have no tokens besides those of {MODEL} and sentinels, "
+            f"but {', '.join(map(repr, others[:5]))} were added; import a model without them."
+        )
+    return count
+
+
+def build_tokenizer(id_mapping: IdMapping, content: bytes, task: PrefixTask) -> Tokenizer:
+    """Build the tokenizer of both sides."""
+    return Tokenizer(
+        ImportedModel(id_mapping, "sentencepiece", content),
+        source_language=task.languages[0],
+        target_language=task.languages[1],
+        source_prefix=task.prefix,
+    )
+
+
+def count_sentinels(tokenizer: Tokenizer) -> int:
+    """Count the sentinels that are not of the sentencepiece model itself."""
+    model = tokenizer.models[0]
+    assert isinstance(model, ImportedModel)  # the writer has refused all others
+    own = load_processor(model.files()["model"]).get_piece_size()
+    behind = zip(model.id_mapping.pieces, model.id_mapping.origins, strict=True)
+    return sum(
+        piece is not None and number is not None and number >= own and bool(_SENTINELS.match(piece))
+        for piece, number in behind
+    )

@@ -1,0 +1,111 @@
+"""
+Names of models on Hugging Face's hub, wherever a run folder may be named.
+
+::
+
+    ORG/NAME                the revision that this name was first used with, at first `main`
+    ORG/NAME@REVISION       a branch, a tag or a commit
+
+A path that exists is a path, and so is what begins with `./`. So is a name whose first part is a
+folder here, because its last part may be misspelled; with a revision it is a name of the hub even
+then. `heedful.exchange.hub` converts the model once, and keeps the run.
+"""
+
+import re
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from pkgutil import resolve_name
+
+RECORD = "hub.json"
+"""The file of a converted run that says where it comes from."""
+# What converts is in a package above, which is loaded only for a name of the hub.
+_FETCH = "heedful.exchange.hub.fetch:fetch_run"
+_PART = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,95}"
+_NAME = re.compile(rf"({_PART}/{_PART})(?:@([A-Za-z0-9_][A-Za-z0-9_./-]{{0,254}}))?")
+# An address or a name as people copy them; a path has one slash of two.
+_PAGE = re.compile(rf"(?:https?|hf):/+(?:[\w.-]+\.[a-z]+(?::\d+)?/)?({_PART}/{_PART})(?:/|$)")
+_BARE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+")
+# The hub has none of these, and the folder of a cache could mean two names.
+_NO_REPO = re.compile(r"--|[.-](?:/|$)|\.git$|.{97}")
+
+
+@dataclass(frozen=True)
+class HubName:
+    """A model on the hub, and one of its revisions."""
+
+    repo: str
+    """Organization and name."""
+    revision: str = "main"
+    """Branch, tag or commit."""
+
+    @classmethod
+    def parse(cls, text: str) -> "HubName | None":
+        """Parse ORG/NAME or ORG/NAME@REVISION; None for anything else."""
+        match = _NAME.fullmatch(text)
+        if match is None or ".." in text or _NO_REPO.search(match[1]):
+            return None
+        return cls(match[1], match[2] or "main")
+
+    @property
+    def title(self) -> str:
+        """The name without its organization."""
+        return self.repo.partition("/")[2]
+
+    def __str__(self) -> str:
+        """Write as it is parsed."""
+        return self.repo if self.revision == "main" else f"{self.repo}@{self.revision}"
+
+
+def hub_name(path: str | PathLike[str]) -> HubName | None:
+    """Read a name of the hub; None for a path that exists, or that can be no such name."""
+    text, place = str(path), Path(path)
+    name = HubName.parse(text)
+    if name is None or place.exists():
+        return None
+    is_local = place.parent.exists() or place.parts[0] == "runs"
+    return None if is_local and "@" not in text else name
+
+
+def run_path(text: str) -> Path:
+    """Read a path of the command line, where `./` says that it is no name; `Path` drops that."""
+    path = Path(text)
+    is_hidden = text.startswith("./") and HubName.parse(str(path)) is not None
+    return path.absolute() if is_hidden and not path.exists() else path
+
+
+def advice_on_missing(path: Path) -> str:
+    """Say what to do about a path that is not there."""
+    text = str(path)
+    if page := _PAGE.match(text):
+        return f"write {page[1]} for a model of Hugging Face's hub"
+    if _BARE.fullmatch(text):
+        return (
+            "check the path. A model of Hugging Face's hub has an organization in its name, such "
+            "as google-t5/t5-small"
+        )
+    if HubName.parse(text) is None or "@" in text or path.parts[0] == "runs":
+        return "check the path"
+    return f"check the path. {path}@main is a name on Hugging Face's hub, whatever folders are here"
+
+
+def run_folder(path: str | PathLike[str]) -> Path:
+    """
+    Find the run folder of a path or of a name on the hub, which is converted if it never was.
+
+    Raises `MissingExtra` without huggingface_hub, `DownloadError` if the hub cannot be reached, and
+    `ExchangeError` for models that are not there, not accessible or not expressible.
+    """
+    name = hub_name(path)
+    if name is None:
+        return Path(path)
+    folder: Path = resolve_name(_FETCH)(name)
+    return folder
+
+
+def pinned_name(path: str | PathLike[str]) -> str:
+    """Write a path as it is, and a name on the hub with its commit, so that it lasts."""
+    name = hub_name(path)
+    if name is None:
+        return str(path)
+    return str(HubName(name.repo, run_folder(path).parent.name))

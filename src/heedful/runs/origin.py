@@ -1,0 +1,48 @@
+"""
+The model of the hub that a run descends from.
+
+A run may be converted from the hub (hub.json), fine-tuned from another one (origin.json), or have
+its vocabulary extended (state.json of step 0). Folders that are not there any more end the search.
+"""
+
+import re
+from pathlib import Path
+
+from heedful.errors import RunFolderError
+from heedful.runs.checkpoint import STATE
+from heedful.runs.folder import RunFolder, read_json
+from heedful.runs.hub_names import RECORD, HubName
+
+FILE = "origin.json"
+"""What a fine-tuned run says of the one before."""
+ORIGIN = "origin"
+"""The run before, in the state of one whose vocabulary was extended."""
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+# Runs that descend from each other.
+_MOST = 20
+
+
+def base_model(folder: Path) -> str:
+    """Name the model on the hub that a run folder descends from; empty if it is not known."""
+    for _ in range(_MOST):
+        if (folder / RECORD).is_file():
+            name = HubName.parse(str(_read(folder / RECORD, "name")))
+            return name.repo if name else ""
+        before = _read(folder / FILE, "run")
+        before = before or _read(RunFolder(folder).checkpoint(0) / STATE, ORIGIN)
+        if not before:
+            return ""
+        name = HubName.parse(before)
+        if name and _COMMIT.fullmatch(name.revision):
+            return name.repo
+        folder = Path(before)
+    return ""
+
+
+def _read(path: Path, key: str) -> str:
+    """Read a text of a record; empty if it is not there."""
+    try:
+        value = read_json(path).get(key) if path.is_file() else None
+    except RunFolderError:  # of a run that this card is not about
+        return ""
+    return value if isinstance(value, str) else ""

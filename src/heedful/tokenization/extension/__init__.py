@@ -1,0 +1,1 @@
+"""A trained vocabulary gets the subwords of another language; old ids stay."""

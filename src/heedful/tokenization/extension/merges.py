@@ -1,0 +1,189 @@
+"""
+New subwords on top of a trained vocabulary.
+
+Text is cut by the old subwords first. Then byte-pair learning goes on: the most frequent pair of
+neighbors in a word is merged, then the next (Sennrich et al. 2016). Each new subword is therefore
+made of old ones, which its embedding can start from. Pairs of neighbors in text that must stay as
+it is are never merged, so that text is cut as before.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
+from typing import NamedTuple
+from unicodedata import category
+
+from heedful.tokenization.train import SPACE
+
+Word = tuple[str, ...]
+Pair = tuple[str, str]
+
+# What is met once may be a mistake.
+_FEWEST = 2
+# Characters of a subword; on a line of one letter each merge would double its length.
+_LONGEST = 64
+# Letters and marks; the two joiners belong to words of Indic scripts and of Persian.
+_JOINERS = "\u200c\u200d"
+
+
+class NewPiece(NamedTuple):
+    """A subword that is added."""
+
+    piece: str
+    """Its text, a leading space as sentencepiece writes it."""
+    parts: tuple[str, ...]
+    """The old subwords that it is made of; empty for a character that was unknown."""
+    halves: Pair | None = None
+    """The two that were merged; None for a character or a word."""
+
+
+def words_in(rows: Iterable[Sequence[str]]) -> Counter[Word]:
+    """Count words, each as its subwords; a word begins where a subword begins with a space."""
+    words: Counter[Word] = Counter()
+    for row in rows:
+        start = 0
+        for place in range(1, len(row) + 1):
+            if place == len(row) or row[place].startswith(SPACE):
+                words[tuple(row[start:place])] += 1
+                start = place
+    return words
+
+
+def learn_pieces(
+    words: Counter[Word],
+    unchanged: Counter[Word],
+    known: Collection[str],
+    count: int,
+    split: Callable[[str], tuple[str, ...]],
+) -> list[NewPiece]:
+    """
+    Learn at most `count` subwords of some words.
+
+    `words`: those of the new language, cut by the old vocabulary into `known` subwords and single
+    unknown characters. `unchanged`: words that must be cut as before. `split`: the old subwords of
+    an unknown character, such as its bytes.
+
+    Unknown characters take at most half of the places, the most frequent first. Equal words give
+    equal subwords.
+    """
+    seen = {symbol for word in unchanged for symbol in word}
+    pieces = learn_characters(words, seen, known, count // 2, split)
+    parts = {new.piece: new.parts for new in pieces}
+    parts |= {symbol: (symbol,) for word in words for symbol in word if symbol in known}
+    banned = {pair for word in unchanged for pair in pairwise(word)}
+
+    def allowed(pair: Pair) -> bool:
+        joined = "".join(pair)
+        return (
+            pair not in banned
+            and all(half in parts for half in pair)
+            and joined not in known
+            and joined not in parts
+            and len(joined) <= _LONGEST
+            and _is_word(joined)
+        )
+
+    for left, right in _merges(words, allowed):
+        if len(pieces) >= count:
+            break
+        parts[left + right] = parts[left] + parts[right]
+        pieces.append(NewPiece(left + right, parts[left + right], (left, right)))
+    return pieces
+
+
+def learn_characters(
+    words: Counter[Word],
+    seen: Collection[str],
+    known: Collection[str],
+    count: int,
+    split: Callable[[str], tuple[str, ...]],
+) -> list[NewPiece]:
+    """List at most `count` unknown characters of some words that are not `seen` elsewhere."""
+    letters: Counter[str] = Counter()
+    for word, times in words.items():
+        for symbol in word:
+            if symbol not in known and symbol not in seen and _is_character(symbol):
+                letters[symbol] += times
+    return [NewPiece(letter, split(letter)) for letter in _most_frequent(letters, count)]
+
+
+def learn_words(
+    words: Counter[Word],
+    unchanged: Counter[Word],
+    known: Collection[str],
+    count: int,
+) -> list[NewPiece]:
+    """List at most `count` unknown words, for a vocabulary of words."""
+    seen = {"".join(word) for word in unchanged}
+    whole: Counter[str] = Counter()
+    for word, times in words.items():
+        joined = "".join(word)
+        if joined in known or joined in seen or len(joined) > _LONGEST:
+            continue
+        if joined.strip(SPACE):
+            whole[joined] += times
+    return [NewPiece(word, ()) for word in _most_frequent(whole, count)]
+
+
+def _merges(words: Counter[Word], allowed: Callable[[Pair], bool]) -> Iterator[Pair]:
+    """Yield the most frequent pair that may be merged, then merge it in all words."""
+    rows, times = [list(word) for word in words], list(words.values())
+    counts: Counter[Pair] = Counter()
+    places: defaultdict[Pair, set[int]] = defaultdict(set)
+    for number, row in enumerate(rows):
+        for pair in pairwise(row):
+            counts[pair] += times[number]
+            places[pair].add(number)
+    # An entry whose count is out of date is dropped; the count that is true has one of its own.
+    heap = [(-count, pair) for pair, count in counts.items() if count >= _FEWEST]
+    heapify(heap)
+    while heap:
+        count, pair = heappop(heap)
+        if counts[pair] != -count or not allowed(pair):
+            continue
+        yield pair
+        changed: set[Pair] = set()
+        for number in sorted(places.pop(pair)):
+            row = rows[number]
+            rows[number] = merged = _merged(row, pair)
+            for before, sign in ((row, -1), (merged, 1)):
+                for neighbors in pairwise(before):
+                    counts[neighbors] += sign * times[number]
+                    changed.add(neighbors)
+            for neighbors in pairwise(merged):
+                places[neighbors].add(number)
+        for neighbors in changed:
+            if counts[neighbors] >= _FEWEST:
+                heappush(heap, (-counts[neighbors], neighbors))
+
+
+def _merged(row: Sequence[str], pair: Pair) -> list[str]:
+    """Merge a pair wherever it occurs, from left to right."""
+    merged: list[str] = []
+    place = 0
+    while place < len(row):
+        if tuple(row[place : place + 2]) == pair:
+            merged.append("".join(pair))
+            place += 2
+        else:
+            merged.append(row[place])
+            place += 1
+    return merged
+
+
+def _most_frequent(counts: Counter[str], count: int) -> list[str]:
+    """List what is met more than once, the most frequent first."""
+    often = [text for text, times in counts.items() if times >= _FEWEST]
+    return sorted(often, key=lambda text: (-counts[text], text))[:count]
+
+
+def _is_character(symbol: str) -> bool:
+    """Tell a visible character from a space and from what sentencepiece writes for itself."""
+    return len(symbol) == 1 and symbol.isprintable() and symbol not in (" ", SPACE, "\u2585")
+
+
+def _is_word(text: str) -> bool:
+    """Tell parts of words from numbers and punctuation."""
+    letters = text.removeprefix(SPACE)
+    return all(letter in _JOINERS or category(letter)[0] in "LM" for letter in letters)

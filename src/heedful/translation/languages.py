@@ -1,0 +1,82 @@
+"""Translators for other languages of the same model, which has a token for each."""
+
+from collections.abc import Callable
+from copy import copy
+from functools import cached_property, wraps
+from typing import Any, TypeVar
+
+from heedful.arguments import check_argument
+from heedful.runs.language_pair import LanguagePair
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Chooser = TypeVar("_Chooser", bound="LanguageChoice")
+
+
+class LanguageChoice:
+    """The part of a `Translator` that chooses languages."""
+
+    @cached_property
+    def siblings(self) -> dict[LanguagePair, Any]:
+        """Translators of the same model for other languages."""
+        return {}
+
+    def between(
+        self: _Chooser,
+        from_language: str = "",
+        to_language: str = "",
+        options: tuple[str, str] = ("from_language", "to_language"),
+    ) -> _Chooser:
+        """
+        Return a translator for other languages of the same model.
+
+        Parameters
+        ----------
+        from_language, to_language : str, optional
+            Languages in any form, such as ``de`` for ``deu_Latn``; empty for those of the run.
+        options : pair of str, optional
+            How the two were named, for messages.
+
+        Returns
+        -------
+        Translator
+            It shares the weights and takes turns with this one.
+
+        Notes
+        -----
+        For models with a token for each language. Raises `SettingError` for a language that the
+        model does not have, and names the near ones.
+        """
+        for option, language in zip(options, (from_language, to_language), strict=True):
+            check_argument("Translator.between", option, language, str)
+        own: Any = self
+        if not (from_language or to_language):
+            return own
+        run = own.run.between(from_language, to_language, options)
+        pair = run.direction
+        if pair == own.run.direction:
+            return own
+        if pair not in own.siblings:
+            models = [copy(model) for model in own.models]  # their parts are shared
+            for model in models:
+                if own.tokenizer.start != run.tokenizer.start:
+                    model.start_token = run.tokenizer.start
+            translator = type(own)(run, *models)
+            translator.turns, translator.siblings = own.turns, own.siblings
+            own.siblings[pair] = translator
+        return own.siblings[pair]
+
+
+def chooses_languages(method: _Function) -> _Function:
+    """Let a method of a `LanguageChoice` have the keywords `from_language` and `to_language`."""
+
+    @wraps(method)
+    def call(
+        self: LanguageChoice,
+        *arguments: Any,
+        from_language: str = "",
+        to_language: str = "",
+        **keywords: Any,
+    ) -> Any:
+        return method(self.between(from_language, to_language), *arguments, **keywords)
+
+    return call  # type: ignore[return-value]

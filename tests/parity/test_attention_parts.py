@@ -1,0 +1,151 @@
+"""Today's parts of attention, beside those of transformers: values and gradients."""
+
+import pytest
+import torch
+from torch import nn
+from transformers.models.llama.modeling_llama import (
+    LlamaAttention,
+    LlamaConfig,
+    LlamaRotaryEmbedding,
+)
+from transformers.models.qwen3.modeling_qwen3 import (
+    Qwen3Attention,
+    Qwen3Config,
+    Qwen3RotaryEmbedding,
+)
+from transformers.models.seamless_m4t_v2.modeling_seamless_m4t_v2 import (
+    SeamlessM4Tv2Config,
+    SeamlessM4Tv2ConformerSelfAttention,
+)
+
+from heedful.model.attention import MultiHeadAttention
+from heedful.model.head_norms import HeadNorms
+from heedful.model.layout import causal_mask
+
+
+def copy_weights(ours, theirs):
+    """Give their projections the weights of ours, which are stacked."""
+    names = ("q_proj", "k_proj", "v_proj")
+    parts = zip(names, *(x.split(ours.widths) for x in ours.qkv_proj.parameters()), strict=True)
+    for name, weight, bias in parts:
+        getattr(theirs, name).weight.data.copy_(weight)
+        getattr(theirs, name).bias.data.copy_(bias)
+    theirs.o_proj.load_state_dict(ours.out_proj.state_dict())
+
+
+def gradients_of(out, module, x, upstream):
+    """Gradients of the input and of all weights."""
+    found = torch.autograd.grad(out, (x, *module.parameters()), upstream)
+    return found[0], dict(zip(dict(module.named_parameters()), found[1:], strict=True))
+
+
+def alike(ours, theirs, run_theirs, length=11):
+    """Compare contexts and gradients of causal self-attention in double precision."""
+    torch.manual_seed(2)
+    ours, theirs = ours.double(), theirs.double()
+    nn.init.normal_(ours.qkv_proj.bias)
+    copy_weights(ours, theirs)
+    x = torch.randn(2, length, ours.d_model, dtype=torch.float64, requires_grad=True)
+    mask = causal_mask(length)
+    found, _ = ours(x, x, mask)
+    hidden = torch.zeros(mask.shape, dtype=torch.float64).masked_fill(~mask, float("-inf"))
+    expected = run_theirs(x, hidden)
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-6)  # their angles are fp32
+    upstream = torch.randn_like(found)
+    d_x, own = gradients_of(found, ours, x, upstream)
+    their_d_x, other = gradients_of(expected, theirs, x, upstream)
+    torch.testing.assert_close(d_x, their_d_x, atol=1e-5, rtol=1e-5)
+    for end in ("weight", "bias"):
+        stacked = torch.cat([other[f"{name}_proj.{end}"] for name in "qkv"])
+        torch.testing.assert_close(own[f"qkv_proj.{end}"], stacked, atol=1e-5, rtol=1e-5)
+        mixed = other[f"o_proj.{end}"]
+        torch.testing.assert_close(own[f"out_proj.{end}"], mixed, atol=1e-5, rtol=1e-5)
+    return own, other
+
+
+def settings_of(**changes):
+    return {
+        **{"hidden_size": 24, "num_attention_heads": 4, "attention_bias": True},
+        **{"head_dim": 6, "attn_implementation": "eager", "num_key_value_heads": 4, **changes},
+    }
+
+
+@pytest.mark.family("rotary")
+@pytest.mark.parametrize("base", [10000.0, 30.0])
+def test_rotary_positions_are_llamas(base):
+    from heedful.families.rotary.rotation import RotaryPositions
+
+    ours = MultiHeadAttention(24, 4)
+    ours.rotation = RotaryPositions(6, base)
+    config = LlamaConfig(
+        **settings_of(rope_parameters={"rope_type": "default", "rope_theta": base})
+    )
+    theirs, turn = LlamaAttention(config, 0), LlamaRotaryEmbedding(config)
+
+    def run(x, mask):
+        return theirs(x, turn(x, torch.arange(x.size(1))[None]), mask)[0]
+
+    alike(ours, theirs, run)
+
+
+@pytest.mark.family("shaw")
+def test_vectors_of_distances_added_to_keys_are_those_of_seamless():
+    """Its speech encoder has Shaw's vectors for keys alone, so ours for values are zero."""
+    from heedful.families.shaw.vectors import DistanceVectors
+
+    torch.manual_seed(3)
+    ours = MultiHeadAttention(24, 4).double()
+    ours.relation = DistanceVectors(6, 6, max_distance=3).double()
+    nn.init.normal_(ours.relation.key_vectors)
+    config = SeamlessM4Tv2Config(
+        hidden_size=24,
+        speech_encoder_attention_heads=4,
+        speech_encoder_dropout=0.0,
+        position_embeddings_type="relative_key",
+        left_max_position_embeddings=3,
+        right_max_position_embeddings=3,
+    )
+    config._attn_implementation = "eager"
+    theirs = SeamlessM4Tv2ConformerSelfAttention(config).double()
+    names = ("linear_q", "linear_k", "linear_v")
+    nn.init.normal_(ours.qkv_proj.bias)
+    for name, *parts in zip(
+        names, *(x.split(ours.widths) for x in ours.qkv_proj.parameters()), strict=True
+    ):
+        for parameter, part in zip(getattr(theirs, name).parameters(), parts, strict=True):
+            parameter.data.copy_(part)
+    theirs.linear_out.load_state_dict(ours.out_proj.state_dict())
+    theirs.distance_embedding.weight.data.copy_(ours.relation.key_vectors)
+    x = torch.randn(2, 9, 24, dtype=torch.float64, requires_grad=True)
+    (found, weights), (expected, their_weights) = ours(x, x, need_weights=True), theirs(x)
+    torch.testing.assert_close(weights, their_weights)
+    torch.testing.assert_close(found, expected)
+    upstream = torch.randn_like(found)
+    own = torch.autograd.grad(found, (x, ours.relation.key_vectors), upstream)
+    other = torch.autograd.grad(expected, (x, theirs.distance_embedding.weight), upstream)
+    torch.testing.assert_close(own, other)
+
+
+@pytest.mark.family("qk_norm", "rotary")
+@pytest.mark.parametrize("kv_heads", [4, 2, 1])
+def test_norms_of_queries_and_keys_and_heads_that_share_keys_are_those_of_qwen(kv_heads):
+    """Norms stand before the turn, as there."""
+    from heedful.families.qk_norm.norm import build_qk_norm
+    from heedful.families.rotary.rotation import RotaryPositions
+
+    ours = MultiHeadAttention(24, 4, kv_heads=kv_heads)
+    ours.norms, ours.rotation = HeadNorms(build_qk_norm, 6, 1e-3), RotaryPositions(6)
+    config = Qwen3Config(**settings_of(num_key_value_heads=kv_heads), rms_norm_eps=1e-3)
+    theirs, turn = Qwen3Attention(config, 0), Qwen3RotaryEmbedding(config)
+    for norm, name in ((ours.norms.query, "q_norm"), (ours.norms.key, "k_norm")):
+        nn.init.normal_(norm.weight)
+        getattr(theirs, name).weight.data.copy_(norm.weight)
+
+    def run(x, mask):
+        return theirs(x, turn(x, torch.arange(x.size(1))[None]), mask)[0]
+
+    own, other = alike(ours, theirs, run)
+    for mine, yours in (("norms.query", "q_norm"), ("norms.key", "k_norm")):
+        torch.testing.assert_close(
+            own[f"{mine}.weight"], other[f"{yours}.weight"], atol=1e-5, rtol=1e-5
+        )

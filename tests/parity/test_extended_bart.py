@@ -1,0 +1,130 @@
+"""Models of BART's classes with a further language, as folders that transformers loads."""
+
+import json
+
+import pytest
+import torch
+from tests.support.extended_bart import ENGLISH, FRENCH, KINDS, SAXON, UMLAUTS, extended
+from tests.support.marian import text
+
+from heedful.errors import ExchangeError, SettingError
+from heedful.exchange.bart.renumber import renumbered
+from heedful.exchange.convert import export_model, import_model
+from heedful.runs.run import Run
+from heedful.translation.translator import Translator
+
+SEARCHES = {
+    "greedy": {"beam": 1},
+    "beam": {"beam": 4, "length_penalty": "power:1.3", "stop": "when-beam-finished"},
+}
+
+
+def written_by_transformers(folder, run, sentences, search):
+    """Translate as the documentation of transformers says; yields our ids and pieces."""
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=torch.float32).eval()
+    pieces, codes = run.tokenizer.models[0], (run.direction.source, run.direction.target)
+    names = [pieces.piece(run.tokenizer.frame.token(code)) for code in codes]
+    tokenizer.src_lang = codes[0] if type(tokenizer).__name__ == "M2M100Tokenizer" else names[0]
+    first = tokenizer.convert_tokens_to_ids(names[1])
+    is_start = type(tokenizer).__name__ == "MBartTokenizer"
+    rule = {"decoder_start_token_id" if is_start else "forced_bos_token_id": first}
+    rule |= {"num_beams": 1} if search == "greedy" else {"num_beams": 4, "length_penalty": 1.3}
+    mapping = renumbered(run.tokenizer).models[0].id_mapping
+    for sentence in sentences:
+        rows = tokenizer([sentence], return_tensors="pt")
+        read = mapping.to_ours(rows.input_ids[0].tolist())
+        row = model.generate(**rows, **rule)[0].tolist()[1:]
+        row = mapping.to_ours(row[: row.index(2)] if 2 in row else row)
+        shown = tuple(run.tokenizer.pieces_target(row))
+        yield read[:-1] if run.config.model.source_end else read, shown
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_transformers_reads_the_new_language_and_writes_it(tmp_path, name):
+    run = extended(tmp_path, name)
+    kind, _, code, written = KINDS[name]
+    assert run.tokenizer.languages[-1] == code
+    sentences = [*SAXON[:3], ENGLISH[0], FRENCH[1]]
+    parity, notes = export_model(tmp_path / "longer", "bart", tmp_path / "out", sentences=sentences)
+    assert parity.difference < 1e-5
+    assert parity.same_tokens == parity.same_outputs == len(sentences)
+    settings = json.loads((tmp_path / "out" / "tokenizer_config.json").read_text("utf-8"))
+    assert settings["tokenizer_class"] == written
+    assert any(code in note for note in notes) == (kind in ("m2m100", "mbart50"))
+    again, _ = import_model(
+        "huggingface", tmp_path / "out", tmp_path / "again", sentences=sentences
+    )
+    assert again.parity.same_outputs == again.parity.sentences
+    assert {*Run.open(tmp_path / "again").tokenizer.languages} == {*run.tokenizer.languages}
+
+    longer = Translator.load(tmp_path / "longer", device="cpu", precision="fp32")
+    old = run.tokenizer.source_language
+    sides = [(old, code), (code, old)]
+    for source, target in sides[:1] if written == "M2M100Tokenizer" else sides:
+        between = longer.between(source, target)
+        ids = between.run.tokenizer.encode_source(sentences)
+        for search, options in SEARCHES.items():
+            theirs = [*written_by_transformers(tmp_path / "out", between.run, sentences, search)]
+            assert [row for row, _ in theirs] == ids
+            ours = between.translate(sentences, **options)
+            assert [row for _, row in theirs] == [line.tokens for line in ours]
+
+
+@pytest.mark.parametrize("name", ["nllb", "mbart", "m2m100"])
+def test_the_new_language_is_named_while_the_tokenizer_is_loaded(tmp_path, name):
+    import transformers
+
+    run = extended(tmp_path, name)
+    code = KINDS[name][2]
+    token = run.tokenizer.models[0].piece(run.tokenizer.frame.token(code))
+    export_model(tmp_path / "longer", "bart", tmp_path / "out", sentences=SAXON[:2])
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out", src_lang=token)
+    (ids,) = run.between(code, "fr", ("", "")).tokenizer.encode_source(SAXON[:1])
+    mapping = renumbered(run.tokenizer).models[0].id_mapping
+    read = mapping.to_ours(tokenizer(SAXON[0]).input_ids)
+    assert read[: len(ids)] == ids
+    assert len({*ids}) > 3
+
+
+def test_subwords_alone_leave_the_languages_to_the_class(tmp_path):
+    import transformers
+
+    run = extended(tmp_path, "lacks rows", tag="")
+    parity, notes = export_model(tmp_path / "longer", "bart", tmp_path / "out", sentences=SAXON[:4])
+    assert parity.same_tokens == parity.same_outputs == 4
+    assert not any("M2M100Tokenizer" in note for note in notes)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out", src_lang="fr")
+    assert type(tokenizer).__name__ == "M2M100Tokenizer"
+    mapping = renumbered(run.tokenizer).models[0].id_mapping
+    assert tokenizer.get_lang_id("fr") == mapping.origins[run.tokenizer.frame.token("fr")]
+    (ids,) = run.between("fr", "en", ("", "")).tokenizer.encode_source(SAXON[:1])
+    assert mapping.to_ours(tokenizer(SAXON[0]).input_ids)[: len(ids)] == ids
+
+
+def test_a_new_source_is_refused_where_the_class_has_none(tmp_path):
+    run = extended(tmp_path, "unigram").between("nds", "fr", ("", ""))
+    run.tokenizer.save(tmp_path / "longer")
+    with pytest.raises(ExchangeError, match="fixed list of source languages, without nds"):
+        export_model(tmp_path / "longer", "bart", tmp_path / "out", sentences=SAXON[:2])
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_code_that_could_be_a_word_is_refused(tmp_path):
+    with pytest.raises(SettingError, match="--tag must be written as the codes"):
+        extended(tmp_path, "nllb", tag="nds")
+
+
+def test_new_unigram_subwords_leave_no_tie(tmp_path):
+    import transformers
+
+    run = extended(tmp_path, "mbart50")
+    export_model(tmp_path / "longer", "bart", tmp_path / "out", sentences=SAXON[:2])
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    pieces = run.tokenizer.models[0]
+    # “mmë s” and “mm ës” are made of the same letters by as many merges
+    for line in (french.translate(UMLAUTS) for _, french in text(600)):
+        (ids,) = pieces.encode([line])
+        assert tokenizer.tokenize(line) == [pieces.piece(number) for number in ids], line

@@ -1,0 +1,95 @@
+"""A run goes to the hub and comes back; the server stores what huggingface_hub sends."""
+
+import pytest
+
+from heedful.bench.random_run import make_random_run
+from heedful.config.schema import RunConfig
+from heedful.errors import ExchangeError
+from heedful.exchange.card.model_card import CardFacts
+from heedful.exchange.hub.push import push_run
+from heedful.runs.hub_names import HubName, run_folder
+from heedful.translation.translator import Translator
+from tests.support.hub import READER, WRITER
+
+NAME = "org/tiny-en-fr"
+# The library sends files as it should not any more, and says so.
+pytestmark = pytest.mark.filterwarnings("ignore:Use 'content:DeprecationWarning")
+LINES = ["the dog", "a cat sees the bird"]
+
+
+@pytest.fixture
+def writer(hub, monkeypatch):
+    """The token of somebody who may write."""
+    monkeypatch.setenv("HF_TOKEN", WRITER)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)
+    return hub
+
+
+def test_a_run_is_uploaded_with_its_card_and_translates_alike_from_there(writer):
+    page, parity, _ = push_run(
+        NAME, HubName("me/mine"), private=True, facts=CardFacts("cc-by-4.0"), message="First"
+    )
+    assert parity.same_outputs == parity.sentences
+    repository = writer.repositories["me/mine"]
+    assert repository.private
+    commit = repository.branches["main"]
+    assert page == f"{writer.url}/me/mine/commit/{commit}"
+    files = repository.commits[commit]
+    assert {"config.json", "model.safetensors", "source.spm", "README.md"} <= {*files}
+    assert b'license: "cc-by-4.0"' in files["README.md"]
+    ours, theirs = (Translator.load(name, device="cpu") for name in (NAME, "me/mine"))
+    assert [line.text for line in ours.translate(LINES)] == [
+        line.text for line in theirs.translate(LINES)
+    ]
+
+
+def test_a_branch_is_made_and_a_second_upload_is_its_next_commit(writer):
+    for count in (1, 2):
+        push_run(NAME, HubName("me/mine", "v1"))
+        assert len(writer.repositories["me/mine"].commits) == 1 + count
+    assert "config.json" not in writer.repositories["me/mine"].commits[
+        writer.repositories["me/mine"].branches["main"]
+    ]  # fmt: skip
+    assert run_folder("me/mine@v1").is_dir()
+
+
+def test_files_that_another_model_left_are_deleted_and_the_rest_stays(writer):
+    left = ("tokenizer.json", "pytorch_model.bin", "model-00001-of-00002.safetensors")
+    writer.add("me/used", dict.fromkeys((*left, "notes.txt", "vocab.json"), b"old"))
+    push_run(NAME, HubName("me/used"))
+    repository = writer.repositories["me/used"]
+    files = repository.commits[repository.branches["main"]]
+    assert not files.keys() & {*left}
+    assert files["notes.txt"] == b"old"
+    assert files["vocab.json"] != b"old"
+
+
+def test_a_private_upload_into_a_public_repository_is_refused(writer):
+    writer.add("me/public", {"README.md": b"mine"})
+    with pytest.raises(ExchangeError, match="--private needs a private repository, but me/public"):
+        push_run(NAME, HubName("me/public"), private=True)
+    assert len(writer.repositories["me/public"].commits) == 1
+
+
+def test_an_upload_is_refused_offline(writer, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ExchangeError, match="needs the hub, but HF_HUB_OFFLINE"):
+        push_run(NAME, HubName("me/mine"))
+
+
+def test_a_token_that_may_not_write_is_told(hub, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", READER)
+    with pytest.raises(ExchangeError, match="must allow this with me/mine, but answers 403"):
+        push_run(NAME, HubName("me/mine"))
+    assert "me/mine" not in hub.repositories
+
+
+def test_a_run_that_no_class_can_express_is_refused_with_every_reason(writer, tmp_path):
+    (tmp_path / "run").mkdir()
+    sizes = {"model.d_model": 16, "model.heads": 2, "model.d_ff": 16}
+    make_random_run(tmp_path / "run", RunConfig().with_settings(sizes), 20)
+    with pytest.raises(ExchangeError) as caught:
+        push_run(tmp_path / "run", HubName("me/other"))
+    for title in ("Marian: ", "T5: "):
+        assert title in str(caught.value)
+    assert "me/other" not in writer.repositories
