@@ -107,7 +107,7 @@ def _compose_model() -> Any:
 
 
 def compose_again() -> None:
-    """Give both tables, which stay the same objects, what the families have now."""
+    """Update both tables, in place, to the settings of the families registered now."""
     take_fields(AttentionConfig, _compose_attention())
     extend_choices(AttentionConfig)
     take_fields(ModelConfig, _compose_model())

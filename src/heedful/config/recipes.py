@@ -4,7 +4,7 @@ Recipes: named settings, each stated as its difference from another one.
 A recipe called ``paper-…`` follows the text of ‘Attention Is All You Need’, one called ``t2t-…``
 the authors' first public code (tensor2tensor 3d9c62f2, 2017-06-15) where the two differ, and
 ``table3-…`` is a row of the paper's Table 3. Sections and tables in the comments are the paper's.
-These keep their values for ever; a change is a new name. ``tiny``, ``small``, ``multi30k`` and the
+These keep their values forever; a change is a new name. ``tiny``, ``small``, ``multi30k`` and the
 other ``…-small``, for small machines, may change until version 1.0, and so may the models before
 the paper (`heedful.families`) and the short tasks (`sequence_recipes`).
 """

@@ -57,9 +57,10 @@ class _RunSettings(SettingsTable):
     @model_validator(mode="after")
     def _one_table_needs_one_vocabulary(self) -> "_RunSettings":
         """Check that tied embeddings of both languages have one vocabulary."""
-        if self.model.tie_embeddings == "all" and not self.data.shared_vocabulary:
+        tied = self.model.tie_embeddings
+        if tied in ("all", "embeddings") and not self.data.shared_vocabulary:
             raise ValueError(
-                "`model.tie_embeddings` = all is one table for both languages and needs "
+                f"`model.tie_embeddings` = {tied} is one table for both languages and needs "
                 "`data.shared_vocabulary` = true, but false came; share the vocabulary, or set "
                 "`model.tie_embeddings` to output or none"
             )
@@ -72,6 +73,32 @@ class _RunSettings(SettingsTable):
             raise ValueError(
                 "`train.guided_attention` guides attention to the source, but the decoder has none "
                 f"({self.model.no_attention}); set it to 0"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _embeddings_can_be_cut(self) -> "_RunSettings":
+        """Check that zeros in place of tokens leave nothing behind in the model."""
+        if self.train.objective == "simcut" and self.model.norm_kind in names_with(
+            "batch statistics", ("model.norm_kind",)
+        ):
+            raise ValueError(
+                "`train.objective` = simcut reads some tokens as zeros, which the running averages "
+                f"of `model.norm_kind` = {self.model.norm_kind} would keep; set "
+                "`model.norm_kind` to layer or rms, or leave `train.objective` out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _passes_differ(self) -> "_RunSettings":
+        """Check that R-Drop has dropout, without which both of its passes are equal."""
+        model = flat(self.model.model_dump(mode="json"))
+        has_dropout = any(value for name, value in model.items() if name.endswith("dropout"))
+        if self.train.objective == "rdrop" and not has_dropout:
+            raise ValueError(
+                "`train.objective` = rdrop compares two passes that differ by dropout and needs "
+                f"`model.dropout` above 0, but {self.model.dropout:g} came; set it, or set "
+                "`train.objective` to simcut"
             )
         return self
 

@@ -13,6 +13,7 @@ from heedful.settings.search import (
     LENGTH_PENALTY,
     MAX_LENGTH,
     MIN_LENGTH,
+    NO_REPEAT_NGRAM,
 )
 from heedful.settings.table import SettingsTable
 
@@ -52,11 +53,12 @@ class SearchConfig(SettingsTable):
     length_limit_policy: Literal["cut", "end", "force", "keep"] = "cut"
     """At the length limit: cut and rank last, end at no cost, end at the cost of EOS, or keep."""
     renormalise: bool = False
-    """Whether the probabilities of the allowed subwords are normalised to a sum of one."""
+    """Whether the probabilities of the allowed subwords are normalized to a sum of one."""
     forbidden_ids: Ids = ""
     """Ids that are never written, separated by spaces; padding and start symbol always belong."""
     min_length: Annotated[int, explained(MIN_LENGTH)] = 0
     max_length: Annotated[OutputLength, explained(MAX_LENGTH)] = "input+50"
+    no_repeat_ngram: Annotated[int, explained(NO_REPEAT_NGRAM)] = 0
     rules: Annotated[str, AfterValidator(_known)] = ""
     """Rules of plugins that every search keeps, by their names, separated by spaces."""
     max_source_length: Count = 1024

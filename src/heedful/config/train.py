@@ -9,8 +9,14 @@ from heedful.settings.field_types import Count, CountOrZero, Device, NotNegative
 from heedful.settings.table import SettingsTable
 from heedful.tasks.registry import task_metrics
 
+TWO_PASSES = ("simcut", "rdrop")
+"""Objectives that compare two passes over each batch."""
 _WITH_ADAM = ActsIf("train.optimizer", ("adam",))
 _BY_LIKELIHOOD = ActsIf("train.objective", ("likelihood",))
+_BY_SIMCUT = ActsIf("train.objective", ("simcut",))
+_BY_RDROP = ActsIf("train.objective", ("rdrop",))
+_BY_TWO_PASSES = ActsIf("train.objective", TWO_PASSES)
+_BY_REFERENCES = ActsIf("train.objective", ("likelihood", *TWO_PASSES))
 _BY_REWARD = ActsIf("train.objective", ("reward",))
 _BY_RISK = ActsIf("train.objective", ("risk",))
 _BY_EITHER = ActsIf("train.objective", ("reward", "risk"))
@@ -72,8 +78,16 @@ class TrainConfig(SettingsTable):
     """Momentum of SGD: each update adds this share of the one before. 0 means none."""
     nesterov: Annotated[bool, ActsIf("train.momentum", unless=(0.0,))] = False
     """Whether the momentum is Nesterov's."""
-    objective: Literal["likelihood", "reward", "risk"] = "likelihood"
-    """What is optimised; reward and risk are those of own translations and need --finetune-from."""
+    objective: Literal["likelihood", "simcut", "rdrop", "reward", "risk"] = "likelihood"
+    """What is optimized; simcut, rdrop take two passes; reward, risk need --finetune-from."""
+    simcut_weight: Annotated[Positive, _BY_SIMCUT] = 3.0
+    """Factor of the divergence of the second pass from the first: the alpha of SimCut."""
+    simcut_share: Annotated[float, Field(gt=0, lt=1), _BY_SIMCUT] = 0.05
+    """Probability that the second pass reads zeros in place of the embedding of a token."""
+    rdrop_weight: Annotated[Positive, _BY_RDROP] = 5.0
+    """Factor of the mean divergence between two passes: the alpha of R-Drop's paper."""
+    second_pass_start: Annotated[NotNegative, _BY_TWO_PASSES] = 0.0
+    """Steps with one pass, by likelihood, before those with two: a share of all below 1."""
     reward_metric: Annotated[Literal["gleu", "bleu", "chrf"], _BY_EITHER] = "gleu"
     """Reward of a translation: GLEU, smoothed BLEU or chrF of the sentence. Risk is 1 - reward."""
     likelihood_weight: Annotated[NotNegative, _BY_EITHER] = 0.017
@@ -83,17 +97,17 @@ class TrainConfig(SettingsTable):
     n_best: Annotated[Several, _BY_RISK] = 10
     """Translations that beam search finds of each pair, to share out the risk among them."""
     risk_sharpness: Annotated[Positive, _BY_RISK] = 1.0
-    """Power of their probabilities before these are renormalised; Shen et al. have 0.005."""
+    """Power of their probabilities before these are renormalized; Shen et al. have 0.005."""
     risk_reference: Annotated[bool, _BY_RISK] = False
     """Whether the reference joins them."""
-    label_smoothing: Annotated[Share, _BY_LIKELIHOOD] = 0.1
+    label_smoothing: Annotated[Share, _BY_REFERENCES] = 0.1
     """Probability moved from the correct subword to the others."""
-    smoothing_target: Annotated[Literal["uniform", "others"], _BY_LIKELIHOOD] = "uniform"
+    smoothing_target: Annotated[Literal["uniform", "others"], _BY_REFERENCES] = "uniform"
     """Smooth over all subwords (Szegedy et al.) or over all except the correct one."""
     guided_attention: Annotated[NotNegative, _BY_LIKELIHOOD] = 0.0
     """Factor of a penalty of attention far from the diagonal, which fades. 0 means none."""
     guided_steps: Annotated[Count, ActsIf("train.guided_attention", unless=(0.0,))] = 1000
-    """Updates in which this penalty fades."""
+    """Updates over which this penalty falls to 0."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """Random seed."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
@@ -134,6 +148,32 @@ class TrainConfig(SettingsTable):
             raise ValueError(
                 "`train.patience` counts validations and needs `train.validate_steps`, but none "
                 "came; set it, or set `train.patience` to none"
+            )
+        return self
+
+    @property
+    def single_pass_steps(self) -> int:
+        """Steps before the first with two passes; all of them where the objective has one."""
+        if self.objective not in TWO_PASSES:
+            return self.steps
+        start = self.second_pass_start
+        return int(start * self.steps if start < 1 else start)
+
+    @property
+    def mean_passes(self) -> float:
+        """Passes of a step, on average over the training."""
+        return 2.0 - self.single_pass_steps / self.steps
+
+    @model_validator(mode="after")
+    def _second_pass_begins(self) -> "TrainConfig":
+        """Check that there are steps with two passes."""
+        start = self.second_pass_start
+        if self.objective not in TWO_PASSES or start < 1:
+            return self
+        if start != round(start) or start >= self.steps:
+            raise ValueError(
+                f"`train.second_pass_start` must be a share of the steps below 1 or a whole number "
+                f"of them below `train.steps` ({self.steps}), but {start:g} came"
             )
         return self
 

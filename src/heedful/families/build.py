@@ -9,6 +9,7 @@ from torch import nn
 from heedful.errors import PluginError
 from heedful.families.family import Family
 from heedful.families.registry import (
+    POSITIONS_BUILDERS,
     chosen_value,
     decoder_family,
     encoder_family,
@@ -16,10 +17,17 @@ from heedful.families.registry import (
     family_of,
 )
 from heedful.model.attention import MultiHeadAttention
-from heedful.model.embedding import Positions, TokenEmbedding, build_output, build_positions
+from heedful.model.embedding import (
+    NoPositions,
+    Positions,
+    TokenEmbedding,
+    build_output,
+    build_positions,
+)
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.halves import SourceEncoder, TargetDecoder
-from heedful.model.parts import NO_NETWORKS, LayerParts, Networks
+from heedful.model.layer_config import LayerParts
+from heedful.model.parts import NO_NETWORKS, Networks
 from heedful.model.transformer import Transformer
 from heedful.settings.model import ModelSettings
 from heedful.settings.registries import SCORES
@@ -53,13 +61,13 @@ def build_model(
 
     encoder, source_positions = _encoder(settings, max_length)
     decoder, target_positions = _decoder(settings, max_length, encoder)
-    shared = settings.tie_embeddings == "all"
+    shared = settings.tie_embeddings in ("all", "embeddings")
     readers = (settings.encoder, settings.decoder) if shared else (settings.decoder,)
     embed_target = embedding(target_vocabulary, *readers)
     output = build_output(
         embed_target,
         decoder.width,
-        is_tied=settings.tie_embeddings != "none",
+        is_tied=settings.tie_embeddings in ("all", "output"),
         has_bias=settings.output_bias,
     )
     is_transformer = settings.encoder == settings.decoder == "transformer"
@@ -75,6 +83,8 @@ def build_model(
         padding=padding,
         start_token=first[settings.decoder_start],
         end_token=end_token,
+        source_norm=_embedding_norm(settings, source_positions),
+        target_norm=_embedding_norm(settings, target_positions),
     )
     _check_scores(model)
     return model
@@ -133,7 +143,7 @@ def _check_contract(family: Family, function: str, part: Any, contract: type) ->
 
 
 def _check_scores(model: nn.Module) -> None:
-    """Refuse attention whose score, of a plugin, is no module."""
+    """Refuse attention whose score, of a plugin, is not a module."""
     for module in (part for part in model.modules() if isinstance(part, MultiHeadAttention)):
         if module.score in SCORES.added() and not isinstance(module.scorer, nn.Module):
             raise PluginError(
@@ -142,10 +152,19 @@ def _check_scores(model: nn.Module) -> None:
             )
 
 
+def _embedding_norm(settings: ModelSettings, positions: Positions | None) -> nn.LayerNorm | None:
+    """Build the norm of the sum of embedding and position, if there is one."""
+    if not settings.embedding_norm or positions is None:
+        return None
+    return nn.LayerNorm(settings.d_model, eps=settings.norm_epsilon)
+
+
 def _positions(family: Family, settings: ModelSettings, rows: int) -> Positions | None:
     """Build the positions of a family that adds them to its embeddings."""
     if "positions" not in family.traits:
         return None
+    if _chosen(settings, "model.positions") is not None:  # of scores: embeddings have none
+        return NoPositions(settings.d_model)
     return build_positions(settings.positions, settings.d_model, rows, settings.position_offset)
 
 
@@ -155,17 +174,30 @@ def _parts(family: Family, settings: ModelSettings, side: str) -> dict[str, Any]
         return {}
     mixers = _chosen(settings, f"model.attention.{side}")
     norms = _chosen(settings, "model.norm_kind")
+    qk_norms = _chosen(settings, "model.attention.qk_norm")
     return {
         "parts": LayerParts(
             _networks(settings, side),
             None if mixers is None else partial(_built, mixers, "build_mixer", side),
             None if norms is None else partial(_built, norms, "build_norm"),
+            None if qk_norms is None else partial(_built, qk_norms, "build_qk_norm"),
+            **_of_positions(settings, side),
         )
     }
 
 
+def _of_positions(settings: ModelSettings, side: str) -> dict[str, Any]:
+    """Find what positions are in a layer, by the function that their family has."""
+    builder = _chosen(settings, "model.positions")
+    return {
+        name.removeprefix("build_"): partial(_built, builder, name, settings, side)
+        for name in POSITIONS_BUILDERS
+        if hasattr(builder, name)
+    }
+
+
 def _built(builder: Any, function: str, *arguments: Any) -> Any:
-    """Build a mixer or norm; refuse anything but a module."""
+    """Build a part of layers; refuse anything but a module."""
     part = getattr(builder, function)(*arguments)
     if not isinstance(part, nn.Module):
         owner = getattr(builder, "__name__", None) or type(builder).__name__

@@ -3,7 +3,7 @@ Convolutions over time, whole sequences or one step.
 
 ::
 
-    centred, kernel 3          causal, kernel 3           causal, kernel 3, dilation 2
+    centered, kernel 3          causal, kernel 3           causal, kernel 3, dilation 2
 
     x1  x2  x3  x4  x5         x1  x2  x3  x4  x5         x1  x2  x3  x4  x5
          \  |  /                 \   \  |                 \       \       |
@@ -23,7 +23,7 @@ from heedful.kernels.api import Packing, change_count, linear
 
 class Convolution(nn.Module):
     """
-    A convolution over time, centred or causal, with dilation; with kernel 1 a linear layer.
+    A convolution over time, centered or causal, with dilation; with kernel 1 a linear layer.
 
     The weight has shape (outputs, kernel, inputs). With `weight_norm` it is g v / |v|, one norm for
     each output (Salimans and Kingma 2016, equation 2): v is stored as `weight`, g as `gain`.
@@ -75,7 +75,7 @@ class Convolution(nn.Module):
         """
         Convolve whole sequences; the caller has set padding to zero.
 
-        Beyond both ends of a sequence there are zeros. A centred kernel of even size reads one
+        Beyond both ends of a sequence there are zeros. A centered kernel of even size reads one
         position more of the future, as fairseq pads. `places` are for rows that hold several
         sentences (`sentence_places`); None means that a row is one sequence.
         """
@@ -129,7 +129,7 @@ class Convolution(nn.Module):
 
     def extra_repr(self) -> str:
         """Show the sizes in the printed module."""
-        kind = "causal" if self.causal else "centred"
+        kind = "causal" if self.causal else "centered"
         sizes = f"{self.inputs}, {self.outputs}, kernel={self.kernel}, dilation={self.dilation}"
         return f"{sizes}, {kind}, weight_norm={self.gain is not None}"
 
@@ -153,7 +153,7 @@ class Convolution(nn.Module):
         shifts = range(-before, self.span - before + 1, self.dilation)
         factors = None
         if places is not None:
-            factors = [_are_neighbours(places, shift).unsqueeze(2).to(x.dtype) for shift in shifts]
+            factors = [_are_neighbors(places, shift).unsqueeze(2).to(x.dtype) for shift in shifts]
         out: Tensor = _Windows.apply(x, shifts, factors)
         return out
 
@@ -162,7 +162,7 @@ def sentence_places(packing: Packing, real: Bool[Tensor, "batch time"]) -> Int[T
     """
     Give each token of an unpadded batch a number, so that sentences are told apart.
 
-    Neighbours differ by one; between two sentences is a gap longer than any. Padding that was kept
+    Neighbors differ by one; between two sentences is a gap longer than any. Padding that was kept
     is as far from all others.
     """
     rows, columns = packing.places // packing.time, packing.places % packing.time  # (tokens,)
@@ -171,7 +171,7 @@ def sentence_places(packing: Packing, real: Bool[Tensor, "batch time"]) -> Int[T
     return torch.where(is_real, places, -2 * packing.time * (places + 1)).unsqueeze(0)
 
 
-def _are_neighbours(places: Tensor, shift: int) -> Bool[Tensor, "batch time"]:
+def _are_neighbors(places: Tensor, shift: int) -> Bool[Tensor, "batch time"]:
     """Tell where the position that many further on belongs to the same sentence."""
     there = torch.full_like(places, torch.iinfo(torch.int64).min)
     ours, theirs = _overlap(places.size(1), shift)

@@ -37,6 +37,10 @@ class Family:
     """Values of `model.attention.decoder` that mean this family."""
     norms: ClassVar[tuple[str, ...]] = ()
     """Values of `model.norm_kind` that mean this family."""
+    qk_norms: ClassVar[tuple[str, ...]] = ()
+    """Values of `model.attention.qk_norm` that mean this family."""
+    positions: ClassVar[tuple[str, ...]] = ()
+    """Values of `model.positions` that mean this family, by which attention knows distances."""
     help: ClassVar[Mapping[str, str]] = {}
     """What the help of settings, by their dotted names, says of such values."""
     traits: ClassVar[frozenset[str]] = frozenset()
@@ -45,7 +49,8 @@ class Family:
 
     `layers`: `model.encoder_layers`, `model.decoder_layers`; `positions`: `model.positions`;
     `networks`: networks of other families; `coverage`: `search.coverage_penalty`; `heads`:
-    `model.heads`; `window`: `model.attention.window`. Not with `unscored`: `model.attention.score`.
+    `model.heads`; `window`: `model.attention.window`. Not with `unscored`: `model.attention.score`;
+    not with `batch statistics`, averages of whole batches: `train.objective` = simcut.
     """
     settings: ClassVar[type[SettingsTable] | None] = None
     """Its table of settings, a part of ``[model]``; None if it has none."""
@@ -66,7 +71,11 @@ class Family:
 
     With the trait `networks` both also take `parts`, a `LayerParts`. A family of networks has
     `build_networks(settings, side)`, one of mixers `build_mixer(side,
-    layer_config)`, one of norms `build_norm(d_model, epsilon)`.
+    layer_config)`, one of norms `build_norm(d_model, epsilon)`, one of norms of
+    queries and keys `build_qk_norm(d_k, epsilon)`. One of positions has one of
+    three functions of `(settings, side, layer_config)`: `build_score_bias`, a
+    `heedful.model.score_bias.ScoreBias`; `build_rotation` or `build_relation`, a `Rotation` or
+    `Relation` of `heedful.model.relations`.
     """
 
     readers: ClassVar[Mapping[str, str]] = {}
@@ -89,6 +98,8 @@ class Family:
             "model.attention.encoder": self.encoder_mixers,
             "model.attention.decoder": self.decoder_mixers,
             "model.norm_kind": self.norms,
+            "model.attention.qk_norm": self.qk_norms,
+            "model.positions": self.positions,
         }
         return {name: names for name, names in values.items() if names}
 

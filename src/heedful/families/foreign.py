@@ -67,7 +67,7 @@ class FamilyReader(Protocol):
 def number_in(
     settings: Mapping[str, Any], name: str, default: int | float, maximum: int = _LARGEST
 ) -> int | float:
-    """Read a setting, `default` if absent; `ExchangeError` names one that is no number."""
+    """Read a setting, `default` if absent; `ExchangeError` names one that is not a number."""
     value = settings.get(name)
     if value is None:
         return default

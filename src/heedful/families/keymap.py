@@ -49,7 +49,7 @@ class Stacked:
     sizes: Shape = ()
     """Rows of each part; empty for one part, or for parts of equal size."""
     count: int = 1
-    """Parts, where `sizes` does not say."""
+    """Number of parts of equal size, if `sizes` is empty."""
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
         """Stack theirs."""

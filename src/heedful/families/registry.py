@@ -25,20 +25,33 @@ MODULES = (
     "heedful.families.fastformer",
     "heedful.families.relative_maps",
     "heedful.families.batch_norm",
+    "heedful.families.rms_norm",
+    "heedful.families.qk_norm",
+    "heedful.families.relative_buckets",
+    "heedful.families.rotary",
+    "heedful.families.shaw",
 )
 
+POSITIONS_BUILDERS = ("build_score_bias", "build_rotation", "build_relation")
+"""The functions of a family of positions: one of them builds what attention has of it."""
 
-# What a family that builds its own parts must have, by the setting that names it.
+# What a family that builds its own parts must have, by the setting that names it; of several the
+# first that it has.
 _BUILDERS = {
-    "model.encoder": ("build_encoder", ("settings",)),
-    "model.decoder": ("build_decoder", ("settings", "encoder")),
-    "model.attention.encoder": ("build_mixer", ("side", "layer_config")),
-    "model.attention.decoder": ("build_mixer", ("side", "layer_config")),
-    "model.norm_kind": ("build_norm", ("d_model", "epsilon")),
+    "model.encoder": (("build_encoder",), ("settings",)),
+    "model.decoder": (("build_decoder",), ("settings", "encoder")),
+    "model.attention.encoder": (("build_mixer",), ("side", "layer_config")),
+    "model.attention.decoder": (("build_mixer",), ("side", "layer_config")),
+    "model.norm_kind": (("build_norm",), ("d_model", "epsilon")),
+    "model.attention.qk_norm": (("build_qk_norm",), ("d_k", "epsilon")),
+    "model.positions": (POSITIONS_BUILDERS, ("settings", "side", "layer_config")),
 }
 
 
-_NAMES = ("encoders", "decoders", "encoder_mixers", "decoder_mixers", "norms")
+_NAMES = (
+    *("encoders", "decoders", "encoder_mixers", "decoder_mixers", "norms", "qk_norms"),
+    "positions",
+)
 
 
 def families() -> tuple[Family, ...]:
@@ -58,11 +71,13 @@ def _refusal(name: str, family: Any) -> str:
     for setting, values in family.choices.items():
         if taken := sorted({*values}.intersection(values_of(setting))):
             return f"must have names of its own, but `{setting}` has {taken[0]!r} already"
-        function, arguments = _BUILDERS[setting]
+        functions, arguments = _BUILDERS[setting]
         if family.builder:
             continue
-        if not hasattr(family, function):
-            return f"must have {function}({', '.join(arguments)}) for `{setting}`"
+        function = next((name for name in functions if hasattr(family, name)), "")
+        if not function:
+            wanted = " or ".join(f"{name}({', '.join(arguments)})" for name in functions)
+            return f"must have {wanted} for `{setting}`"
         if "networks" in family.traits and setting in SIDES:
             arguments = (*arguments, "parts")
         if wrong := cannot_take(getattr(family, function), arguments):

@@ -29,7 +29,7 @@ class LayerSizes:
     k: int = 3
     """Kernel of a convolution."""
     r: int = 32
-    """Neighbourhood of restricted self-attention."""
+    """Neighborhood of restricted self-attention."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def has_add_norm(x: Tensor, norm: nn.Module) -> bool:
     return is_fused() and is_plain and is_small and tiles_of(x) is not None
 
 
-def add_and_normalise(
+def add_and_normalize(
     x: Float[Tensor, "*batch width"],
     y: Float[Tensor, "*batch width"],
     probability: float,
@@ -68,7 +68,7 @@ def add_norm(
     threshold: int,
     epsilon: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the normalised sums, the sums, and the mean and inverse deviation of each row."""
+    """Return the normalized sums, the sums, and the mean and inverse deviation of each row."""
     out, total, moments = tiles_of(x).add_norm(x, y, weight, bias, keys, threshold, epsilon)
     return out, total, moments
 

@@ -4,7 +4,7 @@ The door to the kernels: whatever the rest of heedful computes by them comes fro
 Each name has a plain twin of documented functions of torch, to which the tests hold it.
 """
 
-from heedful.kernels.add_norm import add_and_normalise, has_add_norm
+from heedful.kernels.add_norm import add_and_normalize, has_add_norm
 from heedful.kernels.attention import (
     SHORT,
     Packing,
@@ -36,6 +36,7 @@ from heedful.kernels.loss import (
 from heedful.kernels.masked_loss import masked_loss
 from heedful.kernels.native.compile import processor_flags
 from heedful.kernels.native.layers import (
+    NATIVE_ACTIVATIONS,
     ROWS_OF_A_BLOCK,
     AttendedStates,
     NativeLayers,
@@ -63,6 +64,7 @@ from heedful.kernels.operations import (
     products_in_turn,
     tensors_in,
 )
+from heedful.kernels.pair_loss import PairFactors, chunked_pair_loss
 from heedful.kernels.product_rates import measured_rates, remembered_rates, resolve_precision
 from heedful.kernels.recurrent import (
     can_flatten,
@@ -82,6 +84,7 @@ from heedful.kernels.varlen import UP_TO_ITSELF, PackedRows, has_packed_kernel, 
 
 __all__ = [
     "LINEAR_FACTORIES",
+    "NATIVE_ACTIVATIONS",
     "ROWS_OF_A_BLOCK",
     "SHORT",
     "UP_TO_ITSELF",
@@ -99,7 +102,8 @@ __all__ = [
     "NativeLinear",
     "PackedRows",
     "Packing",
-    "add_and_normalise",
+    "PairFactors",
+    "add_and_normalize",
     "approach_all",
     "best_continuations",
     "best_of_rows",
@@ -112,6 +116,7 @@ __all__ = [
     "change_count",
     "chunk_rows",
     "chunked_loss",
+    "chunked_pair_loss",
     "compiled_origin",
     "copy_all",
     "flatten_weights",

@@ -79,7 +79,7 @@ class Dropout(nn.Module):
 
     `probability`: share of the elements that is dropped, in [0, 1).
 
-    Section 5.4: applied to the output of each sub-layer before it is added and normalised, and to
+    Section 5.4: applied to the output of each sub-layer before it is added and normalized, and to
     the sums of embeddings and positions; nowhere else.
     """
 

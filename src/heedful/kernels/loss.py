@@ -15,7 +15,7 @@ minus the smoothed target), it computes the gradients on the way forward and let
 softmax is one compiled pass, or several by functions of torch.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -84,7 +84,7 @@ def subtracted_softmax(
 
     `out`: may be `scores`.
 
-    Returns the scores of the targets and the logarithms of the normalisers, in fp32.
+    Returns the scores of the targets and the logarithms of the normalizers, in fp32.
     """
     found = _loss_rows(scores, targets, excess, out)
     return plain_subtracted_softmax(scores, targets, excess, out) if found is None else found
@@ -131,15 +131,15 @@ def _loss_rows(
         raise IndexError(f"targets must be from 0 to {classes - 1}")
     is_fp32, threads = scores.dtype == torch.float32, torch.get_num_threads()
     sizes = (0 if is_fp32 else threads * classes, rows, rows)
-    memory, right, normalisers = (
+    memory, right, normalizers = (
         torch.empty(size, dtype=torch.float32, device="cpu") for size in sizes
     )
     library.loss_rows(
         *(scores.data_ptr(), targets.data_ptr(), rows, classes, excess),
         *(int(is_fp32), threads, memory.data_ptr()),
-        *(out.data_ptr(), right.data_ptr(), normalisers.data_ptr()),
+        *(out.data_ptr(), right.data_ptr(), normalizers.data_ptr()),
     )
-    return right, normalisers
+    return right, normalizers
 
 
 def smoothed_target(
@@ -280,7 +280,7 @@ class _ChunkedLoss(torch.autograd.Function):
         wanted = any(ctx.needs_input_grad)
         row_sum = weight.sum(dim=0, dtype=torch.float32)  # (d_model,)
         bias_sum = 0.0 if bias is None else bias.float().sum()
-        gradients = _Gradients(states, weight, bias) if wanted else None
+        gradients = OutputGradients(states, weight, bias) if wanted else None
         chosen, spread = [], []
         for part in chunk_rows(len(targets), weight.size(0), states.device):
             scores = linear_forward(states[part], weight, bias)  # (rows, classes)
@@ -300,15 +300,22 @@ class _ChunkedLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, upstream, _):  # type: ignore[no-untyped-def]
-        gradients = ctx.gradients
-        # on a GPU, looking at the number would wait for it
-        if upstream.device.type != "cpu" or float(upstream) != 1.0:
-            gradients = [None if g is None else g * upstream.to(g.dtype) for g in gradients]
-        d_states, d_weight, d_bias = gradients
+        d_states, d_weight, d_bias = scaled(ctx.gradients, upstream)
         return d_states, None, d_weight, d_bias, None, None
 
 
-class _Gradients:
+Gradients = Sequence[Tensor | None]
+
+
+def scaled(gradients: Gradients, upstream: Tensor) -> Gradients:
+    """Multiply gradients that were computed on the way forward by that of the loss."""
+    # on a GPU, looking at the number would wait for it
+    if upstream.device.type == "cpu" and float(upstream) == 1.0:
+        return gradients
+    return [None if g is None else g * upstream.to(g.dtype) for g in gradients]
+
+
+class OutputGradients:
     """
     Running sums of the loss gradients of states, weight and bias.
 

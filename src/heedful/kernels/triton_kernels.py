@@ -9,7 +9,7 @@ Kernels in Triton, imported only where Triton and a GPU are; each has a plain tw
     add_norm               dropout, sum and layer norm               kernels/add_norm.py
     add_norm_gradients
 
-A program of the loss has one row and goes over it twice: for the largest score, the normaliser and
+A program of the loss has one row and goes over it twice: for the largest score, the normalizer and
 the sum, each lane by itself, then to write the gradient in place of the scores.
 
 A program of attention has one head of one sentence. Torch's kernel computes tiles of 128 by 128
@@ -65,7 +65,7 @@ def _loss_kernel(
     places = tl.arange(0, block)
     # 1. each lane: largest score, sum of exponentials below it, sum of the scores
     largest = tl.full((block,), -1e30, tl.float32)
-    normaliser = tl.zeros((block,), tl.float32)
+    normalizer = tl.zeros((block,), tl.float32)
     total = tl.zeros((block,), tl.float32)
     for start in range(0, classes, 4 * block):
         at = start + places
@@ -74,15 +74,15 @@ def _loss_kernel(
         d = _scores_at(first, at + 3 * block, classes)
         higher = tl.maximum(tl.maximum(a, b), tl.maximum(c, d))
         higher = tl.maximum(largest, higher)
-        normaliser = normaliser * tl.exp(largest - higher) + tl.exp(a - higher)
-        normaliser += tl.exp(b - higher) + tl.exp(c - higher) + tl.exp(d - higher)
+        normalizer = normalizer * tl.exp(largest - higher) + tl.exp(a - higher)
+        normalizer += tl.exp(b - higher) + tl.exp(c - higher) + tl.exp(d - higher)
         total += tl.where(at < classes, a, 0.0) + tl.where(at + block < classes, b, 0.0)
         total += tl.where(at + 2 * block < classes, c, 0.0)
         total += tl.where(at + 3 * block < classes, d, 0.0)
         largest = higher
     # 2. all lanes; what a lane without any class has summed is multiplied by zero
     highest = tl.max(largest, axis=0)
-    log_z = highest + tl.log(tl.sum(normaliser * tl.exp(largest - highest), axis=0))
+    log_z = highest + tl.log(tl.sum(normalizer * tl.exp(largest - highest), axis=0))
     right = tl.load(first + target).to(tl.float32) - log_z
     loss = -(on - off) * right - off * (tl.sum(total, axis=0) - classes * log_z)
     tl.store(losses + row, tl.where(does_count, loss, 0.0))
@@ -175,7 +175,7 @@ def _attention_kernel(
         q_at = q_start + tl.arange(0, tile)
         q = _tile_of(query, q_first, q_at, q_count, query_stride, head, width)
         largest = tl.full((tile,), -1e30, tl.float32)
-        normaliser = tl.zeros((tile,), tl.float32)
+        normalizer = tl.zeros((tile,), tl.float32)
         total = tl.zeros((tile, width), tl.float32)
         for k_start in range(0, k_count, tile):
             k_at = k_start + tl.arange(0, tile)
@@ -186,15 +186,15 @@ def _attention_kernel(
             higher = tl.maximum(largest, tl.max(scores, axis=1))
             weights = tl.where(seen, tl.exp(scores - higher[:, None]), 0.0)
             shrunk = tl.exp(largest - higher)
-            normaliser = normaliser * shrunk + tl.sum(weights, axis=1)
+            normalizer = normalizer * shrunk + tl.sum(weights, axis=1)
             total = total * shrunk[:, None] + tl.dot(weights.to(v.dtype), v)
             largest = higher
-        is_empty = normaliser == 0.0  # no keys
-        normaliser = tl.where(is_empty, 1.0, normaliser)
-        out = total / normaliser[:, None]
+        is_empty = normalizer == 0.0  # no keys
+        normalizer = tl.where(is_empty, 1.0, normalizer)
+        out = total / normalizer[:, None]
         _store_tile(context, out, q_first, q_at, q_count, context_stride, head, width)
         places = log_sums + head * tokens + q_first + q_at
-        tl.store(places, largest + tl.log(normaliser), mask=q_at < q_count)
+        tl.store(places, largest + tl.log(normalizer), mask=q_at < q_count)
 
 
 @triton.jit

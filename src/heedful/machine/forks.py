@@ -2,7 +2,7 @@
 Forked processes, which have only the thread that forked.
 
 GNU's OpenMP, by which torch and the C functions compute in threads, does not know that the threads
-of its pool are gone: the next parallel operation of a fork would wait for them for ever. A single
+of its pool are gone: the next parallel operation of a fork would wait for them forever. A single
 thread needs no pool. So a fork of a process that has computed in several threads computes in one.
 A process that has only imported heedful has no pool, and its forks may have their own.
 """

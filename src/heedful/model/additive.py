@@ -1,5 +1,5 @@
 """
-Scores that are no products of queries and keys, of which ours are additive.
+Scores that are not products of queries and keys (ours are additive), and scores with a bias.
 
 ``e_ij = v tanh(q_i + k_j)`` (Bahdanau et al. 2015), one vector v a head. The products W x_i and
 U x_j are the projections of queries and keys that every attention has.
@@ -9,16 +9,40 @@ queries after the other, and again on the way back, so that only the scores are 
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
 
+from heedful.kernels.api import SHORT, Dropout
 from heedful.model.layout import Layout, merge_heads, pad, split_heads
+from heedful.model.relations import Places, Relation, distances_of_slots
 
 Compare = Callable[[Tensor, Tensor], Tensor]
 """From queries and keys (batch, heads, time, d_k) to scores (batch, heads, queries, keys)."""
+
+
+class Scoring(NamedTuple):
+    """What an attention has beyond scaled products of queries and keys."""
+
+    compare: Compare | None = None
+    """Computes scores in the place of scaled products."""
+    relation: Relation | None = None
+    """Adds to scaled products and to contexts by distance."""
+    dropout: Dropout | None = None
+    """Drops weights in training."""
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether scores or weights have to be there, which fused kernels do not store."""
+        drops = self.dropout is not None and self.dropout.present_probability > 0
+        return drops or self.compare is not None or self.relation is not None
+
+
+PRODUCTS = Scoring()
+"""Scaled products alone."""
 # Sums that are held at once. Chosen by hand: 16 MB in fp32, and few enough to start seldom.
 MOST_NUMBERS = 1 << 22
 
@@ -29,7 +53,7 @@ def additive_scores(
     energy: Float[Tensor, "heads d_k"],
 ) -> Float[Tensor, "batch heads queries keys"]:
     """Compute ``v tanh(q_i + k_j)`` for every query and key. `energy`: v of each head."""
-    found: Tensor = _AdditiveScores.apply(query, key, energy)
+    found: Tensor = _AdditiveScores.apply(query, key, energy.to(query.dtype))
     return found
 
 
@@ -50,26 +74,75 @@ def attend_by_scores(
     values: Float[Tensor, "other keys width_v"],
     heads: int,
     layout: Layout,
-    compare: Compare,
-) -> tuple[Tensor, Tensor]:
-    """Compute the context of all heads from scores of any kind, in padded rows."""
+    scoring: Scoring,
+    need_weights: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """
+    Compute the context of all heads from scores of any kind, in padded rows.
+
+    The weights may be None if they are not needed.
+    """
+    compare, relation, dropout = scoring
     packings = (layout.query_packing, layout.key_packing, layout.key_packing)
     query, key, value = (
         split_heads(pad(part, packing), heads)
         for part, packing in zip((queries, keys, values), packings, strict=True)
     )
-    context, weights = _attention_of(compare(query, key), value, layout.mask)
-    if layout.weights is not None:
+    bias = None if layout.bias is None else layout.bias.to(query.dtype)
+    weights: Tensor | None = None
+    is_product = not (scoring.is_explicit or need_weights)
+    if is_product and (query.device.type != "cpu" or key.size(2) > SHORT):
+        context = scaled_dot_product_attention(query, key, value, attn_mask=bias)
+    else:
+        distance = Places.in_order(key.size(2), key.device).distances
+        scores = (
+            _products(query, key, relation, distance) if compare is None else compare(query, key)
+        )
+        scores, mask = (scores, layout.mask) if bias is None else (scores + bias, None)
+        context, weights = _attention_of(scores, value, mask, dropout)
+        if relation is not None:
+            context = context + relation.context(weights, distance)
+    if layout.weights is not None and weights is not None:
         layout.weights.append(weights)
     merged = merge_heads(context)
     return merged if layout.query_packing is None else layout.query_packing.pack(merged), weights
 
 
-def _attention_of(scores: Tensor, value: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Turn scores into weights, and weigh the values."""
+def attend_cached_by_scores(
+    query: Float[Tensor, "batch heads queries d_k"],
+    key: Float[Tensor, "batch heads keys d_k"],
+    value: Float[Tensor, "batch heads keys d_v"],
+    mask_bias: Float[Tensor, "batch heads queries keys"],
+    scoring: Scoring,
+) -> Float[Tensor, "batch heads queries d_v"]:
+    """Compute the context of the newest tokens of a search; keys may have a shorter type."""
+    compare, relation, _ = scoring
+    short, distance = query.to(key.dtype), distances_of_slots(mask_bias[:, 0])
+    if isinstance(compare, nn.Module):  # which has the type of the queries
+        scores = compare(query, key.to(query.dtype)).to(key.dtype)
+    elif compare is not None:
+        scores = compare(short, key)
+    else:
+        scores = _products(short, key, relation, distance)
+    context, weights = _attention_of(scores + mask_bias, value, None)
+    return context if relation is None else context + relation.context(weights, distance)
+
+
+def _products(query: Tensor, key: Tensor, relation: Relation | None, distance: Tensor) -> Tensor:
+    """Compute q k / sqrt(d_k), and what a relation adds to q k."""
+    query = query * query.size(-1) ** -0.5
+    products = query @ key.transpose(-2, -1)
+    return products if relation is None else products + relation.scores(query, distance)
+
+
+def _attention_of(
+    scores: Tensor, value: Tensor, mask: Tensor | None, dropout: Dropout | None = None
+) -> tuple[Tensor, Tensor]:
+    """Turn scores into weights, of which a dropout may drop some, and weigh the values."""
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     weights = torch.softmax(scores, dim=-1)
+    weights = weights if dropout is None else dropout(weights)
     return weights @ value, weights
 
 

@@ -20,6 +20,7 @@ from heedful.arguments import check_choice, check_counts, checked
 from heedful.errors import ArgumentError, SettingError
 from heedful.kernels.api import (
     SHORT,
+    Dropout,
     Linear,
     cached_attention,
     linear,
@@ -28,7 +29,16 @@ from heedful.kernels.api import (
     split,
     use_cpu_kernel,
 )
-from heedful.model.additive import Compare, additive_scores, attend_by_scores
+from heedful.model.additive import (
+    PRODUCTS,
+    Compare,
+    Scoring,
+    additive_scores,
+    attend_by_scores,
+    attend_cached_by_scores,
+)
+from heedful.model.head_groups import check_groups, group_heads, repeat_heads
+from heedful.model.head_norms import HeadNorms
 from heedful.model.kv_cache import KVCache
 from heedful.model.layout import (
     EVERYWHERE,
@@ -39,6 +49,7 @@ from heedful.model.layout import (
     split_heads,
 )
 from heedful.model.parts import KeyValue, TargetMixer
+from heedful.model.relations import Places, Relation, Rotation
 from heedful.model.window import Blocks
 from heedful.settings.registries import SCORES
 
@@ -102,7 +113,7 @@ def attend(
     heads: int,
     layout: Layout = EVERYWHERE,
     need_weights: bool = False,
-    compare: Compare | None = None,
+    scoring: Scoring = PRODUCTS,
 ) -> tuple[Float[Tensor, "batch queries width_v"], Float[Tensor, "_ heads _ _"] | None]:
     """
     Compute the context of all heads by the fastest kernel for the case.
@@ -118,12 +129,11 @@ def attend(
     heads : int
         Number of heads.
     layout : Layout, optional
-        The mask, the window, the padding that was removed, and a list for the weights.
+        The mask, the window, the padding that was removed, a bias, and a list for the weights.
     need_weights : bool, default False
         Whether to return the weights.
-    compare : callable, optional
-        Computes scores (batch, heads, queries, keys) of queries and keys that are split into heads;
-        without it a score is a scaled product.
+    scoring : Scoring, optional
+        What there is beyond scaled products.
 
     Returns
     -------
@@ -141,9 +151,8 @@ def attend(
     - `scaled_dot_product_attention`: weights are wanted, or at most 256 keys on another processor;
     - torch's, which stores no weights: all else.
 
-    A window that is not in the mask is cut into blocks (`heedful.model.window`), which attend by
-    one of them. Scores that are no products are computed in padded rows.
-    Raises `ArgumentError` if weights are wanted where padding was removed.
+    A window that is not in the mask is cut into blocks (`heedful.model.window`). What is beyond
+    scaled products is computed in padded rows. Weights need them too, or `ArgumentError` is raised.
     """
     record = need_weights or layout.weights is not None
     if record and layout.is_unpadded:
@@ -152,10 +161,10 @@ def attend(
         return packed_attention(queries, keys, values, heads, *layout.rows), None
     if layout.window is not None:
         blocks = Blocks.of(queries, keys, values, layout.mask, layout.window)
-        context, _ = attend(*blocks.states, heads, Layout(blocks.mask), compare=compare)
+        context, _ = attend(*blocks.states, heads, Layout(blocks.mask), scoring=scoring)
         return blocks.join(context), None
-    if compare is not None:
-        context, weights = attend_by_scores(queries, keys, values, heads, layout, compare)
+    if scoring.is_explicit or layout.bias is not None:
+        context, weights = attend_by_scores(queries, keys, values, heads, layout, scoring, record)
         return context, weights if need_weights else None
     if layout.is_unpadded or (not record and use_cpu_kernel(queries, keys.size(1))):
         packings = layout.query_packing, layout.key_packing
@@ -190,6 +199,10 @@ class MultiHeadAttention(nn.Module, TargetMixer):
     score : str, default "scaled"
         How a query meets a key: ``scaled`` q k / sqrt(d_k) (paper), ``unscaled`` q k, or
         ``additive`` v tanh(q + k) with one vector v a head; or the name of a plugin's score.
+    kv_heads : int, optional
+        Heads of keys and values, each of which serves a group of heads of queries; `heads` if None.
+    dropout : float, default 0.0
+        Share of the attention weights that is dropped in training.
 
     Notes
     -----
@@ -214,24 +227,30 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         d_v: int | None = None,
         bias: bool = True,
         score: str = "scaled",
+        kv_heads: int | None = None,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        check_counts(d_model=d_model, heads=heads, d_k=d_k, d_v=d_v)
+        check_counts(d_model=d_model, heads=heads, d_k=d_k, d_v=d_v, kv_heads=kv_heads)
         if (d_k is None or d_v is None) and d_model % heads:
             raise SettingError(
                 f"`heads` must divide d_model={d_model}, but {heads} does not; choose another "
                 "number of heads, or give d_k and d_v."
             )
         self.d_model, self.heads = d_model, heads
-        self.d_k = d_k if d_k is not None else d_model // heads
-        self.d_v = d_v if d_v is not None else d_model // heads
-        self.widths = (heads * self.d_k, heads * self.d_k, heads * self.d_v)
+        self.d_k, self.d_v = d_k or d_model // heads, d_v or d_model // heads
+        self.kv_heads = check_groups(heads, kv_heads, score)
+        self.widths = (heads * self.d_k, self.kv_heads * self.d_k, self.kv_heads * self.d_v)
         self.qkv_proj = Linear(d_model, sum(self.widths), bias=bias)
         self.out_proj = Linear(heads * self.d_v, d_model, bias=bias)
         check_choice("score", score, SCORES)
         self.score, self.energy = score, None
         build_scorer = SCORES[score]
         self.scorer = None if build_scorer is None else build_scorer(heads, self.d_k)
+        self.norms: HeadNorms | None = None
+        self.dropout = None if dropout == 0.0 else Dropout(dropout)
+        self.rotation: Rotation | None = None  # these two in self-attention alone
+        self.relation: Relation | None = None
         if score == "additive":
             self.energy = nn.Parameter(torch.empty(heads, self.d_k).uniform_(-1, 1))
 
@@ -253,8 +272,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
             The sequence of the keys and values; the same tensor for self-attention. Without padding
             it is one row (1, tokens, d_model), whatever the rows of the queries.
         layout : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), or Layout, optional
-            The mask, true where the query may attend to the key; everywhere if None. The stacks of
-            `heedful.model.layers` pass a `Layout`, which holds the mask and more.
+            The mask, true where the query may attend to the key, or a `Layout`, which holds more.
         need_weights : bool, default False
             Whether to return the weights, which needs `scaled_dot_product_attention`.
 
@@ -269,15 +287,29 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         -----
         Section 3.2.2: ``Concat(head_1, ..., head_h) W^O``.
         """
-        check_states(
-            "MultiHeadAttention", self.d_model, 3, queries_from=queries_from, keys_from=keys_from
-        )
+        states = {"queries_from": queries_from, "keys_from": keys_from}
+        check_states("MultiHeadAttention", self.d_model, 3, **states)
         # heads side by side: (batch, time, heads * d_k), values (batch, time, heads * d_v)
         queries, keys, values = self.project(queries_from, keys_from)
-        context, weights = attend(
-            queries, keys, values, self.heads, Layout.of(layout), need_weights, self.compare
-        )
+        layout = Layout.of(layout)
+        if self.rotation is not None:
+            places = layout.places(queries)
+            queries, keys = self.rotation(queries, places), self.rotation(keys, places)
+        keys, values = (repeat_heads(part, self.kv_heads, self.heads) for part in (keys, values))
+        projected = queries, keys, values
+        context, weights = attend(*projected, self.heads, layout, need_weights, self.scoring)
         return self.out_proj(context), weights  # (batch, queries, d_model)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is equation 1 of its projections, as compiled layers have it."""
+        parts = (self.compare, self.norms, self.rotation, self.relation)
+        return self.kv_heads == self.heads and all(part is None for part in parts)
+
+    @property
+    def scoring(self) -> Scoring:
+        """What it has beyond scaled products."""
+        return Scoring(self.compare, self.relation, self.dropout)
 
     @property
     def compare(self) -> Compare | None:
@@ -292,7 +324,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         keys_from: Float[Tensor, "other keys d_model"],
     ) -> tuple[
         Float[Tensor, "batch queries width"],
-        Float[Tensor, "other keys width"],
+        Float[Tensor, "other keys kv_width"],
         Float[Tensor, "other keys width_v"],
     ]:
         """
@@ -309,9 +341,9 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         -------
         queries : Tensor of float, shape (batch, queries, heads * d_k)
             The heads side by side.
-        keys : Tensor of float, shape (batch, keys, heads * d_k)
+        keys : Tensor of float, shape (batch, keys, kv_heads * d_k)
             Likewise.
-        values : Tensor of float, shape (batch, keys, heads * d_v)
+        values : Tensor of float, shape (batch, keys, kv_heads * d_v)
             Likewise.
 
         Notes
@@ -319,13 +351,16 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         Section 3.2.2, W^Q, W^K and W^V: one product for self-attention, else two.
         """
         if queries_from is keys_from:
-            is_unscaled = self.score == "unscaled"
+            is_folded = self.score == "unscaled" and self.norms is None
             # (batch, time, heads * (2 d_k + d_v))
-            qkv = linear(queries_from, *self.weights()) if is_unscaled else self.qkv_proj(keys_from)
+            qkv = linear(queries_from, *self.weights()) if is_folded else self.qkv_proj(keys_from)
             queries, keys, values = split(qkv, self.widths)
-            return queries, keys, values
-        keys, values = split(self._keys_values(keys_from), self.widths[1:])
-        return self._queries(queries_from), keys, values
+        else:
+            queries = self._queries(queries_from)
+            keys, values = split(self._keys_values(keys_from), self.widths[1:])
+        if self.norms is not None:
+            queries, keys = self.norms.queries(queries), self.norms.keys(keys)
+        return queries, keys, values
 
     def project_query(
         self, queries_from: Float[Tensor, "batch queries d_model"]
@@ -347,7 +382,9 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         -----
         Section 3.2.2, W^Q.
         """
-        return split_heads(self._queries(queries_from), self.heads)
+        queries = self._queries(queries_from)
+        queries = queries if self.norms is None else self.norms.queries(queries)
+        return split_heads(queries, self.heads)
 
     def project_kv(self, keys_from: Float[Tensor, "batch keys d_model"]) -> KeyValue:
         """
@@ -368,7 +405,8 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         Search calls this once per source sentence, not once per step.
         """
         keys, values = self._keys_values(keys_from).split(self.widths[1:], dim=-1)
-        return KeyValue(split_heads(keys, self.heads), split_heads(values, self.heads))
+        keys = keys if self.norms is None else self.norms.keys(keys)
+        return KeyValue(split_heads(keys, self.kv_heads), split_heads(values, self.kv_heads))
 
     def attend_cached(
         self,
@@ -397,17 +435,14 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         -----
         A step of a search: equal to `forward` at the newest positions.
         """
-        short = query.to(cached.keys.dtype)
-        if self.compare is None:
-            context = cached_attention(short, *cached, mask_bias)
+        # the queries of a group are those of one head: (batch, kv_heads, group * queries, d_k)
+        grouped, mask_bias = (group_heads(part, self.kv_heads) for part in (query, mask_bias))
+        if self.compare is None and self.relation is None:
+            context = cached_attention(grouped.to(cached.keys.dtype), *cached, mask_bias)
         else:
-            if self.energy is not None:
-                scores = additive_scores(short, cached.keys, self.energy.to(short.dtype))
-            else:  # a module has the type of the queries
-                scores = self.compare(query, cached.keys.to(query.dtype)).to(short.dtype)
-            scores = scores + mask_bias
-            context = torch.softmax(scores, dim=-1) @ cached.values
-        return self.out_proj(merge_heads(context.to(query.dtype)))
+            context = attend_cached_by_scores(grouped, *cached, mask_bias, self.scoring)
+        context = context.to(query.dtype).reshape(*query.shape[:3], -1)
+        return self.out_proj(merge_heads(context))
 
     def start_cache(self, layers: int, memory: KeyValue, window: int | None) -> KVCache:
         return KVCache.empty(layers, memory, window)
@@ -419,8 +454,12 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         mask_bias: Float[Tensor, "sentences heads width slots"],
     ) -> Float[Tensor, "sentences width d_model"]:
         # (sentences, heads, width, d_k or d_v)
-        query, key, value = (split_heads(part, self.heads) for part in self.project(x, x))
-        return self.attend_cached(query, write(KeyValue(key, value)), mask_bias)
+        queries, keys, values = self.project(x, x)
+        if self.rotation is not None:
+            places = Places.of_newest(mask_bias)
+            queries, keys = self.rotation(queries, places), self.rotation(keys, places)
+        newest = KeyValue(*(split_heads(part, self.kv_heads) for part in (keys, values)))
+        return self.attend_cached(split_heads(queries, self.heads), write(newest), mask_bias)
 
     def weights(self) -> tuple[Tensor, Tensor | None]:
         """
@@ -428,18 +467,18 @@ class MultiHeadAttention(nn.Module, TargetMixer):
 
         Returns
         -------
-        weight : Tensor of float, shape (heads * (2 d_k + d_v), d_model)
+        weight : Tensor of float, shape (sum(widths), d_model)
             W^Q, W^K and W^V.
-        bias : Tensor of float, shape (heads * (2 d_k + d_v),), or None
+        bias : Tensor of float, shape (sum(widths),), or None
             Their biases.
 
         Notes
         -----
         Every kernel divides by sqrt(d_k). So for unscaled scores the rows of W^Q are multiplied by
-        it here, and all kernels stay as they are.
+        it here, and all kernels stay as they are. A norm of queries is multiplied by it instead.
         """
         weight, bias = self.qkv_proj.weight, self.qkv_proj.bias
-        if self.score != "unscaled":
+        if self.score != "unscaled" or self.norms is not None:
             return weight, bias
         factors = weight.new_ones(len(weight), 1)
         factors[: self.widths[0]] = math.sqrt(self.d_k)
@@ -448,7 +487,8 @@ class MultiHeadAttention(nn.Module, TargetMixer):
     def _queries(self, x: Tensor) -> Tensor:
         """Multiply by W^Q alone: (batch, time, heads * d_k)."""
         projected = self._product(x, slice(self.widths[0]))
-        return projected * math.sqrt(self.d_k) if self.score == "unscaled" else projected
+        is_folded = self.score == "unscaled" and self.norms is None
+        return projected * math.sqrt(self.d_k) if is_folded else projected
 
     def _keys_values(self, x: Tensor) -> Tensor:
         """Multiply by W^K and W^V: (batch, time, heads * (d_k + d_v))."""

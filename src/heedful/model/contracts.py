@@ -322,7 +322,7 @@ class Seq2Seq(nn.Module, ABC):
         Returns
         -------
         Tensor of float, shape (..., vocabulary)
-            Unnormalised log-probabilities.
+            Unnormalized log-probabilities.
 
         Notes
         -----
@@ -376,3 +376,9 @@ _BACKWARD = 2  # products for each one of the forward pass
 def training_flops(model: Seq2Seq, source: RowLengths, target: RowLengths) -> int:
     """Count the operations of a batch forward and backward."""
     return (1 + _BACKWARD) * model.forward_flops(source, target)
+
+
+def count_flops(model: Seq2Seq, source: RowLengths, target: RowLengths) -> tuple[int, int]:
+    """Count the operations of a batch forward and backward, and of its real tokens alone."""
+    alone = (RowLengths.unpadded(side.tokens) for side in (source, target))
+    return training_flops(model, source, target), training_flops(model, *alone)

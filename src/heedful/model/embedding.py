@@ -388,7 +388,7 @@ class OutputLayer(nn.Module):
         Returns
         -------
         Tensor of float, shape (..., vocabulary)
-            Unnormalised log-probabilities.
+            Unnormalized log-probabilities.
 
         Notes
         -----

@@ -49,6 +49,8 @@ class EncoderDecoder(Seq2Seq):
         Dropout probability of the sums of embeddings and positions (section 5.4).
     padding, start_token, end_token : int
         Special ids.
+    source_norm, target_norm : torch.nn.Module, optional
+        Norms of the sums of embeddings and positions, as BART has them.
 
     Notes
     -----
@@ -69,6 +71,8 @@ class EncoderDecoder(Seq2Seq):
         padding: int = 0,
         start_token: int = 2,
         end_token: int = 3,
+        source_norm: nn.Module | None = None,
+        target_norm: nn.Module | None = None,
     ) -> None:
         super().__init__(padding, start_token, end_token)
         # first, because the norm of all gradients is summed in the order of the parameters, and in
@@ -76,6 +80,7 @@ class EncoderDecoder(Seq2Seq):
         self.output = output
         self.embed_source, self.embed_target = embed_source, embed_target
         self.source_positions, self.target_positions = source_positions, target_positions
+        self.source_norm, self.target_norm = source_norm, target_norm
         self.encoder, self.decoder = encoder, decoder
         self.dropout = Dropout(dropout)
         self._input_name = ""
@@ -132,7 +137,7 @@ class EncoderDecoder(Seq2Seq):
         """
         check_ids(type(self).__name__, source=source)
         mask = padding_mask(source, self.padding)
-        x = self._add_positions(self.embed_source(source), self.source_positions, 0)
+        x = self._add_positions(self.embed_source(source), False, 0)
         memory = self.encoder.encode(x, mask, weights)
         return self.decoder_input.remember(memory, source, self.padding)
 
@@ -161,7 +166,7 @@ class EncoderDecoder(Seq2Seq):
         Figure 1, right. `states` is `encode` and this.
         """
         x = self.decoder_input.read(self.embed_target(target_in), memory, target_in)
-        x = self._add_positions(x, self.target_positions, 0)
+        x = self._add_positions(x, True, 0)
         real = target_in != self.padding
         real[:, 0] = True  # the start token may be the padding symbol
         return self.decoder.decode(x, memory, weights, real)
@@ -216,15 +221,16 @@ class EncoderDecoder(Seq2Seq):
         newest = tokens.view(state.sentences, -1)  # (sentences, width)
         # x (sentences, width, d_model)
         x, inner, wrap = self.decoder_input.step(self.embed_target(newest), state, newest)
-        x = self._add_positions(x, self.target_positions, state.length, step=True)
+        x = self._add_positions(x, True, state.length, step=True)
         states, inner = self.decoder.step(x, inner)
         return states.flatten(0, 1), wrap(inner)  # (rows, d_model)
 
-    def _add_positions(
-        self, x: Tensor, positions: Positions | None, first: int, step: bool = False
-    ) -> Tensor:
+    def _add_positions(self, x: Tensor, is_target: bool, first: int, step: bool = False) -> Tensor:
         """Add positions and drop out (section 5.4); in a step all rows have the same position."""
+        positions = self.target_positions if is_target else self.source_positions
+        norm = self.target_norm if is_target else self.source_norm
         if positions is None:
             return x
-        out: Tensor = self.dropout(x + positions(first, 1 if step else x.size(1)))
+        x = x + positions(first, 1 if step else x.size(1))
+        out: Tensor = self.dropout(x if norm is None else norm(x))
         return out

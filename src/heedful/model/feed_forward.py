@@ -1,7 +1,6 @@
 """The position-wise feed-forward network: section 3.3 of the paper."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import ClassVar
 
 from jaxtyping import Bool, Float
@@ -12,10 +11,16 @@ from heedful.kernels.api import Linear
 from heedful.model.layout import check_states
 from heedful.model.parts import Network
 
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    """Apply the approximation of GELU by a tanh."""
+    return nn.functional.gelu(x, approximate="tanh")
+
+
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": nn.functional.relu,
     "gelu": nn.functional.gelu,
-    "gelu_tanh": partial(nn.functional.gelu, approximate="tanh"),
+    "gelu_tanh": gelu_tanh,
     "silu": nn.functional.silu,
 }
 
@@ -34,6 +39,9 @@ class FeedForward(nn.Module):
         The activation between the two products; the paper has relu.
     bias : bool, default True
         Whether both products have a bias, as in equation 2.
+    gated : bool, default False
+        Whether the activation of one product gates a second one of the input:
+        ``(activation(x W) * (x V)) W_2`` (Shazeer 2020). `linear1` holds W above V.
 
     Notes
     -----
@@ -45,13 +53,18 @@ class FeedForward(nn.Module):
 
     @checked
     def __init__(
-        self, d_model: int, d_ff: int, activation: str = "relu", bias: bool = True
+        self,
+        d_model: int,
+        d_ff: int,
+        activation: str = "relu",
+        bias: bool = True,
+        gated: bool = False,
     ) -> None:
         super().__init__()
         check_counts(d_model=d_model, d_ff=d_ff)
         check_choice("activation", activation, ACTIVATIONS)
-        self.d_model = d_model
-        self.linear1 = Linear(d_model, d_ff, bias)
+        self.d_model, self.gated = d_model, gated
+        self.linear1 = Linear(d_model, 2 * d_ff if gated else d_ff, bias)
         self.linear2 = Linear(d_ff, d_model, bias)
         self.activation = ACTIVATIONS[activation]
 
@@ -74,9 +87,16 @@ class FeedForward(nn.Module):
         Section 3.3; the same weights at every position.
         """
         check_states("FeedForward", self.d_model, x=x)
+        if self.gated:
+            gate, value = self.linear1(x).chunk(2, dim=-1)  # (..., d_ff) each
+            return self._last(self.activation(gate) * value)
         is_relu = self.activation is ACTIVATIONS["relu"]
         inner = self.linear1(x, relu=is_relu)
-        out: Tensor = self.linear2(inner if is_relu else self.activation(inner))
+        return self._last(inner if is_relu else self.activation(inner))
+
+    def _last(self, inner: Tensor) -> Tensor:
+        """Compute the second product."""
+        out: Tensor = self.linear2(inner)
         return out
 
     def flops(self, positions: int = 1) -> int:
@@ -103,6 +123,6 @@ class FeedForward(nn.Module):
 def apply_network(
     network: nn.Module, x: Float[Tensor, "*batch d_model"], real: Bool[Tensor, "*batch"] | None
 ) -> Float[Tensor, "*batch d_model"]:
-    """Apply a feed-forward network, or another one, which has to know what is no padding."""
+    """Apply a feed-forward network, or another one, which has to know what is not padding."""
     out: Tensor = network(x, real) if isinstance(network, Network) else network(x)
     return out

@@ -127,12 +127,15 @@ def _mixing(mixer: Any, lengths: RowLengths, leaves_out: bool, window: Window | 
     positions = lengths.computed(leaves_out and _leaves_out_pairs(mixer))
     by_steps = lengths.by_steps
     pairs = _pairs_in(window, positions, by_steps) if window else pairs_of(positions, by_steps)
-    return 2 * weights * int(lengths.computed(leaves_out).sum()) + _pair(mixer) * pairs
+    related = 0 if mixer.relation is None else mixer.relation.flops(mixer.heads)
+    products = 2 * weights * int(lengths.computed(leaves_out).sum())
+    return products + related * int(positions.sum()) + _pair(mixer) * pairs
 
 
 def _leaves_out_pairs(attention: Any) -> bool:
     """Whether the kernel of attention itself leaves padding out, where all else does."""
-    return attention.compare is None and native_products() is not None
+    is_product = attention.compare is None and attention.relation is None
+    return is_product and native_products() is not None
 
 
 def _pair(attention: Any) -> int:

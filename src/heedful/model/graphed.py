@@ -25,8 +25,10 @@ from heedful.model.halves import Memory
 from heedful.model.kv_cache import mask_to_bias, own_slots
 from heedful.model.layers import Decoder, DecoderLayer
 from heedful.model.residual import PostNorm, PreNorm
+from heedful.model.score_bias import bias_of_slots
 from heedful.model.static_cache import Lane, Lanes, Prepare, StaticState, StepBuffers
 
+_NORMS = nn.LayerNorm | nn.RMSNorm | nn.Identity
 # Larger batches and longer sources keep a GPU busy without graphs.
 _MOST_SENTENCES, _MOST_SOURCE = 1024, 1024
 
@@ -46,20 +48,24 @@ def can_record(model: nn.Module) -> bool:
         model.decoder.window is None
         and type(model.output) in (OutputLayer, TiedOutput)
         and type(model.embed_target) is TokenEmbedding
-        and isinstance(model.decoder.norm, nn.LayerNorm | nn.Identity)
+        and isinstance(model.decoder.norm, _NORMS)
+        and model.decoder.score_bias is None
         and all(map(_can_record_layer, model.decoder.layers))
     )
 
 
 def _can_record_layer(layer: DecoderLayer) -> bool:
     """Decide it for a layer: of a plugin's parts nothing is known."""
-    attentions = (layer.self_attention, layer.cross_attention)
+    own = layer.self_attention
+    attentions = (own, layer.cross_attention)
     residuals = (layer.self_residual, layer.cross_residual, layer.feed_forward_residual)
     return (
         all(type(part) is MultiHeadAttention and part.scorer is None for part in attentions)
+        and all(part.norms is None or isinstance(part.norms.query, _NORMS) for part in attentions)
+        and all(part is None or part.is_static for part in (own.rotation, own.relation))
         and type(layer.feed_forward) is FeedForward
         and all(type(part) in (PostNorm, PreNorm) for part in residuals)
-        and all(isinstance(part.norm, nn.LayerNorm | nn.Identity) for part in residuals)
+        and all(isinstance(part.norm, _NORMS) for part in residuals)
     )
 
 
@@ -148,13 +154,14 @@ class GraphedModel(EncoderDecoder):
         x = self.embed_target(step.tokens)
         if self.target_positions is not None:
             x = x + lane.position
+        if self.target_norm is not None:
+            x = self.target_norm(x)
         # 2. each hypothesis attends to its own newest token and not to those of its siblings
-        width, heads = x.size(1), lane.own[0].keys.size(1)
+        width, heads = x.size(1), self._decoder.layers.first.cross_attention.heads
         places = lane.slot + torch.arange(width, device=x.device)  # (K,)
         diagonal = own_slots(width, step.table.dtype, x.device)
         step.table.index_copy_(2, places, diagonal.expand(len(x), -1, -1))
-        # copied, not expanded: the products of a step start from dense biases
-        own_bias = step.table.unsqueeze(1).repeat(1, heads, 1, 1)  # (B, H, K, L)
+        own_bias = bias_of_slots(self._decoder.score_bias, step.table, heads)  # (B, H, K, L)
         memory_bias = lane.memory_bias.repeat(1, heads, width, 1)  # (B, H, K, S)
         # 3. the layers
         for index, layer in enumerate(self._decoder.layers):

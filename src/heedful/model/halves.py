@@ -1,7 +1,7 @@
 """
 What the halves of a model promise each other, so that encoders and decoders combine freely.
 
-They meet in `Memory`. A part of the same name in a plugin fulfils the same contract.
+They meet in `Memory`. A part of the same name in a plugin fulfills the same contract.
 """
 
 from collections.abc import Callable
@@ -115,7 +115,7 @@ class TargetDecoder(Protocol):
     """What a decoder of any family offers; `decode` equals `start` and `step` token by token."""
 
     width: int
-    """Width of what meets the output matrix."""
+    """Width of the input of the output matrix."""
     attends: bool = True
     """Whether it attends to the source."""
     attends_once: bool = False
@@ -204,7 +204,7 @@ class TargetDecoder(Protocol):
         x : Tensor of float, shape (sentences, hypotheses, d_model)
             Embeddings of the newest tokens.
         state : object
-            Of `start` or the step before.
+            From `start` or the step before.
 
         Returns
         -------

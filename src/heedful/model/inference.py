@@ -1,14 +1,15 @@
 """
-A trained model optimised for inference, with prepacked weights and compiled layers.
+A trained model optimized for inference, with prepacked weights and compiled layers.
 
 Loading a run to translate calls it (`heedful.runs.run`). Modules are replaced by others with the
 same interface, and nothing else changes. The tests compare the result with the model before.
 
 In the plain modules a product is followed by several short passes over memory, in 8 bits by a
-dozen: scale, add the bias, add the residual, normalise, find the largest number of each row, round.
+dozen: scale, add the bias, add the residual, normalize, find the largest number of each row, round.
 Compiled layers do them while the numbers are in the cache, and attend to keys and values in place.
 """
 
+import copy
 from collections.abc import Sequence
 
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 
 from heedful.kernels.api import (
     LINEAR_FACTORIES,
+    NATIVE_ACTIVATIONS,
     AttendedStates,
     Int8Linear,
     LinearFactory,
@@ -38,7 +40,8 @@ from heedful.model.halves import Memory
 from heedful.model.kv_cache import KVCache, mask_to_bias
 from heedful.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer
 from heedful.model.parts import KeyValue, TargetCache
-from heedful.model.residual import PostNorm, PreNorm
+from heedful.model.residual import PostNorm, PreNorm, ScaledNorm
+from heedful.model.score_bias import DistanceTable
 from heedful.model.weights import HasWeightNorm
 
 _NATIVE_FACTORIES: dict[str, LinearFactory] = {
@@ -57,7 +60,7 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
     functions are used where there are some. Returns the same object, in evaluation mode.
 
     The embedding tables stay as they are: their rows are looked up, not multiplied. So do recurrent
-    layers and convolutions, whose weight normalisation is folded into the weights: of such models
+    layers and convolutions, whose weight normalization is folded into the weights: of such models
     only the output matrix is prepacked or rounded.
     """
     native = native and all(map(can_multiply, _inner_widths(model)))
@@ -123,7 +126,8 @@ def _pack_network(network: FeedForward, make_linear: LinearFactory) -> None:
     """Prepack both matrices; the output of a ReLU is never negative."""
     for name in ("linear1", "linear2"):
         linear = getattr(network, name)
-        after_relu = name == "linear2" and network.activation is ACTIVATIONS["relu"]
+        is_relu = network.activation is ACTIVATIONS["relu"] and not network.gated
+        after_relu = name == "linear2" and is_relu
         if after_relu and (make_linear is Int8Linear or make_linear is NativeInt8Linear):
             network.add_module(name, make_linear(linear.weight, linear.bias, nonnegative=True))
         else:
@@ -135,11 +139,14 @@ class PrepackedAttention(MultiHeadAttention):
 
     def __init__(self, plain: MultiHeadAttention, make_linear: LinearFactory) -> None:
         nn.Module.__init__(self)
-        self.d_model, self.heads = plain.d_model, plain.heads
+        self.d_model, self.heads, self.kv_heads = plain.d_model, plain.heads, plain.kv_heads
         self.d_k, self.d_v, self.widths = plain.d_k, plain.d_v, plain.widths
         # the packed weights of unscaled scores hold their factor
-        self.score = "scaled" if plain.score == "unscaled" else plain.score
+        is_folded = plain.score == "unscaled" and plain.norms is None
+        self.score, self.norms = "scaled" if is_folded else plain.score, plain.norms
         self.energy, self.scorer = plain.energy, plain.scorer
+        self.rotation, self.relation = plain.rotation, plain.relation
+        self.dropout = None  # of a training
         self._pack(plain, make_linear)
         self.add_module("out_proj", make_linear(plain.out_proj.weight, plain.out_proj.bias))
 
@@ -183,6 +190,7 @@ class PrepackedOutput(OutputLayer):
         return out
 
 
+_Norm = nn.LayerNorm | nn.RMSNorm
 # Beyond this many positions batched products are faster than attention row by row.
 _LONG = 256
 # With this many or fewer turning queries into bf16 and back costs more than it spares in reading.
@@ -200,18 +208,36 @@ def can_compile(stack: Encoder | Decoder) -> bool:
 def is_known(stack: Encoder | Decoder) -> bool:
     """Decide whether the compiled functions know these layers."""
     layers: list[EncoderLayer | DecoderLayer] = [*stack.layers]
-    # they know products of queries and keys alone
+    # they know equation 1 alone; both attentions of a layer have the same scores and norms
     attentions = [layer.self_attention for layer in layers]
-    if not all(isinstance(one, MultiHeadAttention) and one.compare is None for one in attentions):
+    if not all(isinstance(one, MultiHeadAttention) and one.is_plain for one in attentions):
         return False
-    closed = isinstance(stack.norm, nn.LayerNorm)
+    last = stack.norm.norm if isinstance(stack.norm, ScaledNorm) else stack.norm
+    is_closed = is_known_norm(last)
+    if not (is_closed or isinstance(stack.norm, nn.Identity)):
+        return False
     wirings = [one for one in stack.modules() if isinstance(one, PostNorm | PreNorm)]
-    return all(one.residual and isinstance(one.norm, nn.LayerNorm) for one in wirings) and all(
-        isinstance(layer.feed_forward, FeedForward)
-        and layer.feed_forward.activation is ACTIVATIONS["relu"]
-        and (closed or isinstance(layer.feed_forward_residual, PostNorm))
-        for layer in layers
+    networks = [layer.feed_forward for layer in layers]
+    return (
+        all(wiring.residual and is_known_norm(wiring.norm) for wiring in wirings)
+        and all(isinstance(network, FeedForward) for network in networks)
+        and _activation(networks) is not None
+        and all(is_closed or isinstance(layer.feed_forward_residual, PostNorm) for layer in layers)
     )
+
+
+def is_known_norm(norm: nn.Module) -> bool:
+    """Decide whether the compiled functions know a norm."""
+    if isinstance(norm, nn.RMSNorm):
+        return norm.weight is not None
+    return isinstance(norm, nn.LayerNorm) and norm.bias is not None
+
+
+def _activation(networks: Sequence[nn.Module]) -> str | None:
+    """Name the activation of all networks; None if they differ, or no compiled function has it."""
+    functions = {network.activation for network in networks if isinstance(network, FeedForward)}
+    names = [name for name in NATIVE_ACTIVATIONS if ACTIVATIONS[name] in functions]
+    return names[0] if len(names) == len(functions) == 1 else None
 
 
 class CompiledDecoder(Decoder):
@@ -219,7 +245,7 @@ class CompiledDecoder(Decoder):
 
     def __init__(self, plain: Decoder) -> None:
         _take_over(self, plain)
-        self.native = _compiled(plain)
+        self.native, self.distances = _compiled(plain), _distances(plain)
 
     def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
         return self.native.dtype
@@ -235,7 +261,9 @@ class CompiledDecoder(Decoder):
         Section 3.1, decoder: self-attention, attention to the memory, feed-forward network.
         """
         assert isinstance(cache, KVCache)  # `can_compile` has seen to it
-        own = AttendedStates(cache.layers, cache.mask_bias.float(), cache.filled)
+        distances = None if self.distances is None else self.distances.up_to(cache.filled)
+        own_mask = cache.mask_bias.float()
+        own = AttendedStates(cache.layers, own_mask, cache.filled, distances, is_step=True)
         source = AttendedStates(memory, mask_bias.flatten(1, 2).float(), mask_bias.size(3))
         return self.native.run(x, own, source)
 
@@ -260,7 +288,7 @@ class CompiledEncoder(Encoder):
 
     def __init__(self, plain: Encoder) -> None:
         _take_over(self, plain)
-        self.native = _compiled(plain)
+        self.native, self.distances = _compiled(plain), _distances(plain)
 
     def encode(
         self,
@@ -297,7 +325,8 @@ class CompiledEncoder(Encoder):
         )
         # every layer writes them anew
         layers = [(keys, values)] * len(self.layers)
-        attended = AttendedStates(layers, _rows_of_mask_bias(mask), time)
+        distances = None if self.distances is None else self.distances.up_to(time)
+        attended = AttendedStates(layers, _rows_of_mask_bias(mask), time, distances)
         return self.native.run(x, attended)
 
 
@@ -326,15 +355,33 @@ def _rows_of_mask_bias(mask: Tensor) -> Tensor:
 def _compiled(plain: Encoder | Decoder) -> NativeLayers:
     """Collect the arguments that the compiled functions need for a stack."""
     layers: list[EncoderLayer | DecoderLayer] = [*plain.layers]
-    first, norms = _norms(layers, plain.norm)
+    first, norms = _norms(layers, _with_factor(plain.norm))
     products = [[p for p in products_of(one) if isinstance(p, NativeLinear)] for one in layers]
     heads = layers[0].self_attention
-    return NativeLayers(products, norms, first, heads.heads, heads.d_k, heads.d_v)
+    activation = _activation([layer.feed_forward for layer in layers])
+    assert activation is not None  # `can_compile` has seen to it
+    return NativeLayers(products, norms, first, heads.heads, heads.d_k, heads.d_v, activation)
+
+
+def _distances(plain: Encoder | Decoder) -> DistanceTable | None:
+    """Tabulate what a stack adds to the scores of self-attention, if anything."""
+    return None if plain.score_bias is None else DistanceTable(plain.score_bias)
+
+
+def _with_factor(norm: nn.Module) -> nn.Module:
+    """Write the factor of a scaled norm into its weights; others stay as they are."""
+    if not isinstance(norm, ScaledNorm):
+        return norm
+    scaled = copy.deepcopy(norm.norm)
+    with torch.no_grad():
+        for weight in scaled.parameters():
+            weight.mul_(norm.factor)
+    return scaled
 
 
 def _norms(
     layers: Sequence[EncoderLayer | DecoderLayer], last: nn.Module
-) -> tuple[nn.LayerNorm | None, list[nn.LayerNorm]]:
+) -> tuple[_Norm | None, list[_Norm]]:
     """
     List the norm before the first layer, if any, and the norm after each sub-layer.
 
@@ -346,8 +393,8 @@ def _norms(
         cross = [layer.cross_residual] if isinstance(layer, DecoderLayer) else []
         for residual in (layer.self_residual, *cross, layer.feed_forward_residual):
             norms += residual.children()
-    found = [one for one in (*norms, last) if isinstance(one, nn.LayerNorm)]
-    return (found[0], found[1:]) if isinstance(last, nn.LayerNorm) else (None, found)
+    known = [norm for norm in (*norms, last) if isinstance(norm, _Norm)]
+    return (known[0], known[1:]) if isinstance(last, _Norm) else (None, known)
 
 
 def products_of(layer: EncoderLayer | DecoderLayer) -> list[nn.Module]:

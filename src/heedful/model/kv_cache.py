@@ -169,7 +169,7 @@ class DecoderState:
 
     Notes
     -----
-    Fulfils the contract `heedful.model.contracts.DecodingState`.
+    Fulfills the contract `heedful.model.contracts.DecodingState`.
     """
 
     cache: TargetCache

@@ -1,16 +1,21 @@
-"""The sizes of a layer and the sub-layers built from them."""
+"""The sizes of a layer, the sub-layers built from them, and what other families put there."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from torch import nn
 
 from heedful.arguments import check_choice, check_counts, check_fields
+from heedful.errors import SettingError
 from heedful.model.attention import MultiHeadAttention
 from heedful.model.feed_forward import FeedForward
+from heedful.model.head_norms import BuildHeadNorm, HeadNorms
 from heedful.model.parts import NO_NETWORKS, Mixer, Network, Networks
-from heedful.model.residual import RESIDUALS, NormFactory, NormKind, make_norm
+from heedful.model.relations import Relation, Rotation
+from heedful.model.residual import RESIDUALS, NormFactory, NormKind, ScaledNorm, make_norm
+from heedful.model.score_bias import ScoreBias
 from heedful.model.window import check_window
 from heedful.settings.registries import SCORES
 
@@ -31,13 +36,21 @@ class LayerConfig:
     """Inner width of the feed-forward network."""
     heads: int = 8
     """Attention heads."""
+    kv_heads: int | None = None
+    """Heads of keys and values, which groups of heads share; as many as heads if None."""
     d_k: int | None = None
     d_v: int | None = None
     """Width of a head's keys and values; d_model / heads if None."""
     activation: str = "relu"
     """Activation of the feed-forward network."""
+    gated: bool = False
+    """Whether the activation of one product gates a second one."""
+    feed_forward_bias: bool = True
+    """Whether the products of the feed-forward network have a bias."""
     dropout: float = 0.1
     """Dropout probability of each sub-layer's output."""
+    attention_dropout: float = 0.0
+    """Dropout probability of the attention weights."""
     norm: Literal["post", "pre", "pre-no-final"] = "post"
     """``post``, ``pre``, or ``pre-no-final``: pre without the stack's final norm."""
     norm_epsilon: float = 1e-6
@@ -52,10 +65,20 @@ class LayerConfig:
     """Whether the attention projections have a bias."""
     score: str = "scaled"
     """``scaled``, ``unscaled``, ``additive``, or one of a plugin: how attention compares."""
+    qk_norm: BuildHeadNorm | None = None
+    """Builds a norm of queries or keys from `d_k` and `norm_epsilon`; None means none."""
+    score_bias: Callable[["LayerConfig"], ScoreBias] | None = None
+    """Builds what is added to the scores of self-attention in all layers; None means nothing."""
+    rotation: Callable[["LayerConfig"], Rotation] | None = None
+    """Builds what turns queries and keys of self-attention in a layer; None means nothing."""
+    relation: Callable[["LayerConfig"], Relation] | None = None
+    """Builds what adds to scores and contexts of self-attention by distance; None means nothing."""
+    scale_output: bool = False
+    """Whether a decoder multiplies its last states by d_model^-0.5."""
     mixer: Callable[["LayerConfig"], Mixer] | None = None
     """Builds what takes the place of self-attention; None means nothing."""
     window: int | None = None
-    """Neighbours that self-attention is restricted to; None means none."""
+    """Neighbors that self-attention is restricted to; None means none."""
     networks: Networks = NO_NETWORKS
     """What stands in the place of the feed-forward network in some layers."""
 
@@ -82,9 +105,20 @@ class LayerConfig:
     def __post_init__(self) -> None:
         check_fields(self)
         check_choice("score", self.score, SCORES)
-        names = ("d_model", "d_ff", "heads", "d_k", "d_v", "window")
+        names = ("d_model", "d_ff", "heads", "kv_heads", "d_k", "d_v", "window")
         check_counts(**{name: getattr(self, name) for name in names})
         check_window(self.window, self.causal_mask)
+        positions = [
+            name
+            for name in ("score_bias", "rotation", "relation")
+            if getattr(self, name) is not None
+        ]
+        if positions and (self.mixer or self.window is not None):
+            other = "mixer" if self.mixer else "window"
+            raise SettingError(
+                f"`{other}` must be None where `{positions[0]}` is set, because that acts in the "
+                f"scores of all positions, but {getattr(self, other)!r} came."
+            )
 
     def attention(self) -> MultiHeadAttention:
         """
@@ -99,9 +133,14 @@ class LayerConfig:
         -----
         Section 3.2.
         """
-        return MultiHeadAttention(
-            self.d_model, self.heads, self.d_k, self.d_v, self.projection_bias, self.score
+        attention = MultiHeadAttention(
+            *(self.d_model, self.heads, self.d_k, self.d_v),
+            *(self.projection_bias, self.score, self.kv_heads, self.attention_dropout),
         )
+        if self.qk_norm is not None:
+            factor = math.sqrt(attention.d_k) if self.score == "unscaled" else 1.0
+            attention.norms = HeadNorms(self.qk_norm, attention.d_k, self.norm_epsilon, factor)
+        return attention
 
     def self_attention(self) -> Any:
         """
@@ -116,7 +155,12 @@ class LayerConfig:
         -----
         Section 3.2.3; a `Mixer` takes its place.
         """
-        return self.attention() if self.mixer is None else self.mixer(self)
+        if self.mixer is not None:
+            return self.mixer(self)
+        attention = self.attention()
+        attention.rotation = None if self.rotation is None else self.rotation(self)
+        attention.relation = None if self.relation is None else self.relation(self)
+        return attention
 
     def feed_forward(self) -> FeedForward | Network:
         """
@@ -133,11 +177,13 @@ class LayerConfig:
         """
         if self.networks.build is not None:
             return self.networks.build(self.d_model)
-        return FeedForward(self.d_model, self.d_ff, self.activation)
+        return FeedForward(
+            self.d_model, self.d_ff, self.activation, self.feed_forward_bias, self.gated
+        )
 
     def residual(self) -> nn.Module:
         """
-        Build the residual connection and normalisation around a sub-layer.
+        Build the residual connection and normalization around a sub-layer.
 
         Returns
         -------
@@ -154,7 +200,7 @@ class LayerConfig:
 
     def final_norm(self) -> nn.Module:
         """
-        Build the last normalisation of a stack.
+        Build the last normalization of a stack.
 
         Returns
         -------
@@ -163,9 +209,47 @@ class LayerConfig:
 
         Notes
         -----
-        Post-norm stacks end normalised and need no final norm. Pre-norm stacks without a final norm
+        Post-norm stacks end normalized and need no final norm. Pre-norm stacks without a final norm
         exist: Joey NMT's encoder by default, and early fairseq models.
         """
         if self.norm == "pre":
             return make_norm(self.norm_kind, self.d_model, self.norm_epsilon)
         return nn.Identity()
+
+    def output_norm(self) -> nn.Module:
+        """
+        Build the last normalization of a decoder.
+
+        Returns
+        -------
+        Module
+            `final_norm`, scaled if `scale_output` is true.
+
+        Notes
+        -----
+        The original T5 scales the input of its output matrix.
+        """
+        norm = self.final_norm()
+        return ScaledNorm(norm, self.d_model**-0.5) if self.scale_output else norm
+
+
+class LayerParts(NamedTuple):
+    """What other families put into the layers of an encoder or decoder."""
+
+    networks: Networks = NO_NETWORKS
+    """Networks of some layers."""
+    mixer: Callable[[Any], Mixer] | None = None
+    """From a `LayerConfig` to what takes the place of self-attention in all layers."""
+    norm: Callable[[int, float], nn.Module] | None = None
+    """From the width and what is added to the variance to what takes the place of layer norm."""
+    qk_norm: BuildHeadNorm | None = None
+    """From the width of a head and what is added to the variance to a norm of queries or keys."""
+    score_bias: Callable[[Any], ScoreBias] | None = None
+    """From a `LayerConfig` to what is added to the scores of self-attention in all layers."""
+    rotation: Callable[[Any], Rotation] | None = None
+    """From a `LayerConfig` to what turns queries and keys of self-attention in a layer."""
+    relation: Callable[[Any], Relation] | None = None
+    """From a `LayerConfig` to what adds to its scores and contexts by distance."""
+
+
+NO_PARTS = LayerParts()

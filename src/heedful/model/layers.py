@@ -7,7 +7,7 @@ stacks take vectors, not ids, and are usable alone.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Bool, Float
@@ -22,8 +22,11 @@ from heedful.model.kv_cache import DecoderState, mask_to_bias
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layout import Layout, causal_mask, check_mask, pad, unpad
 from heedful.model.parts import KeyValue, Mixer, Parts, TargetCache, TargetMixer
-from heedful.model.residual import normalise
+from heedful.model.residual import normalize
+from heedful.model.score_bias import ScoreBias, bias_of_pairs, bias_of_slots
 from heedful.model.window import Window, restrict
+
+Layer = TypeVar("Layer", bound=nn.Module)
 
 
 class EncoderLayer(nn.Module):
@@ -92,6 +95,8 @@ class Encoder(nn.Module, SourceEncoder):
         Sizes and choices of each layer.
     layers : int
         Number of layers.
+    sharing : sequence of int, optional
+        For each layer the number of its weights, from 1; layers of one number are one module.
 
     Notes
     -----
@@ -112,13 +117,14 @@ class Encoder(nn.Module, SourceEncoder):
     """
 
     @checked
-    def __init__(self, config: LayerConfig, layers: int) -> None:
+    def __init__(
+        self, config: LayerConfig, layers: int, sharing: Sequence[int] | None = None
+    ) -> None:
         super().__init__()
         self.width, self.window = config.d_model, _window(config, Window.around)
-        self.layers: Parts[EncoderLayer] = Parts(
-            EncoderLayer(config.of_layer(number)) for number in range(1, layers + 1)
-        )
+        self.layers: Parts[EncoderLayer] = _layers(EncoderLayer, config, layers, sharing)
         self.norm = config.final_norm()
+        self.score_bias = _score_bias(config)
 
     def forward(
         self,
@@ -159,16 +165,18 @@ class Encoder(nn.Module, SourceEncoder):
         weights: list[Tensor] | None = None,
     ) -> Memory:
         real = _real_keys(mask)  # (batch, time)
+        bias = bias_of_pairs(self.score_bias, mask, x.size(1))
         # recorded weights have padded rows, so nothing is unpadded then
         x, packing = unpad(x, None if weights is not None else real, keys=x.size(1))
         own_mask: Tensor | None = mask
         window = self.window
         if window is not None:
             own_mask, window = restrict(mask, window, mask.size(3), weights is not None)
-        layout = Layout(own_mask, packing, packing, weights, None if packing else real, window)
+        own_real = None if packing else real
+        layout = Layout(own_mask, packing, packing, weights, own_real, window, bias)
         for layer in self.layers:
             x = layer(x, layout)
-        return Memory(pad(normalise(self.norm, x, layout.real), packing), mask)
+        return Memory(pad(normalize(self.norm, x, layout.real), packing), mask)
 
     def flops(self, source: RowLengths) -> int:
         return encoder_flops(self, source)
@@ -295,6 +303,8 @@ class Decoder(nn.Module, TargetDecoder):
         Sizes and choices of each layer.
     layers : int
         Number of layers.
+    sharing : sequence of int, optional
+        For each layer the number of its weights, from 1; layers of one number are one module.
 
     Notes
     -----
@@ -302,14 +312,15 @@ class Decoder(nn.Module, TargetDecoder):
     """
 
     @checked
-    def __init__(self, config: LayerConfig, layers: int) -> None:
+    def __init__(
+        self, config: LayerConfig, layers: int, sharing: Sequence[int] | None = None
+    ) -> None:
         super().__init__()
         self.width, self.causal = config.d_model, config.causal_mask
         self.window = _window(config, Window.before_and_at)
-        self.layers: Parts[DecoderLayer] = Parts(
-            DecoderLayer(config.of_layer(number)) for number in range(1, layers + 1)
-        )
-        self.norm = config.final_norm()
+        self.layers: Parts[DecoderLayer] = _layers(DecoderLayer, config, layers, sharing)
+        self.norm = config.output_norm()
+        self.score_bias = _score_bias(config)
 
     def forward(
         self,
@@ -349,6 +360,7 @@ class Decoder(nn.Module, TargetDecoder):
         if memory_mask is not None:
             check_mask("Decoder", memory_mask)
         mask, window = self._mask(x, real, weights is not None)
+        bias = bias_of_pairs(self.score_bias, mask, x.size(1))
         most_keys = max(x.size(1), memory.size(1))
         packing = memory_packing = None
         real_memory = _real_keys(memory_mask)
@@ -357,11 +369,12 @@ class Decoder(nn.Module, TargetDecoder):
         if weights is None and not differs:
             x, packing = unpad(x, real, most_keys)
             memory, memory_packing = unpad(memory, real_memory, most_keys)
-        layout = Layout(mask, packing, packing, own_weights, None if packing else real, window)
+        own_real = None if packing else real
+        layout = Layout(mask, packing, packing, own_weights, own_real, window, bias)
         memory_layout = Layout(memory_mask, packing, memory_packing, cross_weights)
         for layer in self.layers:
             x = layer(x, memory, layout, memory_layout)
-        return pad(normalise(self.norm, x, layout.real), packing)
+        return pad(normalize(self.norm, x, layout.real), packing)
 
     def _mask(
         self, x: Tensor, real: Tensor | None, dense: bool
@@ -413,14 +426,34 @@ class Decoder(nn.Module, TargetDecoder):
         self, x: Tensor, cache: TargetCache, memory: Sequence[KeyValue], mask_bias: Tensor
     ) -> Tensor:
         """Run all layers on one more token of each hypothesis; `x` (sentences, width, d_model)."""
-        width, heads = x.size(1), memory[0].keys.size(1)
-        # copied, not expanded: the products of a step start from dense biases
-        own_bias = cache.mask_bias.unsqueeze(1).repeat(1, heads, 1, 1)  # (.., heads, width, slots)
+        width, heads = x.size(1), self.layers.first.cross_attention.heads
+        own_bias = bias_of_slots(self.score_bias, cache.mask_bias, heads)  # (.., width, slots)
         memory_bias = mask_bias.repeat(1, heads, width, 1)  # (sentences, heads, width, source)
         for index, layer in enumerate(self.layers):
             x = layer.step(x, partial(cache.write, index), own_bias, memory[index], memory_bias)
         out: Tensor = self.norm(x)
         return out
+
+
+def _layers(
+    kind: Callable[[LayerConfig], Layer],
+    config: LayerConfig,
+    layers: int,
+    sharing: Sequence[int] | None,
+) -> Parts[Layer]:
+    """Build the layers of a stack; those of one number are the same module."""
+    numbers = range(1, layers + 1) if sharing is None else sharing
+    if len(numbers) != layers:
+        raise SettingError(
+            f"`sharing` must have a number for each of {layers} layers, but has {len(numbers)}."
+        )
+    if config.networks.layers and len({*numbers}) < layers:
+        raise SettingError("`sharing` must be None where some layers have other networks.")
+    built: dict[int, Layer] = {}
+    for layer, number in enumerate(numbers, start=1):
+        if number not in built:
+            built[number] = kind(config.of_layer(layer))
+    return Parts(built[number] for number in numbers)
 
 
 def _real_keys(mask: Tensor | None) -> Tensor | None:
@@ -439,6 +472,11 @@ def _mixer(layer: nn.Module, config: LayerConfig, is_causal: bool) -> Any:
             f"`mixer` of {type(layer).__name__} must read {reads}, but {type(mixer).__name__} came."
         )
     return mixer
+
+
+def _score_bias(config: LayerConfig) -> ScoreBias | None:
+    """Build what all layers of a stack add to the scores of self-attention."""
+    return None if config.score_bias is None else config.score_bias(config)
 
 
 def _window(config: LayerConfig, of: Callable[[int | None], Window | None]) -> Window | None:

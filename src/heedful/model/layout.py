@@ -7,8 +7,9 @@ Which positions attend to which, and where they are.
     query_packing, key_packing    where the real ones were, if padding was removed
                                   (`heedful.kernels.attention`)
     weights                       a list for the attention weights, if the caller wants them
-    window                        which neighbours a query may attend to, if that is not in the mask
-    real                          which queries are no padding, where that was not removed
+    window                        which neighbors a query may attend to, if that is not in the mask
+    real                          which queries are not padding, where that was not removed
+    bias                          what is added to the scores, with the mask in it
 
 The layers pass a layout on from the stack to `heedful.model.attention.attend` and never look into
 it.
@@ -23,6 +24,7 @@ from torch import Tensor
 
 from heedful.errors import ArgumentError
 from heedful.kernels.api import PackedRows, Packing, use_cpu_kernel
+from heedful.model.relations import Places
 from heedful.model.window import Window
 
 
@@ -92,9 +94,13 @@ class Layout:
     real: Bool[Tensor, "batch queries"] | None = None
     """True at real queries, for norms and networks; None if all are, or padding was removed."""
     window: Window | None = None
-    """The neighbours that a query may attend to, if they are not in the mask, which is of keys."""
+    """The neighbors that a query may attend to, if they are not in the mask, which is of keys."""
+    bias: Float[Tensor, "_ heads queries keys"] | None = None
+    """Added to the scores, of padded rows: minus infinity where the mask is false."""
     rows: tuple[PackedRows, PackedRows] | None = None
     """Where the sentences of queries and of keys start that lie one after the other on a device."""
+    numbers: Int[Tensor, " tokens"] | None = None
+    """The positions of such queries in their sentences."""
 
     def __post_init__(self) -> None:
         """Check the mask."""
@@ -140,6 +146,30 @@ class Layout:
         Then only kernels for tokens without padding can attend.
         """
         return any(part is not None for part in (self.query_packing, self.key_packing, self.rows))
+
+    def places(self, queries: Float[Tensor, "_ time _"]) -> Places:
+        """
+        Find the positions of queries in their sentences.
+
+        Parameters
+        ----------
+        queries : Tensor of float, shape (_, time, _)
+            The queries, as the attention gets them.
+
+        Returns
+        -------
+        Places
+            Their positions.
+
+        Notes
+        -----
+        The position of padding does not matter.
+        """
+        if self.query_packing is not None:
+            return Places(self.query_packing.in_row.unsqueeze(0), self.query_packing.time)
+        if self.rows is not None and self.numbers is not None:
+            return Places(self.numbers.unsqueeze(0), self.rows[0].longest)
+        return Places.in_order(queries.size(1), queries.device)
 
 
 EVERYWHERE = Layout()

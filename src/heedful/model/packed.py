@@ -61,7 +61,7 @@ def packed_states(
     assert isinstance(decoder, Decoder)
     x = _embed(model, source, False, run)
     rows = _within(source.rows, encoder.window)
-    layout = Layout(rows=(rows, rows))
+    layout = Layout(rows=(rows, rows), numbers=source.places)
     for layer in encoder.layers:
         x = run(apply_layer, layer, x, layout)
     memory = run(apply_layer, encoder.norm, x)
@@ -69,7 +69,8 @@ def packed_states(
     rows = target_in.rows
     own = rows._replace(window=UP_TO_ITSELF) if decoder.causal else rows
     own = _within(own, decoder.window)
-    layout, cross = Layout(rows=(own, own)), Layout(rows=(rows, source.rows))
+    layout = Layout(rows=(own, own), numbers=target_in.places)
+    cross = Layout(rows=(rows, source.rows))
     for decoder_layer in decoder.layers:
         y = run(apply_layer, decoder_layer, y, memory, layout, cross)
     out: Tensor = run(apply_layer, decoder.norm, y)
@@ -91,13 +92,15 @@ def _embed(model: EncoderDecoder, side: PackedSide, is_target: bool, run: Run) -
         return x
     # by `lookup`, because thousands of tokens have the same position
     encodings = lookup(side.places.unsqueeze(0), positions(0, side.rows.longest))
-    out: Tensor = run(_add_and_thin, model.dropout, x, encodings)
+    norm = model.target_norm if is_target else model.source_norm
+    out: Tensor = run(_add_and_thin, model.dropout, norm, x, encodings)
     return out
 
 
-def _add_and_thin(dropout: nn.Module, x: Tensor, encodings: Tensor) -> Any:
-    """Add positions and drop out (section 5.4)."""
-    return dropout(x + encodings)
+def _add_and_thin(dropout: nn.Module, norm: nn.Module | None, x: Tensor, encodings: Tensor) -> Any:
+    """Add positions, normalize if the model does so, and drop out (section 5.4)."""
+    x = x + encodings
+    return dropout(x if norm is None else norm(x))
 
 
 def _within(rows: PackedRows, window: Window | None) -> PackedRows:
@@ -125,6 +128,8 @@ def _obstacles(model: Seq2Seq) -> Iterator[str]:
         if type(stack) is not kind:
             yield f"{type(stack).__name__} is not the {kind.__name__.lower()} of a Transformer"
             continue
+        if stack.score_bias is not None:
+            yield f"{type(stack.score_bias).__name__} is added to the scores of padded rows"
         for layer in stack.layers:
             if type(layer.self_attention) is not MultiHeadAttention:
                 yield f"{type(layer.self_attention).__name__} mixes padded rows"
@@ -141,8 +146,12 @@ def _obstacles_in(part: nn.Module) -> Iterator[str]:
     if hasattr(part, "penalty"):
         yield f"{type(part).__name__} adds to the loss"
     if isinstance(part, MultiHeadAttention):
+        if part.dropout is not None:
+            yield "dropout of attention weights needs those of padded rows"
+        if part.relation is not None:
+            yield f"{type(part.relation).__name__} acts in the scores of padded rows"
         if part.compare is not None:
-            yield f"the attention score “{part.score}” is no product"
+            yield f"the attention score “{part.score}” is not a product"
         if part.d_k != part.d_v or part.d_k % 8 or part.d_k > _WIDEST:
             yield (
                 f"heads need queries and values of one width, a multiple of 8 up to "

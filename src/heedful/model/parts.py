@@ -1,7 +1,7 @@
 """
 What takes the place of a part of a Transformer's layer, and what layers give and take.
 
-The layers know these contracts alone; `heedful.families` has what fulfils them.
+The layers know these contracts alone; `heedful.families` has what fulfills them.
 """
 
 from abc import ABC, abstractmethod
@@ -366,7 +366,7 @@ class Network(nn.Module, ABC):
         x : Tensor of float, shape (..., d_model)
             States.
         real : Tensor of bool, shape (...), optional
-            True at positions that are no padding; everywhere if None.
+            True at positions that are not padding; everywhere if None.
 
         Returns
         -------
@@ -386,7 +386,7 @@ class Network(nn.Module, ABC):
         Parameters
         ----------
         tokens : int
-            Positions that are no padding.
+            Positions that are not padding.
 
         Returns
         -------
@@ -401,7 +401,7 @@ class Network(nn.Module, ABC):
     @classmethod
     def log_figures(cls, networks: Sequence[Any]) -> dict[str, float]:
         """
-        Summarise all networks of this class in a model for a line of the training log.
+        Summarize all networks of this class in a model for a line of the training log.
 
         Parameters
         ----------
@@ -449,7 +449,7 @@ class PaddedNorm(ABC):
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
         """
-        Normalise states.
+        Normalize states.
 
         Parameters
         ----------
@@ -461,7 +461,7 @@ class PaddedNorm(ABC):
         Returns
         -------
         Tensor of float, shape (batch, time, d_model)
-            Normalised states; those of padding do not matter.
+            Normalized states; those of padding do not matter.
 
         Notes
         -----
@@ -483,17 +483,3 @@ class Parts(nn.ModuleList, Generic[Part]):
     def first(self) -> Part:
         """The first of them."""
         return next(iter(self))
-
-
-class LayerParts(NamedTuple):
-    """What other families put into the layers of an encoder or decoder."""
-
-    networks: Networks = NO_NETWORKS
-    """Networks of some layers."""
-    mixer: Callable[[Any], Mixer] | None = None
-    """From a `LayerConfig` to what takes the place of self-attention in all layers."""
-    norm: Callable[[int, float], nn.Module] | None = None
-    """From the width and what is added to the variance to what takes the place of layer norm."""
-
-
-NO_PARTS = LayerParts()

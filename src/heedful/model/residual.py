@@ -1,8 +1,8 @@
 """
-Residual connections and normalisation around a sub-layer.
+Residual connections and normalization around a sub-layer.
 
-The paper normalises after the sum, ``LayerNorm(x + Dropout(Sublayer(x)))`` (sections 3.1 and 5.4).
-Its authors' code later normalised before the sub-layer; that needs one more norm at the end of the
+The paper normalizes after the sum, ``LayerNorm(x + Dropout(Sublayer(x)))`` (sections 3.1 and 5.4).
+Its authors' code later normalized before the sub-layer; that needs one more norm at the end of the
 stack and trains deep stacks more easily.
 """
 
@@ -12,7 +12,7 @@ from typing import Literal
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from heedful.kernels.api import Dropout, add_and_normalise, has_add_norm
+from heedful.kernels.api import Dropout, add_and_normalize, has_add_norm
 from heedful.model.parts import PaddedNorm
 
 NormKind = Literal["layer", "none"]
@@ -27,14 +27,34 @@ def make_norm(kind: NormKind | NormFactory, d_model: int, epsilon: float) -> nn.
     return nn.LayerNorm(d_model, eps=epsilon) if kind == "layer" else nn.Identity()
 
 
-def normalise(
+def normalize(
     norm: nn.Module,
     x: Float[Tensor, "batch time d_model"],
     real: Bool[Tensor, "batch time"] | None,
 ) -> Float[Tensor, "batch time d_model"]:
     """Apply a norm of any kind; only a `PaddedNorm` has to know which positions are real."""
-    out: Tensor = norm(x, real) if isinstance(norm, PaddedNorm) else norm(x)
+    out: Tensor = norm(x, real) if isinstance(norm, PaddedNorm | ScaledNorm) else norm(x)
     return out
+
+
+class ScaledNorm(nn.Module):
+    """
+    A stack's last norm, whose output is multiplied by a constant.
+
+    T5 scales the states by d_model^-0.5 where the output matrix is that of the embeddings.
+    """
+
+    def __init__(self, norm: nn.Module, factor: float) -> None:
+        super().__init__()
+        self.norm, self.factor = norm, factor
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch time d_model"],
+        real: Bool[Tensor, "batch time"] | None = None,
+    ) -> Float[Tensor, "batch time d_model"]:
+        """Normalize and scale. `real`: true at what is not padding."""
+        return normalize(self.norm, x, real) * self.factor
 
 
 Sublayer = Callable[[Tensor], Tensor]
@@ -42,7 +62,7 @@ Sublayer = Callable[[Tensor], Tensor]
 
 class Residual(nn.Module):
     """
-    Residual connection and normalisation around a sub-layer.
+    Residual connection and normalization around a sub-layer.
 
     Parameters
     ----------
@@ -53,7 +73,7 @@ class Residual(nn.Module):
     epsilon : float, default 1e-6
         Added to the variance; 1e-6 is from the authors' code, the paper gives none.
     norm_kind : {'layer', 'none'} or callable, default 'layer'
-        What normalises, or what builds it from `d_model` and `epsilon`.
+        What normalizes, or what builds it from `d_model` and `epsilon`.
     residual : bool, default True
         Whether the input is added; without it, for teaching, only the sub-layer's output goes on.
 
@@ -83,7 +103,7 @@ class Residual(nn.Module):
 
 
 class PostNorm(Residual):
-    """Normalisation after the sum, as in the paper: ``LayerNorm(x + Dropout(Sublayer(x)))``."""
+    """Normalization after the sum, as in the paper: ``LayerNorm(x + Dropout(Sublayer(x)))``."""
 
     def forward(
         self,
@@ -91,17 +111,17 @@ class PostNorm(Residual):
         sublayer: Sublayer,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
-        """Run the sub-layer, add its input and normalise. `real`: true at what is no padding."""
+        """Run the sub-layer, add its input and normalize. `real`: true at what is not padding."""
         if x.is_cuda and self.residual and has_add_norm(x, self.norm):
-            return add_and_normalise(x, sublayer(x), self.dropout.present_probability, self.norm)
-        return normalise(self.norm, self.add(x, sublayer(x)), real)
+            return add_and_normalize(x, sublayer(x), self.dropout.present_probability, self.norm)
+        return normalize(self.norm, self.add(x, sublayer(x)), real)
 
 
 class PreNorm(Residual):
     """
-    Normalisation before the sub-layer: ``x + Dropout(Sublayer(LayerNorm(x)))``.
+    Normalization before the sub-layer: ``x + Dropout(Sublayer(LayerNorm(x)))``.
 
-    tensor2tensor since October 2017 (d5bdfcc8). The stack must normalise its last output.
+    tensor2tensor since October 2017 (d5bdfcc8). The stack must normalize its last output.
     """
 
     def forward(
@@ -110,8 +130,8 @@ class PreNorm(Residual):
         sublayer: Sublayer,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
-        """Normalise, run the sub-layer and add its input. `real`: true at what is no padding."""
-        return self.add(x, sublayer(normalise(self.norm, x, real)))
+        """Normalize, run the sub-layer and add its input. `real`: true at what is not padding."""
+        return self.add(x, sublayer(normalize(self.norm, x, real)))
 
 
 RESIDUALS = {"post": PostNorm, "pre": PreNorm, "pre-no-final": PreNorm}

@@ -221,7 +221,7 @@ class StaticState:
     """
     The place of a search in its lane between two steps.
 
-    The lane is written in place: only the newest state of a search may be used. Fulfils the
+    The lane is written in place: only the newest state of a search may be used. Fulfills the
     contract `heedful.model.contracts.DecodingState`.
     """
 

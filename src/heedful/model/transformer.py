@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
+from torch import nn
 
 from heedful.arguments import (
     both_sides,
@@ -27,7 +28,7 @@ from heedful.arguments import (
 )
 from heedful.model.embedding import Positions, TokenEmbedding, build_output, build_positions
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.model.layer_config import LayerConfig
 from heedful.model.layers import Decoder, Encoder
 
@@ -46,13 +47,15 @@ class Transformer(EncoderDecoder):
         Sinusoids as the paper prints them, two other layouts, learned vectors or none.
     max_length : int, default 1024
         Learned positions with a vector of their own; further ones share the last.
-    tie_embeddings : {'all', 'output', 'none'}, optional
-        Shared matrices: both embeddings and the output, or target and output. By default all for
-        one vocabulary, and target and output for two.
+    tie_embeddings : {'all', 'output', 'embeddings', 'none'}, optional
+        Shared matrices: both embeddings and the output, target and output, or both embeddings. By
+        default all for one vocabulary, and target and output for two.
     output_bias : bool, default False
         Whether the logits have a bias.
     scale_embeddings : bool, default True
         Whether embeddings are multiplied by the square root of `d_model`.
+    embedding_norm : bool, default False
+        Whether the sums of embeddings and positions are normalized, as in BART.
     padding, start_token, end_token : int
         Special ids: 0, 2 and 3.
     seed : int, optional
@@ -90,9 +93,10 @@ class Transformer(EncoderDecoder):
         layers: int | Sequence[int] = 6,
         positions: Literal["interleaved", "halves", "grouped", "learned", "none"] = "interleaved",
         max_length: int = 1024,
-        tie_embeddings: Literal["all", "output", "none"] | None = None,
+        tie_embeddings: Literal["all", "output", "embeddings", "none"] | None = None,
         output_bias: bool = False,
         scale_embeddings: bool = True,
+        embedding_norm: bool = False,
         padding: int = 0,
         start_token: int = 2,
         end_token: int = 3,
@@ -110,12 +114,14 @@ class Transformer(EncoderDecoder):
         tied = tie_embeddings or ("all" if rows[0] == rows[1] else "output")
         check_tying(tied, *rows)
 
+        norm = config.d_model, config.norm_epsilon
+
         # 2. the parts, on the processor, where the weights are drawn
         place = torch.get_default_device()
         with torch.device("cpu"):
             embed_target = TokenEmbedding(rows[1], config.d_model, scale_embeddings)
             embed_source = embed_target
-            if tied != "all":
+            if tied in ("output", "none"):
                 embed_source = TokenEmbedding(rows[0], config.d_model, scale_embeddings)
             super().__init__(
                 embed_source,
@@ -125,14 +131,19 @@ class Transformer(EncoderDecoder):
                 Encoder(config, depths[0]),
                 Decoder(config, depths[1]),
                 build_output(
-                    embed_target, config.d_model, is_tied=tied != "none", has_bias=output_bias
+                    embed_target,
+                    config.d_model,
+                    is_tied=tied in ("all", "output"),
+                    has_bias=output_bias,
                 ),
                 dropout=config.dropout,
                 **special,
+                source_norm=nn.LayerNorm(*norm) if embedding_norm else None,
+                target_norm=nn.LayerNorm(*norm) if embedding_norm else None,
             )
 
             # 3. the initial weights
-            initialise(self, int(torch.randint(1 << 62, ())) if seed is None else seed)
+            initialize(self, int(torch.randint(1 << 62, ())) if seed is None else seed)
         self.to(place)
 
     @classmethod

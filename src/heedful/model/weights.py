@@ -28,26 +28,26 @@ def parameter_count(model: nn.Module) -> int:
 
 @runtime_checkable
 class DrawsWeights(Protocol):
-    """A module that draws its own first weights (`heedful.model.initialise`)."""
+    """A module that draws its own first weights (`heedful.model.initialize`)."""
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialize(self, generator: torch.Generator) -> None:
         """Draw the weights."""
         ...
 
 
 @runtime_checkable
-class Initialised(DrawsWeights, Protocol):
+class Initialized(DrawsWeights, Protocol):
     """A module that draws its own first weights, and those of the tables around it."""
 
-    def initialise_table(self, weight: Tensor, generator: torch.Generator) -> None:
+    def initialize_table(self, weight: Tensor, generator: torch.Generator) -> None:
         """Draw a table of embeddings that it reads, or the output matrix behind it."""
         ...
 
 
 @runtime_checkable
 class HasWeightNorm(Protocol):
-    """A module that may normalise its weights at each use (Salimans and Kingma 2016)."""
+    """A module that may normalize its weights at each use (Salimans and Kingma 2016)."""
 
     def fold_weight_norm(self) -> None:
-        """Keep the normalised weights alone, because they will not change any more."""
+        """Keep the normalized weights alone, because they will not change any more."""
         ...

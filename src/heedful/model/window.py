@@ -1,5 +1,5 @@
 """
-Self-attention to neighbours alone (section 4 of the paper: “restricted”).
+Self-attention to neighbors alone (section 4 of the paper: “restricted”).
 
 ::
 
@@ -33,14 +33,14 @@ _PAYS = 2
 
 
 class Window(NamedTuple):
-    """How many neighbours on either side a position attends to, beside itself."""
+    """How many neighbors on either side a position attends to, beside itself."""
 
     before: int
     after: int
 
     @classmethod
     def around(cls, r: int | None) -> "Window | None":
-        """Make an encoder's: half of the neighbours before, half after."""
+        """Make an encoder's: half of the neighbors before, half after."""
         return None if r is None else cls(r // 2, r // 2)
 
     @classmethod

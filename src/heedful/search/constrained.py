@@ -12,7 +12,7 @@ hypotheses that have paid for a constraint are not crowded out by cheaper ones t
     banks        by tokens of the phrases met, a phrase under way counted as far as it has come
     deal         one candidate of each bank in turn, the fullest bank first, until the beam is full
 
-Where the paper gives every bank an equal share and moves what it cannot use to its neighbours,
+Where the paper gives every bank an equal share and moves what it cannot use to its neighbors,
 dealing in turn shares the beam among the banks that have candidates at all. What has been met is
 read off the tokens (`heedful.search.phrases`), so phrases may overlap and repeat, and it does not
 matter whether a token was written to meet them or by itself.

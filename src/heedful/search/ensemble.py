@@ -5,9 +5,9 @@ The probability of a token is the mean of the probabilities that the models give
 probabilities, not their logarithms, is what the word ensemble has meant in this field since
 Sutskever et al. 2014: one sure model can carry a token, none can veto it.
 
-An `Ensemble` fulfils `heedful.model.contracts.Seq2Seq`, so every search takes it for a model: its
+An `Ensemble` fulfills `heedful.model.contracts.Seq2Seq`, so every search takes it for a model: its
 states are the states of its members side by side, and projecting them gives log-probabilities that
-are normalised already, which a softmax leaves as they are.
+are normalized already, which a softmax leaves as they are.
 """
 
 import math
@@ -25,7 +25,7 @@ from heedful.model.embedding import OutputLayer
 
 @dataclass(frozen=True)
 class EnsembleState:
-    """The states of all members; fulfils the contract `heedful.model.contracts.DecodingState`."""
+    """The states of all members; fulfills the contract `heedful.model.contracts.DecodingState`."""
 
     members: tuple[DecodingState, ...]
     """Their states, in order."""
@@ -42,7 +42,7 @@ class Ensemble(Seq2Seq):
     """
     Several models whose probabilities are averaged.
 
-    `weights`: weight of each model, normalised to sum one; equal if None.
+    `weights`: weight of each model, normalized to sum one; equal if None.
 
     The caller must ensure that all members share a tokenizer: models do not know theirs. Members
     may start their targets with different symbols. If output matrices are padded to different
@@ -135,7 +135,7 @@ class Ensemble(Seq2Seq):
     @property
     def output(self) -> OutputLayer:  # type: ignore[override]
         """Refuse: an ensemble has no single output matrix."""
-        # A mean of softmaxes is no softmax of one product; use `project`. The loss needs a matrix,
+        # A mean of softmaxes is not a softmax of a product; use `project`. The loss needs a matrix,
         # so an ensemble cannot be trained as one model.
         raise TypeError("an ensemble has an output table for each member and none of its own")
 

@@ -55,7 +55,7 @@ def minimum_bayes_risk(
 
 
 def _shares(weights: Sequence[float] | None, count: int) -> Float[np.ndarray, " references"]:
-    """Normalise weights to sum to one."""
+    """Normalize weights to sum to one."""
     given = np.ones(count) if weights is None else np.asarray(weights, dtype=float)
     if given.shape != (count,) or not count:
         raise ValueError(f"there must be one weight for each reference, {count}, and some of both")

@@ -58,7 +58,7 @@ def search_on_device(
 
 
 class DeviceSearch:
-    """One search: a model, and what it chooses by."""
+    """A search: a model, and the rule by which it chooses tokens."""
 
     def __init__(
         self, model: GraphedModel, plan: ChoicePlan, rules: Sequence[DecodingRule]

@@ -3,12 +3,13 @@ Rules for the next token, applied by every search to the log-probabilities of a 
 
 A rule is a function. It sees the log-probabilities, the tokens of each open row so far, and whose
 row it is. It puts minus infinity where a token must not come and leaves the rest as the model said
-it, so the scores of a hypothesis stay log-probabilities of the model; only the last two, which
-other toolkits have, change them. Rules are applied one after the other:
+it, so the scores of a hypothesis stay log-probabilities of the model; only those that other
+toolkits have change them: FirstToken and the last two. Rules are applied one after the other:
 
 ::
 
-    AllowedTokens    ids that are no subwords are never written
+    AllowedTokens    ids that are not subwords are never written
+    FirstToken       a translation begins with one token, such as that of its language
     MinLength        a translation does not end before it has some tokens
     ForcedPrefix     a translation begins with given tokens
     AvoidPhrases     some phrases must not occur
@@ -101,6 +102,30 @@ def _others(
     padding = range(width if vocabulary is None else vocabulary, width)
     with torch.inference_mode(False):  # kept for callers with gradients, too
         return torch.tensor([*forbidden, *padding], dtype=torch.long, device=device)
+
+
+@dataclass(frozen=True)
+class FirstToken:
+    """
+    Each translation begins with one token, which costs nothing.
+
+    ``forced_bos_token_id`` of Hugging Face: the target language of models with many.
+    """
+
+    token: int
+
+    def __call__(
+        self,
+        scores: Float[Tensor, "rows vocabulary"],
+        written: Int[Tensor, "rows length"],
+        sentences: Int[Tensor, " rows"],
+    ) -> Float[Tensor, "rows vocabulary"]:
+        """Allow only the token in the first step; changes the scores in place."""
+        del sentences
+        if written.size(1) == 0:
+            scores.fill_(float("-inf"))
+            scores[:, self.token] = 0.0
+        return scores
 
 
 class ForcedPrefix:
@@ -210,7 +235,7 @@ class NoRepeatNgram:
 @dataclass(frozen=True)
 class Renormalization:
     """
-    The probabilities of the remaining tokens are renormalised to one.
+    The probabilities of the remaining tokens are renormalized to one.
 
     ``renormalize_logits`` of Hugging Face, which the models of OPUS-MT set. Applied last.
     """

@@ -84,7 +84,7 @@ def rules_for(
 ) -> list[DecodingRule]:
     """Collect the rules that a batch needs; what is not asked for costs nothing."""
     # The order counts: a forced end at the limit overrules what forbids it, and probabilities are
-    # renormalised when all that is forbidden is known.
+    # renormalized when all that is forbidden is known.
     rules = [*always]
     if settings.min_length:
         rules.append(MinLength(settings.min_length, end_token))

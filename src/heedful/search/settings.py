@@ -23,6 +23,7 @@ from heedful.settings.search import (
     LENGTH_PENALTY,
     MAX_LENGTH,
     MIN_LENGTH,
+    NO_REPEAT_NGRAM,
     SearchSetting,
 )
 
@@ -119,7 +120,7 @@ class SearchOptions:
         "Rules of plugins, by their names, separated by spaces; the run's by default."
     )
     """Names of `heedful.plugins.RULES`, separated by spaces."""
-    no_repeat_ngram: int = flag("Forbid repeated n-grams of N subwords (0 = off).", 0, least=0)
+    no_repeat_ngram: int | None = _shared(NO_REPEAT_NGRAM)
     """Forbid repeated n-grams of this many tokens; 0 allows all."""
     diverse_groups: int = flag(
         "Number of groups of a diverse beam search.", 1, least=1, most=BEAM.most
@@ -134,7 +135,7 @@ class SearchOptions:
     length_limit_policy: Literal["cut", "end", "force", "keep"] | None = None
     """What happens to a hypothesis at the length limit (`StoppingPolicy`)."""
     renormalise: bool | None = None
-    """Whether the probabilities of allowed tokens are normalised to a sum of one."""
+    """Whether the probabilities of allowed tokens are normalized to a sum of one."""
 
     def __post_init__(self) -> None:
         """Check types, ranges and combinations."""

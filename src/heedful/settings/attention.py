@@ -7,10 +7,11 @@ The settings of attention inside a Transformer.
 from typing import Annotated, ClassVar, Literal
 
 from heedful.settings.conditions import ActsIf
-from heedful.settings.field_types import Width
+from heedful.settings.field_types import Share, Width
 from heedful.settings.table import SettingsTable
 
 TRANSFORMER = ActsIf(("model.encoder", "model.decoder"), ("transformer",))
+_WITH_PAIRS = ActsIf(("model.decoder", "model.attention.encoder"), ("transformer", "attention"))
 _MIXERS = ("model.attention.encoder", "model.attention.decoder")
 
 
@@ -25,15 +26,21 @@ class AttentionSettings(SettingsTable):
     """What mixes the positions of a decoder's layer."""
     score: Annotated[
         Literal["scaled", "unscaled", "additive"],
-        ActsIf(("model.decoder", "model.attention.encoder"), ("transformer", "attention")),
+        _WITH_PAIRS,
         ActsIf(("model.encoder", "model.attention.decoder"), families_without="unscored"),
     ] = "scaled"
     """Score of query and key: q k / sqrt(d_k) (paper), q k, or v tanh(q + k)."""
+    qk_norm: Annotated[str, _WITH_PAIRS] = "none"
+    """Norm of queries and keys, head by head."""
+    kv_heads: Annotated[Width | None, _WITH_PAIRS] = None
+    """Heads of keys and values, each shared by a group of heads of queries. None means heads."""
+    dropout: Annotated[Share, _WITH_PAIRS] = 0.0
+    """Dropout probability of attention weights; the paper has none there."""
     window: Annotated[Width | None, ActsIf(_MIXERS, ("attention",), families_with="window")] = None
-    """Neighbours r that self-attention sees: half on each side, or the last r. None means all."""
+    """Neighbors r that self-attention sees: half on each side, or the last r. None means all."""
 
     def changed(self) -> list[tuple[str, object]]:
-        """List the settings that differ from the paper's, by their dotted names."""
-        values = self.model_dump()
+        """List what differs from the paper's, by dotted names; dropout acts in training alone."""
+        values = self.model_dump(exclude={"dropout"})
         paper = {name: field.default for name, field in type(self).model_fields.items()}
         return [(f"{self.table}.{name}", v) for name, v in values.items() if v != paper[name]]

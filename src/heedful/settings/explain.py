@@ -86,7 +86,9 @@ def _nearest(name: str, known: Collection[str]) -> list[str]:
         its_table, _, its_field = candidate.rpartition(".")
         likeness = SequenceMatcher(None, field, its_field).ratio()
         if likeness >= 0.6:
-            scores[candidate] = likeness + SequenceMatcher(None, table, its_table).ratio() / 10
+            deeper = abs(its_table.count(".") - table.count("."))
+            alike = SequenceMatcher(None, table, its_table).ratio()
+            scores[candidate] = likeness + (alike - deeper) / 10
     return [candidate for candidate, score in scores.items() if score == max(scores.values())]
 
 

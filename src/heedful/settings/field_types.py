@@ -59,6 +59,14 @@ OutputLength = Annotated[
         "must be input+N or N, where N is a whole number below a million",
     ),
 ]
+Sharing = Annotated[
+    str,
+    BeforeValidator(number_as_text),
+    written_as(
+        r"([1-9][0-9]{0,3}(,[1-9][0-9]{0,3})*)?",
+        "must name the weights of each layer by numbers with commas between, such as 1,1,2,2",
+    ),
+]
 Ids = Annotated[
     str,
     BeforeValidator(number_as_text),

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal, TypeVar
 
 from heedful.settings.attention import TRANSFORMER, AttentionSettings
 from heedful.settings.conditions import ActsIf
-from heedful.settings.field_types import CountOrZero, Depth, Norm, Positive, Share, Width
+from heedful.settings.field_types import CountOrZero, Depth, Norm, Positive, Share, Sharing, Width
 from heedful.settings.table import SettingsTable
 
 Table = TypeVar("Table", bound=SettingsTable)
@@ -48,6 +48,10 @@ class ModelSettings(SettingsTable):
     """Layers of the encoder."""
     decoder_layers: Annotated[Depth, DEPTHS[1]] = 6
     """Layers of the decoder."""
+    encoder_sharing: Annotated[Sharing, ENCODER] = ""
+    """The weights of each layer of the encoder by number, such as 1,1,2,2; empty for its own."""
+    decoder_sharing: Annotated[Sharing, DECODER] = ""
+    """The weights of each layer of the decoder by number, likewise."""
     encoder_heads: Annotated[Width | None, ENCODER, _HEADS] = None
     """Attention heads of the encoder. None means heads."""
     decoder_heads: Annotated[Width | None, DECODER] = None
@@ -58,6 +62,10 @@ class ModelSettings(SettingsTable):
     """Inner width of the decoder's feed-forward networks. None means d_ff."""
     activation: Annotated[Literal["relu", "gelu", "gelu_tanh", "silu"], TRANSFORMER] = "relu"
     """Non-linearity of the feed-forward networks; gelu_tanh is the approximation by tanh."""
+    gated: Annotated[bool, TRANSFORMER] = False
+    """Whether the activation of one product gates a second: act(x W) * (x V) (Shazeer 2020)."""
+    feed_forward_bias: Annotated[bool, TRANSFORMER] = True
+    """Whether the products of the feed-forward networks have a bias."""
     dropout: Share = 0.1
     """Dropout probability of each sub-layer's output and of the sum of embedding and position."""
     norm_kind: Annotated[str, TRANSFORMER] = "layer"
@@ -65,29 +73,33 @@ class ModelSettings(SettingsTable):
     norm: Annotated[Norm, TRANSFORMER, _WITH_NORM] = "post"
     """Norm post each sum (paper), pre each sub-layer, or pre and no final one."""
     encoder_norm: Annotated[Norm | None, ENCODER, _WITH_NORM] = None
-    """Where the encoder normalises. None means norm."""
+    """Where the encoder normalizes. None means norm."""
     decoder_norm: Annotated[Norm | None, DECODER, _WITH_NORM] = None
-    """Where the decoder normalises. None means norm."""
+    """Where the decoder normalizes. None means norm."""
     norm_epsilon: Annotated[Positive, TRANSFORMER, _WITH_NORM] = 1e-6
     """Added to the variance inside every norm."""
     residuals: Annotated[bool, TRANSFORMER] = True
     """Whether the input of a sub-layer is added to its output; false is for teaching."""
     causal_mask: Annotated[bool, DECODER] = True
     """Whether the decoder hides later positions in training; false is for teaching."""
-    positions: Annotated[
-        Literal["interleaved", "halves", "grouped", "learned", "none"], POSITIONS
-    ] = "interleaved"
+    positions: Annotated[str, POSITIONS] = "interleaved"
     """Sinusoids alternating (paper), in halves (its code), grouped (Marian); learned, or none."""
     position_offset: Annotated[CountOrZero, POSITIONS, ActsIf("model.positions", SINUSOIDS)] = 0
     """Number of the first position; the paper does not define it."""
-    tie_embeddings: Literal["all", "output", "none"] = "all"
-    """Shared matrices: both embeddings and output (all), target and output (output), or none."""
+    embedding_norm: Annotated[
+        bool, TRANSFORMER, POSITIONS, ActsIf("model.norm_kind", ("layer",))
+    ] = False
+    """Whether the sum of embedding and position is normalized first, as in BART."""
+    tie_embeddings: Literal["all", "output", "embeddings", "none"] = "all"
+    """Shared matrices: all three, target and output, source and target (embeddings), or none."""
     projection_bias: Annotated[bool, TRANSFORMER, _WITH_HEADS] = True
     """Whether the query, key, value and output projections have a bias."""
     output_bias: bool = False
     """Whether the logits have a bias."""
     scale_embeddings: Annotated[bool, TRANSFORMER] = True
     """Whether a Transformer's embeddings are multiplied by the square root of d_model."""
+    scale_output: Annotated[bool, DECODER] = False
+    """Whether a Transformer's decoder multiplies its last states by d_model^-0.5 (T5)."""
     decoder_start: Literal["symbol", "zero", "pad", "end"] = "symbol"
     """First input of the decoder: a start symbol, a zero vector, padding or the end symbol."""
     source_end: bool = True
@@ -101,6 +113,13 @@ class ModelSettings(SettingsTable):
             if type(settings := getattr(self, name)) is table:
                 return settings
         raise LookupError(f"no family has the table {table.table}")
+
+    def sharing(self, side: str) -> tuple[int, ...]:
+        """List the weights of each layer of the encoder or decoder, numbered from 1."""
+        numbers = getattr(self, f"{side}_sharing")
+        if not numbers:
+            return tuple(range(1, getattr(self, f"{side}_layers") + 1))
+        return tuple(map(int, numbers.split(",")))
 
     def clashes(self, has_positions: bool) -> Iterator[str]:
         """

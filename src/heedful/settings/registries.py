@@ -89,6 +89,8 @@ OBJECTIVES: Registry[Callable[[Any, Any], Any]] = Registry(
     "objective",
     {
         "likelihood": f"{_BUILD}:build_likelihood",
+        "simcut": f"{_BUILD}:build_simcut",
+        "rdrop": f"{_BUILD}:build_rdrop",
         "reward": f"{_BUILD}:build_reward",
         "risk": f"{_BUILD}:build_risk",
     },

@@ -32,3 +32,4 @@ MIN_LENGTH = SearchSetting(
     0,
     1_000_000,
 )
+NO_REPEAT_NGRAM = SearchSetting("Forbid repeated n-grams of N subwords; 0 is off.", 0, 1_000_000)

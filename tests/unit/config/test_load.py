@@ -184,7 +184,10 @@ def test_values_are_read_as_the_type_of_their_setting():
         ("model.dropout=1.5", ["`model.dropout` must be below 1, but 1.5 came"]),
         ("model.dropout=nan", ["`model.dropout` must be a finite number"]),
         ("model.output_bias=maybe", ["`model.output_bias` must be true or false", "'maybe'"]),
-        ("model.tie_embeddings=some", ["`model.tie_embeddings` must be 'all', 'output' or 'none'"]),
+        (
+            "model.tie_embeddings=some",
+            ["`model.tie_embeddings` must be 'all', 'output', 'embeddings' or 'none'"],
+        ),
         ("model.heads=7", ["`model.heads` must divide", "4 and 8 would do"]),
     ],
 )

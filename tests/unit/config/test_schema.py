@@ -305,7 +305,7 @@ def test_a_table_made_alone_names_its_settings_in_full(make, name):
         make()
 
 
-def test_heads_that_do_not_divide_name_their_neighbours_that_do():
+def test_heads_that_do_not_divide_name_their_neighbors_that_do():
     message = complaint({"model.heads": 7})
     assert "`model.heads` must divide `model.d_model` (512)" in message
     assert "but it is 7" in message

@@ -5,7 +5,7 @@ import torch
 
 from heedful.config.recipes import recipe, recipe_names
 from heedful.families.build import build_model, padded_vocabulary
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.model.weights import parameter_count
 
 
@@ -58,7 +58,7 @@ def test_initial_weights_follow_the_authors_first_code():
         {"model.encoder_layers": 1, "model.decoder_layers": 1}
     )
     model = build_model(config.model, 1000, 1000, max_length=8)
-    initialise(model, 1)
+    initialize(model, 1)
     layer = model.decoder.layers[0]
     fused = layer.self_attention.qkv_proj.weight.detach().abs().max()
     assert float(fused) == pytest.approx(math.sqrt(6 / 2048), rel=1e-3)
@@ -72,11 +72,11 @@ def test_initial_weights_follow_the_authors_first_code():
 def test_the_seed_decides_the_weights_and_nothing_else_does():
     config = recipe("tiny").model
     first, second, other = (build_model(config, 50, 50, max_length=8) for _ in range(3))
-    initialise(first, 5)
+    initialize(first, 5)
     torch.manual_seed(99)
     torch.rand(3)
-    initialise(second, 5)
-    initialise(other, 6)
+    initialize(second, 5)
+    initialize(other, 6)
     for name, weight in first.state_dict().items():
         assert torch.equal(weight, second.state_dict()[name])
     assert not torch.equal(first.embed_source.weight, other.embed_source.weight)
@@ -92,7 +92,7 @@ def test_no_weight_is_left_as_torch_made_it():
     for module in model.modules():
         if isinstance(module, torch.nn.LayerNorm):
             module.reset_parameters()
-    initialise(model, 1)
+    initialize(model, 1)
     assert all(not (parameter == 7.0).any() for parameter in model.parameters())
 
 

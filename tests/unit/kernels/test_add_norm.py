@@ -21,7 +21,7 @@ def test_hashed_bits_are_spread_evenly_and_differ_by_key():
         dropped = (bits < drop_threshold(probability)).double()
         assert abs(float(dropped.mean()) - probability) < 5 * error
         centered = dropped - dropped.mean()
-        for distance in (1, 2, 7, 64, 512):  # neighbours, and the same column of other rows
+        for distance in (1, 2, 7, 64, 512):  # neighbors, and the same column of other rows
             likeness = (centered * centered.roll(distance)).mean() / centered.var()
             assert abs(float(likeness)) < 5 / count**0.5
     for one, other in pairwise(drawn):

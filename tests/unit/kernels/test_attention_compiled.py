@@ -132,7 +132,7 @@ def test_forbidden_keys_have_no_share_at_all():
     x[0, 3:] = float("inf")  # even these numbers would show in any sum
     mask = (torch.arange(5) < 3).view(1, 1, 1, 5)
     found = native_short_attention(x, None, mask, 1, 16)[0, :3]
-    assert not found.isfinite().any()  # zero times infinity is no number, as in the plain twin
+    assert not found.isfinite().any()  # zero times infinity is not a number, as in the plain twin
     x[0, 3:] = 1e30
     found = native_short_attention(x, None, mask, 1, 16)[0, :3]
     assert torch.equal(found, torch.ones(3, 16))

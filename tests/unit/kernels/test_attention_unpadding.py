@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
 from heedful.kernels.attention import Packing, gather, repeat, scatter
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 
 SMALL = {"d_model": 24, "d_ff": 40, "heads": 3, "encoder_layers": 2, "decoder_layers": 2}
 
@@ -48,7 +48,7 @@ def test_rows_without_padding_are_left_alone():
 )
 def test_a_model_gives_the_same_with_and_without_padding_inside(dtype, settings, monkeypatch):
     model = build_model(ModelConfig(**{**SMALL, **settings}), 30, 30, max_length=20)
-    initialise(model, 1)
+    initialize(model, 1)
     model.to(dtype).eval()
     torch.manual_seed(1)
     source, target = torch.randint(4, 30, (4, 11)), torch.randint(4, 30, (4, 8))

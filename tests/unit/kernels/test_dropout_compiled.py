@@ -76,7 +76,7 @@ def test_the_number_of_threads_changes_nothing():
 
 
 @pytest.mark.parametrize("probability", [0.1, 0.5])
-def test_what_is_kept_depends_on_no_neighbour_and_on_no_other_seed(probability):
+def test_what_is_kept_depends_on_no_neighbor_and_on_no_other_seed(probability):
     torch.manual_seed(3)
     x, dropout = torch.ones(2, 1_000_000), Dropout(probability)
     one, other = ((dropout(x) != 0).double() for _ in range(2))

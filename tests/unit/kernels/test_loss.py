@@ -40,9 +40,9 @@ def test_a_row_does_not_depend_on_threads_or_rows_beside_it(dtype):
     for row in range(len(scores)):
         alone = torch.empty(1, 500, dtype=dtype)
         part = slice(row, row + 1)
-        _, normaliser = subtracted_softmax(scores[part], targets[part], 0.9, alone)
+        _, normalizer = subtracted_softmax(scores[part], targets[part], 0.9, alone)
         assert torch.equal(alone, whole[part])
-        assert torch.equal(normaliser, log_z[part])
+        assert torch.equal(normalizer, log_z[part])
 
 
 def test_what_is_not_a_number_stays_so():

@@ -14,7 +14,7 @@ def test_the_peak_of_a_processor_is_that_of_the_process():
     assert peak_of(CPU) > held.numel() * 4
 
 
-def test_an_allocation_beyond_the_machine_is_recognised_as_lack_of_memory():
+def test_an_allocation_beyond_the_machine_is_recognized_as_lack_of_memory():
     with pytest.raises(RuntimeError) as failed, bound_of(CPU):
         torch.empty(1 << 48)
     assert is_lack_of_memory(failed.value)

@@ -40,7 +40,7 @@ def run(threads):
         capture_output=True,
         text=True,
         check=True,
-        timeout=200,  # a fork that waits for ever is killed
+        timeout=200,  # a fork that waits forever is killed
     )
     return done.stdout.split(), done.stderr
 

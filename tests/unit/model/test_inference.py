@@ -18,6 +18,8 @@ from heedful.model.inference import (
     is_compiled,
     optimize_for_inference,
 )
+from heedful.search.beam import beam_search
+from heedful.search.settings import SearchOptions
 from tests.support.models import SETTINGS, batch, small
 
 CPU = torch.device("cpu")
@@ -25,6 +27,8 @@ PACKED = [
     torch.float32,
     *([torch.bfloat16] if can_prepack(CPU, torch.bfloat16) else []),
 ]
+
+SHARED = {"encoder_sharing": "1,1", "decoder_sharing": "1,1", "norm": "pre"}
 
 
 KINDS = ["packed", "bf16", "int8"]
@@ -98,7 +102,7 @@ def packed(plain, kind):
 
 
 @given(st.integers(1, 9), st.integers(0, 100))
-def test_a_row_of_eight_bits_does_not_depend_on_its_neighbours(rows, seed):
+def test_a_row_of_eight_bits_does_not_depend_on_its_neighbors(rows, seed):
     generator = torch.Generator().manual_seed(seed)
     linear = Int8Linear(torch.randn(24, 32, generator=generator), None)
     x = torch.randn(rows, 32, generator=generator) * torch.logspace(-3, 3, rows).unsqueeze(1)
@@ -138,7 +142,7 @@ def test_packed_products_are_products(rows):
 @pytest.mark.parametrize(
     ("kind", "bound"), [("packed", 1e-5), ("int8", 0.015 * 127 / int8_levels())]
 )
-@pytest.mark.parametrize("changes", [{}, {"norm": "pre"}, {"encoder_norm": "pre"}])
+@pytest.mark.parametrize("changes", [{}, {"norm": "pre"}, {"encoder_norm": "pre"}, SHARED])
 @pytest.mark.usefixtures("compiled")
 def test_compiled_functions_compute_what_the_plain_modules_do(changes, kind, bound):
     # heads of 32 numbers, which fill vectors
@@ -150,6 +154,78 @@ def test_compiled_functions_compute_what_the_plain_modules_do(changes, kind, bou
     assert isinstance(quick.encoder, CompiledEncoder)
     for one, other in zip(outputs(quick), outputs(plain), strict=True):
         assert (one - other).norm() < bound * other.norm()
+
+
+T5 = {
+    "positions": "relative-buckets",
+    "norm_kind": "rms",
+    "norm": "pre",
+    "attention": {"score": "unscaled"},
+    "relative_buckets": {"count": 6, "max_distance": 5},
+    **{"projection_bias": False, "feed_forward_bias": False, "scale_embeddings": False},
+    **{"scale_output": True, "decoder_start": "pad"},
+}
+CLASSES = [
+    {"activation": "silu"},
+    {"activation": "gelu", "norm": "pre", "embedding_norm": True},
+    {"activation": "gelu_tanh", "encoder_d_ff": 72},
+    {"activation": "gelu", "gated": True, "d_ff": 52},
+    {"norm_kind": "rms"},
+    T5,
+    T5 | {"gated": True, "activation": "gelu_tanh", "d_k": 12, "d_v": 20, "d_ff": 88},
+    T5 | {"norm": "post", "scale_output": False, "activation": "silu"},
+]
+
+
+def with_every_weight(model):
+    """Give gains, biases and buckets numbers of their own, as a training does."""
+    generator = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.dim() == 1 or "score_bias" in name:
+                parameter += torch.randn(parameter.shape, generator=generator) * 0.3
+    return model
+
+
+@pytest.mark.parametrize("changes", CLASSES)
+@pytest.mark.usefixtures("compiled")
+def test_compiled_functions_know_the_layers_of_other_classes(changes):
+    plain = with_every_weight(small(**{"d_model": 64, "d_ff": 128, **changes}))
+    quick, slow = (optimize_for_inference(copy.deepcopy(plain), "packed", n) for n in (True, False))
+    assert is_compiled(quick) and not is_compiled(slow)
+    for one, other in zip(outputs(quick), outputs(plain), strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+    quick, slow = (optimize_for_inference(copy.deepcopy(plain), "int8", n) for n in (True, False))
+    assert is_compiled(quick) and not is_compiled(slow)
+    for one, other, exact in zip(outputs(quick), outputs(slow), outputs(plain), strict=True):
+        assert (one - exact).norm() < 1.5 * (other - exact).norm() + 0.005 * exact.norm()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"activation": "gelu"}, T5, T5 | {"gated": True, "activation": "silu"}],
+)
+@pytest.mark.usefixtures("compiled")
+def test_a_beam_writes_the_same_by_compiled_and_plain_layers(changes):
+    """Slots of dead hypotheses stand between those that a query may read."""
+    plain = with_every_weight(small(**{"d_model": 64, "d_ff": 128, **changes}))
+    quick = optimize_for_inference(copy.deepcopy(plain), "packed")
+    assert is_compiled(quick)
+    source, _ = batch()
+    # more steps than the first slots have room for, so that those in use are moved
+    found, expected = (
+        beam_search(model, source, [40] * len(source), SearchOptions(beam=4, n_best=4))
+        for model in (quick, plain)
+    )
+    for ours, theirs in zip(found, expected, strict=True):
+        assert [one.tokens for one in ours] == [other.tokens for other in theirs]
+        for one, other in zip(ours, theirs, strict=True):
+            assert one.log_probabilities == pytest.approx(other.log_probabilities, abs=1e-5)
+
+
+@pytest.mark.parametrize("changes", [{"norm_kind": "none"}, {"residuals": False}])
+def test_what_no_compiled_function_knows_keeps_its_modules(changes):
+    assert not is_compiled(optimize_for_inference(small(**changes), "packed"))
 
 
 @pytest.mark.parametrize("width", [4, 8, 12, 24, 32])

@@ -5,9 +5,25 @@ import torch
 
 from heedful.kernels.varlen import PackedRows
 from heedful.model.packed import PackedSide, packed_states, why_not_packed
+from tests.support.families import are_here
 from tests.support.models import FAMILIES, batch, small
 
 WIDE = {"d_model": 16, "heads": 2}
+PACKED = (
+    {},
+    {"norm": "pre"},
+    {"positions": "learned"},
+    {"positions": "halves", "embedding_norm": True},
+    {"positions": "none"},
+    {"causal_mask": False},
+    {"tie_embeddings": "none"},
+    {"attention": {"window": 3}},
+    {"attention": {"score": "unscaled"}},
+    {"positions": "rotary"},
+    {"attention": {"qk_norm": "rms"}},
+    {"attention": {"kv_heads": 1}},
+    {"encoder_sharing": "1,1", "decoder_sharing": "1,1"},
+)
 
 
 def packed(ids, padding=0):
@@ -22,16 +38,7 @@ def packed(ids, padding=0):
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {},
-        {"norm": "pre"},
-        {"positions": "learned"},
-        {"positions": "none"},
-        {"causal_mask": False},
-        {"tie_embeddings": "none"},
-        {"attention": {"window": 3}},
-        {"attention": {"score": "unscaled"}},
-    ],
+    [settings for settings in PACKED if are_here(settings)],
     ids=str,
 )
 def test_states_are_those_of_padded_rows(changes):
@@ -49,7 +56,7 @@ def test_states_are_those_of_padded_rows(changes):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"attention": {"score": "additive"}}, "no product"),
+        ({"attention": {"score": "additive"}}, "not a product"),
         ({"d_k": 4, "d_v": 8}, "4 and 8"),
         ({"d_k": 6, "d_v": 6}, "6 and 6"),
     ],

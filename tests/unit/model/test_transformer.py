@@ -25,7 +25,7 @@ def test_steps_equal_the_whole_target_at_once(changes):
 
 
 @pytest.mark.parametrize("changes", SETTINGS)
-def test_padding_and_neighbours_change_nothing(changes):
+def test_padding_and_neighbors_change_nothing(changes):
     model = small(**changes)
     source, target = batch()
     with torch.no_grad():

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 import heedful
 from heedful.config.recipes import recipe
 from heedful.families.build import build_model
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.model.weights import parameter_count
 from heedful.search.beam import beam_search
 from tests.support.models import batch
@@ -40,7 +40,7 @@ def test_it_is_the_model_that_a_recipe_of_the_same_sizes_makes(changes):
         {f"model.{name}": value for name, value in settings.items()}
     )
     made = build_model(config.model, 30, 30, max_length=9)
-    initialise(made, 5)
+    initialize(made, 5)
     assert type(made) is heedful.Transformer
     assert repr(model) == repr(made)
     stored, expected = model.state_dict(), made.state_dict()

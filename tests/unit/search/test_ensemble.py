@@ -95,7 +95,7 @@ def test_a_model_with_itself_is_the_model(times):
             assert found.log_probabilities == pytest.approx(expected.log_probabilities, abs=1e-4)
 
 
-def test_scores_are_normalised_whatever_the_tables_are_filled_up_to():
+def test_scores_are_normalized_whatever_the_tables_are_filled_up_to():
     ensemble = Ensemble(pair())
     target_in = torch.tensor([[ensemble.start_token, 4, 5]])
     with torch.no_grad():

@@ -237,7 +237,7 @@ def test_uniform_numbers_are_split_mix_64_over_seed_line_sample_and_step():
 
 
 @pytest.mark.parametrize("along", ["line", "sample", "step", "seed"])
-def test_uniform_numbers_are_spread_evenly_and_neighbours_differ(along):
+def test_uniform_numbers_are_spread_evenly_and_neighbors_differ(along):
     count = 4096 if along in ("line", "sample") else 640
     numbers = torch.arange(count)
     zeros = torch.zeros_like(numbers)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from heedful.config.model import ModelConfig
 from heedful.data.batching import Collator
 from heedful.families.build import build_model
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.search.ensemble import Ensemble
 from heedful.search.rules import AllowedTokens
 from heedful.search.scoring import best_candidates, pair_log_probabilities, target_ranks
@@ -22,7 +22,7 @@ PAIRS = st.lists(st.tuples(IDS.filter(bool), IDS), min_size=1, max_size=4)
 def model():
     shape = {"d_model": 8, "d_ff": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 2}
     model = build_model(ModelConfig(**shape), VOCABULARY, VOCABULARY, max_length=9)
-    initialise(model, 5)
+    initialize(model, 5)
     with torch.no_grad():
         model.embed_target.weight.mul_(3.0)
     return model.eval()

@@ -11,6 +11,7 @@ class BatchNormFamily(Family):
     """Norms over the positions of a batch."""
 
     norms = ("batch",)
+    traits = frozenset({"batch statistics"})
     help: ClassVar = {"model.norm_kind": "batch norm, by which the sentences of a batch mix"}
     builder = "heedful.families.batch_norm.norm"
 

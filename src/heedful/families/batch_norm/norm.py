@@ -4,7 +4,7 @@ Batch norm over the real positions of a batch (Ioffe and Szegedy 2015).
 Layer norm takes mean and variance of the features of one position, batch norm those of one feature
 over all real positions of a batch. So with batch norm the result of a sentence depends on the
 others in its batch, and that of a position on later ones; in evaluation mode it depends on neither,
-because averages of the training take their place (`docs/explain/normalisation.md`).
+because averages of the training take their place (`docs/explain/normalization.md`).
 """
 
 import torch
@@ -34,24 +34,24 @@ class BatchNorm(nn.BatchNorm1d, PaddedNorm):
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
         """
-        Normalise each feature. `real`: true at real positions; everywhere if None.
+        Normalize each feature. `real`: true at real positions; everywhere if None.
 
-        In training padding becomes zero. A single position has no variance and is normalised as in
+        In training padding becomes zero. A single position has no variance and is normalized as in
         evaluation.
         """
         if not self.training:
-            return self._normalise(x.flatten(0, 1), False).view_as(x)
+            return self._normalize(x.flatten(0, 1), False).view_as(x)
         if real is None:
             tokens = x.flatten(0, 1)
-            return self._normalise(tokens, len(tokens) > 1).view_as(x)
+            return self._normalize(tokens, len(tokens) > 1).view_as(x)
         tokens = x[real]  # (tokens, d_model)
-        normalised = self._normalise(tokens, len(tokens) > 1)
-        return x.new_zeros(x.shape).masked_scatter(real.unsqueeze(2), normalised)
+        normalized = self._normalize(tokens, len(tokens) > 1)
+        return x.new_zeros(x.shape).masked_scatter(real.unsqueeze(2), normalized)
 
-    def _normalise(
+    def _normalize(
         self, tokens: Float[Tensor, "tokens d_model"], by_batch: bool
     ) -> Float[Tensor, "tokens d_model"]:
-        """Normalise by the tokens themselves, which also change the averages, or by these."""
+        """Normalize by the tokens themselves, which also change the averages, or by these."""
         mean, variance = self.running_mean, self.running_var
         assert mean is not None and variance is not None
         exact = torch.promote_types(tokens.dtype, torch.float32)

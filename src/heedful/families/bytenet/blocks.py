@@ -15,7 +15,7 @@ from heedful.families.convolution import Convolution
 from heedful.kernels.api import Dropout, Linear
 from heedful.model.flops import RowLengths
 from heedful.model.initial_weights import glorot, table
-from heedful.model.weights import Initialised
+from heedful.model.weights import Initialized
 
 Lengths = TypeVar("Lengths", int, Tensor, np.ndarray)
 
@@ -135,7 +135,7 @@ class Unfolding(nn.Module):
         return -(-lengths * self.numerator // self.denominator) + self.offset
 
 
-class ByteNetStack(nn.Module, Initialised):
+class ByteNetStack(nn.Module, Initialized):
     """Blocks in a row, and how their weights are drawn and counted."""
 
     def __init__(self, sizes: ByteNetSizes, causal: bool, unfolding: Unfolding | None) -> None:
@@ -146,12 +146,12 @@ class ByteNetStack(nn.Module, Initialised):
         )
 
     @torch.no_grad()
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialize(self, generator: torch.Generator) -> None:
         """
         Draw all products by Glorot's bound, a kernel as one product of its window.
 
         The last product of a block is divided by the root of the number of blocks: nothing
-        normalises their sum, and a network of 60 blocks would begin with a loss of twice ln V.
+        normalizes their sum, and a network of 60 blocks would begin with a loss of twice ln V.
         """
         for module in self.modules():
             if isinstance(module, Linear | Convolution):
@@ -163,7 +163,7 @@ class ByteNetStack(nn.Module, Initialised):
         if self.unfolding is not None and self.unfolding.padding is not None:
             table(self.unfolding.padding.unsqueeze(0), generator)
 
-    def initialise_table(self, weight: Tensor, generator: torch.Generator) -> None:
+    def initialize_table(self, weight: Tensor, generator: torch.Generator) -> None:
         """Draw a table as a Transformer's."""
         table(weight, generator)
 

@@ -18,7 +18,7 @@ class ByteNetConfig(SettingsTable):
     table: ClassVar[str] = "model.bytenet"
 
     channels: Width | None = None
-    """Width inside a block, d of the paper. None means half of d_model, which is its 2d."""
+    """Width inside a block, d of the paper. None means half of d_model, the 2d of the paper."""
     encoder_kernel: Annotated[Width, ENCODER] = 3
     """Positions that a convolution of the encoder reads, as many before as after."""
     decoder_kernel: Annotated[Width, DECODER] = 3

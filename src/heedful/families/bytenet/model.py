@@ -3,7 +3,7 @@ ByteNet: dilated convolutions, the decoder on top of the encoder (Kalchbrenner e
 
 ::
 
-    source ── embedding ── room for the target ── encoder, centred blocks ── columns c_1 c_2 …
+    source ── embedding ── room for the target ── encoder, centered blocks ── columns c_1 c_2 …
                                                                                 │   │
     target ── embedding ──────────────────────────── y_0 y_1 … ── join ─────── c_1 and y_0, …
                                                                                 │
@@ -36,7 +36,7 @@ from heedful.model.halves import Memory, SourceEncoder, TargetDecoder, WeightLis
 
 class ByteNetEncoder(ByteNetStack, SourceEncoder):
     """
-    The encoder: residual blocks of centred dilated convolutions.
+    The encoder: residual blocks of centered dilated convolutions.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class ByteNetState(RowState):
 
     Notes
     -----
-    Fulfils the contract `heedful.model.contracts.DecodingState`.
+    Fulfills the contract `heedful.model.contracts.DecodingState`.
     """
 
     of_source: ClassVar[tuple[str, ...]] = ("columns",)
@@ -190,6 +190,6 @@ class ByteNetDecoder(ByteNetStack, TargetDecoder):
         return x if self.embedding_proj is None else self.embedding_proj(x)
 
     def _read_out(self, x: Tensor) -> Float[Tensor, "*positions width"]:
-        """Compute what meets the output matrix: one more convolution, 1x1, and a ReLU."""
+        """Compute the input of the output matrix: one more convolution, 1x1, and a ReLU."""
         out: Tensor = self.final_dropout(torch.relu(self.final(x)))
         return out

@@ -44,7 +44,7 @@ def _decoder(model: ModelSettings, memory: int) -> Iterator[str]:
             "wide; a bidirectional encoder needs a hidden_size of half of it"
         )
     width = convs2s.out_embed_dim or model.d_model
-    if model.tie_embeddings != "none" and width != model.d_model:
+    if model.tie_embeddings in ("all", "output") and width != model.d_model:
         yield (
             f"`model.tie_embeddings` = {model.tie_embeddings} needs `model.convs2s.out_embed_dim` "
             f"to be `model.d_model` ({model.d_model}), but it is {width}; leave it out, or set "

@@ -78,6 +78,6 @@ class ConvS2SConfig(SettingsTable):
     attention: Annotated[Attending, DECODER] = "all"
     """Decoder layers that attend to the source: all, first, last or their numbers from 1."""
     out_embed_dim: Annotated[Width | None, DECODER] = None
-    """Width of what meets the output matrix. None means d_model."""
+    """Width of the input of the output matrix. None means d_model."""
     weight_norm: bool = True
     """Whether weights are g v / |v| (Salimans and Kingma 2016); v and g are trained."""

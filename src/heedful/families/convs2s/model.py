@@ -8,7 +8,7 @@ Convolutional sequence to sequence learning (Gehring et al. 2017), as fairseq co
     e = embedding + position                    e = embedding + position
     x = fc1(e)                                  x = fc1(e)
     each layer                                  each layer
-      y = GLU(convolution(x))   centred           y = GLU(convolution(x))         causal
+      y = GLU(convolution(x))   centered           y = GLU(convolution(x))         causal
                                                   q = (in_proj(y) + e) sqrt(1/2)
                                                   c = softmax(q keys) values sqrt(m)
                                                   y = (y + out_proj(c)) sqrt(1/2)
@@ -17,7 +17,7 @@ Convolutional sequence to sequence learning (Gehring et al. 2017), as fairseq co
     values = (keys + e) sqrt(1/2)
 
 m is the number of real source tokens. Where a layer is wider than the one below, x is projected.
-All products have weight normalisation. sqrt(1/2) keeps the variance of a sum, sqrt(m) that of a
+All products have weight normalization. sqrt(1/2) keeps the variance of a sum, sqrt(m) that of a
 mean over m values (section 3.5).
 """
 
@@ -124,7 +124,7 @@ class ConvS2SStack(nn.Module):
         return inputs[-1]
 
     @torch.no_grad()
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialize(self, generator: torch.Generator) -> None:
         """Draw weights as fairseq does (section 3.5 and appendix A); a gate halves the variance."""
         kept = 1.0 - self.wiring.dropout
         for layer in self.modules():
@@ -140,7 +140,7 @@ class ConvS2SStack(nn.Module):
                 layer.reset_gain()
 
     @torch.no_grad()
-    def initialise_table(self, weight: Tensor, generator: torch.Generator) -> None:
+    def initialize_table(self, weight: Tensor, generator: torch.Generator) -> None:
         """Draw a table, or the output matrix, with a standard deviation of 0.1."""
         weight.normal_(0.0, _TABLE_DEVIATION, generator=generator)
 
@@ -200,7 +200,7 @@ class ConvS2SState(RowState):
 
     Notes
     -----
-    Fulfils the contract `heedful.model.contracts.DecodingState`.
+    Fulfills the contract `heedful.model.contracts.DecodingState`.
     """
 
     of_source: ClassVar[tuple[str, ...]] = ("keys", "values", "mask")
@@ -306,7 +306,7 @@ class ConvS2SDecoder(ConvS2SStack, TargetDecoder):
         convolve: Callable[[int, Tensor], Tensor],
         packing: Packing | None = None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """Run all layers; return what meets the output matrix, and each layer's weights."""
+        """Run all layers; return the input of the output matrix, and each layer's weights."""
         recorded: list[Tensor] = []
 
         def attend(number: int, y: Tensor) -> Tensor:
@@ -334,7 +334,7 @@ class ConvS2SAttention(nn.Module):
     d_model : int
         Width of embeddings, keys and values.
     weight_norm : bool, default True
-        Whether both projections have weight normalisation.
+        Whether both projections have weight normalization.
 
     Notes
     -----

@@ -5,7 +5,7 @@ A comment names the source; “ours” is a choice that no source was found for.
 (`fairseq/models/fconv.py` at 3d262bb2) differ from the paper's later text, which has 10, 3 and 2
 layers for English-German and embeddings of 512. “README” is examples/translation/README.md there,
 and sections are those of Gehring et al. (2017). What differs here: the output matrix has no weight
-normalisation, and both languages have one vocabulary, of the size of their joint codes there.
+normalization, and both languages have one vocabulary, of the size of their joint codes there.
 """
 
 from typing import Any

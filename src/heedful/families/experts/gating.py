@@ -106,7 +106,7 @@ class BalancedGate(nn.Module):
         self.threshold = nn.Parameter(torch.zeros(experts))
         glorot(self.weight.data, torch.Generator().manual_seed(0))
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialize(self, generator: torch.Generator) -> None:
         """Draw W_g; were it zero, all experts would take the same tokens."""
         glorot(self.weight, generator)
         nn.init.zeros_(self.threshold)

@@ -76,7 +76,7 @@ class MixtureOfExperts(Network):
         x: Float[Tensor, "*batch d_model"],
         real: Bool[Tensor, "*batch"] | None = None,
     ) -> Float[Tensor, "*batch d_model"]:
-        """Apply its experts to each token; `real`: those that are no padding, which becomes 0."""
+        """Apply its experts to each token; `real`: those that are not padding, which becomes 0."""
         tokens = x.flatten(0, -2) if real is None else x[real]  # (tokens, d_model)
         routing = self.gate(tokens)
         out = self._apply_experts(tokens, routing)

@@ -86,7 +86,7 @@ class Fastformer(Mixer):
         """Return the mask, if it is read."""
         return layout.mask
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialize(self, generator: torch.Generator) -> None:
         """Draw each map by Glorot's bound."""
         for linear in self._maps():
             glorot(linear.weight, generator)

@@ -7,7 +7,7 @@ from heedful.families.recurrent.decoder import RecurrentDecoder
 from heedful.families.recurrent.encoder import RecurrentEncoder
 from heedful.families.recurrent.wiring import RecurrentWiring
 from heedful.model.halves import SourceEncoder
-from heedful.model.parts import NO_PARTS, LayerParts
+from heedful.model.layer_config import NO_PARTS, LayerParts
 from heedful.settings.model import ModelSettings
 
 

@@ -90,7 +90,7 @@ def _decoder(model: ModelSettings, memory: int) -> Iterator[str]:
     recurrent = model.part(RecurrentConfig)
     yield from _attention(model, memory) if recurrent.score != "none" else _no_attention(model)
     width = _readout_width(model, memory)
-    if model.tie_embeddings != "none" and width != model.d_model:
+    if model.tie_embeddings in ("all", "output") and width != model.d_model:
         change = "`model.recurrent.readout_size`"
         if recurrent.readout in ("state", "state-context"):
             change = "`model.recurrent.readout` to attentional or maxout"
@@ -246,7 +246,7 @@ def memory_width(model: ModelSettings) -> int:
 
 
 def _readout_width(model: ModelSettings, memory: int) -> int:
-    """Width of what meets the output matrix."""
+    """Width of the input of the output matrix."""
     recurrent, width = model.part(RecurrentConfig), _state(model, "decoder")
     if recurrent.readout == "state":
         return width

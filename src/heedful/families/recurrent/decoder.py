@@ -45,7 +45,7 @@ class RecurrentState(RowState):
 
     Notes
     -----
-    Fulfils the contract `heedful.model.contracts.DecodingState`.
+    Fulfills the contract `heedful.model.contracts.DecodingState`.
     """
 
     of_source: ClassVar[tuple[str, ...]] = ("keys", "values", "mask")
@@ -378,7 +378,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         y: Tensor,
         products: StepProducts = PLAIN,
     ) -> Tensor:
-        """Compute what meets the output matrix, for a step or for all positions."""
+        """Compute the input of the output matrix, for a step or for all positions."""
         wiring = self.wiring
         if wiring.readout == "maxout":
             seen = query if wiring.query == "previous" else top

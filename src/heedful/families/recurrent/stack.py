@@ -11,10 +11,10 @@ from heedful.kernels.api import Dropout
 from heedful.model.flops import RowLengths
 from heedful.model.initial_weights import glorot, table
 from heedful.model.parts import Network
-from heedful.model.weights import Initialised
+from heedful.model.weights import Initialized
 
 
-class RecurrentStack(nn.Module, Initialised):
+class RecurrentStack(nn.Module, Initialized):
     """What recurrent encoders and decoders share."""
 
     def __init__(self, wiring: RecurrentWiring) -> None:
@@ -23,7 +23,7 @@ class RecurrentStack(nn.Module, Initialised):
         self.layer_dropout = Dropout(wiring.layer_dropout)
         self.mixtures = nn.ModuleDict()  # the name that checkpoints have for all such networks
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialize(self, generator: torch.Generator) -> None:
         """
         Draw all weights but the number g of a score.
 
@@ -48,7 +48,7 @@ class RecurrentStack(nn.Module, Initialised):
                     if "bias_ih" in name:  # the other bias is added to this one
                         weight.data[layer.width : 2 * layer.width] += wiring.forget_bias
 
-    def initialise_table(self, weight: Tensor, generator: torch.Generator) -> None:
+    def initialize_table(self, weight: Tensor, generator: torch.Generator) -> None:
         """Draw a table as the other weights, or as a Transformer's."""
         if self.wiring.initialisation == "uniform":
             _draw_uniformly(weight, self.wiring.initial_range, generator)

@@ -48,7 +48,7 @@ class RecurrentWiring:
     feed_layers: Literal["first", "all"] = "first"
     """The layers that read it."""
     readout: Literal["state", "state-context", "attentional", "maxout"] = "state"
-    """What meets the output matrix."""
+    """The vector that the output matrix multiplies."""
     readout_size: int = 0
     """Width of an attentional or maxout readout."""
     readout_dropout: float = 0.0

@@ -5,7 +5,7 @@ A convolution in the place of an encoder's self-attention.
 
     y_i = Σ_d W_d x_{i+d} + b      d from -⌊r/2⌋ to ⌊r/2⌋
 
-Attention weighs every neighbour by what it says; a convolution by where it stands, with one linear
+Attention weighs every neighbor by what it says; a convolution by where it stands, with one linear
 map for each relative position.
 """
 
@@ -25,7 +25,7 @@ class RelativeMaps(Mixer):
     """
     One linear map for each of `width` relative positions, an odd number of them.
 
-    The centred convolution of that kernel width. Beyond the ends of a sentence there are zeros.
+    The centered convolution of that kernel width. Beyond the ends of a sentence there are zeros.
     """
 
     @checked
@@ -44,7 +44,7 @@ class RelativeMaps(Mixer):
         layout: Layout | Tensor | None = None,
     ) -> tuple[Float[Tensor, "batch time d_model"], None]:
         """
-        Sum the maps of each position's neighbours, of which padding is zero.
+        Sum the maps of each position's neighbors, of which padding is zero.
 
         The sequence comes twice, as self-attention gets it. Returns new states, and None in the
         place of weights.
@@ -57,8 +57,8 @@ class RelativeMaps(Mixer):
         out = self.convolution(x)
         return (out if layout.query_packing is None else layout.query_packing.pack(out)), None
 
-    def initialise(self, generator: Generator) -> None:
-        """Draw by Glorot's bound of the whole product, from all neighbours to one position."""
+    def initialize(self, generator: Generator) -> None:
+        """Draw by Glorot's bound of the whole product, from all neighbors to one position."""
         glorot(self.convolution.weight.flatten(1), generator)
         nn.init.zeros_(self.convolution.bias)
 

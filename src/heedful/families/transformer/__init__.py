@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from heedful.families.family import Family
+from heedful.families.registry import part_layers
 from heedful.settings.model import ModelSettings
 
 
@@ -12,6 +13,8 @@ class TransformerFamily(Family):
     encoders = decoders = ("transformer",)
     encoder_mixers = decoder_mixers = ("attention",)
     norms = ("layer", "none")
+    qk_norms = ("none",)
+    positions = ("interleaved", "halves", "grouped", "learned", "none")
     traits = frozenset({"layers", "positions", "networks"})
     builder = "heedful.families.transformer.build"
 
@@ -24,6 +27,42 @@ class TransformerFamily(Family):
             yield (
                 "`model.attention.window` hides from a decoder what follows, so "
                 "`model.causal_mask` must be true with it, but false came"
+            )
+        for side in ("encoder", "decoder"):
+            yield from self._sharing_clashes(model, side)
+        if attention.kv_heads is not None:
+            yield from self._group_clashes(model, attention.kv_heads)
+
+    def _sharing_clashes(self, model: ModelSettings, side: str) -> Iterable[str]:
+        """Check that each layer has weights, and that they are numbered in the order of layers."""
+        numbers, layers = model.sharing(side), getattr(model, f"{side}_layers")
+        name, came = f"`model.{side}_sharing`", getattr(model, f"{side}_sharing")
+        if len(numbers) != layers:
+            yield (
+                f"{name} must have a number for each of {layers} layers (`model.{side}_layers`), "
+                f"but {came} has {len(numbers)}"
+            )
+        elif len({*numbers}) < layers and part_layers(model, side):
+            yield (
+                f"{name} must be empty where some layers of the {side} have networks of another "
+                f"family, but {came} came"
+            )
+        elif [*dict.fromkeys(numbers)] != [*range(1, max(numbers) + 1)]:
+            yield f"{name} must number weights from 1 in the order of layers, but {came} came"
+
+    def _group_clashes(self, model: ModelSettings, kv_heads: int) -> Iterable[str]:
+        """Check that groups of heads are alike, and that no head has weights of its own."""
+        for side in ("encoder", "decoder"):
+            name = "heads" if getattr(model, f"{side}_heads") is None else f"{side}_heads"
+            if getattr(model, side) == "transformer" and getattr(model, name) % kv_heads:
+                yield (
+                    f"`model.attention.kv_heads` must divide `model.{name}`, "
+                    f"{getattr(model, name)}, but {kv_heads} came"
+                )
+        if model.attention.score not in ("scaled", "unscaled"):
+            yield (
+                "`model.attention.score` must be scaled or unscaled if `model.attention.kv_heads` "
+                f"is set, but {model.attention.score} came"
             )
 
 

@@ -1,15 +1,15 @@
 """A Transformer's halves from settings."""
 
 from heedful.model.halves import SourceEncoder
-from heedful.model.layer_config import LayerConfig
+from heedful.model.layer_config import NO_PARTS, LayerConfig, LayerParts
 from heedful.model.layers import Decoder, Encoder
-from heedful.model.parts import NO_PARTS, LayerParts
 from heedful.settings.model import ModelSettings
 
 
 def build_encoder(settings: ModelSettings, parts: LayerParts = NO_PARTS) -> Encoder:
     """Build a Transformer's encoder."""
-    return Encoder(_layer_config(settings, "encoder", parts), settings.encoder_layers)
+    config = _layer_config(settings, "encoder", parts)
+    return Encoder(config, settings.encoder_layers, settings.sharing("encoder"))
 
 
 def build_decoder(
@@ -17,7 +17,8 @@ def build_decoder(
 ) -> Decoder:
     """Build a Transformer's decoder behind an encoder of any family."""
     del encoder
-    return Decoder(_layer_config(settings, "decoder", parts), settings.decoder_layers)
+    config = _layer_config(settings, "decoder", parts)
+    return Decoder(config, settings.decoder_layers, settings.sharing("decoder"))
 
 
 def _layer_config(settings: ModelSettings, side: str, parts: LayerParts) -> LayerConfig:
@@ -28,10 +29,14 @@ def _layer_config(settings: ModelSettings, side: str, parts: LayerParts) -> Laye
         d_model=settings.d_model,
         d_ff=d_ff,
         heads=heads,
+        kv_heads=settings.attention.kv_heads,
         d_k=settings.d_k,
         d_v=settings.d_v,
         activation=settings.activation,
+        gated=settings.gated,
+        feed_forward_bias=settings.feed_forward_bias,
         dropout=settings.dropout,
+        attention_dropout=settings.attention.dropout,
         norm=getattr(settings, f"{side}_norm") or settings.norm,
         norm_epsilon=settings.norm_epsilon,
         norm_kind=parts.norm or ("none" if settings.norm_kind == "none" else "layer"),
@@ -39,6 +44,11 @@ def _layer_config(settings: ModelSettings, side: str, parts: LayerParts) -> Laye
         causal_mask=settings.causal_mask,
         projection_bias=settings.projection_bias,
         score=settings.attention.score,
+        qk_norm=parts.qk_norm,
+        score_bias=parts.score_bias,
+        rotation=parts.rotation,
+        relation=parts.relation,
+        scale_output=settings.scale_output,
         mixer=parts.mixer,
         window=settings.attention.window,
         networks=parts.networks,

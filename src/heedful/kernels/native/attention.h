@@ -130,6 +130,17 @@ static inline Reals powers_of_e(Reals x) {
 }
 
 /*
+Add to the scores of one query a number for the distance of each key; `zero` is the number for none. In a
+step of a search the listed keys are the tokens of a hypothesis in their order, the newest last; else a
+slot is a position, and the query's is `at`.
+*/
+static inline void add_distances(float *scores, const int *which, int count, const float *zero, int is_step,
+                                 int at) {
+    for (int n = 0; n < count && is_step; n++) scores[n] += zero[n + 1 - count];
+    for (int n = 0; n < count && !is_step; n++) scores[n] += zero[which[n] - at];
+}
+
+/*
 Turn scores into weights that sum to one. There is room for whole registers; what fills them up has no
 weight, nor has a score of minus infinity.
 */

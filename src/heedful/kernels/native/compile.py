@@ -152,7 +152,9 @@ def _loaded(path: Path, functions: Functions) -> ctypes.CDLL:
     library = ctypes.CDLL(str(path))
     missing = [name for name in functions(library) if not hasattr(library, name)]
     if missing:
-        raise NoLibrary(f"the library {path} has no {', '.join(missing)}; CC may be no C compiler")
+        raise NoLibrary(
+            f"the library {path} has no {', '.join(missing)}; CC may not be a C compiler"
+        )
     return library
 
 

@@ -21,6 +21,9 @@ _POINTER, _INT = ctypes.c_void_p, ctypes.c_int
 ROWS_OF_A_BLOCK = 256
 # With fewer rows for each thread reading the weights takes the time, so the threads share rows.
 _WORTH = 16
+NATIVE_ACTIVATIONS = ("relu", "silu", "gelu", "gelu_tanh")
+"""Activations that the functions know, in the order of their numbers in ``activations.h``."""
+Norm = nn.LayerNorm | nn.RMSNorm
 
 
 class _Norm(ctypes.Structure):
@@ -49,6 +52,7 @@ class _Stack(ctypes.Structure):
         ("layers", ctypes.POINTER(_Layer)),
         ("first", ctypes.POINTER(_Norm)),
         *((name, _INT) for name in ("count", "d_model", "heads", "d_k", "d_v", "kind", "levels")),
+        ("activation", _INT),
     )
 
 
@@ -57,6 +61,8 @@ class _Attended(ctypes.Structure):
         ("layers", ctypes.POINTER(_POINTER)),  # keys and values in turn
         ("mask_bias", _POINTER),
         *((name, _INT) for name in ("stride", "same", "slots", "filled")),
+        ("distances", _POINTER),
+        *((name, _INT) for name in ("reach", "is_step")),
     )
 
 
@@ -94,6 +100,10 @@ class AttendedStates:
     """Negative where attention is forbidden."""
     filled: int
     """Slots in use."""
+    distances: Float[Tensor, "heads distances"] | None = None
+    """Added to scores by position of the key less that of the query; zero is in the middle."""
+    is_step: bool = False
+    """Whether positions are counted among open slots; else a slot is a position."""
 
     def describe(self) -> _Attended:
         """Fill the C struct ``Attended`` of ``steps.c``."""
@@ -101,9 +111,15 @@ class AttendedStates:
         same = int(self.mask_bias.size(1) == 1)
         slots = self.layers[0][0].size(2)
         pointers = (_POINTER * len(kept))(*kept)
-        return _Attended(
-            pointers, self.mask_bias.data_ptr(), self.mask_bias.size(2), same, slots, self.filled
-        )
+        stride = self.mask_bias.size(2)
+        attended = _Attended(pointers, self.mask_bias.data_ptr(), stride, same, slots, self.filled)
+        if self.distances is not None:
+            attended.distances, attended.reach = (
+                self.distances.data_ptr(),
+                self.distances.size(1) // 2,
+            )
+            attended.is_step = self.is_step
+        return attended
 
 
 class NativeLayers:
@@ -117,11 +133,12 @@ class NativeLayers:
     def __init__(
         self,
         products: Sequence[Sequence[NativeLinear]],
-        norms: Sequence[nn.LayerNorm],
-        first: nn.LayerNorm | None,
+        norms: Sequence[Norm],
+        first: Norm | None,
         heads: int,
         d_k: int,
         d_v: int,
+        activation: str = "relu",
     ) -> None:
         library = native_products()
         if library is None:
@@ -151,6 +168,7 @@ class NativeLayers:
             d_v,
             products[0][0].kind,
             products[0][0].levels,
+            NATIVE_ACTIVATIONS.index(activation),
         )
         self.memory = threading.local()
 
@@ -276,6 +294,8 @@ def best_continuations(
     return sums, chosen, parents, tokens
 
 
-def _describe(norm: nn.LayerNorm) -> _Norm:
-    """Fill the C struct of a layer norm."""
-    return _Norm(norm.weight.data_ptr(), norm.bias.data_ptr(), norm.eps)
+def _describe(norm: Norm) -> _Norm:
+    """Fill the C struct of a norm; one by the root of the mean square has no shift."""
+    shift = norm.bias.data_ptr() if isinstance(norm, nn.LayerNorm) else None
+    epsilon = torch.finfo(torch.float32).eps if norm.eps is None else norm.eps  # as torch does
+    return _Norm(norm.weight.data_ptr(), shift, epsilon)

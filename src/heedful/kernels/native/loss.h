@@ -1,7 +1,7 @@
 /*
 The softmax of the loss, in one pass over each row while it is in the nearest cache.
 
-`right` is the score of the right class, `normaliser` the logarithm of what the exponentials add up
+`right` is the score of the right class, `normalizer` the logarithm of what the exponentials add up
 to. The row becomes the probabilities, less `excess` at the right class: what is left of the
 gradient is the same for every class (heedful.training.loss).
 */
@@ -19,7 +19,7 @@ static inline __attribute__((always_inline)) void write_score(void *row, int i, 
 
 static inline __attribute__((always_inline)) void loss_row(
     const void *row, int64_t target, int classes, float excess, int is_fp32, float *kept, void *out,
-    float *right, float *normaliser) {
+    float *right, float *normalizer) {
     float best = read_score(row, 0, is_fp32), sum = 0.0f;
 #pragma omp simd reduction(max : best)
     for (int i = 1; i < classes; i++) {
@@ -29,7 +29,7 @@ static inline __attribute__((always_inline)) void loss_row(
     *right = read_score(row, (int)target, is_fp32);
 #pragma omp simd reduction(+ : sum)
     for (int i = 0; i < classes; i++) sum += kept[i] = power_of_e(read_score(row, i, is_fp32) - best);
-    *normaliser = best + logf(sum);
+    *normalizer = best + logf(sum);
     float each = 1.0f / sum, probability = kept[target] * each;
 #pragma omp simd
     for (int i = 0; i < classes; i++) write_score(out, i, kept[i] * each, is_fp32);
@@ -38,7 +38,7 @@ static inline __attribute__((always_inline)) void loss_row(
 
 /* `out` may be `scores`; `memory` has room for a row of floats of each thread, used in bf16 alone. */
 void loss_rows(const void *scores, const int64_t *targets, int rows, int classes, float excess,
-              int is_fp32, int threads, float *memory, void *out, float *right, float *normaliser) {
+              int is_fp32, int threads, float *memory, void *out, float *right, float *normalizer) {
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int row = 0; row < rows; row++) {
         size_t at = (size_t)row * (size_t)classes * (is_fp32 ? 4 : 2);
@@ -46,8 +46,8 @@ void loss_rows(const void *scores, const int64_t *targets, int rows, int classes
         char *to = (char *)out + at;
         float *kept = memory + (size_t)omp_get_thread_num() * (size_t)classes;
         if (is_fp32)
-            loss_row(from, targets[row], classes, excess, 1, (float *)to, to, right + row, normaliser + row);
+            loss_row(from, targets[row], classes, excess, 1, (float *)to, to, right + row, normalizer + row);
         else
-            loss_row(from, targets[row], classes, excess, 0, kept, to, right + row, normaliser + row);
+            loss_row(from, targets[row], classes, excess, 0, kept, to, right + row, normalizer + row);
     }
 }

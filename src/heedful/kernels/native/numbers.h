@@ -109,8 +109,9 @@ static inline float write_row(const float *x, int width, int kind, int levels, i
 }
 
 /*
-Normalise a row: mean zero, variance one, then gain and shift. NaN where the variance overflows, as in
-torch: divided by infinity the row would be zeros, which look like numbers.
+Normalize a row: mean zero, variance one, then gain and shift; without a shift the mean stays, as in a
+norm by the root of the mean square. NaN where the variance overflows, as in torch: divided by infinity
+the row would be zeros, which look like numbers.
 */
 typedef struct {
     const float *gain, *shift;
@@ -120,8 +121,11 @@ typedef struct {
 static inline void norm_row(const Norm *norm, const float *x, int width, float *out) {
     float sum = 0.0f, squares = 0.0f;
     for (int i = 0; i < width; i++) sum += x[i];
-    float mean = sum / (float)width;
+    float mean = norm->shift ? sum / (float)width : 0.0f;
     for (int i = 0; i < width; i++) squares += (x[i] - mean) * (x[i] - mean);
     float rate = squares < INFINITY ? 1.0f / sqrtf(squares / (float)width + norm->epsilon) : NAN;
-    for (int i = 0; i < width; i++) out[i] = (x[i] - mean) * rate * norm->gain[i] + norm->shift[i];
+    if (norm->shift)
+        for (int i = 0; i < width; i++) out[i] = (x[i] - mean) * rate * norm->gain[i] + norm->shift[i];
+    else
+        for (int i = 0; i < width; i++) out[i] = x[i] * rate * norm->gain[i];
 }

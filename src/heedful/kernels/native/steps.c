@@ -19,6 +19,7 @@ int most_levels(void) { return MOST_LEVELS; }
 
 #if CAN_MULTIPLY
 #include "attention.h"
+#include "activations.h"
 
 /*
 Names as in heedful.model.attention. In an encoder `query_proj` and `cross_out_proj` have no weights.
@@ -34,6 +35,7 @@ typedef struct {
     const Norm *first; /* of a pre-norm stack; NULL for post-norm, as in the paper */
     int count, d_model, heads, d_k, d_v;
     int kind, levels; /* what products read; in 8 bits the levels of an input */
+    int activation;   /* of the feed-forward networks */
 } Stack;
 
 /* Keys and values of one layer: (sentences, heads, slots, width of a head), in fp32 or bfloat16. */
@@ -44,11 +46,14 @@ typedef struct {
 /*
 `mask_bias` is negative where a position must not attend. The row for position w of sentence s begins
 at (s * width + w) * stride, or at s * stride if all positions of a sentence have the same mask.
+`distances`, if any, has for each head a number for each distance from -reach to reach (`add_distances`).
 */
 typedef struct {
     const KeyValue *layers;
     const float *mask_bias;
     int stride, same, slots, filled;
+    const float *distances;
+    int reach, is_step;
 } Attended;
 
 /* `normal` receives the last norm of a pre-norm stack. */
@@ -146,6 +151,7 @@ static inline __attribute__((always_inline)) void attend(
         keep_row(in, d_v, at, is_fp32, values);
     }
     int apart = whole_registers(filled), alone = !view->same; /* a list for each query */
+    const float *zero = view->distances ? view->distances + head * (2 * view->reach + 1) + view->reach : NULL;
     for (int w = 0, queries; w < width; w += queries) {
         queries = width - w < FOUR ? width - w : FOUR;
         int line = row + alone * w, together = view->same && queries == FOUR;
@@ -160,6 +166,9 @@ static inline __attribute__((always_inline)) void attend(
         for (int q = 0; q < queries && !together; q++)
             score_for_one(query + q * d_k, which + alone * q * filled, counts[alone * q], keys, d_k, values, d_v,
                           is_fp32, score + (size_t)q * apart);
+        for (int q = 0; q < queries && zero; q++)
+            add_distances(score + (size_t)q * apart, which + alone * q * filled, counts[alone * q], zero,
+                          view->is_step, w + q);
         for (int q = 0; q < queries; q++) softmax_row(score + (size_t)q * apart, counts[alone * q]);
         if (together) weigh_for_four(score, apart, which, *counts, values, d_v, is_fp32, out, heads * d_v);
         for (int q = 0; q < queries && !together; q++)
@@ -210,10 +219,10 @@ static void project_and_attend(const Stack *stack, const Work *work, const Produ
 }
 
 /*
-Multiply by the last matrix of a sub-layer, add the result to the states, normalise and put it where
+Multiply by the last matrix of a sub-layer, add the result to the states, normalize and put it where
 the next product reads it.
-Post-norm (the paper): the states become the normalised sum. Pre-norm: the states are the sum, and
-the normalised sum goes to the next sub-layer.
+Post-norm (the paper): the states become the normalized sum. Pre-norm: the states are the sum, and
+the normalized sum goes to the next sub-layer.
 */
 static void add_norm(const Stack *stack, const Work *work, const Product *by, const Norm *norm,
                      int is_last, const Part *part) {
@@ -271,9 +280,13 @@ static void all_layers(const Stack *stack, const Work *work, const Part *part) {
         }
         multiply(&layer->linear1, room->input, room->largest, rows, me, team, room->product);
         WAIT
-        int inner = layer->linear1.outer;
-        for (int row = part->from; row < part->to; row++)
-            put_row(stack, room, row, room->product + (size_t)row * inner, inner, 1);
+        int outer = layer->linear1.outer, inner = layer->linear2.inner, gated = inner < outer;
+        int positive = stack->activation == RELU && !gated; /* `put_row` knows it */
+        for (int row = part->from; row < part->to; row++) {
+            float *line = room->product + (size_t)row * outer;
+            if (!positive) activate_row(line, inner, gated, stack->activation);
+            put_row(stack, room, row, line, inner, positive);
+        }
         WAIT
         add_norm(stack, work, &layer->linear2, norm, l + 1 == stack->count, part);
     }
@@ -342,8 +355,8 @@ static void log_softmax_row(float *line, int width) {
 #pragma omp simd reduction(max : best)
     for (int i = 0; i < width; i++) best = line[i] > best ? line[i] : best;
     for (int i = 0; i < width; i++) sum += power_of_e(line[i] - best);
-    float normaliser = best + logf(sum);
-    for (int i = 0; i < width; i++) line[i] -= normaliser;
+    float normalizer = best + logf(sum);
+    for (int i = 0; i < width; i++) line[i] -= normalizer;
 }
 
 /*

@@ -23,7 +23,7 @@ static inline Ints add_four(Ints sum, Ints x, Ints w) { return _mm512_dpbusd_epi
 static inline void store_ints(int32_t *to, Ints sum) { _mm512_storeu_si512(to, sum); }
 #if defined(__AVX512BF16__)
 #define CAN_MULTIPLY_BFLOAT16 1
-typedef __m512i Pairs; /* two neighbouring inputs of LANES outputs, or of one row */
+typedef __m512i Pairs; /* two neighboring inputs of LANES outputs, or of one row */
 static inline Pairs two_inputs(const uint16_t *x) {
     int32_t two;
     memcpy(&two, x, 4);

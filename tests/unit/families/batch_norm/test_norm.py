@@ -56,14 +56,14 @@ def test_what_stands_at_padding_changes_nothing():
     assert ours.running_var.equal(again.running_var)
 
 
-def test_one_position_is_normalised_by_the_averages():
+def test_one_position_is_normalized_by_the_averages():
     ours = BatchNorm(6)
     x = torch.randn(1, 1, 6)
     torch.testing.assert_close(ours(x), x / (1 + 1e-6) ** 0.5)
     assert not ours.running_mean.any()
 
 
-def test_half_precision_is_normalised_in_full():
+def test_half_precision_is_normalized_in_full():
     ours = BatchNorm(6)
     x = 1000 + torch.randn(4, 50, 6)
     rounded = x.bfloat16()

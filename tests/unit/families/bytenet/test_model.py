@@ -10,7 +10,7 @@ from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
 from heedful.families.bytenet.config import ByteNetConfig
 from heedful.families.bytenet.model import ByteNetDecoder, ByteNetEncoder, ByteNetState
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from tests.support.families import are_here
 from tests.support.models import batch
 
@@ -60,7 +60,7 @@ def build(encoder="bytenet", decoder="bytenet", layers=2, **bytenet):
         **{name: table for name, table in tables.items() if name in (encoder, decoder)},
     )
     model = build_model(config, 20, 20, max_length=12)
-    initialise(model, 1)
+    initialize(model, 1)
     return model.eval()
 
 
@@ -142,7 +142,7 @@ def test_the_state_has_the_last_inputs_of_each_block_and_the_columns():
 
 
 def test_the_encoder_reads_the_padding_that_makes_room():
-    """Columns beyond the source are no constant: they know how the source ends."""
+    """Columns beyond the source are not a constant: they know how the source ends."""
     model = build(layers=3, unfolding_factor=2.0)
     source, _ = batch()
     states = model.encode(source).states

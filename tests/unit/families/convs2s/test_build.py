@@ -7,7 +7,7 @@ from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
 from heedful.families.convs2s.build import build_decoder, build_encoder
 from heedful.model.flops import RowLengths
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.model.weights import parameter_count
 
 SHAPES = {"encoder_layers": "2x(8,3)", "decoder_layers": "(8,3) (6,3)"}
@@ -55,7 +55,7 @@ def test_it_stands_beside_other_families(encoder, decoder):
         **({"heads": 2, "d_ff": 16} if "transformer" in (encoder, decoder) else {}),
     )
     model = build_model(config, 20, 20, max_length=12).eval()
-    initialise(model, 1)
+    initialize(model, 1)
     if encoder == "convs2s":
         assert model.encoder.wiring.gradient_scale == 1.0
     source, target = torch.tensor([[5, 6, 7], [8, 0, 0]]), torch.tensor([[2, 5], [2, 6]])

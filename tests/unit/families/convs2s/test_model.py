@@ -10,7 +10,7 @@ from heedful.errors import HeedfulError
 from heedful.families.build import build_model
 from heedful.families.convs2s import model as convs2s
 from heedful.families.convs2s.config import layers_of
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from tests.support import numpy_convs2s
 
 ENCODER, DECODER = "2x(8,3) (12,1) (6,4,2)", "(8,3) (8,2,0) (12,3) (12,1,3)"
@@ -36,7 +36,7 @@ def built(choices=None, **settings):
         **{"positions": "learned", "tie_embeddings": "none", "dropout": 0.0, **settings},
     )
     model = build_model(config, 20, 20, max_length=12)
-    initialise(model, 1)
+    initialize(model, 1)
     generator = torch.Generator().manual_seed(2)
     for name, weight in model.named_parameters():
         if name.endswith(("gain", "bias")):
@@ -181,7 +181,7 @@ def test_first_weights_are_those_of_fairseq():
         convs2s={"encoder_layers": "(128,3) (256,3)", "decoder_layers": "(256,3)"},
     )
     model = build_model(config, 2000, 2000, max_length=512)
-    initialise(model, 1)
+    initialize(model, 1)
     deviations = {
         "embed_source.weight": 0.1,
         "source_positions.weight": 0.1,

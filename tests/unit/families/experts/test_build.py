@@ -7,7 +7,7 @@ from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
 from heedful.families.experts.build import build_networks
 from heedful.model.inference import optimize_for_inference
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.model.weights import named_weights
 from tests.support.models import draw_gates, networks
 
@@ -55,7 +55,7 @@ def built(experts, seed=1, **settings):
 
 def with_drawn_gates(model, seed):
     """Draw all weights, in evaluation mode."""
-    initialise(model.eval(), seed)
+    initialize(model.eval(), seed)
     draw_gates(model, seed)
     return model
 

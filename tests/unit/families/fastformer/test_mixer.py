@@ -10,7 +10,7 @@ from heedful.config.model import AttentionConfig
 from heedful.errors import SettingError
 from heedful.families.fastformer.mixer import CausalFastformer, Fastformer, RunningSums
 from heedful.kernels.operations import observe_operations, tensors_in
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.model.layout import Layout, unpad
 from heedful.model.weights import parameter_count
 from tests.support.models import batch, small
@@ -149,6 +149,6 @@ def test_its_weights_are_counted_and_drawn():
     layer = model.encoder.layers[0].self_attention
     assert parameter_count(layer) == 3 * (16 * 16 + 16) + 2 * (2 * 16 + 2)
     first = [weight.clone() for weight in layer.parameters()]
-    initialise(model, 1)
+    initialize(model, 1)
     assert all(map(torch.equal, first, layer.parameters()))
     assert layer.query_score.weight.abs().max() <= (6 / 18) ** 0.5

@@ -10,7 +10,7 @@ from heedful.config.model import ModelConfig
 from heedful.errors import SettingError
 from heedful.families.build import build_model
 from heedful.families.recurrent.config import RecurrentConfig
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from tests.support.models import batch
 
 FAMILIES = [("recurrent", "recurrent"), ("transformer", "recurrent"), ("recurrent", "transformer")]
@@ -44,7 +44,7 @@ def build(encoder, decoder, layers=2, seed=1, **recurrent):
         recurrent=RecurrentConfig(**recurrent),
     )
     model = build_model(config, 20, 20, max_length=12)
-    initialise(model, seed)
+    initialize(model, seed)
     return model.eval()
 
 

@@ -99,7 +99,7 @@ def test_a_fast_forward_layer_of_a_decoder_reads_half_of_the_product_below(by_st
         fast_forward=True,
     )
     decoder = RecurrentDecoder(wiring).eval()
-    decoder.initialise(torch.Generator().manual_seed(1))  # with a forget gate's bias of 1
+    decoder.initialize(torch.Generator().manual_seed(1))  # with a forget gate's bias of 1
     x, states = torch.randn(2, 5, 6), torch.zeros(2, 4, 3)
     memory = Memory(states, torch.ones(2, 1, 1, 4, dtype=torch.bool), ())
     first, second = decoder.layers

@@ -3,7 +3,7 @@
 from heedful.families.recurrent.config import RecurrentConfig
 from heedful.families.recurrent.stack import RecurrentStack
 from heedful.model.flops import RowLengths
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from tests.support.models import small
 
 
@@ -19,7 +19,7 @@ def test_recurrent_weights_begin_within_their_range():
         else:
             assert 0.04 < weight.abs().max() <= 0.05, name
     again = small(encoder="recurrent", decoder="recurrent", recurrent=recurrent)
-    initialise(again, 1)
+    initialize(again, 1)
     for one, other in zip(model.parameters(), again.parameters(), strict=True):
         assert one.equal(other)
 

@@ -45,7 +45,7 @@ def test_padding_is_as_nothing():
     torch.testing.assert_close(packing.unpack(packed)[REAL], found[REAL])
 
 
-def test_it_costs_a_map_for_each_neighbour():
+def test_it_costs_a_map_for_each_neighbor():
     model = small(attention=AttentionConfig(encoder="convolution", window=4))
     layer = model.encoder.layers[0].self_attention
     assert layer.convolution.weight.shape == (16, 5, 16)

@@ -134,7 +134,7 @@ def test_a_row_of_zeros_gives_the_bias(compiled):
 
 @pytest.mark.parametrize("kind", [NativeFp32Linear, NativeBf16Linear, NativeInt8Linear])
 @given(rows=st.integers(1, 20), seed=st.integers(0, 100))
-def test_a_row_does_not_depend_on_its_neighbours(kind, rows, seed):
+def test_a_row_does_not_depend_on_its_neighbors(kind, rows, seed):
     if kind is NativeBf16Linear and not can_multiply_bf16():
         return
     generator = torch.Generator().manual_seed(seed)

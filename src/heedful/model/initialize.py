@@ -17,10 +17,10 @@ from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.feed_forward import FeedForward
 from heedful.model.initial_weights import glorot, table
 from heedful.model.layers import DecoderLayer
-from heedful.model.weights import DrawsWeights, Initialised
+from heedful.model.weights import DrawsWeights, Initialized
 
 
-def initialise(model: EncoderDecoder, seed: int) -> None:
+def initialize(model: EncoderDecoder, seed: int) -> None:
     """
     Draw the initial weights.
 
@@ -36,11 +36,14 @@ def initialise(model: EncoderDecoder, seed: int) -> None:
             _draw_attention(module, module in cross, generator)
         elif isinstance(module, FeedForward):
             for linear in (module.linear1, module.linear2):
-                glorot(linear.weight, generator)
+                # what gates and what is gated are products of their own
+                halves = 2 if module.gated and linear is module.linear1 else 1
+                for weight in linear.weight.chunk(halves):
+                    glorot(weight, generator)
                 if linear.bias is not None:
                     nn.init.zeros_(linear.bias)
         elif isinstance(module, DrawsWeights):
-            module.initialise(generator)
+            module.initialize(generator)
         elif isinstance(module, LearnedPositions):
             stack = model.encoder if module is model.source_positions else model.decoder
             _draw_table(module.weight, stack, generator)
@@ -68,7 +71,7 @@ def _draw_attention(module: MultiHeadAttention, is_cross: bool, generator: torch
 
 def _draw_table(weight: Tensor, stack: object, generator: torch.Generator) -> None:
     """Draw a table as the family of its side does."""
-    if isinstance(stack, Initialised):
-        stack.initialise_table(weight, generator)
+    if isinstance(stack, Initialized):
+        stack.initialize_table(weight, generator)
     else:
         table(weight, generator)

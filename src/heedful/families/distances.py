@@ -1,0 +1,39 @@
+"""What positions by distance ask of a model: self-attention over all positions of a sentence."""
+
+from collections.abc import Iterator
+
+from heedful.families.registry import names_with
+from heedful.settings.model import ModelSettings
+
+
+def beside_distances(model: ModelSettings, products: bool = False) -> Iterator[str]:
+    """
+    List what does not go with positions by distance, each with what to change.
+
+    `products`: whether scores have to be products of queries and keys.
+    """
+    name = model.positions
+    with_positions = {*names_with("positions")} - {"transformer"}
+    for side in ("encoder", "decoder"):
+        family, mixer = getattr(model, side), getattr(model.attention, side)
+        if family in with_positions:
+            yield (
+                f"`model.positions` must not be {name} if `model.{side}` is {family}, which "
+                "has no self-attention that knows them"
+            )
+        elif family == "transformer" and mixer != "attention":
+            yield (
+                f"`model.attention.{side}` must be attention if `model.positions` is {name}, "
+                f"which acts in its scores, but {mixer} came"
+            )
+    if model.attention.window is not None:
+        yield (
+            f"`model.attention.window` must be none if `model.positions` is {name}, but "
+            f"{model.attention.window} came"
+        )
+    score = model.attention.score
+    if products and score not in ("scaled", "unscaled"):
+        yield (
+            f"`model.attention.score` must be scaled or unscaled if `model.positions` is {name}, "
+            f"which acts in products of queries and keys, but {score} came"
+        )

@@ -1,0 +1,38 @@
+"""Positions by buckets of distances, added to the scores of self-attention (Raffel et al. 2020)."""
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from heedful.families.distances import beside_distances
+from heedful.families.family import Family
+from heedful.families.relative_buckets.config import BUCKETS, NAME, BucketSettings
+from heedful.settings.model import ModelSettings
+
+
+class RelativeBucketsFamily(Family):
+    """Buckets of distances, as in T5."""
+
+    positions = (NAME,)
+    settings = BucketSettings
+    condition = BUCKETS
+    help: ClassVar = {"model.positions": f"{NAME} adds to the scores by distance (T5)"}
+    builder = "heedful.families.relative_buckets.build"
+
+    def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
+        """Check that self-attention takes what is added, and that the buckets can be told apart."""
+        del memory
+        yield from beside_distances(model)
+        buckets = model.part(BucketSettings)
+        if buckets.max_distance <= buckets.count // 2:
+            yield (
+                "`model.relative_buckets.max_distance` must be above half of "
+                f"`model.relative_buckets.count`, {buckets.count // 2}, because so many distances "
+                f"have a bucket of their own, but {buckets.max_distance} came"
+            )
+
+    def beyond_transformer(self, model: ModelSettings) -> list[tuple[str, object]]:
+        """List the positions."""
+        return [("model.positions", NAME)] if model.positions == NAME else []
+
+
+FAMILY = RelativeBucketsFamily()

@@ -1,0 +1,16 @@
+"""Norm by the root of the mean square in the place of layer norm (Zhang and Sennrich 2019)."""
+
+from typing import ClassVar
+
+from heedful.families.family import Family
+
+
+class RmsNormFamily(Family):
+    """Norms without mean and bias."""
+
+    norms = ("rms",)
+    help: ClassVar = {"model.norm_kind": "rms divides by the root of the mean square"}
+    builder = "heedful.families.rms_norm.norm"
+
+
+FAMILY = RmsNormFamily()

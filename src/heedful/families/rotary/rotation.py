@@ -1,0 +1,73 @@
+"""
+Rotary positions (Su et al. 2021, arXiv 2104.09864).
+
+::
+
+    [ x_j     ]    [ cos a  -sin a ] [ x_j     ]
+    [ x_{j+h} ] -> [ sin a   cos a ] [ x_{j+h} ],   a = position * base^(-j/h),   h = d_k / 2
+
+Each number of the first half of a head is paired with one of the second half, as in Llama; the
+paper pairs neighbors, which is another order of the rows of W^Q and W^K. A query at i and a key at
+j are turned by angles whose difference depends on j - i alone, and so does their product.
+
+Angles are computed in double precision, so that position 100,000 is as exact as position 1, and
+products of shorter types in fp32.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.arguments import check_counts, checked
+from heedful.errors import SettingError
+from heedful.model.relations import Places, Rotation
+
+
+class RotaryPositions(Rotation):
+    """
+    Turns pairs of numbers of each head by their position.
+
+    `d_k`: width of a head. `base`: the pairs turn by rates from 1 down to nearly 1 / base.
+    """
+
+    is_static = True
+
+    @checked
+    def __init__(self, d_k: int, base: float = 10000.0) -> None:
+        super().__init__()
+        check_counts(d_k=d_k)
+        if d_k % 2:
+            raise SettingError(f"`d_k` must be even, because pairs are turned, but is {d_k}.")
+        if not base > 1.0:
+            raise SettingError(f"`base` must be above 1, but is {base}.")
+        self.d_k, self.base = d_k, base
+
+    def forward(
+        self, x: Float[Tensor, "batch time width"], places: Places
+    ) -> Float[Tensor, "batch time width"]:
+        """Turn the heads, which lie side by side."""
+        wide = torch.promote_types(x.dtype, torch.float32)
+        cos, sin = (part.to(wide).unsqueeze(-2) for part in self.circle(places))
+        # (batch, time, heads, d_k / 2), times (rows, time, 1, d_k / 2)
+        first, second = x.unflatten(-1, (-1, 2, self.d_k // 2)).to(wide).unbind(-2)
+        turned = torch.stack((first * cos - second * sin, first * sin + second * cos), dim=-2)
+        return turned.flatten(-3).to(x.dtype)
+
+    def circle(
+        self, places: Places
+    ) -> tuple[Float[Tensor, "rows time half"], Float[Tensor, "rows time half"]]:
+        """Compute cosine and sine of the angle of each pair at each place."""
+        numbers, longest = places
+        # many tokens have the same position where sentences lie one after the other
+        if longest is not None and longest < numbers.numel():
+            every = Places.in_order(longest, numbers.device)
+            cos, sin = (part[0][numbers] for part in self.circle(every))
+            return cos, sin
+        half = self.d_k // 2
+        powers = torch.arange(half, device=numbers.device, dtype=torch.float64) / half
+        angles = numbers.double().unsqueeze(-1) * self.base**-powers
+        return angles.cos(), angles.sin()
+
+    def extra_repr(self) -> str:
+        """Show the sizes in the printed module."""
+        return f"d_k={self.d_k}, base={self.base:g}"

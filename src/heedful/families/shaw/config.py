@@ -1,0 +1,20 @@
+"""The settings of vectors of distances."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from heedful.settings.conditions import ActsIf
+from heedful.settings.table import SettingsTable
+
+NAME = "shaw"
+SHAW = ActsIf("model.positions", (NAME,))
+
+
+class ShawSettings(SettingsTable):
+    """Vectors of distances, as of Shaw et al. 2018."""
+
+    table: ClassVar[str] = "model.shaw"
+
+    max_distance: Annotated[int, Field(ge=1, le=100_000)] = 16
+    """Distance from which on all keys of a side share a vector."""

@@ -1,0 +1,49 @@
+"""
+Groups of heads that share keys and values (Shazeer 2019, Ainslie et al. 2023).
+
+::
+
+    queries   0 1 2 3   4 5 6 7     8 heads in groups of 4
+    keys      0         1           2 heads, of keys and of values
+
+A search keeps the few heads, and lets the queries of a group meet them as if all were queries of
+one head, so nothing is copied. Kernels for whole sequences know one head of keys for each of
+queries, so these are repeated for them.
+"""
+
+from jaxtyping import Float
+from torch import Tensor
+
+from heedful.errors import SettingError
+
+
+def check_groups(heads: int, kv_heads: int | None, score: str) -> int:
+    """Return the heads of keys; refuse unequal groups, and scores with weights for each head."""
+    if kv_heads is None:
+        return heads
+    if heads % kv_heads:
+        raise SettingError(
+            f"`kv_heads` must divide heads={heads}, because groups of as many heads share keys and "
+            f"values, but {kv_heads} does not."
+        )
+    if kv_heads != heads and score not in ("scaled", "unscaled"):
+        raise SettingError(
+            f"`score` must be scaled or unscaled where heads share keys, but {score!r} came."
+        )
+    return kv_heads
+
+
+def repeat_heads(
+    x: Float[Tensor, "batch keys width"], kv_heads: int, heads: int
+) -> Float[Tensor, "batch keys wider"]:
+    """Repeat keys or values, whose heads lie side by side, for each head of the queries."""
+    if kv_heads == heads:
+        return x
+    return x.unflatten(-1, (kv_heads, -1)).repeat_interleave(heads // kv_heads, dim=-2).flatten(-2)
+
+
+def group_heads(
+    x: Float[Tensor, "batch heads queries width"], kv_heads: int
+) -> Float[Tensor, "batch groups rows width"]:
+    """Put the queries of the heads of each group below each other."""
+    return x if x.size(1) == kv_heads else x.unflatten(1, (kv_heads, -1)).flatten(2, 3)

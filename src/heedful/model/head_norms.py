@@ -1,0 +1,32 @@
+"""Norms of queries and keys, over the numbers of each head."""
+
+from collections.abc import Callable
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+BuildHeadNorm = Callable[[int, float], nn.Module]
+"""From the width of a head and what is added to the variance to a norm."""
+
+
+class HeadNorms(nn.Module):
+    """
+    A norm of queries and one of keys, each of which serves all heads of an attention.
+
+    `factor`: queries are multiplied by it afterwards.
+    """
+
+    def __init__(self, build: BuildHeadNorm, d_k: int, epsilon: float, factor: float = 1.0) -> None:
+        super().__init__()
+        self.query, self.key = build(d_k, epsilon), build(d_k, epsilon)
+        self.d_k, self.factor = d_k, factor
+
+    def queries(self, x: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows width"]:
+        """Normalize queries, whose heads lie side by side."""
+        normalized = self.query(x.unflatten(-1, (-1, self.d_k))).flatten(-2)
+        return normalized if self.factor == 1.0 else normalized * self.factor
+
+    def keys(self, x: Float[Tensor, "*rows width"]) -> Float[Tensor, "*rows width"]:
+        """Normalize keys, likewise."""
+        out: Tensor = self.key(x.unflatten(-1, (-1, self.d_k))).flatten(-2)
+        return out

@@ -1,0 +1,99 @@
+"""
+What is added to the scores of self-attention, by the distance of query and key.
+
+One part serves all layers of a stack: T5's table of buckets is one, a slope by distance another.
+Whole sequences get the bias of all pairs once a batch, with the mask in it, and every layer adds
+the same tensor. In a step of a search a query is the newest token of a hypothesis, and its
+distances are those of the slots of the cache.
+
+B sentences, K hypotheses, L slots, T positions, H heads.
+"""
+
+from abc import ABC, abstractmethod
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from heedful.model.relations import Places, distances_of_slots
+
+_LEAST_REACH = 64
+
+
+class ScoreBias(nn.Module, ABC):
+    """
+    Adds to each score of self-attention a number that depends on a distance.
+
+    Notes
+    -----
+    Scores are those after any scaling. Cross-attention has none.
+    """
+
+    @abstractmethod
+    def forward(
+        self, distance: Int[Tensor, "rows queries keys"]
+    ) -> Float[Tensor, "rows heads queries keys"]:
+        """
+        Compute what is added for each head.
+
+        Parameters
+        ----------
+        distance : Tensor of int, shape (rows, queries, keys)
+            Position of the key less that of the query.
+
+        Returns
+        -------
+        Tensor of float, shape (rows, heads, queries, keys)
+            Added to the scores.
+
+        Notes
+        -----
+        Where a query may not attend to a key the number does not matter, but must be finite.
+        """
+
+
+def bias_of_pairs(
+    score_bias: ScoreBias | None,
+    mask: Bool[Tensor, "_ _ _ time"] | None,
+    time: int,
+) -> Float[Tensor, "_ heads time time"] | None:
+    """Compute the bias of all pairs, minus infinity where the mask is false; None without one."""
+    if score_bias is None:
+        return None
+    device = next(score_bias.parameters()).device if mask is None else mask.device
+    bias: Tensor = score_bias(Places.in_order(time, device).distances)  # (1, H, T, T)
+    return bias if mask is None else bias.masked_fill(~mask, float("-inf"))
+
+
+def bias_of_slots(
+    score_bias: ScoreBias | None, mask_bias: Float[Tensor, "sentences width slots"], heads: int
+) -> Float[Tensor, "sentences heads width slots"]:
+    """Compute what is added to the scores of the newest tokens. `mask_bias`: that of a cache."""
+    # copied, not expanded: the products of a step start from dense biases
+    of_heads = mask_bias.unsqueeze(1).repeat(1, heads, 1, 1)  # (B, H, K, L)
+    if score_bias is None:
+        return of_heads
+    return of_heads.add_(score_bias(distances_of_slots(mask_bias)))
+
+
+class DistanceTable:
+    """
+    The numbers of all distances within reach, computed once.
+
+    Only for a bias whose weights do not change any more. Several threads may ask.
+    """
+
+    def __init__(self, score_bias: ScoreBias) -> None:
+        self.score_bias = score_bias
+        self._table: Tensor | None = None
+
+    def up_to(self, reach: int) -> Float[Tensor, "heads distances"]:
+        """Return the numbers of distances from -n to n, for an n of at least `reach`."""
+        table = self._table
+        if table is None or table.size(1) < 2 * reach + 1:
+            most = max(_LEAST_REACH, 2 * reach)  # twice, so that few steps compute it again
+            device = next(self.score_bias.parameters()).device
+            distances = torch.arange(-most, most + 1, device=device)
+            bias: Tensor = self.score_bias(distances[None, None])  # (1, H, 1, distances)
+            table = self._table = bias[0, :, 0].float().contiguous()
+        return table
