@@ -1,7 +1,7 @@
 """
 Detection of text that the tokenizer mostly does not know.
 
-Many unknown subwords are nearly always a mistake: text in another encoding or script, not tokenised
+Many unknown subwords are nearly always a mistake: text in another encoding or script, not tokenized
 or lower-cased like the text that the subwords were made from, or codes that were never applied.
 """
 
@@ -44,7 +44,7 @@ def unknown_warning(pairs: EncodedPairs, tokenizer: Tokenizer, corpus: Corpus) -
         told.append(f"{share:.1%} of the {side} subwords{examples}")
     return (
         f"{' and '.join(told)} are unknown; check that the text has the encoding, the letter case "
-        "and the tokenisation that the tokenizer expects, or give it a larger vocabulary."
+        "and the tokenization that the tokenizer expects, or give it a larger vocabulary."
     )
 
 
@@ -84,7 +84,7 @@ def _input_sentence(share: float, where: str, texts: Sequence[str], tokenizer: T
     examples = _examples(unknown_parts(tokenizer, texts, "source"))
     return (
         f"{share:.0%} of the subwords of {where}{examples} are unknown to this model; check that "
-        "the input is in the source language, and tokenised and lower-cased as the training text "
+        "the input is in the source language, and tokenized and lower-cased as the training text "
         "was."
     )
 

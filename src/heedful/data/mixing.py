@@ -17,7 +17,7 @@ MOST_WEIGHT = 1e100
 
 
 def is_weight(value: object) -> bool:
-    """Whether a value from a file can be the weight of a corpus; a truth value is no number."""
+    """Whether a value from a file can be the weight of a corpus; a truth value is not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return 0 < value <= MOST_WEIGHT
@@ -29,7 +29,7 @@ def mixing_shares(
     """
     Compute the share of each corpus in the training pairs.
 
-    ``size^(1/temperature)``, normalised: Arivazhagan et al. 2019, section 4.2, where 5 is their
+    ``size^(1/temperature)``, normalized: Arivazhagan et al. 2019, section 4.2, where 5 is their
     choice for corpora that differ a thousandfold.
 
     >>> mixing_shares([900, 100], None, 1.0)

@@ -50,12 +50,12 @@ def evaluate_texts(
     """
     Score translations by BLEU, chrF, TER, exact match and character error rate.
 
-    `language`: code of the target language; Chinese, Japanese and Korean have tokenisers of their
-    own, Thai, Lao, Khmer, Burmese and Tibetan are cut into characters, every other one is tokenised
+    `language`: code of the target language; Chinese, Japanese and Korean have tokenizers of their
+    own, Thai, Lao, Khmer, Burmese and Tibetan are cut into characters, every other one is tokenized
     by rule 13a. A region or script (``zh-TW``) is ignored.
 
     Everything not named here is sacreBLEU's default: exponential smoothing for BLEU, character
-    order 6 and beta 2 for chrF, Tercom's normalisation for TER. Where the tokeniser of the language
+    order 6 and beta 2 for chrF, Tercom's normalization for TER. Where the tokenizer of the language
     is not installed, BLEU is computed on characters, and a warning names the extra that brings it.
 
     Raises `TextError` if there are no lines, not one reference for every hypothesis, or no such
@@ -85,7 +85,7 @@ def text_metrics(
 
 
 def bleu_metric(references: References, *, language: str = "", lowercase: bool = False) -> BLEU:
-    """Prepare BLEU with the tokeniser of a language."""
+    """Prepare BLEU with the tokenizer of a language."""
     return BLEU(lowercase=lowercase, tokenize=bleu_tokenizer(language), references=references)
 
 

@@ -42,7 +42,7 @@ class ComparedSentence:
     """
     A sentence that the runs translate differently.
 
-    Sentence chrF agrees with human judgement better than sentence BLEU does (Popović 2015).
+    Sentence chrF agrees with human judgment better than sentence BLEU does (Popović 2015).
     """
 
     line: int

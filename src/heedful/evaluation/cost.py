@@ -8,7 +8,7 @@ the model.
 
 Counted are products, a multiply-add as two operations, as everybody counts them (Kaplan et al.
 2020, “Scaling Laws for Neural Language Models”, section 2.1). Sums, norms, softmax and the update
-of the weights are a few per cent more and left out; looking an embedding up multiplies nothing. The
+of the weights are a few percent more and left out; looking an embedding up multiplies nothing. The
 backward pass has two products for each one of the forward pass: the gradients of input and weights,
 or of both inputs in attention.
 

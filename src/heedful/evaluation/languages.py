@@ -32,7 +32,7 @@ _LETTERS_OF = {
 
 
 def language_code(language: str) -> str:
-    """Normalise a language code: ``zh-TW`` and ``zho_Hans`` to “zh”, ``deu-AT`` to “de”."""
+    """Normalize a language code: ``zh-TW`` and ``zho_Hans`` to “zh”, ``deu-AT`` to “de”."""
     code = language_of_code(language)
     return _SAME.get(code, code)
 

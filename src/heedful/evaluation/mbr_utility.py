@@ -46,7 +46,7 @@ def chrf_table(translations: Sequence[str], references: Sequence[str]) -> Table:
 
 def bleu_table(translations: Sequence[str], references: Sequence[str], language: str = "") -> Table:
     """Compute the BLEU of every translation against every reference."""
-    # Equal to sacreBLEU's sentence BLEU: the tokeniser of the language, exponential smoothing, and
+    # Equal to sacreBLEU's sentence BLEU: the tokenizer of the language, exponential smoothing, and
     # only the orders that the translation has.
     bleu = BLEU(effective_order=True, tokenize=bleu_tokenizer(language))
     ones, others = (

@@ -1,7 +1,7 @@
 """
-Moses' punctuation normaliser and tokenizer in Python.
+Moses' punctuation normalizer and tokenizer in Python.
 
-The field's tokenised BLEU, the paper's among it, is counted on text that these Perl scripts of
+The field's tokenized BLEU, the paper's among it, is counted on text that these Perl scripts of
 ``moses-smt/mosesdecoder`` have gone over. sacremoses (extra ``paper``) holds their rules; what is
 added here is only what makes it do line for line what Perl does.
 """
@@ -23,12 +23,12 @@ def replace_unicode_punctuation(line: str) -> str:
 
     Raises `MissingExtra` if sacremoses is not installed.
     """
-    return str(_normaliser("en").replace_unicode_punct(line))
+    return str(_normalizer("en").replace_unicode_punct(line))
 
 
-def normalise_punctuation(line: str, language: str) -> str:
+def normalize_punctuation(line: str, language: str) -> str:
     """
-    Normalise quotation marks, dashes and the space around punctuation.
+    Normalize quotation marks, dashes and the space around punctuation.
 
     ``normalize-punctuation.perl`` of December 2017 (commit 3a0631a). Perl works on a line with its
     line end, and one of its rules needs a character after the quotation mark, which may be that
@@ -36,10 +36,10 @@ def normalise_punctuation(line: str, language: str) -> str:
 
     Raises `MissingExtra` if sacremoses is not installed.
     """
-    return str(_normaliser(language).normalize(f"{line}\n"))
+    return str(_normalizer(language).normalize(f"{line}\n"))
 
 
-def tokenise(line: str, language: str) -> str:
+def tokenize(line: str, language: str) -> str:
     """
     Separate words and punctuation by spaces.
 
@@ -49,18 +49,18 @@ def tokenise(line: str, language: str) -> str:
 
     Raises `MissingExtra` if sacremoses is not installed.
     """
-    return str(_tokeniser(language).tokenize(line, return_str=True))
+    return str(_tokenizer(language).tokenize(line, return_str=True))
 
 
 @cache
-def _tokeniser(language: str) -> Any:
-    """Return sacremoses' tokeniser, which has no state."""
+def _tokenizer(language: str) -> Any:
+    """Return sacremoses' tokenizer, which has no state."""
     return _sacremoses().MosesTokenizer(lang=language)
 
 
 @cache
-def _normaliser(language: str) -> Any:
-    """Return sacremoses' normaliser, set to treat quotation marks as Perl does."""
+def _normalizer(language: str) -> Any:
+    """Return sacremoses' normalizer, set to treat quotation marks as Perl does."""
     return _sacremoses().MosesPunctNormalizer(lang=language, perl_parity=True)
 
 
@@ -70,6 +70,6 @@ def _sacremoses() -> ModuleType:
         return import_module("sacremoses")
     except ModuleNotFoundError as error:
         raise MissingExtra(
-            "The paper's tokenised BLEU needs sacremoses, which is not installed; "
+            "The paper's tokenized BLEU needs sacremoses, which is not installed; "
             "install it with: pip install 'heedful[paper]'"
         ) from error

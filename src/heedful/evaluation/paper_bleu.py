@@ -1,8 +1,8 @@
 """
-BLEU as in the paper: tokenised, compounds split at hyphens, cased.
+BLEU as in the paper: tokenized, compounds split at hyphens, cased.
 
-The figures of table 2 were not made by a tool that tokenises for itself. The authors' script,
-``tensor2tensor/utils/get_ende_bleu.sh``, makes punctuation plain, tokenises with Moses, splits
+The figures of table 2 were not made by a tool that tokenizes for itself. The authors' script,
+``tensor2tensor/utils/get_ende_bleu.sh``, makes punctuation plain, tokenizes with Moses, splits
 every hyphenated word in three and counts with ``multi-bleu.perl``; its last version is meant here
 (``tensorflow/tensor2tensor`` at c886a73d2e89d4a624d316e1fe31b243ca5aaebb; an earlier one, at
 315647cdbf6efc78591f3047627ca064c75c31dc, left the punctuation alone). The figure is mostly higher
@@ -10,12 +10,12 @@ than sacreBLEU's, by up to a point on newstest2014, and comparable only with oth
 
 Where this differs from the script:
 
-- The script expects a reference that was tokenised beforehand. Here the reference goes through the
+- The script expects a reference that was tokenized beforehand. Here the reference goes through the
   same three steps as the translation.
 - The authors' own reference of newstest2014 had, besides, all its quotation marks made straight by
   hand (tensorflow/tensor2tensor#317), which is worth 0.4 to systems that write straight ones. That
   is not done, nor offered: a reference is what the test set says it is.
-- The script is for German. Other languages go the same way with their own tokeniser rules; how the
+- The script is for German. Other languages go the same way with their own tokenizer rules; how the
   paper scored French is not known.
 """
 
@@ -29,14 +29,14 @@ from sacrebleu.metrics.bleu import BLEU, BLEUSignature
 from heedful.errors import TextError
 from heedful.evaluation.languages import language_code
 from heedful.evaluation.line_metrics import References
-from heedful.evaluation.moses import normalise_punctuation, replace_unicode_punctuation, tokenise
+from heedful.evaluation.moses import normalize_punctuation, replace_unicode_punctuation, tokenize
 from heedful.evaluation.sufficient_statistics import MetricScore, measure
 
 Punctuation = Literal["unicode", "moses", "none"]
 
 _PUNCTUATION: Mapping[Punctuation, Callable[[str, str], str]] = {
     "unicode": lambda line, language: replace_unicode_punctuation(line),
-    "moses": normalise_punctuation,
+    "moses": normalize_punctuation,
     "none": lambda line, language: line,
 }
 _UNSPACED = ("ja", "km", "lo", "my", "th", "yue", "zh")
@@ -62,7 +62,7 @@ def split_compounds(line: str) -> str:
 def paper_text(line: str, language: str, punctuation: Punctuation = "unicode") -> str:
     """Prepare a line for the paper's BLEU. Raises `MissingExtra` if sacremoses is not installed."""
     plain = _PUNCTUATION[punctuation](line, language)
-    return split_compounds(tokenise(plain, language))
+    return split_compounds(tokenize(plain, language))
 
 
 class _PaperSignature(BLEUSignature):
@@ -93,7 +93,7 @@ class PaperBLEU(BLEU):
     `language`: code of the target language; a region is ignored. `lowercase`: whether case is
     ignored; the paper's figures are cased.
 
-    Raises `MissingExtra` if sacremoses is not installed, `TextError` if Moses cannot tokenise the
+    Raises `MissingExtra` if sacremoses is not installed, `TextError` if Moses cannot tokenize the
     language.
     """
 
@@ -112,7 +112,7 @@ class PaperBLEU(BLEU):
         if self.language in _UNSPACED:
             raise TextError(
                 f"The paper's BLEU needs a language that puts spaces between words, for Moses' "
-                f"tokeniser finds none, but the language is “{language}”; use sacreBLEU's figure."
+                f"tokenizer finds none, but the language is “{language}”; use sacreBLEU's figure."
             )
         # multi-bleu.perl: tokens as they are, no smoothing.
         super().__init__(
@@ -145,7 +145,7 @@ def paper_bleu(
     If no four consecutive words match, the score is 0, as with ``multi-bleu.perl``.
 
     Raises `MissingExtra` if sacremoses is not installed. Raises `TextError` if there is not one
-    reference for every hypothesis, or Moses cannot tokenise the language.
+    reference for every hypothesis, or Moses cannot tokenize the language.
 
     >>> score = paper_bleu(["Ein Rich-Text-Format!"], [["Ein Rich-Text-Format."]])
     >>> f"{score.score:.2f}"

@@ -2,7 +2,7 @@
 Metrics of single sentences, from 0 to 1, that a model can be trained on.
 
 They compare text, not subwords: words are what sacreBLEU's tokenizer of the language finds in the
-detokenised sentence.
+detokenized sentence.
 """
 
 from collections.abc import Callable, Sequence

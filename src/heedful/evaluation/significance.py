@@ -1,11 +1,11 @@
 """
-Significance tests: paired bootstrap and approximate randomisation.
+Significance tests: paired bootstrap and approximate randomization.
 
 Two questions, two ways of drawing at random. How far would the score move on another test set of
 the same kind? The bootstrap draws lines with replacement and scores the sample, for one system or
 for two on the same samples (Koehn 2004, “Statistical Significance Tests for Machine Translation
 Evaluation”). Could a difference come from two systems that are equally good? Approximate
-randomisation exchanges the translations of lines chosen by coin and looks how often that makes a
+randomization exchanges the translations of lines chosen by coin and looks how often that makes a
 difference as large (Riezler and Maxwell 2005, “On Some Pitfalls in Automatic Evaluation and
 Significance Testing for MT”). Nothing is scored twice: both need only sums of a
 `SufficientStatistics`.
@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float, Int
 
 from heedful.evaluation.sufficient_statistics import SufficientStatistics
 
-Test = Literal["bootstrap", "randomisation"]
+Test = Literal["bootstrap", "randomization"]
 
 _BLOCK = 1 << 22  # draws held at a time
 _WHOLE_WORDS = 32  # numpy makes coin tosses of 32-bit words and throws the rest of the last away
@@ -88,16 +88,16 @@ def confidence_intervals(
 def compare(
     ours: Sequence[SufficientStatistics],
     theirs: Sequence[SufficientStatistics],
-    test: Test = "randomisation",
+    test: Test = "randomization",
     resampling: Resampling = Resampling(),
 ) -> list[SignificanceTest]:
     """
     Test the differences between two systems.
 
     Both p-values are two-sided, and count the observed outcome as one of the trials, so that none
-    is zero. The bootstrap's is computed as in Moses and sacreBLEU, which centre the absolute
+    is zero. The bootstrap's is computed as in Moses and sacreBLEU, which center the absolute
     differences on their mean; it is too small where systems are close (for two systems of WMT17
-    that are 0.04 BLEU apart it is 0.33, where randomisation gives 0.86), so randomisation is the
+    that are 0.04 BLEU apart it is 0.33, where randomization gives 0.86), so randomization is the
     default. A system compared with itself has p = 1 by either.
     """
     actual = np.array([our.score - their.score for our, their in zip(ours, theirs, strict=True)])
@@ -106,7 +106,7 @@ def compare(
         magnitudes = np.abs(sampled)
         under_null = magnitudes - magnitudes.mean(axis=1, keepdims=True)
     else:
-        under_null = np.abs(_randomised(ours, theirs, resampling))
+        under_null = np.abs(_randomized(ours, theirs, resampling))
     as_large = (under_null >= np.abs(actual)[:, np.newaxis]).sum(axis=1)
     return [
         SignificanceTest(
@@ -127,7 +127,7 @@ def _bootstrap(
     return _scores(measurements, sums)
 
 
-def _randomised(
+def _randomized(
     ours: Sequence[SufficientStatistics],
     theirs: Sequence[SufficientStatistics],
     resampling: Resampling,

@@ -19,7 +19,7 @@ class ValidationScorer:
     def __init__(
         self, references: Sequence[str], language: str = "", names: Sequence[str] = ("bleu",)
     ) -> None:
-        # endings of files such as .tgt are no languages
+        # endings of files such as .tgt are not languages
         language = language if is_language(language) else written_language(references)
         self.signature = str(_bleu(references[:1], language).get_signature())
         self.scores = {name: METRICS[name].of(references, language) for name in names}

@@ -16,6 +16,7 @@ from pathlib import Path
 from heedful.arguments import Files
 from heedful.config.schema import RunConfig
 from heedful.data.encoded.dataset import EncodedPairs
+from heedful.data.overlap.leaks import HeldOutPairs
 from heedful.errors import RunFolderError, TextError
 from heedful.preparation.corpora_file import CorpusPart
 from heedful.preparation.raw_text import RawText
@@ -81,7 +82,14 @@ class PairText(UnpreparedText):
         for text in self._texts:
             yield from text.report(pairs, tokenizer)
 
-    def prepare(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
+    def prepare(
+        self,
+        folder: RunFolder,
+        config: RunConfig,
+        processes: int,
+        say: Say,
+        held_out: HeldOutPairs | None = None,
+    ) -> None:
         """Store the pairs, or compare them with the stored ones, and encode them."""
         place, data = folder.path / PAIRS, config.data
         corpus = stored_pairs(place, "train")
@@ -96,7 +104,7 @@ class PairText(UnpreparedText):
                 f"with, but pair {number} of `pairs` differs. Give the same, or leave `pairs` out."
             )
         self._texts[:] = [self._raw(corpus)]
-        self._texts[0].prepare(folder, config, processes, say)
+        self._texts[0].prepare(folder, config, processes, say, held_out)
 
     def ids(self, folder: RunFolder) -> list[Path]:
         """Return the folder of a run's ids."""

@@ -15,13 +15,21 @@ from heedful.config.load import load_config
 from heedful.config.schema import RunConfig
 from heedful.data.cleaning.filter import CleaningReport
 from heedful.data.encoded.dataset import EncodedPairs
+from heedful.data.overlap.leaks import HeldOutPairs
 from heedful.errors import RunFolderError
 from heedful.files import writing
 from heedful.preparation.find_training_data import find_text
-from heedful.preparation.prepared_text import FORMAT, RECORD, data_settings, read_record
+from heedful.preparation.held_out import held_out_files, read_held_out
+from heedful.preparation.prepared_text import (
+    FORMAT,
+    HELD_OUT,
+    RECORD,
+    data_settings,
+    read_record,
+)
 from heedful.preparation.raw_text import RawText
 from heedful.preparation.tokenizer import check_given_tokenizer
-from heedful.preparation.training_data import Say, has_subwords
+from heedful.preparation.training_data import Say, file_records, has_subwords
 from heedful.runs.folder import RunFolder, write_json
 from heedful.runs.lock import only_writer, refuse_if_written
 from heedful.tokenization.tokenizer import Tokenizer
@@ -37,12 +45,15 @@ def prepare(
     tokenizer: str | Path | None = None,
     settings: Sequence[str] = (),
     exclude: Files | None = None,
+    valid_source: Files | None = None,
+    valid_target: Files | None = None,
     processes: int = 0,
     say: Say = lambda text: None,
 ) -> CleaningReport:
     """
     Train subwords and encode text before training.
 
+    `valid_source`, `valid_target`: held-out text, whose repetitions in the text are reported.
     `processes`: number of worker processes; 0 for one per core.
 
     Resumes where it was interrupted, and does nothing if all is done. Raises `RunFolderError` if
@@ -51,12 +62,17 @@ def prepare(
     text = find_text(source, target, exclude, corpora, tokenizer)
     config = text.configure(load_config(recipe, settings))
     folder = RunFolder(Path(out))
+    corpus, held_out = text.fingerprint(), None
+    if (valid := held_out_files(valid_source, valid_target)) is not None:
+        held_out, _ = read_held_out(valid)
+        sides = zip(HELD_OUT, (valid.source, valid.target), strict=True)
+        corpus |= {side: file_records(texts) for side, texts in sides}
     record = {
         "format": FORMAT,
         "heedful": __version__,
         "complete": False,
         "settings": data_settings(config),
-        "corpus": text.fingerprint(),
+        "corpus": corpus,
     }
     refuse_if_written(folder.path)
     check_given_tokenizer(folder, tokenizer, config, "--out")
@@ -65,7 +81,7 @@ def prepare(
         say("the text was encoded before")
         pairs = _open(folder, text)
     else:
-        pairs = _fill(folder, text, config, record, processes, say)
+        pairs = _fill(folder, text, config, record, held_out, processes, say)
     for line in text.report(pairs, Tokenizer.load(folder.path)):
         say(line)
     return CleaningReport.merged([part.report for part in pairs])
@@ -76,6 +92,7 @@ def _fill(
     text: RawText,
     config: RunConfig,
     record: dict[str, Any],
+    held_out: HeldOutPairs | None,
     processes: int,
     say: Say,
 ) -> list[EncodedPairs]:
@@ -92,7 +109,7 @@ def _fill(
             write_json(folder.path / RECORD, record)
             subwords.save(folder.path)
         say("encoding")
-        text.encode(folder, config, processes, say)
+        text.encode(folder, config, processes, say, held_out)
         pairs = _open(folder, text)
         done = {
             "complete": True,
@@ -127,7 +144,7 @@ def _is_complete(path: Path, record: dict[str, Any]) -> bool:
         if old.get(key) != new.get(key)
     ]
     other += [
-        f"the files of --{side} have other sizes"
+        f"the files of --{side.replace('_', '-')} have other sizes"
         for side in sorted(record["corpus"].keys() | begun["corpus"].keys())
         if _unnamed(record["corpus"].get(side, [])) != _unnamed(begun["corpus"].get(side, []))
     ]

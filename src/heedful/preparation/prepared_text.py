@@ -20,6 +20,7 @@ from typing import Any
 
 from heedful.config.schema import RunConfig
 from heedful.data.encoded.dataset import EncodedPairs
+from heedful.data.overlap.leaks import HeldOutPairs
 from heedful.errors import RunFolderError, SettingError
 from heedful.preparation.training_data import Say, Sizes, has_subwords
 from heedful.runs.folder import RunFolder, read_json
@@ -30,6 +31,8 @@ RECORD = "prepared.json"
 """File with settings, input files and counts of the result."""
 FORMAT = 1
 """Number of the format, in `RECORD`."""
+HELD_OUT = ("valid_source", "valid_target")
+"""Names of the held-out text that was looked for, among the files; training may use other text."""
 _SOURCE = re.compile(r"([\w-]+\.)?source").fullmatch
 
 
@@ -139,7 +142,8 @@ class PreparedText:
 
     def fingerprint(self) -> Sizes:
         """List the files that the folder was made from, and the folder."""
-        return {**self.corpus, "prepared": [{"file": self.folder.path.name, "digest": self.digest}]}
+        corpus = {side: files for side, files in self.corpus.items() if side not in HELD_OUT}
+        return {**corpus, "prepared": [{"file": self.folder.path.name, "digest": self.digest}]}
 
     def describe(self) -> str:
         """Read all pairs once and describe them."""
@@ -148,7 +152,14 @@ class PreparedText:
             part.check()
         return f"{sum(map(len, pairs)):,} pairs, prepared in {self.folder.path}"
 
-    def prepare(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
+    def prepare(
+        self,
+        folder: RunFolder,
+        config: RunConfig,
+        processes: int,
+        say: Say,
+        held_out: HeldOutPairs | None = None,
+    ) -> None:
         """Copy the tokenizer into a run."""
         if not has_subwords(folder):
             Tokenizer.load(self.folder.path).save(folder.path)

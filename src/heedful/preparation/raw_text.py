@@ -17,6 +17,7 @@ from heedful.data.cleaning.rules import TextRules, kept_pairs, read_excluded
 from heedful.data.coverage import unknown_warning
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.encoded.encode import encode_corpus
+from heedful.data.overlap.leaks import HeldOutPairs, Leaks
 from heedful.machine.memory import give_memory_back
 from heedful.machine.processor import usable_cores
 from heedful.preparation.corpora_file import CorpusPart
@@ -30,7 +31,7 @@ from heedful.preparation.training_data import (
 )
 from heedful.runs.folder import RunFolder
 from heedful.text.corpus import Change, language_of
-from heedful.text.escapes import Unescaping
+from heedful.text.escapes import Unescaping, unescape
 from heedful.text.file_formats import TextSource
 from heedful.tokenization.tokenizer import Tokenizer
 
@@ -115,17 +116,25 @@ class RawText(UnpreparedText):
             "language"
         )
 
-    def prepare(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
+    def prepare(
+        self,
+        folder: RunFolder,
+        config: RunConfig,
+        processes: int,
+        say: Say,
+        held_out: HeldOutPairs | None = None,
+    ) -> None:
         """
         Train the tokenizer and encode the pairs, unless done.
 
-        `processes`: number of worker processes; 0 for one per core.
+        `processes`: number of worker processes; 0 for one per core. `held_out`: pairs whose
+        repetitions are reported.
 
         The tokenizer is written atomically; encoding resumes where it was interrupted.
         """
         if not has_subwords(folder):
             self.learn(config, say).save(folder.path)
-        self.encode(folder, config, processes, say)
+        self.encode(folder, config, processes, say, held_out)
 
     def ids(self, folder: RunFolder) -> list[Path]:
         """Return the folders of a run's ids."""
@@ -158,12 +167,19 @@ class RawText(UnpreparedText):
         give_memory_back()
         return tokenizer
 
-    def encode(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
+    def encode(
+        self,
+        folder: RunFolder,
+        config: RunConfig,
+        processes: int,
+        say: Say,
+        held_out: HeldOutPairs | None = None,
+    ) -> None:
         """
         Encode the pairs with the folder's tokenizer, unless done.
 
         `processes`: number of worker processes; 0 for one per core. `say`: called every ten seconds
-        with the progress.
+        with the progress. `held_out`: pairs whose repetitions are reported.
 
         The result does not depend on the number of processes. With `data.subword_sampling` or
         `data.augment` the text of the pairs is stored beside their ids.
@@ -176,6 +192,8 @@ class RawText(UnpreparedText):
         if not left:
             return
         data, tokenizer, rules = config.data, Tokenizer.load(folder.path), self._rules(config)
+        if held_out is not None and data.unescape:
+            held_out = held_out.changed(unescape)
         for part, ids in left:
             unescaping = Unescaping()
             encode_corpus(
@@ -187,6 +205,7 @@ class RawText(UnpreparedText):
                 processes=processes or usable_cores(),
                 keep_text=bool(data.subword_sampling or data.augment),
                 progress=_PairCounter(say),
+                leaks=None if held_out is None else Leaks(held_out, part.name),
             )
             if unescaping.pairs:
                 say(f"escapes of Moses' tokenizer were resolved in {unescaping.pairs:,} pairs")

@@ -14,6 +14,7 @@ from heedful.data.encoded.dataset import EncodedPairs
 from heedful.data.encoded.texts import Texts
 from heedful.errors import TextError
 from heedful.runs.folder import RunFolder
+from heedful.runs.hub_names import run_folder
 from heedful.runs.run import Run
 from heedful.tokenization.tokenizer import END, PAD, SAMPLED_KINDS, START, UNKNOWN, Tokenizer
 
@@ -88,6 +89,7 @@ class _PairView:
     @classmethod
     def open(cls, path: Path, with_ids: bool, seed: int) -> "_PairView":
         """Open a run folder, or a prepared one with the default special symbols."""
+        path = run_folder(path)
         folder, generator = RunFolder(path), Random(seed)
         if not folder.config.exists():
             tokenizer, collator = Tokenizer.load(path), Collator(PAD, START, END)

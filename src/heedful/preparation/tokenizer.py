@@ -30,7 +30,7 @@ def make_tokenizer(
     With a given tokenizer, `data.subwords` has no effect.
 
     Raises `SettingError` if subwords are to be sampled that cannot be. Raises `TokenizerError` if
-    the text does not allow the settings, or what is given is no tokenizer.
+    the text does not allow the settings, or what is given is not a tokenizer.
     """
     data = config.data
     if tokenizer_path is None:

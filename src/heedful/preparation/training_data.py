@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from heedful.arguments import Files
 from heedful.config.schema import RunConfig
 from heedful.data.encoded.dataset import EncodedPairs
+from heedful.data.overlap.leaks import HeldOutPairs
 from heedful.files import open_ordinary
 from heedful.runs.folder import RunFolder
 from heedful.text.file_formats import TextSource
@@ -39,11 +40,19 @@ class TrainingData(Protocol):
         """Check the data, and describe their amount."""
         ...
 
-    def prepare(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
+    def prepare(
+        self,
+        folder: RunFolder,
+        config: RunConfig,
+        processes: int,
+        say: Say,
+        held_out: HeldOutPairs | None = None,
+    ) -> None:
         """
         Provide subwords and ids to a run.
 
-        `processes`: number of worker processes; 0 for one per core.
+        `processes`: number of worker processes; 0 for one per core. `held_out`: pairs whose
+        repetitions are reported, where pairs are encoded.
 
         What exists is not made again.
         """
@@ -82,7 +91,7 @@ def as_list(files: Files) -> Sequence[str | Path]:
 
 def file_records(texts: Iterable[TextSource]) -> list[dict[str, Any]]:
     """
-    List the records by which files are recognised.
+    List the records by which files are recognized.
 
     Returns the name and bytes of each file, and the part that is read and its tag, if any.
 

@@ -38,8 +38,8 @@ def expand(patterns: Sequence[str | Path]) -> list[TextSource]:
     twice, which gives it more weight. Pipes are refused because training reads its text more than
     once.
 
-    Raises `TextError` if nothing was given, a file is missing or is no regular file, a pattern
-    matches none, a name says that a file is no text, or a part is named where the format has none,
+    Raises `TextError` if nothing was given, a file is missing or is not a regular file, a pattern
+    matches none, a name says that a file is not text, or a part is named where the format has none,
     or missing where it has some.
     """
     if not patterns:

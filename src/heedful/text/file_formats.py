@@ -83,7 +83,7 @@ FORMATS = (
     FileFormat((".xml",), wmt.read_sides, _SIDE, "src", r"src|(ref|hyp)(:.+)?"),
     FileFormat((".sgm", ".sgml"), _read_sgm),
 )
-"""The kinds of files that are no plain lines."""
+"""The kinds of files that are not plain lines."""
 _PLAIN = FileFormat((), _read_plain)
 _BY_ENDING = {ending: kind for kind in FORMATS for ending in kind.endings}
 

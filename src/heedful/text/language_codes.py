@@ -30,27 +30,32 @@ _TWO_LETTERS = (
     "sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz "
     "ve vi vo wa wo xh yi yo za zh zt zu"
 )
+BARE_CODE = re.compile(r"[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")
+"""Codes that stand as they are in a vocabulary, such as deu_Latn and en_XX: no text has them."""
 TWO_LETTERS = frozenset(_TWO_LETTERS.split())
+_ENDINGS = "bio bpe csv dat ids low lst out raw ref seg sp spm src tgt tok trg tsv txt"
+ENDINGS = frozenset(_ENDINGS.split())
+"""Usual endings of text files that say nothing about the language."""
 # Codes of three letters: ISO 639-2, both kinds, and the language that stands for a macrolanguage.
 _THREE_LETTERS = (
     "aar=aa abk=ab afr=af aka=ak alb=sq als=sq amh=am ara=ar arb=ar arg=an arm=hy asm=as ava=av "
     "ave=ae aym=ay ayr=ay aze=az azj=az bak=ba bam=bm baq=eu bel=be ben=bn bis=bi bod=bo bos=bs "
     "bre=br bul=bg bur=my cat=ca ces=cs cha=ch che=ce chi=zh chu=cu chv=cv cmn=zh cor=kw cos=co "
     "cre=cr cym=cy cze=cs dan=da deu=de div=dv dut=nl dzo=dz ekk=et ell=el eng=en epo=eo est=et "
-    "eus=eu ewe=ee fao=fo fas=fa fij=fj fil=tl fin=fi fra=fr fre=fr fry=fy ful=ff gaz=om geo=ka "
-    "ger=de gla=gd gle=ga glg=gl glv=gv gre=el grn=gn gug=gn guj=gu hat=ht hau=ha heb=he her=hz "
-    "hin=hi hmo=ho hrv=hr hun=hu hye=hy ibo=ig ice=is ido=io iii=ii ike=iu iku=iu ile=ie ina=ia "
-    "ind=id ipk=ik isl=is ita=it jav=jv jpn=ja kal=kl kan=kn kas=ks kat=ka kau=kr kaz=kk khk=mn "
-    "khm=km kik=ki kin=rw kir=ky kmr=ku knc=kr kom=kv kon=kg kor=ko kua=kj kur=ku lao=lo lat=la "
-    "lav=lv lim=li lin=ln lit=lt ltz=lb lub=lu lug=lg lvs=lv mac=mk mah=mh mal=ml mao=mi mar=mr "
-    "may=ms mkd=mk mlg=mg mlt=mt mol=ro mon=mn mri=mi msa=ms mya=my nau=na nav=nv nbl=nr nde=nd "
-    "ndo=ng nep=ne nld=nl nno=nn nob=nb nor=no npi=ne nya=ny oci=oc oji=oj ori=or orm=om ory=or "
-    "oss=os pan=pa pbt=ps per=fa pes=fa pli=pi plt=mg pol=pl por=pt pus=ps que=qu quz=qu roh=rm "
-    "ron=ro rum=ro run=rn rus=ru sag=sg san=sa sin=si slk=sk slo=sk slv=sl sme=se smo=sm sna=sn "
-    "snd=sd som=so sot=st spa=es sqi=sq srd=sc srp=sr ssw=ss sun=su swa=sw swe=sv swh=sw tah=ty "
-    "tam=ta tat=tt tel=te tgk=tg tgl=tl tha=th tib=bo tir=ti ton=to tsn=tn tso=ts tuk=tk tur=tr "
-    "twi=tw uig=ug ukr=uk urd=ur uzb=uz uzn=uz ven=ve vie=vi vol=vo wel=cy wln=wa wol=wo xho=xh "
-    "ydd=yi yid=yi yor=yo zha=za zho=zh zsm=ms zul=zu"
+    "eus=eu ewe=ee fao=fo fas=fa fij=fj fil=tl fin=fi fra=fr fre=fr fry=fy ful=ff fuv=ff gaz=om "
+    "geo=ka ger=de gla=gd gle=ga glg=gl glv=gv gre=el grn=gn gug=gn guj=gu hat=ht hau=ha heb=he "
+    "her=hz hin=hi hmo=ho hrv=hr hun=hu hye=hy ibo=ig ice=is ido=io iii=ii ike=iu iku=iu ile=ie "
+    "ina=ia ind=id ipk=ik isl=is ita=it jav=jv jpn=ja kal=kl kan=kn kas=ks kat=ka kau=kr kaz=kk "
+    "khk=mn khm=km kik=ki kin=rw kir=ky kmr=ku knc=kr kom=kv kon=kg kor=ko kua=kj kur=ku lao=lo "
+    "lat=la lav=lv lim=li lin=ln lit=lt ltz=lb lub=lu lug=lg lvs=lv mac=mk mah=mh mal=ml mao=mi "
+    "mar=mr may=ms mkd=mk mlg=mg mlt=mt mol=ro mon=mn mri=mi msa=ms mya=my nau=na nav=nv nbl=nr "
+    "nde=nd ndo=ng nep=ne nld=nl nno=nn nob=nb nor=no npi=ne nya=ny oci=oc oji=oj ori=or orm=om "
+    "ory=or oss=os pan=pa pbt=ps per=fa pes=fa pli=pi plt=mg pol=pl por=pt pus=ps que=qu quy=qu "
+    "quz=qu roh=rm ron=ro rum=ro run=rn rus=ru sag=sg san=sa sin=si slk=sk slo=sk slv=sl sme=se "
+    "smo=sm sna=sn snd=sd som=so sot=st spa=es sqi=sq srd=sc srp=sr ssw=ss sun=su swa=sw swe=sv "
+    "swh=sw tah=ty tam=ta tat=tt tel=te tgk=tg tgl=tl tha=th tib=bo tir=ti ton=to tsn=tn tso=ts "
+    "tuk=tk tur=tr twi=tw uig=ug ukr=uk urd=ur uzb=uz uzn=uz ven=ve vie=vi vol=vo wel=cy wln=wa "
+    "wol=wo xho=xh ydd=yi yid=yi yor=yo zha=za zho=zh zsm=ms zul=zu"
 )
 # Withdrawn codes; Norwegian, of which Bokmål is meant; LibreTranslate's pb and zt.
 _ALIASES = {
@@ -185,6 +190,8 @@ def look_up(code: str, known: Sequence[str]) -> str | None:
 
     >>> look_up("zh-CN", ["en", "zh"]), look_up("zh-TW", ["en", "zh"])
     ('zh', None)
+    >>> look_up("ceb", ["ceb_Latn"]), look_up("taq", ["taq_Latn", "taq_Tfng"])
+    ('ceb_Latn', None)
     """
     folded = {name.lower().replace("_", "-"): name for name in reversed(known)}
     if exact := folded.get(code.lower().replace("_", "-")):
@@ -192,11 +199,10 @@ def look_up(code: str, known: Sequence[str]) -> str | None:
     tag = parse_code(code)
     if tag is None:
         return None
-    alike = [
-        (name, near)
-        for name in known
-        if (near := parse_code(name)) and near[0] == tag[0] and near.written_in == tag.written_in
-    ]
+    same = [(name, near) for name in known if (near := parse_code(name)) and near[0] == tag[0]]
+    alike = [(name, near) for name, near in same if near.written_in == tag.written_in]
+    if not tag.written_in and len({near.written_in for _, near in same}) == 1:
+        alike = same  # its script is not known here, and they are all of one
     # variants are left out first, then the country
     ends = [(tag.region, tag.variants[:end]) for end in range(len(tag.variants), -1, -1)]
     for end in [*ends, ("", ())]:

@@ -69,7 +69,7 @@ def plain_lines(path: Path) -> Iterator[str]:
     For files whose format is known: word lists may be called ``.tsv`` and have no columns to
     choose.
 
-    Raises `TextError` if the file cannot be read or is no text.
+    Raises `TextError` if the file cannot be read or is not text.
     """
     with open_text(path) as stream:
         yield from decode_lines(stream, str(path))

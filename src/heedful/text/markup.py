@@ -38,7 +38,7 @@ _DECODED_HERE = re.compile(
 )
 
 UNREADABLE = "\ufdd0"
-"""Stands in a text for what XML does not allow: a code point that is no character."""
+"""Stands in a text for what XML does not allow: a code point that is not a character."""
 
 _MARK = b"&#xFDD0;"
 _REPAIRED = frozenset(("", "utf-8", "us-ascii", "iso-8859-1"))

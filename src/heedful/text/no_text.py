@@ -29,7 +29,7 @@ _DOCUMENTS = (".docx", ".odt", ".rtf", ".pdf", ".html", ".htm", ".epub")
 _ARCHIVES = (".tar", ".tgz", ".tbz2", ".txz", ".zip", ".7z", ".rar")
 
 ENDINGS = (".json", *_READERS, *_DOCUMENTS, *_ARCHIVES)
-"""Endings of files that are no lines of text, without those of compression."""
+"""Endings of files that are not lines of text, without those of compression."""
 
 
 def refuse_other_files(path: Path, part: str = "") -> None:

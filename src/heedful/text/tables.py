@@ -6,7 +6,7 @@ Tables whose columns are texts: tab-separated lines, CSV, and lines of JSON.
     pairs.tsv:2              the second of the columns between tabs; every line is a row
     pairs.tsv:fr             the column “fr” of the first line; nothing is quoted
     pairs.csv:fr             CSV as in RFC 4180: quotation marks, and line breaks between them
-    pairs.csv:2              the second column; a first row of names such as “en,fr” is no text
+    pairs.csv:2              the second column; a first row of names such as “en,fr” is not text
     pairs.jsonl:meta.fr      the field “fr” of the field “meta” of each line's object
 
 A row is skipped and counted if it lacks a column. CSV may be separated by semicolons or tabs, as
@@ -135,7 +135,7 @@ def _with_note_on_header(
 
 
 def _csv_rows(lines: Iterable[str], name: str, skipped: SkippedRows) -> Iterator[Row]:
-    """Parse CSV: rows with the number of their first line, and why a row is no CSV."""
+    """Parse CSV: rows with the number of their first line, and why a row is not CSV."""
     lines = iter(lines)
     sample: list[str] = []
     for line in lines:
@@ -161,11 +161,11 @@ def _csv_rows(lines: Iterable[str], name: str, skipped: SkippedRows) -> Iterator
             # the end came between quotation marks
             if "unexpected end" in str(error):
                 raise row_lines.endless() from None
-            yield start, f"is no CSV ({error})"
+            yield start, f"is not CSV ({error})"
             continue
         if cells is None:
             return
-        if cells:  # an empty line is no row
+        if cells:  # an empty line is not a row
             yield start, cells
 
 
@@ -282,12 +282,12 @@ def _one_line(cell: str) -> str:
 
 
 def _json_object(line: str) -> dict[str, Any] | str:
-    """Parse a line; returns why it is none if it is no object."""
+    """Parse a line; returns why it is none if it is not an object."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
-        return f"is no JSON ({error})"
-    return row if isinstance(row, dict) else "is no JSON object"
+        return f"is not JSON ({error})"
+    return row if isinstance(row, dict) else "is not a JSON object"
 
 
 def _field(row: dict[str, Any], part: str) -> str | None:

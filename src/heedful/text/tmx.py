@@ -79,7 +79,7 @@ def join_parts(part: str, other: str) -> str:
 
 
 def _normal(code: str) -> str:
-    """Normalise a language code."""
+    """Normalize a language code."""
     return code.replace("_", "-").lower()
 
 

@@ -45,7 +45,7 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[str]:
 
     In the order of the file. Everything before the end tag is text, where ``&amp;``, ``&lt;``,
     ``&gt;``, ``&quot;``, ``&apos;`` and numbers such as ``&#233;`` stand for a character.
-    (sacreBLEU reads them as they are, and its tokeniser 13a resolves the first four.)
+    (sacreBLEU reads them as they are, and its tokenizer 13a resolves the first four.)
 
     Raises `TextError` if there is no segment, one is not closed, or their numbers fall within a
     document.

@@ -54,7 +54,7 @@ class Callback:
         Notes
         -----
         With several processes it ends after the next step. `heedful.train(…, resume=True)` goes on
-        from the checkpoint. Raises `ArgumentError` for a reason that is no text, or empty.
+        from the checkpoint. Raises `ArgumentError` for a reason that is not text, or empty.
         """
         if not isinstance(reason, str) or not reason:
             raise ArgumentError(

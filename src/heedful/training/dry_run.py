@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from heedful.config.train import TWO_PASSES, TrainConfig
 from heedful.data.encoded.dataset import EncodedPairs
 from heedful.machine.device_memory import require_room
 from heedful.machine.devices import resolve_device
@@ -84,6 +85,19 @@ def _target_share(pairs: Sequence[EncodedPairs]) -> float:
     return target / max(source, target, 1)
 
 
+def _by_objective(settings: TrainConfig) -> str:
+    """Name the objective, if it is not the likelihood, and what its second passes cost."""
+    if settings.objective == "likelihood":
+        return ""
+    if settings.objective not in TWO_PASSES:
+        return f", by {settings.objective}"
+    first = settings.single_pass_steps + 1
+    return (
+        f", by {settings.objective} from step {first:,}, where a step has twice the operations: "
+        f"{settings.mean_passes:.3g} times those of the likelihood in all"
+    )
+
+
 def _kinds(tokenizer: Tokenizer) -> str:
     """Name how the text of both sides is split."""
     kinds = dict.fromkeys((tokenizer.kind, tokenizer.target_kind))
@@ -108,6 +122,6 @@ def _lines(
         + f" ({_kinds(run.tokenizer)})",
         f"training    {settings.steps:,} steps of {settings.batch_tokens:,} tokens a side"
         + (f", at most {settings.minutes:g} minutes" if settings.minutes else "")
-        + (f", by {settings.objective}" if settings.objective != "likelihood" else ""),
+        + _by_objective(settings),
         f"device      {resolve_device(settings.device)}, {precision}",
     ]

@@ -22,21 +22,22 @@ from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.weights import named_weights
 from heedful.runs.checkpoint import Checkpoint, check_weights, read_state
 from heedful.runs.folder import RunFolder, read_json, write_json
+from heedful.runs.hub_names import pinned_name, run_folder
+from heedful.runs.origin import FILE as ORIGIN_FILE
 from heedful.runs.run import Run, flat_settings
 from heedful.tasks.task import Task
 from heedful.tokenization.imported_model import is_imported
 from heedful.tokenization.tokenizer import Tokenizer
 
-KEEP = ("optimiser", "schedule")
+KEEP = ("optimizer", "schedule")
 RESET = ("tokenizer", "embeddings", "encoder", "decoder")
-_FILE = "origin.json"
-# The tables that have one row for each subword, and the side they belong to.
-_TABLES = {
+TABLES = {
     "embed_source.weight": "source",
     "embed_target.weight": "target",
     "output.weight": "target",
     "output.bias": "target",
 }
+"""The tables that have one row for each subword, and the side they belong to."""
 _POSITIONS = ("source_positions.weight", "target_positions.weight")
 
 
@@ -57,7 +58,7 @@ class PretrainedRun:
     step: int
     """Number of steps they were trained for."""
     keep_state: tuple[str, ...] = ()
-    """State kept besides the weights: optimiser, schedule."""
+    """State kept besides the weights: optimizer, schedule."""
     reset: tuple[str, ...] = ()
     """Parts that were reset: tokenizer, embeddings, encoder, decoder."""
     decays: int = 0
@@ -66,7 +67,7 @@ class PretrainedRun:
     @property
     def optimizer_steps(self) -> int:
         """Steps of the kept optimizer before this run."""
-        return self.step if "optimiser" in self.keep_state else 0
+        return self.step if "optimizer" in self.keep_state else 0
 
     @property
     def schedule_steps(self) -> int:
@@ -96,9 +97,9 @@ def find_pretrained(
         for word in words:
             if word not in known:
                 raise SettingError(f"{option} must be one of {', '.join(known)}, but is {word!r}.")
-    if "optimiser" in keep_state and reset:
+    if "optimizer" in keep_state and reset:
         raise SettingError(
-            "--keep-state optimiser needs every weight that it has moments of, but --reset "
+            "--keep-state optimizer needs every weight that it has moments of, but --reset "
             f"{' --reset '.join(reset)} gives some of them up; choose one of the two."
         )
     parent = Run.open(path)
@@ -112,16 +113,22 @@ def find_pretrained(
             "does not; it was changed. Name others with --finetune-weights."
         )
     step = max(steps)  # an average is as old as its newest part
-    if "optimiser" in keep_state and not (place / "training.safetensors").is_file():
+    if "optimizer" in keep_state and not (place / "training.safetensors").is_file():
         raise SettingError(
-            f"--keep-state optimiser needs a checkpoint with its moments, but {place} has none: "
+            f"--keep-state optimizer needs a checkpoint with its moments, but {place} has none: "
             "an average has only weights; add --finetune-weights last."
         )
     decays = 0
     if "schedule" in keep_state and parent.config.train.schedule == "plateau":
         decays = _decays(state, place)
     return PretrainedRun(
-        str(path), weights, str(checksum), int(step), tuple(keep_state), tuple(reset), decays
+        pinned_name(path),
+        weights,
+        str(checksum),
+        int(step),
+        tuple(keep_state),
+        tuple(reset),
+        decays,
     )
 
 
@@ -139,16 +146,16 @@ def _decays(state: dict[str, Any], place: Path) -> int:
 
 def check_same_optimizer(pretrained: PretrainedRun, settings: TrainConfig) -> None:
     """Refuse moments that another optimizer has left."""
-    if "optimiser" not in pretrained.keep_state:
+    if "optimizer" not in pretrained.keep_state:
         return
     there = Run.open(pretrained.run).config.train
     kept, needed = ((t.optimizer, bool(t.momentum)) for t in (there, settings))
     if kept != needed:
         of = "{} with momentum" if kept[1] else "{}"
         raise SettingError(
-            f"--keep-state optimiser must go on with the optimizer of {pretrained.run}, "
+            f"--keep-state optimizer must go on with the optimizer of {pretrained.run}, "
             f"{of.format(kept[0])}, but `train.optimizer` is {needed[0]} and `train.momentum` "
-            f"{settings.momentum}; set the same, or leave --keep-state optimiser out."
+            f"{settings.momentum}; set the same, or leave --keep-state optimizer out."
         )
 
 
@@ -208,7 +215,7 @@ def _shapes(model: ModelConfig, pretrained: PretrainedRun) -> dict[str, torch.Si
     """List the shapes of the inherited weights, for one and the same vocabulary."""
     with torch.device("meta"):
         parameters = named_weights(build_model(model, 8, 8, max_length=8)).items()
-    anew = {*pretrained.reset, *(_TABLES if "embeddings" in pretrained.reset else ())}
+    anew = {*pretrained.reset, *(TABLES if "embeddings" in pretrained.reset else ())}
     return {
         name: parameter.shape
         for name, parameter in parameters
@@ -239,7 +246,7 @@ def write_pretrained(folder: RunFolder, pretrained: PretrainedRun | None) -> Non
     """
     check_pretrained(folder, pretrained)
     if pretrained is not None and read_pretrained(folder) is None:
-        write_json(folder.path / _FILE, asdict(pretrained))
+        write_json(folder.path / ORIGIN_FILE, asdict(pretrained))
 
 
 def read_pretrained(folder: RunFolder) -> PretrainedRun | None:
@@ -250,7 +257,7 @@ def read_pretrained(folder: RunFolder) -> PretrainedRun | None:
 
     Using the run needs nothing else; resuming it needs the pretrained run, unchanged.
     """
-    path = folder.path / _FILE
+    path = folder.path / ORIGIN_FILE
     if not path.exists():
         return None
     content = read_json(path)
@@ -281,7 +288,7 @@ def subwords_of(pretrained: PretrainedRun, tokenizer: str | Path | None) -> Path
             "--tokenizer must go with --reset tokenizer where --finetune-from brings subwords of "
             "its own; add that, or leave --tokenizer out."
         )
-    return Path(pretrained.run)
+    return run_folder(pretrained.run)
 
 
 def first_weights(pretrained: PretrainedRun, run: Run, model: EncoderDecoder) -> Checkpoint:
@@ -294,7 +301,7 @@ def first_weights(pretrained: PretrainedRun, run: Run, model: EncoderDecoder) ->
     """
     parent = Run.open(pretrained.run)
     place = parent.checkpoint_folder(pretrained.weights)
-    found = parent.load_checkpoint(place, with_training="optimiser" in pretrained.keep_state)
+    found = parent.load_checkpoint(place, with_training="optimizer" in pretrained.keep_state)
     if found.state["sha256"].get("model.safetensors") != pretrained.sha256:
         raise RunFolderError(
             f"--finetune-from must lead to the weights that this run was begun with, but those in "
@@ -306,9 +313,9 @@ def first_weights(pretrained: PretrainedRun, run: Run, model: EncoderDecoder) ->
     for name, old in found.model.items():
         if name.split(".")[0] in pretrained.reset:
             continue
-        if name in _TABLES and name in weights:
+        if name in TABLES and name in weights:
             if "embeddings" not in pretrained.reset:
-                rows = _shared_rows(run.tokenizer, parent.tokenizer, _TABLES[name])
+                rows = _shared_rows(run.tokenizer, parent.tokenizer, TABLES[name])
                 weights[name] = _with_rows(weights[name], old, rows)
         elif name in _POSITIONS and name in weights:
             count = min(len(old), len(weights[name]))

@@ -6,9 +6,8 @@ still be growing, may have been cut in the middle of a line by a kill, and may b
 is read as a stream into plain columns of numbers.
 """
 
-import json
 from array import array
-from collections.abc import Iterator, Mapping, MutableSequence
+from collections.abc import Mapping, MutableSequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from heedful.errors import RunFolderError
-from heedful.files import open_ordinary
+from heedful.runs.log_entries import read_entries
 from heedful.settings.registries import METRICS
 
-FIGURES = ("reward", "risk")
-"""Means of a training's own translations (`heedful.training.objective`), where it has them."""
+FIGURES = ("reward", "risk", "divergence")
+"""Means that an objective adds to the log (`heedful.training.objective`), where it has them."""
 TRAINING = (
     "step",
     "loss",
@@ -55,7 +53,7 @@ class History:
     refused: tuple[int, ...] = ()
     """Steps not taken because loss or gradient was not finite."""
     unreadable: int = 0
-    """Lines that are no log lines, a half-written last one not counted."""
+    """Lines that are not log lines, a half-written last one not counted."""
 
     def at_step(self, column: str, steps: Float64[np.ndarray, " steps"]) -> np.ndarray:
         """
@@ -132,41 +130,6 @@ def read_history(path: Path) -> History:
         else:
             _append(validation if "valid_loss" in entry else training, entry)
     return History(_columns(training), _columns(validation), tuple(refused), unreadable)
-
-
-def read_entries(path: Path) -> Iterator[dict[str, Any] | None]:
-    """
-    Read a log line by line.
-
-    Yields what was logged, with a `step` that is a whole number; None for a line that is no line of
-    a log.
-
-    An incomplete last line is being written at this moment, or was cut off by a kill; it is skipped
-    silently.
-
-    Raises `RunFolderError` if there is no such file, or it cannot be read.
-    """
-    try:
-        with open_ordinary(path) as lines:
-            for line in lines:
-                entry = parse_line(line)
-                if entry is not None or (line.endswith(b"\n") and not line.isspace()):
-                    yield entry
-    except OSError as error:
-        raise RunFolderError(
-            f"a run's log is needed, but {path} cannot be read: {error.strerror}; a run has one "
-            "as soon as `heedful train` takes its first steps."
-        ) from error
-
-
-def parse_line(line: bytes) -> dict[str, Any] | None:
-    """Parse a line; None if it is no line of a log."""
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    step = entry.get("step") if isinstance(entry, dict) else None
-    return entry if type(step) is int and 0 <= step < 1 << 53 else None  # True is no step
 
 
 def _append(columns: Mapping[str, MutableSequence[float]], entry: Mapping[str, Any]) -> None:

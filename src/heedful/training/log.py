@@ -11,9 +11,10 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from heedful.errors import RunFolderError, StorageError, escape_controls
 from heedful.files import open_ordinary, write_whole, writing
+from heedful.runs.log_entries import parse_line
 from heedful.settings.registries import score_metrics
 from heedful.text.lines import json_line
-from heedful.training.history import FIGURES, parse_line
+from heedful.training.history import FIGURES
 from heedful.training.live_line import LiveLine
 
 _LONGEST_SAMPLE = 300

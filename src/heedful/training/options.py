@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from heedful.arguments import PAIR_FORMS, WRITE_SENTENCES, Files, Pairs, Settings, flag
+from heedful.runs.hub_names import run_path
 
 _TEXT = (
     "lines, FILE.csv:COLUMN, FILE.tsv:COLUMN, FILE.jsonl:FIELD, FILE.tmx:LANGUAGE, .sgm or "
@@ -39,11 +40,24 @@ class TextOptions:
     )
     """A folder made by `heedful data prepare`, instead of all these."""
     exclude: Files | None = flag(
-        "Text to remove from the training data, such as a test set; may be repeated.",
+        "Text to remove from the training data, such as a test set: pairs that repeat a line of "
+        "it, exactly or nearly; may be repeated.",
         metavar="FILE",
         advice=WRITE_SENTENCES,
     )
-    """Texts that training must not see, such as test sets: pairs with their lines are dropped."""
+    """
+    Texts that training must not see, such as test sets: pairs that repeat their lines, exactly or
+    nearly, are dropped.
+    """
+    both_directions_first: float | None = flag(
+        "Train for this share of the steps on both directions first, in the folder OUT-both; the "
+        "run in OUT goes on from there with one direction.",
+        metavar="SHARE",
+    )
+    """
+    Train for this share of the steps on both directions first, in a folder beside `out`; `out` goes
+    on from there with one direction.
+    """
     valid_source: Files | None = flag(
         "Held-out source text.", metavar="FILE", advice=WRITE_SENTENCES
     )
@@ -70,7 +84,9 @@ class RunOptions:
     out: str | Path | None = flag("The run folder to make.")
     """The run folder to create or, with `resume`, to continue."""
     tokenizer: str | Path | None = flag(
-        "Tokenizer: a run folder, BPE codes of subword-nmt, a word list or a sentencepiece .model."
+        "Tokenizer: a run folder, BPE codes of subword-nmt, a word list or a sentencepiece .model.",
+        parser=run_path,
+        metavar="PATH",
     )
     """
     A folder with ``tokenizer.json``, codes of subword-nmt, a list of words or a sentencepiece
@@ -91,7 +107,9 @@ class RunOptions:
     """Let `resume` continue even if this machine cannot reproduce the run bit for bit."""
     finetune_from: str | Path | None = flag(
         "Start from this run's weights, model settings and subwords; needed for "
-        "train.objective=reward or risk."
+        "train.objective=reward or risk.",
+        parser=run_path,
+        metavar="PATH",
     )
     """A pretrained run whose weights, shape and subwords are taken over."""
     finetune_weights: str = flag(
@@ -101,11 +119,11 @@ class RunOptions:
     )
     """Which of its weights: ``average``, ``best``, ``last`` or ``step-N``."""
     keep_state: Sequence[str] = flag(
-        "Take this state over from --finetune-from: optimiser or schedule; repeatable.",
+        "Take this state over from --finetune-from: optimizer or schedule; repeatable.",
         (),
         metavar="PART",
     )
-    """State that is kept besides the weights: ``optimiser`` or ``schedule``."""
+    """State that is kept besides the weights: ``optimizer`` or ``schedule``."""
     reset: Sequence[str] = flag(
         "Do not take this part over from --finetune-from: tokenizer, embeddings, encoder or "
         "decoder; repeatable.",

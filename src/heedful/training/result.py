@@ -112,7 +112,7 @@ class TrainingResult:
         ]
         labels = {metric.key: metric.label for metric in score_metrics()}
         scores = [
-            SmallCurve(labels[key], curve.valid_steps, values, colour, has_dots=True)
-            for (key, values), colour in zip(curve.scores.items(), _SCORES, strict=False)
+            SmallCurve(labels[key], curve.valid_steps, values, color, has_dots=True)
+            for (key, values), color in zip(curve.scores.items(), _SCORES, strict=False)
         ]
         return f"<div>{escape(repr(self))}</div>{small_curves([losses, scores])}"

@@ -233,7 +233,7 @@ def cosine(schedule: Schedule, step: int, decays: int) -> float:
 
 
 def plateau(schedule: Schedule, step: int, decays: int) -> float:
-    """Fall by the decays that validations caused."""
+    """Lower the rate by the decays that validations caused."""
     factor, minimum = schedule.decay_factor, schedule.minimum
     return decayed_rate(step, schedule.peak, schedule.warmup, decays, factor, minimum)
 

@@ -20,6 +20,7 @@ from heedful.config.load import load_task_config, setting_list
 from heedful.config.schema import RunConfig
 from heedful.data.batching import BATCHES_VERSION
 from heedful.data.encoded.dataset import EncodedPairs
+from heedful.data.overlap.leaks import HeldOutPairs
 from heedful.errors import DeviceError, RunFolderError, SettingError, TextError
 from heedful.kernels.api import kernels_kind, resolve_precision, softmax_kind
 from heedful.machine.devices import (
@@ -40,6 +41,7 @@ from heedful.preparation.training_data import (
     without_keys,
 )
 from heedful.runs.folder import RunFolder
+from heedful.runs.hub_names import run_folder
 from heedful.runs.lock import LOCK
 from heedful.runs.machine_settings import MachineSettings
 from heedful.runs.run import (
@@ -107,6 +109,8 @@ class TrainingSetup:
     """Sizes of all text files, by which a resumed run knows them."""
     valid: tuple[list[str], list[str]] | None = None
     """Held-out sources and their translations."""
+    held_out: HeldOutPairs | None = None
+    """The same pairs with their lines, which are looked for in the training text; none of trees."""
     pretrained: PretrainedRun | None = None
     """The run that fine-tuning starts from."""
     folder: RunFolder | None = None
@@ -152,7 +156,7 @@ class TrainingSetup:
         task, task_text, task_valid = _choose_task(task_texts or {})
 
         # 2. the pretrained run, whose shape and subwords go below the given settings
-        tokenizer = options.tokenizer
+        tokenizer = None if options.tokenizer is None else run_folder(options.tokenizer)
         if options.finetune_from is not None:
             pretrained = find_pretrained(
                 options.finetune_from, options.finetune_weights, options.keep_state, options.reset
@@ -195,13 +199,14 @@ class TrainingSetup:
         if isinstance(training_data, UnpreparedText) and pretrained is not None:
             training_data = training_data.keeping_target("tokenizer" not in pretrained.reset)
         config = training_data.configure(config)
-        files, valid_note = training_data.fingerprint(), ""
+        files = training_data.fingerprint()
+        held_out, valid_note = None, ""
         if task_valid:
-            held_out, sizes = import_module(task.text).held_out(task_valid, config)
-            files |= sizes
+            valid, sizes = import_module(task.text).held_out(task_valid, config)
         else:
             held_out, sizes, valid_note = find_held_out(options, config, resumed)
-            files |= sizes
+            valid = held_out and ([*held_out.sources], [*held_out.targets])
+        files |= sizes
         if (acting := task_of(flat_settings(config))) is not task:
             raise SettingError(acting.other_text)
 
@@ -213,6 +218,7 @@ class TrainingSetup:
             config,
             training_data,
             files,
+            valid,
             held_out,
             pretrained,
             folder,
@@ -248,7 +254,7 @@ def check_folder(folder: RunFolder, setup: TrainingSetup) -> None:
         if folder.path.exists() and (not folder.path.is_dir() or _is_filled(folder.path)):
             if not folder.path.is_dir():
                 raise RunFolderError(
-                    f"--out must be a new or empty folder, but {folder.path} is no folder; name "
+                    f"--out must be a new or empty folder, but {folder.path} is not a folder; name "
                     "another."
                 )
             raise RunFolderError(
@@ -262,8 +268,8 @@ def check_folder(folder: RunFolder, setup: TrainingSetup) -> None:
         )
     elif not folder.path.is_dir():
         raise RunFolderError(
-            f"--resume must find the folder of the run that it continues, but {folder.path} is no "
-            "folder; check the name."
+            f"--resume must find the folder of the run that it continues, but {folder.path} is not "
+            "a folder; check the name."
         )
     elif folder.config.exists():
         _check_same(folder, setup)
@@ -351,6 +357,8 @@ def _may_change(config: RunConfig) -> frozenset[str]:
     """List the settings that a resumed run may change."""
     name = config.train.schedule
     of_the_schedule = {"train.steps"} if name in SCHEDULES.added() else set()
+    if 0 < config.train.second_pass_start < 1:  # a share of them
+        of_the_schedule.add("train.steps")
     return _MAY_CHANGE - of_the_schedule - _OF_THE_SCHEDULE.get(name, set())
 
 
@@ -475,7 +483,8 @@ def prepare_data(
     if ranks.is_first:
         if setup.valid is not None and setup.stores_valid:
             store_pairs(folder.path / PAIRS, "valid", zip(*setup.valid, strict=True))
-        training_data.prepare(folder, setup.config, setup.config.train.threads, say)
+        threads = setup.config.train.threads
+        training_data.prepare(folder, setup.config, threads, say, setup.held_out)
     ranks.barrier()  # the others open what rank zero has written
     run = Run.open(folder.path)
     run.check_forbidden_ids()  # now that the subwords are known; its translations would be refused

@@ -54,9 +54,9 @@ class StepTotals(NamedTuple):
     penalty: float = 0.0
     """`Seq2Seq.penalty` times the target tokens of its micro-batch, summed; not in `loss`."""
     figure: float = 0.0
-    """Mean reward or risk of each pair's candidates, summed over pairs."""
+    """What the log shows beside the loss, summed: rewards or risks of pairs, or divergences."""
     pairs: float = 0.0
-    """Pairs with candidates; 0 in a training by likelihood."""
+    """What `figure` is summed over: pairs with candidates, or target tokens of two passes."""
     callback_stops: float = 0.0
     """1 if a callback of rank zero ends the run."""
 

@@ -13,15 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import MissingExtra, StorageError
+from heedful.runs.log_entries import read_entries
 from heedful.settings.registries import score_metrics
 from heedful.training.callbacks import Callback
-from heedful.training.history import read_entries, read_history
+from heedful.training.history import read_history
 
 _TAGS = {
     "loss": "train/loss",
     "perplexity": "train/perplexity",
     "reward": "train/reward",
     "risk": "train/risk",
+    "divergence": "train/divergence",
     "learning_rate": "train/learning_rate",
     "target_tokens": "train/target_tokens",
     "target_tokens_per_second": "train/target_tokens_per_second",

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from heedful.arguments import check_keywords, checked, with_fields_of
-from heedful.config.train import TrainConfig
+from heedful.config.train import TWO_PASSES, TrainConfig
 from heedful.data.batching import Collator
 from heedful.data.encoded.dataset import EncodedPairs, JoinedPairs
 from heedful.data.mixing import Mixture, mixing_shares
@@ -28,7 +28,7 @@ from heedful.families.registry import families
 from heedful.machine.device_memory import require_room
 from heedful.machine.devices import resolve_device, resolve_threads, same_bytes
 from heedful.model.encoder_decoder import EncoderDecoder
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.model.weights import parameter_count
 from heedful.runs.checkpoint import Checkpoint, check_weights, retain, save_checkpoint
 from heedful.runs.folder import write_json
@@ -36,6 +36,7 @@ from heedful.runs.machine_settings import MachineSettings
 from heedful.runs.run import Run
 from heedful.tasks.registry import text_options
 from heedful.training.batches import Sampler, TrainingPairs
+from heedful.training.both_directions import two_trainings
 from heedful.training.callbacks import Callback, Callbacks
 from heedful.training.device.levers import describe_steps, why_padded
 from heedful.training.device.trainer import DeviceTrainer
@@ -101,7 +102,11 @@ def train(
     check_keywords("train", options, TrainingOptions, *text_options())
     names = [option.name for kind in text_options() for option in fields(kind)]
     task_texts = {name: options.pop(name, None) for name in names}
-    setup = TrainingSetup.resolve(recipe, TrainingOptions(out=out, **options), task_texts)
+    chosen = TrainingOptions(out=out, **options)
+    if chosen.both_directions_first is not None:
+        first, chosen = two_trainings(recipe, chosen)
+        run_training(TrainingSetup.resolve(recipe, first), quiet)
+    setup = TrainingSetup.resolve(recipe, chosen, task_texts)
     return run_training(setup, quiet, callbacks)
 
 
@@ -124,7 +129,7 @@ def run_training(
         # loaded through it
         optimizer = session.optimizer(model, device)
         if start_weights is not None:
-            # with --keep-state optimiser it goes on from the pretrained run's steps
+            # with --keep-state optimizer it goes on from the pretrained run's steps
             earlier = setup.pretrained.optimizer_steps if setup.pretrained else 0
             optimizer_step = train_state.counters.step + earlier
             optimizer.load(start_weights.model, start_weights.training, optimizer_step)
@@ -234,7 +239,7 @@ class _Session:
         with torch.random.fork_rng(devices=[]):  # modules of plugins may draw when they are made
             torch.manual_seed(seed)
             model = self.run.build()
-        initialise(model, seed)
+        initialize(model, seed)
         return model
 
     def first_state(self, model: EncoderDecoder) -> tuple[TrainState, Checkpoint | None]:
@@ -322,7 +327,7 @@ class _Session:
 def require_sums_in_order(device: torch.device, settings: TrainConfig) -> None:
     """Refuse an objective that draws translations: a GPU adds their probabilities in any order."""
     is_asked = settings.deterministic and device.type == "cuda"
-    if is_asked and settings.objective != "likelihood":
+    if is_asked and settings.objective not in ("likelihood", *TWO_PASSES):
         raise SettingError(
             "`train.deterministic` must be false on a GPU with `train.objective` "
             f"{settings.objective}, whose samples it sums in no fixed order; leave one of them out."

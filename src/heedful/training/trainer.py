@@ -30,8 +30,7 @@ from heedful.data.batching import Batch, MicroBatches, Rows
 from heedful.errors import DeviceError, TrainingFailed
 from heedful.machine.device_memory import bound_of, peak_of
 from heedful.machine.memory import is_lack_of_memory, keep_freed_memory
-from heedful.model.contracts import Seq2Seq, training_flops
-from heedful.model.flops import RowLengths
+from heedful.model.contracts import Seq2Seq, count_flops
 from heedful.settings.registries import METRICS
 from heedful.training.callbacks import Callbacks
 from heedful.training.distributed import RankGroup
@@ -82,7 +81,7 @@ class Trainer:
     The training loop.
 
     `describe`: from indices of pairs to what a report shows of them; the indices themselves if
-    None. `objective`: what is minimised; the likelihood if None.
+    None. `objective`: what is minimized; the likelihood if None.
 
     Section 5. First `check_memory`, then `run`, the loop; the other methods are its parts, in
     order.
@@ -197,7 +196,8 @@ class Trainer:
         totals = StepTotals()
         for index, rows in enumerate(micro_batches, start=first):
             batch = self.collate(rows)
-            counts = (batch.source_tokens, batch.target_tokens, *self._count(batch))
+            flops = count_flops(self.model, batch.source_lengths, batch.target_lengths)
+            counts = (batch.source_tokens, batch.target_tokens, *flops)
             seed_dropout(self.config.seed, step, index)
             totals = totals.plus(StepTotals(0.0, 0.0, *map(float, counts)))
             batch = batch.to(self.model.device)
@@ -209,12 +209,6 @@ class Trainer:
                 del part  # the next one needs the memory
             del batch
         return totals
-
-    def _count(self, batch: Batch) -> tuple[int, int]:
-        """Count the operations of a micro-batch, and of its real tokens alone."""
-        lengths = batch.source_lengths, batch.target_lengths
-        alone = (RowLengths.unpadded(side.tokens) for side in lengths)
-        return training_flops(self.model, *lengths), training_flops(self.model, *alone)
 
     def _sum_over_ranks(self, own: StepTotals) -> StepTotals:
         """Add up losses, counts, requests and gradients over all ranks."""
@@ -373,7 +367,7 @@ class Trainer:
         }
         if self._has_penalty:
             line["penalty"] = since.penalty / since.target_tokens
-        if self.objective.figure:
+        if self.objective.figure and since.pairs:  # none before a second pass begins
             line[self.objective.figure] = since.figure / since.pairs
         line |= self.model.log_figures() | self._more_of_log()
         share = self._share(step)

@@ -7,16 +7,18 @@ from heedful.arguments import Files
 from heedful.config.schema import RunConfig
 from heedful.data.batching import Collator
 from heedful.data.length_batches import by_length
+from heedful.data.overlap.leaks import HeldOutPairs
 from heedful.errors import TextError
 from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.preparation.held_out import held_out_files, note_on_empty, read_held_out
 from heedful.preparation.pair_text import PAIRS
-from heedful.preparation.training_data import Sizes, as_list, digest_of, file_records
+from heedful.preparation.training_data import Sizes, digest_of, file_records
 from heedful.runs.folder import RunFolder
 from heedful.runs.run import Run
 from heedful.search.greedy import greedy_search
 from heedful.search.scoring import pair_log_probabilities
 from heedful.search.settings import SearchOptions
-from heedful.text.corpus import Corpus, expand
+from heedful.text.corpus import Corpus
 from heedful.text.lines import without_controls
 from heedful.text.pairs import PairRows, stored_pairs
 from heedful.training.health.registry import KEY, measure_all, take_sample
@@ -33,7 +35,8 @@ def held_out_corpus(source: Files | None, target: Files | None, config: RunConfi
 
     Raises `TextError` if one side is missing, or both are and a setting needs them.
     """
-    if source is None and target is None:
+    corpus = held_out_files(source, target)
+    if corpus is None:
         if config.train.patience is not None:
             raise TextError(
                 "train.patience waits for better validations and needs --valid-source and "
@@ -45,10 +48,7 @@ def held_out_corpus(source: Files | None, target: Files | None, config: RunConfi
                 "and needs --valid-source and --valid-target, but there are none; give them or "
                 "set another schedule."
             )
-        return None
-    if source is None or target is None:
-        raise TextError("validation needs both --valid-source and --valid-target, or neither.")
-    return Corpus(expand(as_list(source)), expand(as_list(target)))
+    return corpus
 
 
 def files_of(corpus: Corpus) -> Sizes:
@@ -62,37 +62,14 @@ def files_of(corpus: Corpus) -> Sizes:
     }
 
 
-def read_held_out(corpus: Corpus) -> tuple[tuple[list[str], list[str]], str]:
-    """
-    Read the validation pairs.
-
-    Returns sources and references, and a note on the pairs with an empty side, which are left out,
-    and on rows that were skipped.
-    Raises `TextError` if nothing is left.
-    """
-    pairs = list(corpus.pairs())
-    filled = [(s, t) for s, t in pairs if s.strip() and t.strip()]
-    if not filled:
-        raise TextError(
-            "the validation files must hold pairs, but every pair has an empty side; give others."
-        )
-    note = "; ".join([_note_on_empty(len(pairs) - len(filled)), *corpus.skipped.notes()])
-    return ([s for s, _ in filled], [t for _, t in filled]), note
-
-
-def _note_on_empty(count: int) -> str:
-    """Count the pairs that are left out because a side is empty."""
-    return f", {count:,} with an empty side left out" if count else ""
-
-
 def find_held_out(
     options: TrainingOptions, config: RunConfig, resumed: RunFolder | None
-) -> tuple[tuple[list[str], list[str]] | None, Sizes, str]:
+) -> tuple[HeldOutPairs | None, Sizes, str]:
     """
     Find and read the held-out pairs, in files, in memory, or in the run that is continued.
 
-    Returns sources and references, or None, the files by which a run knows them, and a note on the
-    pairs and rows that are left out. Raises `TextError` if they are named twice, empty, or missing
+    Returns the pairs, or None, the files by which a run knows them, and a note on the pairs and
+    rows that are left out. Raises `TextError` if they are named twice, empty, or missing
     where they are needed.
     """
     source, target = options.valid_source, options.valid_target
@@ -116,14 +93,14 @@ def find_held_out(
 
 def _read_held_out_pairs(
     pairs: Iterable[object], config: RunConfig
-) -> tuple[tuple[list[str], list[str]], Sizes, str]:
+) -> tuple[HeldOutPairs, Sizes, str]:
     """Read held-out pairs from memory, with the records of the files that they will be."""
     languages = config.data.source_language, config.data.target_language
     rows = list(PairRows("valid_pairs", pairs).read(*languages))
-    filled = [(s, t) for s, t in rows if s.strip() and t.strip()]
+    filled = [(line, s, t) for line, (s, t) in enumerate(rows, 1) if s.strip() and t.strip()]
     if not filled:
         raise TextError("`valid_pairs` must hold pairs, but all have an empty side.")
-    sources, references = map(list, zip(*filled, strict=True))
+    numbers, sources, references = map(list, zip(*filled, strict=True))
     records: Sizes = {}
     for side, lines in (("source", sources), ("target", references)):
         content = "".join(f"{line}\n" for line in lines).encode()
@@ -131,7 +108,8 @@ def _read_held_out_pairs(
         records[f"valid_{side}"] = [
             {"file": f"valid.{side}", "bytes": len(content), "digest": digest}
         ]
-    return (sources, references), records, _note_on_empty(len(rows) - len(filled))
+    held_out = HeldOutPairs(sources, references, numbers)
+    return held_out, records, note_on_empty(len(rows) - len(filled))
 
 
 Ids = Sequence[int]

@@ -105,7 +105,7 @@ def test_a_padded_step_is_so_many_blocks_each_of_one_bucket():
         assert padded <= 9 * 1024
     assert one == 0  # blocks of a step come from several buckets
     assert two == len(batches)
-    # 8 blocks a step, neighbours of the same bucket counted once; few blocks hold a left-over
+    # 8 blocks a step, neighbors of the same bucket counted once; few blocks hold a left-over
     assert mixed / len(batches) <= 8.5
     assert made.epoch(0)[0].tolist() == batches[0].tolist()
     assert made.epoch(1)[0].tolist() != batches[0].tolist()

@@ -73,7 +73,7 @@ def test_lowercase_ignores_case_and_the_default_does_not():
 
 
 @pytest.mark.parametrize("language", ["zh", "zh-TW", "ZH_cn"])
-def test_chinese_is_tokenised_by_characters(language):
+def test_chinese_is_tokenized_by_characters(language):
     chinese = evaluate_texts(["我喜欢红色的大狗"], [["我喜欢红色的小狗"]], language=language)
     assert "tok:zh" in chinese.bleu.signature
     assert chinese.bleu.score > 50
@@ -82,7 +82,7 @@ def test_chinese_is_tokenised_by_characters(language):
 
 
 @pytest.mark.parametrize("language", ["", "de", "fr", "cs-CZ"])
-def test_every_other_language_is_tokenised_by_13a(language):
+def test_every_other_language_is_tokenized_by_13a(language):
     assert "tok:13a" in evaluate_texts(["a b"], [["a b"]], language=language).bleu.signature
 
 

@@ -74,7 +74,7 @@ def check_wmt(folder):
     tokenizer = None
     for choice, references in reference_sets(folder).items():
         metric = bleu_metric(references, language=folder.name[-2:])
-        # one tokeniser remembers the outputs' lines for all references
+        # one tokenizer remembers the outputs' lines for all references
         metric.tokenizer = tokenizer = tokenizer or metric.tokenizer
         chosen = [row for row in rows if row["metric"] == f"bleu-{choice}"]
         assert len(chosen) == len(outputs)
@@ -120,12 +120,12 @@ def check_paper(corpora, folder):
 
 
 @pytest.mark.parametrize("language", ["de", "fr"])
-def test_whole_references_are_tokenised_line_for_line(corpora, fixtures, language):
+def test_whole_references_are_tokenized_line_for_line(corpora, fixtures, language):
     text = read(corpora / f"wmt-newstest/en-{language}/newstest2014.{language}.xz")
     ours = bleu_metric([["a"]], language=language)
-    for tokenise, name in ((ours.tokenizer, "13a"), (BLEU(tokenize="intl").tokenizer, "intl")):
+    for tokenize, name in ((ours.tokenizer, "13a"), (BLEU(tokenize="intl").tokenizer, "intl")):
         expected = read(fixtures / f"tokenized/newstest2014.{language}.{name}.xz")
-        assert [tokenise(line.rstrip()) for line in text] == expected
+        assert [tokenize(line.rstrip()) for line in text] == expected
 
 
 def test_bleu_of_sacrebleus_own_small_corpora(unit):

@@ -32,7 +32,7 @@ def test_the_loss_has_the_products_that_are_counted(monkeypatch):
         states, weight = model.states(batch.source, batch.target)[batch.real], model.output.weight
         chunked_loss(states, batch.target[batch.real], weight)[0].backward()
 
-    # the sums over all classes, of label smoothing, are no products of the model
+    # the sums over all classes, of label smoothing, are not products of the model
     sums = {torch.ops.aten.mv: lambda *_, **__: 0}
     assert count(loss, more=sums) == training_flops(model, *batch.lengths)
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from heedful.errors import MissingExtra
 from heedful.evaluation import moses
 from heedful.evaluation.moses import (
-    normalise_punctuation,
+    normalize_punctuation,
     replace_unicode_punctuation,
-    tokenise,
+    tokenize,
 )
 from heedful.text.corpus import read_lines
 
@@ -25,7 +25,7 @@ def multi30k_differences(corpora, language: str, split: str) -> list[tuple[str, 
     raw = read_lines(corpora / f"multi30k/raw/{split}.{language}.gz")
     perl = read_lines(corpora / f"multi30k/tok/{split}.lc.norm.tok.{language}.xz")
     pairs = [
-        (tokenise(normalise_punctuation(line.lower(), language), language), expected)
+        (tokenize(normalize_punctuation(line.lower(), language), language), expected)
         for line, expected in zip(raw, perl, strict=True)
     ]
     assert len(pairs) in (29_000, 1_014, 1_000)
@@ -64,7 +64,7 @@ def test_unicode_punctuation_becomes_ascii(line, expected):
     ],
 )
 def test_punctuation_goes_by_the_language(language, line, expected):
-    assert normalise_punctuation(line, language) == expected
+    assert normalize_punctuation(line, language) == expected
 
 
 @pytest.mark.parametrize(
@@ -91,21 +91,21 @@ def test_punctuation_goes_by_the_language(language, line, expected):
     ],
 )
 def test_words_and_punctuation_are_set_apart(language, line, expected):
-    assert tokenise(line, language) == expected
+    assert tokenize(line, language) == expected
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=40))
 def test_tokens_are_joined_by_single_spaces(line):
-    tokens = tokenise(line, "de")
+    tokens = tokenize(line, "de")
     assert tokens == " ".join(tokens.split())
     assert not set("<>|[]'\"") & set(tokens)
 
 
 def test_without_sacremoses_the_message_says_how_to_get_it(monkeypatch):
-    assert tokenise("So.", "de") == "So ."
-    moses._tokeniser.cache_clear()
-    moses._normaliser.cache_clear()
+    assert tokenize("So.", "de") == "So ."
+    moses._tokenizer.cache_clear()
+    moses._normalizer.cache_clear()
     monkeypatch.setitem(sys.modules, "sacremoses", None)  # what Python itself does not find
-    for call in (lambda: tokenise("a", "de"), lambda: replace_unicode_punctuation("a")):
+    for call in (lambda: tokenize("a", "de"), lambda: replace_unicode_punctuation("a")):
         with pytest.raises(MissingExtra, match=r"pip install 'heedful\[paper\]'"):
             call()

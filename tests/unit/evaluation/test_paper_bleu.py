@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from heedful.errors import TextError
 from heedful.evaluation.bleu import corpus_bleu
-from heedful.evaluation.moses import replace_unicode_punctuation, tokenise
+from heedful.evaluation.moses import replace_unicode_punctuation, tokenize
 from heedful.evaluation.paper_bleu import PaperBLEU, paper_bleu, paper_text, split_compounds
 from heedful.evaluation.sufficient_statistics import measure
 from heedful.text.corpus import read_lines
@@ -97,7 +97,7 @@ def test_a_real_system_scores_as_by_the_script_and_as_by_a_plain_count(newstest2
     score = paper_bleu(transformer, [newstest2017], "de")
     assert score.score == pytest.approx(27.716208417093, abs=1e-9)
     ours, theirs = (
-        [tokenise(replace_unicode_punctuation(line), "de") for line in text]
+        [tokenize(replace_unicode_punctuation(line), "de") for line in text]
         for text in (transformer, newstest2017)
     )
     plain = multi_bleu([*map(split_compounds, ours)], [[*map(split_compounds, theirs)]])
@@ -115,8 +115,8 @@ def test_on_newstest2014_the_split_is_worth_half_a_point_and_all_of_it_one(corpo
     unsplit, bare = (
         multi_bleu([prepare(line) for line in output], [[prepare(line) for line in reference]])
         for prepare in (
-            lambda line: tokenise(replace_unicode_punctuation(line), "de"),
-            lambda line: tokenise(line, "de"),
+            lambda line: tokenize(replace_unicode_punctuation(line), "de"),
+            lambda line: tokenize(line, "de"),
         )
     )
     assert 0.3 < score - unsplit < 1.2

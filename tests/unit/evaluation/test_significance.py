@@ -32,7 +32,7 @@ def wmt21(corpora):
     )
 
 
-@pytest.mark.parametrize(("test", "theirs"), [("bootstrap", "bs"), ("randomisation", "ar")])
+@pytest.mark.parametrize(("test", "theirs"), [("bootstrap", "bs"), ("randomization", "ar")])
 def test_p_values_are_sacrebleus_to_the_last_digit(wmt21, monkeypatch, test, theirs):
     monkeypatch.setenv("SACREBLEU_SEED", "7")
     first, second, references = wmt21
@@ -79,7 +79,7 @@ def measured(references, *systems, name="bleu"):
     return [measure(metric, system) for system in systems]
 
 
-def test_randomisation_finds_the_share_of_all_exchanges():
+def test_randomization_finds_the_share_of_all_exchanges():
     references, first, second = small_texts(2, lines=8)
     actual = abs(corpus_bleu(first, references) - corpus_bleu(second, references))
     as_large = 0
@@ -91,7 +91,7 @@ def test_randomisation_finds_the_share_of_all_exchanges():
         as_large += abs(difference) >= actual
     exact = as_large / 2**8
     (ours, theirs) = measured(references, first, second)
-    (comparison,) = compare([ours], [theirs], "randomisation", Resampling(20_000))
+    (comparison,) = compare([ours], [theirs], "randomization", Resampling(20_000))
     assert 0.01 < exact < 0.5
     assert comparison.p_value == pytest.approx(exact, abs=4 * np.sqrt(exact / 20_000))
 
@@ -118,7 +118,7 @@ def test_bootstrap_intervals_are_those_of_text_drawn_line_by_line():
     assert comparison.interval == pytest.approx(middle(apart), abs=1e-9)
 
 
-@pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
+@pytest.mark.parametrize("test", ["bootstrap", "randomization"])
 @pytest.mark.parametrize("name", ["bleu", "chrf", "ter"])
 def test_a_system_is_no_better_than_itself(test, name):
     references, first, _ = small_texts(5, lines=30)
@@ -129,7 +129,7 @@ def test_a_system_is_no_better_than_itself(test, name):
     assert comparison.p_value == 1
 
 
-@pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
+@pytest.mark.parametrize("test", ["bootstrap", "randomization"])
 @pytest.mark.parametrize("name", ["bleu", "chrf", "ter"])
 def test_the_other_way_round_is_the_same_with_the_sign_turned(test, name):
     references, first, second = small_texts(6, lines=60)
@@ -178,7 +178,7 @@ def test_all_metrics_are_compared_on_the_same_draws():
     metrics = text_metrics([references])
     ours = [measure(metric, first) for metric in metrics.values()]
     theirs = [measure(metric, second) for metric in metrics.values()]
-    for test in ("bootstrap", "randomisation"):
+    for test in ("bootstrap", "randomization"):
         together = compare(ours, theirs, test, Resampling(300))
         alone = [
             compare([one], [other], test, Resampling(300))[0]

@@ -118,3 +118,22 @@ def test_every_code_of_two_letters_means_itself_or_a_newer_one():
     assert renamed == {"in", "iw", "ji", "jw", "mo", "no", "pb", "sh", "zt"}
     assert all(parse_code(code).language in TWO_LETTERS for code in TWO_LETTERS)
     assert all(look_up(code, [code]) == code for code in TWO_LETTERS)
+
+
+@pytest.mark.parametrize(
+    ("code", "known", "meant"),
+    [
+        ("ceb", ["eng_Latn", "ceb_Latn"], "ceb_Latn"),
+        ("ckb", ["kmr_Latn", "ckb_Arab"], "ckb_Arab"),
+        ("taq", ["taq_Latn", "taq_Tfng"], None),
+        ("ceb_Cyrl", ["ceb_Latn"], None),
+        ("ceb_Latn", ["ceb"], None),
+        ("qu", ["quy_Latn"], "quy_Latn"),
+        ("ff", ["fuv_Latn"], "fuv_Latn"),
+        ("sq", ["als_Latn"], "als_Latn"),
+    ],
+)
+def test_a_language_whose_script_is_not_known_here_has_the_one_that_it_is_known_in(
+    code, known, meant
+):
+    assert look_up(code, known) == meant

@@ -1,4 +1,4 @@
-"""Files that are no lines of text are refused with a command that makes text of them."""
+"""Files that are not lines of text are refused with a command that makes text of them."""
 
 import bz2
 import gzip

@@ -13,7 +13,7 @@ LANGUAGES = [{"en": en, "de": de} for en, de in PAIRS]
 NAN = float("nan")
 
 
-class Frame:
+class TableFrame:
     """What pandas and polars have in common: names of columns, and columns by their names."""
 
     def __init__(self, **columns: list[Any]) -> None:
@@ -50,8 +50,8 @@ def read(pairs: Iterable[Any], source: str = "", target: str = "") -> list[tuple
         zip(ENGLISH, GERMAN, strict=True),
         (pair for pair in PAIRS),
         LANGUAGES,
-        Frame(en=ENGLISH, de=GERMAN),
-        Frame(id=[1, 2], translation=LANGUAGES),
+        TableFrame(en=ENGLISH, de=GERMAN),
+        TableFrame(id=[1, 2], translation=LANGUAGES),
         Rows(LANGUAGES),
         Rows([{"id": "0", "translation": row} for row in LANGUAGES]),
         [{"source": en, "translation": de} for en, de in PAIRS],
@@ -75,7 +75,7 @@ def test_columns_that_are_named_by_the_languages_are_found(languages, is_swapped
     ("pairs", "message"),
     [
         ([], "is empty; a generator can be read only once"),
-        (Frame(en=[], de=[]), "is empty"),
+        (TableFrame(en=[], de=[]), "is empty"),
         (["a sentence"], "its pair 0 is 'a sentence'; give [(source, target)"),
         (["ab"], "its pair 0 is 'ab'"),
         ([*PAIRS, ("a",)], "its pair 2 is ('a',)"),
@@ -85,7 +85,7 @@ def test_columns_that_are_named_by_the_languages_are_found(languages, is_swapped
         ([*PAIRS, {"en": "a", "de": "b"}], "its pair 2 is {"),
         ([*LANGUAGES, ("a", "b")], "its pair 2 is ('a', 'b')"),
         ([*LANGUAGES, {"en": "a", "fr": "b"}], "its pair 2 is {"),
-        (Frame(a=["x"], b=["y"], c=["z"]), "its columns are a, b, c; choose two: zip(table["),
+        (TableFrame(a=["x"], b=["y"], c=["z"]), "its columns are a, b, c; choose two: zip(table["),
         (Rows([{"translation": LANGUAGES[0]}]), "but a translation of en and de has no order; set"),
         ([{"translation": "x"}], "its columns are translation"),
         ([("a", None)], "the target of pair 0 is None; leave such pairs out, as table.dropna()"),

@@ -137,7 +137,7 @@ def test_rows_of_another_width_are_skipped_and_counted(tmp_path: Path) -> None:
     assert lines(path, "fr") == ["b", "d"]
     (note,) = notes(path, "fr")
     assert note.startswith("3 rows were skipped (line 3 has 1 cells and the first row 2; line 4 ")
-    assert "line 5 is no CSV" in note
+    assert "line 5 is not CSV" in note
 
 
 def test_tsv_has_columns_by_name_and_no_quotes(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_json_that_has_no_text_is_skipped_and_counted(tmp_path: Path) -> None:
     path = written(tmp_path / "p.ndjson", "\n".join(['{"en": "first"}', *bad, '{"en": "last"}']))
     assert lines(path, "en") == ["first", "last"]
     (note,) = notes(path, "en")
-    assert note.startswith(f"{len(bad)} rows were skipped (line 2 is no JSON")
+    assert note.startswith(f"{len(bad)} rows were skipped (line 2 is not JSON")
 
 
 def test_a_table_without_a_column_and_the_same_column_twice_are_refused(tmp_path: Path) -> None:

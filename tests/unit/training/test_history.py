@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.errors import RunFolderError
-from heedful.training.history import TRAINING, read_entries, read_history, validation_columns
+from heedful.runs.log_entries import read_entries
+from heedful.training.history import TRAINING, read_history, validation_columns
 
 
 def training(step, **values):

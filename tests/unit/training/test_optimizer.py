@@ -191,7 +191,7 @@ def test_the_gradient_norm_shows_what_is_not_finite():
     assert weights.gradient_norm() == 0.0
 
 
-def test_decay_pulls_weights_towards_zero():
+def test_decay_pulls_weights_toward_zero():
     model = nn.Linear(2, 2)
     before = model.weight.detach().clone()
     MixedPrecisionOptimizer(model, "fp32", weight_decay=0.5).step(0.1, 1.0)

@@ -17,7 +17,7 @@ from heedful.config.model import ModelConfig
 from heedful.data.batching import BatchOrder, Collator
 from heedful.errors import DeviceError, SettingError, TrainingFailed
 from heedful.families.build import build_model
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.training import trainer as trainer_module
 from heedful.training.distributed import RankGroup, refuse_separate_processes
 from heedful.training.log import RunLog
@@ -59,7 +59,7 @@ def trainer(
     shape = {"d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
     config = ModelConfig(**shape, norm_kind=norm_kind)
     model = build_model(config, 20, 20, max_length=12)
-    initialise(model, 1)
+    initialize(model, 1)
     lengths = np.array([len(pair) + 1 for pair in PAIRS], dtype=np.int32)
     collator = Collator(0, 2, 3)
     notes = Notes()

@@ -13,7 +13,7 @@ from tests.unit.training.test_trainer import trainer
 STRENGTH = 0.25
 
 
-class Penalised(Transformer):
+class Penalized(Transformer):
     """
     Pays for the first weight of its source table, more in a batch of longer rows.
 
@@ -28,9 +28,9 @@ class Penalised(Transformer):
         return STRENGTH * self.length * self.embed_source.weight[0, 0]
 
 
-def penalised(**settings):
+def penalized(**settings):
     made = trainer(**settings)
-    made.model.__class__ = Penalised
+    made.model.__class__ = Penalized
     return made
 
 
@@ -49,13 +49,13 @@ def first_step(made, ranks=1):
 @pytest.mark.parametrize("micro", [40, 1000])
 def test_its_gradient_is_weighted_by_the_tokens_of_each_micro_batch(micro):
     plain, before, weight = first_step(trainer(micro=micro))
-    with_it, after, _ = first_step(penalised(micro=micro))
+    with_it, after, _ = first_step(penalized(micro=micro))
     differences = [one - other for one, other in zip(with_it, plain, strict=True)]
     sums = sorted(float(difference.abs().sum()) for difference in differences)
     assert sums[-1] == pytest.approx(STRENGTH * weight, rel=1e-4)
     assert sums[-2] < 1e-4 * sums[-1]
     assert (after.loss, after.nll) == pytest.approx((before.loss, before.nll))
-    weight_now = penalised().model.embed_source.weight[0, 0].item()
+    weight_now = penalized().model.embed_source.weight[0, 0].item()
     assert after.penalty == pytest.approx(STRENGTH * weight * weight_now, rel=1e-5)
     assert before.penalty == 0.0
 
@@ -67,7 +67,7 @@ def test_two_ranks_add_up(monkeypatch):
     )
     changes, penalties, weight = [], 0.0, 0
     for rank in (0, 1):
-        plain, made = trainer(), penalised()
+        plain, made = trainer(), penalized()
         plain.ranks = made.ranks = RankGroup(rank, 2)
         without, _, weight = first_step(plain, ranks=2)
         with_it, totals, _ = first_step(made, ranks=2)
@@ -76,13 +76,13 @@ def test_two_ranks_add_up(monkeypatch):
     assert sum(float(change.sum()) for change in changes) == pytest.approx(
         STRENGTH * weight, rel=1e-4
     )
-    weight_now = penalised().model.embed_source.weight[0, 0].item()
+    weight_now = penalized().model.embed_source.weight[0, 0].item()
     assert penalties == pytest.approx(STRENGTH * weight * weight_now, rel=1e-5)
 
 
 def test_the_log_has_its_mean_and_the_perplexity_is_without_it(tmp_path):
     lines = []
-    for make, name in ((trainer, "plain"), (penalised, "penalised")):
+    for make, name in ((trainer, "plain"), (penalized, "penalized")):
         made = make(steps=1, log=tmp_path / f"{name}.jsonl")
         with made.log:
             made.run()

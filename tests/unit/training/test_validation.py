@@ -7,9 +7,8 @@ from heedful.config.schema import RunConfig
 from heedful.errors import SettingError
 from heedful.runs.folder import RunFolder
 from heedful.runs.run import Run
-from heedful.text.corpus import Corpus, expand
 from heedful.tokenization.tokenizer import Tokenizer
-from heedful.training.validation import read_held_out, validator
+from heedful.training.validation import validator
 
 SIZES = {"d_model": 8, "d_ff": 8, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
 LINES = ["ab ba", "ba", "ab"]
@@ -33,7 +32,7 @@ def run_with(tmp_path, **search):
     return Run(RunFolder(tmp_path / "run"), RunConfig().with_settings(settings), tokenizer)
 
 
-def favourite(run):
+def favorite(run):
     """A model that always writes one subword, and that subword."""
     model, token = run.build().eval(), run.tokenizer.encode_target(["ab"])[0][0]
     with torch.no_grad():
@@ -52,7 +51,7 @@ def samples_of(run, model):
 
 def test_a_forbidden_subword_is_not_written(tmp_path):
     free = run_with(tmp_path)
-    model, token = favourite(free)
+    model, token = favorite(free)
     written = free.tokenizer.decode([token]).strip()
     assert all(written in text for text in samples_of(free, model))
     bound = run_with(tmp_path, forbidden_ids=str(token))
@@ -68,26 +67,10 @@ def test_a_forbidden_id_that_is_none_is_refused_before_training(tmp_path):
 
 def test_held_out_text_is_read_as_text_to_translate_is(tmp_path):
     run = run_with(tmp_path)
-    model, _ = favourite(run)
+    model, _ = favorite(run)
 
     def validated(lines):
         found = validator(model, run, run.collator(model), lines, lines)()
         return found["valid_loss"], [sample["translation"] for sample in found["samples"]]
 
     assert validated([" ab  ba", "ba\t", "\u3000ab"]) == validated(LINES)
-
-
-def test_rows_of_held_out_text_that_are_skipped_are_named(tmp_path) -> None:
-    table = tmp_path / "valid.tsv"
-    table.write_text("a\tb\nc\nd\t\ne\tf\n")
-    corpus = Corpus(expand([f"{table}:1"]), expand([f"{table}:2"]))
-    pairs, note = read_held_out(corpus)
-    assert pairs == (["a", "e"], ["b", "f"])
-    assert note == (
-        f", 1 with an empty side left out; {table}: 1 row was skipped (line 2 has 1 of 2 columns)"
-    )
-    plain = tmp_path / "plain"
-    plain.write_text("a\n")
-    other = tmp_path / "other"
-    other.write_text("b\n")
-    assert read_held_out(Corpus([plain], [other])) == ((["a"], ["b"]), "")

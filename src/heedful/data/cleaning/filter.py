@@ -13,6 +13,7 @@ from typing import Any
 RULES = {
     "empty": "a side is empty or has only spaces",
     "overlap": "a side occurs in an excluded text (--exclude)",
+    "near": "a side holds 90 % of the word 4-grams of an excluded line (--exclude)",
     "script": "a side has too few letters of its language's script (data.min_script_share)",
     "duplicate": "the pair is a repetition (data.drop_duplicates)",
     "too long": "a side has too many subwords (data.max_length)",
@@ -96,7 +97,7 @@ class CleaningReport:  # numpydoc ignore=PR02
             shown.append(DroppedPair(line, source[:cut], target[:cut]))
 
     def summary(self) -> str:
-        """Summarise the counts in one line."""
+        """Summarize the counts in one line."""
         counts = sorted(self.dropped.items(), key=lambda item: -item[1])
         reasons = ", ".join(f"{number:,} {reason}" for reason, number in counts if number)
         kept = f"{self.kept:,} {'pair' if self.kept == 1 else 'pairs'} kept"
@@ -178,7 +179,7 @@ class CleaningReport:  # numpydoc ignore=PR02
 
 
 def _share(part: int, total: int) -> str:
-    """Format a share in per cent."""
+    """Format a share in percent."""
     return f"{part / total if total else 0:.2%}"
 
 

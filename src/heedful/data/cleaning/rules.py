@@ -1,12 +1,11 @@
 """
-Filter rules: empty side, test-set overlap, wrong script, duplicate.
+Filter rules: empty side, exact and near test-set overlap, wrong script, duplicate.
 
 They are tried in the order of `RULES` in `heedful.data.cleaning.filter`. The memory of duplicates
 belongs to one reading of the text, from its first line on.
 """
 
 import hashlib
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -16,6 +15,8 @@ import numpy as np
 from jaxtyping import Bool, UInt64
 
 from heedful.data.cleaning.scripts import scripts_of, share_in
+from heedful.data.overlap.lines import HeldOutLines
+from heedful.data.overlap.words import normalize_line
 from heedful.text.corpus import read_lines
 from heedful.text.file_formats import TextSource
 from heedful.tokenization.special_symbols import split_tag
@@ -57,7 +58,7 @@ class SeenHashes:
 
     def add(self, hashes: Hashes) -> Bool[np.ndarray, " entries"]:
         """Add hashes and return which are new."""
-        # Fast for some thousands at a time: they are sorted before the lookup, so that neighbours
+        # Fast for some thousands at a time: they are sorted before the lookup, so that neighbors
         # are in the same memory pages.
         distinct, first = np.unique(hashes, return_index=True)
         known = np.zeros(len(distinct), bool)
@@ -92,7 +93,7 @@ class TextRules:  # numpydoc ignore=PR02
     drop_duplicates: bool = False
     """Whether only the first of equal pairs is kept."""
     excluded: frozenset[str] = frozenset()
-    """Lines that must not be in training, as `normalise_line` writes them."""
+    """Lines that must not be in training, as `normalize_line` writes them."""
 
 
 class TextFilter:
@@ -107,6 +108,7 @@ class TextFilter:
         self.notes: list[str] = []
         self._rules = rules
         self._seen = SeenHashes()
+        self._excluded = HeldOutLines(rules.excluded)
         self._scripts = [
             self._scripts_of(language)
             for language in (rules.source_language, rules.target_language)
@@ -121,7 +123,8 @@ class TextFilter:
 
         The division of the text into calls does not matter.
         """
-        reasons = [self._reason(pair) for pair in zip(sources, targets, strict=True)]
+        untagged = [split_tag(source)[1] for source in sources]
+        reasons = list(map(self._reason, untagged, targets, self._overlaps(untagged, targets)))
         if self._rules.drop_duplicates:
             left = [place for place, reason in enumerate(reasons) if reason is None]
             texts = (_joined(sources[place].strip(), targets[place].strip()) for place in left)
@@ -130,14 +133,22 @@ class TextFilter:
                     reasons[place] = "duplicate"
         return reasons
 
-    def _reason(self, pair: tuple[str, str]) -> str | None:
+    def _overlaps(self, sources: Sequence[str], targets: Sequence[str]) -> list[str | None]:
+        """Say which pairs have a side that is in the excluded text."""
+        overlaps: list[str | None] = [None] * len(sources)
+        for side in (sources, targets):
+            for place, match in self._excluded.find(side).items():
+                is_exact = match.exact is not None or overlaps[place] == "overlap"
+                overlaps[place] = "overlap" if is_exact else "near"
+        return overlaps
+
+    def _reason(self, source: str, target: str, overlap: str | None) -> str | None:
         """Return the first rule that a pair breaks, duplicates aside."""
-        pair = split_tag(pair[0])[1], pair[1]
+        pair = source, target
         if any(not line or line.isspace() for line in pair):
             return "empty"
-        excluded = self._rules.excluded
-        if excluded and any(normalise_line(line) in excluded for line in pair):
-            return "overlap"
+        if overlap:
+            return overlap
         least = self._rules.min_script_share
         for line, scripts in zip(pair, self._scripts, strict=False):
             if least is not None and scripts is not None and share_in(line, scripts) < least:
@@ -166,27 +177,13 @@ def kept_pairs(pairs: Iterator[tuple[str, str]], rules: TextRules) -> bytearray:
 
 
 def _joined(source: str, target: str) -> str:
-    """Serialise a pair uniquely."""
+    """Serialize a pair uniquely."""
     return f"{len(source)} {source}{target}"
-
-
-def normalise_line(line: str) -> str:
-    """
-    Normalise a line so that small differences do not count.
-
-    For finding test sentences in training text, where case and the way in which letters with
-    accents are composed do not matter: Unicode's canonical caseless matching (D145).
-
-    >>> normalise_line("  Resumption of  the SESSION")
-    'resumption of the session'
-    """
-    folded = unicodedata.normalize("NFD", line).casefold()
-    return unicodedata.normalize("NFC", " ".join(folded.split()))
 
 
 def read_excluded(files: Sequence[TextSource | Path]) -> frozenset[str]:
     """Read the lines that must not occur in training."""
     # Stored as text, not as hashes, so no other line is dropped by mistake: a test set is small.
     return frozenset(
-        line for path in files for line in map(normalise_line, read_lines(path)) if line
+        line for path in files for line in map(normalize_line, read_lines(path)) if line
     )

@@ -169,7 +169,7 @@ def _open(address: str, headers: dict[str, str]) -> HTTPResponse:
     if response.status not in (200, 206) or response.headers.get_content_type() == "text/html":
         with response:
             kind = response.headers.get_content_type()
-            raise DownloadError(f"the answer is no file: HTTP {response.status}, {kind}")
+            raise DownloadError(f"the answer is not a file: HTTP {response.status}, {kind}")
     return response
 
 

@@ -255,7 +255,7 @@ def _check_mirror(mirror: str) -> None:
     elif not Path(mirror).is_dir():
         raise UserError(
             "--mirror must be a folder or an address that begins with http:// or https://, but "
-            f"{mirror} is no folder."
+            f"{mirror} is not a folder."
         )
 
 

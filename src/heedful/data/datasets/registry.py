@@ -22,7 +22,7 @@ from dataclasses import replace
 from heedful.data.datasets.spec import ArchiveMember, CorpusText, Download, KnownCorpus, opus
 from heedful.errors import UserError
 
-_LICENCE = "free for research, by the organisers of WMT; Europarl: no restriction known"
+_LICENSE = "free for research, by the organizers of WMT; Europarl: no restriction known"
 
 
 def _statmt(path: str, size: int | None = None, sha256: str | None = None) -> Download:
@@ -80,7 +80,7 @@ def wmt14_en_de() -> KnownCorpus:
         "newstest2013 and 2014",
         languages=("en", "de"),
         pairs=4_509_000,
-        licence=_LICENCE,
+        license=_LICENSE,
         downloads=(_EUROPARL, _CRAWL, _NEWS, _DEV),
         texts=tuple(_texts("de")),
         valid="newstest2013",
@@ -108,7 +108,7 @@ def wmt14_en_fr() -> KnownCorpus:
         about="the paper's English-French: as English-German, and the UN and 10^9 corpora",
         languages=("en", "fr"),
         pairs=40_837_000,
-        licence=_LICENCE,
+        license=_LICENSE,
         downloads=(_EUROPARL, _CRAWL, _NEWS, un, giga, _DEV),
         texts=(*_texts("fr"), *more),
         valid="newstest2013",
@@ -191,7 +191,7 @@ def _multi30k() -> KnownCorpus:
         about="image captions, line-aligned in four languages (Elliott et al. 2016)",
         languages=("en", "de", "fr", "cs"),
         pairs=29_000,
-        licence="no licence file; for research and education, not commercial, by its README",
+        license="no license file; for research and education, not commercial, by its README",
         downloads=tuple(
             Download(tuple(f"{base}/{name}" for base in raw), *known)
             for name, known in files.items()
@@ -212,7 +212,7 @@ def _stanford(name: str, about: str, pairs: int, folder: str, *stems: str) -> Kn
         about=about,
         languages=languages,
         pairs=pairs,
-        licence="none stated by the source; research use, like the tasks it was made for",
+        license="none stated by the source; research use, like the tasks it was made for",
         downloads=tuple(Download((f"{base}/{file}",)) for file in names),
         texts=tuple(CorpusText(file, (ArchiveMember(file),)) for file in names),
         valid=stems[1],
@@ -240,7 +240,7 @@ def _iwslt14() -> KnownCorpus:
         "validates on every 23rd training pair, which is not removed here",
         languages=("de", "en"),
         pairs=172_000,
-        licence="CC BY-NC-ND 3.0, TED Conference LLC",
+        license="CC BY-NC-ND 3.0, TED Conference LLC",
         downloads=(
             Download(
                 (
@@ -280,7 +280,7 @@ def _iwslt17(other: str, pairs: int, size: int, sha256: str) -> KnownCorpus:
         about="TED talks; dev2010 and tst2010 to tst2015",
         languages=("en", other),
         pairs=pairs,
-        licence="CC BY-NC-ND 3.0, TED Conference LLC",
+        license="CC BY-NC-ND 3.0, TED Conference LLC",
         downloads=(Download(addresses, size, sha256),),
         texts=tuple(texts),
         valid="dev2010",
@@ -304,19 +304,19 @@ def _tanaka() -> KnownCorpus:
         ]
     return KnownCorpus(
         name="tanaka-en-ja",
-        about="4 to 16 words per sentence, lower-cased and tokenised (small_parallel_enja)",
+        about="4 to 16 words per sentence, lower-cased and tokenized (small_parallel_enja)",
         languages=("en", "ja"),
         pairs=50_000,
-        licence="none stated by the source; derived from the Tanaka corpus",
+        license="none stated by the source; derived from the Tanaka corpus",
         downloads=tuple(Download((f"{base}/{name}",), *known) for name, known in files.items()),
         texts=tuple(texts),
         valid="dev",
     )
 
 
-def _named(name: str, about: str, licence: str, corpus: KnownCorpus) -> KnownCorpus:
+def _named(name: str, about: str, license: str, corpus: KnownCorpus) -> KnownCorpus:
     """Name a corpus of OPUS for the registry."""
-    return replace(corpus, name=name, about=about, licence=licence)
+    return replace(corpus, name=name, about=about, license=license)
 
 
 def _opus_corpora() -> list[KnownCorpus]:
@@ -328,8 +328,8 @@ def _opus_corpora() -> list[KnownCorpus]:
         about = "everyday sentences by volunteers, OPUS v2023-04-12; no held-out part"
         found.append(_named(f"tatoeba-en-{other}", about, "CC BY 2.0 FR", tatoeba))
         about = "proceedings of the European Parliament, OPUS v8; no held-out part"
-        licence = "no restriction known to its authors"
-        found.append(_named(f"europarl-en-{other}", about, licence, europarl))
+        license = "no restriction known to its authors"
+        found.append(_named(f"europarl-en-{other}", about, license, europarl))
     return found
 
 
@@ -362,7 +362,7 @@ CORPORA = {
         ),
         _stanford(
             "iwslt15-en-vi-stanford",
-            "TED talks, already tokenised by Stanford (Luong and Manning 2015)",
+            "TED talks, already tokenized by Stanford (Luong and Manning 2015)",
             133_000,
             "iwslt15.en-vi",
             *("train", "tst2012", "tst2013"),

@@ -79,8 +79,8 @@ class KnownCorpus:
     """Its languages; a training command is shown for the first into the second."""
     pairs: int | None
     """Training pairs, about; None if not known."""
-    licence: str
-    """The licence as its publishers state it."""
+    license: str
+    """The license as its publishers state it."""
     downloads: tuple[Download, ...]
     """Files to fetch."""
     texts: tuple[CorpusText, ...]
@@ -110,7 +110,7 @@ def opus(corpus: str, version: str, source: str, target: str) -> KnownCorpus:
         about=f"{corpus} {version} as OPUS aligns it; no held-out part",
         languages=(source, target),
         pairs=None,
-        licence="see LICENSE and README in the archive",
+        license="see LICENSE and README in the archive",
         downloads=(Download((address,)),),
         texts=tuple(
             CorpusText(

@@ -32,6 +32,7 @@ from heedful.data.encoded.shards import (
 )
 from heedful.data.encoded.texts import write_texts
 from heedful.data.encoded.worker_pool import Workers
+from heedful.data.overlap.leaks import Leaks
 from heedful.errors import StorageError, TextError
 from heedful.files import sync
 from heedful.machine.processor import can_start_threads
@@ -57,9 +58,12 @@ def encode_corpus(
     processes: int = 1,
     keep_text: bool = False,
     progress: Callable[[int], object] | None = None,
+    leaks: Leaks | None = None,
 ) -> EncodedPairs:
     """
     Encode text to disk.
+
+    `leaks`: counts the pairs left by the rules for text that repeat held-out text.
 
     In constant memory: text is processed in shards of a few megabytes. The files are written into a
     hidden folder beside, synced and renamed, so `folder` is complete or absent. After an
@@ -76,7 +80,7 @@ def encode_corpus(
         refuse_foreign(folder)
         shards.mkdir(parents=True, exist_ok=True)
         report = CleaningReport()
-        texts = _shards(corpus, rules, report, progress)
+        texts = _shards(corpus, rules, report, progress, leaks)
         parts = _encode(texts, shards, tokenizer, pair_filter, processes)
         report = CleaningReport.merged([report, *map(read_report, parts)])
         _require_pairs(report, shards)
@@ -116,6 +120,7 @@ def _shards(
     rules: TextRules,
     report: CleaningReport,
     on_progress: Callable[[int], object] | None,
+    leaks: Leaks | None,
 ) -> Iterator[Shard]:
     """Read and filter the text; dropped pairs go into the report, the rest into shards."""
     judge = TextFilter(rules)
@@ -140,6 +145,8 @@ def _shards(
             on_progress(read)
         if shard.lines:
             yield shard
+            if leaks is not None:  # while processes encode the shard
+                leaks.count(shard.sources, shard.targets, shard.lines)
     if escaped:
         report.notes.append(
             f"{escaped:,} of {read:,} pairs hold escapes of Moses' tokenizer, such as &apos; or "
@@ -147,6 +154,8 @@ def _shards(
             "data.unescape=true resolves them."
         )
     report.notes += corpus.skipped.notes()
+    if leaks is not None and (note := leaks.note()):
+        report.notes.append(note)
 
 
 def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[list[str], list[str]]]:

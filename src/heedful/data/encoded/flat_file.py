@@ -161,7 +161,7 @@ class CheckedValues:
             found = blake2b(values.data, digest_size=_DIGEST_BYTES).hexdigest()
             if found != self._digests[block]:
                 raise RunFolderError(
-                    f"{where} must be as it was written, but its digest is another: the disk or a "
+                    f"{where} must be as it was written, but has another digest: the disk or a "
                     f"copy changed it; {self._again}."
                 )
         if self._limit is not None and (highest := int(values.max())) >= self._limit:

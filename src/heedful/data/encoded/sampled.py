@@ -172,7 +172,7 @@ def _encoded(job: _Job, encoder: _Encoder, processes: int) -> Iterator[Iterable[
 
 
 def _begin(plugins: Sequence[Path]) -> None:
-    """Initialise a worker process: it ignores Ctrl-C, ends with its parent, and has plugins."""
+    """Initialize a worker process: it ignores Ctrl-C, ends with its parent, and has plugins."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     load_plugins(plugins)

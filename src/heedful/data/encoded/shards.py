@@ -41,13 +41,13 @@ class Shard:  # numpydoc ignore=PR02
     """Their target lines."""
 
     def pack(self) -> bytes:
-        """Serialise the shard to bytes; sent to another process, and digested."""
+        """Serialize the shard to bytes; sent to another process, and digested."""
         text = json.dumps([self.lines, self.sources, self.targets], ensure_ascii=False)
         return text.encode("utf-8", "surrogatepass")
 
     @classmethod
     def unpack(cls, packed: bytes) -> "Shard":
-        """Deserialise what `pack` wrote."""
+        """Deserialize what `pack` wrote."""
         # Lone surrogates are kept, so that the tokenizer can report them.
         return cls(*json.loads(packed.decode("utf-8", "surrogatepass")))
 

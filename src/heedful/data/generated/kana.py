@@ -67,14 +67,14 @@ def sample_kana(seed: int) -> Iterator[Pair]:
         text = " ".join(words)
         if text not in seen:
             seen.add(text)
-            yield text, " ".join(map(romanise, words))
+            yield text, " ".join(map(romanize, words))
 
 
-def romanise(word: str) -> str:
+def romanize(word: str) -> str:
     """
     Transliterate a word in hiragana or katakana; `KeyError` for any other letter.
 
-    >>> romanise("とうきょう"), romanise("ほんや"), romanise("マッチ")
+    >>> romanize("とうきょう"), romanize("ほんや"), romanize("マッチ")
     ('tōkyō', "hon'ya", 'matchi')
     """
     letters = word.translate(_TO_HIRAGANA)

@@ -1,1 +1,1 @@
-"""The toy corpus: lexicon, syntax trees, and their realisation in English and French."""
+"""The toy corpus: lexicon, syntax trees, and their realization in English and French."""

@@ -1,5 +1,5 @@
 """
-Words tagged with the tree node they realise, for gold word alignments.
+Words tagged with the tree node they realize, for gold word alignments.
 
 Two languages say the same tree; words of the two that say the same part translate each other. So
 the corpus comes with its word alignment, which no aligner had to guess.
@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 class TaggedWord(NamedTuple):
     """
-    A word, and the tree node that it realises.
+    A word, and the tree node that it realizes.
 
     Links between two core words are sure, all others of the same node are possible.
     """
 
     form: str
-    """The word; “form|form before a vowel” until it is spelt."""
+    """The word; “form|form before a vowel” until it is spelled."""
     of: str
     """Path of the node in the tree, such as “subject noun”."""
     core: bool = True
@@ -38,7 +38,7 @@ class SurfaceToken(NamedTuple):
 
 
 def tag_words(text: str, of: str) -> list[TaggedWord]:
-    """Tag words with the tree node that they realise."""
+    """Tag words with the tree node that they realize."""
     if " " not in text:
         return [TaggedWord(text, of)]
     words = text.split()
@@ -60,9 +60,9 @@ def choose_forms(
 
     `words`: with “form|form before a vowel” where it matters; empty ones are left out.
 
-    From the end to the beginning, because the next word must be spelt first.
+    From the end to the beginning, because the next word must be spelled first.
     """
-    spelt: list[TaggedWord] = []
+    spelled: list[TaggedWord] = []
     following = ""
     for word in reversed(words):
         if "|" in word.form:
@@ -71,14 +71,14 @@ def choose_forms(
             word = TaggedWord(before_vowel if vowel else usual, word.of, word.core)
         if word.form:
             following = word.form
-            spelt.append(word)
-    return spelt[::-1]
+            spelled.append(word)
+    return spelled[::-1]
 
 
 def links(
     source: Sequence[SurfaceToken], target: Sequence[SurfaceToken]
 ) -> Iterator[tuple[tuple[int, int], bool]]:
-    """Link the tokens of two languages that realise the same node."""
+    """Link the tokens of two languages that realize the same node."""
     for i, one in enumerate(source):
         for j, other in enumerate(target):
             both = [a.core and b.core for a in one.words for b in other.words if a.of == b.of]

@@ -84,7 +84,7 @@ def split_aligned(train: int, held_out: int, seed: int) -> tuple[list[Pair], lis
     `train`: how many pairs to train on; at least 0. `held_out`: how many pairs to hold out; at
     least 1.
 
-    Alignments of memorised sentences would prove little.
+    Alignments of memorized sentences would prove little.
 
     Raises `ValueError` if a size is below its minimum.
     """
@@ -126,7 +126,7 @@ def _text(tokens: Sequence[SurfaceToken]) -> str:
 
 
 def _aligned(tree: Tree) -> AlignedPair:
-    """Realise a tree in both languages and link their words."""
+    """Realize a tree in both languages and link their words."""
     source, target = english(tree), french(tree)
     found = dict(links(source, target))
     sure = frozenset(link for link, is_sure in found.items() if is_sure)

@@ -1,4 +1,4 @@
-"""English realisation of a tree: do-support, adjectives before the noun, “an” before a vowel."""
+"""English realization of a tree: do-support, adjectives before the noun, “an” before a vowel."""
 
 from heedful.data.toy_grammar.alignment import (
     SurfaceToken,
@@ -22,13 +22,13 @@ from heedful.data.toy_grammar.syntax_tree import (
 
 
 def english(tree: Tree) -> list[SurfaceToken]:
-    """Realise a tree in English."""
+    """Realize a tree in English."""
     words = _clause(tree) if isinstance(tree, Clause) else _noun_phrase(tree)
     return [SurfaceToken(word.form, (word,)) for word in choose_forms(words, "aeiou")]
 
 
 def _nominal(subject: Nominal) -> list[TaggedWord]:
-    """Realise a subject."""
+    """Realize a subject."""
     return (
         tag_words(subject.subject, "noun")
         if isinstance(subject, Pronoun)
@@ -37,7 +37,7 @@ def _nominal(subject: Nominal) -> list[TaggedWord]:
 
 
 def _noun_phrase(node: NounPhrase) -> list[TaggedWord]:
-    """Realise determiner, adjectives, noun."""
+    """Realize determiner, adjectives, noun."""
     words = tag_words(DETERMINERS[node.determiner][node.plural], "article")
     words += [TaggedWord(adjective.english, adjective.group) for adjective in node.adjectives]
     words += tag_words(node.noun.plural if node.plural else node.noun.singular, "noun")
@@ -49,7 +49,7 @@ def _noun_phrase(node: NounPhrase) -> list[TaggedWord]:
 
 
 def _verb_phrase(node: VerbPhrase, subject: Nominal) -> list[TaggedWord]:
-    """Realise verb, object, place; a negation needs “do”."""
+    """Realize verb, object, place; a negation needs “do”."""
     verb = node.verb
     if node.negated:
         do = "did" if node.past else conjugate(DO, subject)
@@ -70,14 +70,14 @@ def _verb_phrase(node: VerbPhrase, subject: Nominal) -> list[TaggedWord]:
 
 
 def _being(node: CopulaPhrase, subject: Nominal) -> list[TaggedWord]:
-    """Realise is, not, adjective."""
+    """Realize is, not, adjective."""
     words = tag_words(conjugate(WAS if node.past else BE, subject), "verb")
     words += tag_words("not", "negation") if node.negated else []
     return words + tag_words(node.adjective.english, "adjective")
 
 
 def _relative(node: Relative, noun: NounPhrase) -> list[TaggedWord]:
-    """Realise who or that, and the rest of the clause."""
+    """Realize who or that, and the rest of the clause."""
     if node.subject is None:
         who = "who" if noun.is_human else "that"
         return tag_words(who, "link") + _verb_phrase(node.phrase, noun)
@@ -86,12 +86,12 @@ def _relative(node: Relative, noun: NounPhrase) -> list[TaggedWord]:
 
 
 def _place(node: Place) -> list[TaggedWord]:
-    """Realise preposition and landmark."""
+    """Realize preposition and landmark."""
     return tag_words(node.preposition, "preposition") + _noun_phrase(node.landmark)
 
 
 def _clause(node: Clause) -> list[TaggedWord]:
-    """Realise the clause and its sequel."""
+    """Realize the clause and its sequel."""
     words = nest_words("subject", _nominal(node.subject)) + _predicate(node.phrase, node.subject)
     if node.sequel:
         words += tag_words(node.link, "link")
@@ -102,5 +102,5 @@ def _clause(node: Clause) -> list[TaggedWord]:
 
 
 def _predicate(node: VerbPhrase | CopulaPhrase, subject: Nominal) -> list[TaggedWord]:
-    """Realise a predicate."""
+    """Realize a predicate."""
     return _being(node, subject) if isinstance(node, CopulaPhrase) else _verb_phrase(node, subject)

@@ -1,5 +1,5 @@
 """
-French realisation of a tree.
+French realization of a tree.
 
 Nouns have a gender that articles, adjectives and some participles follow, most adjectives follow
 the noun, object pronouns precede the verb, a negation embraces it, and many words change in front
@@ -42,7 +42,7 @@ _PAS = TaggedWord("pas", "negation")
 
 
 def french(tree: Tree) -> list[SurfaceToken]:
-    """Realise a tree in French. “Le bel arbre”, “l'arbre”, “le hibou”, “près du jardin”."""
+    """Realize a tree in French. “Le bel arbre”, “l'arbre”, “le hibou”, “près du jardin”."""
     words = _clause(tree) if isinstance(tree, Clause) else _noun_phrase(tree)
     tokens: list[SurfaceToken] = []
     for word in choose_forms(words, _VOWELS, _ASPIRATED):
@@ -64,14 +64,14 @@ def _agree(adjective: Adjective, subject: Nominal) -> str:
 
 
 def _nominal(subject: Nominal) -> list[TaggedWord]:
-    """Realise a subject."""
+    """Realize a subject."""
     return (
         tag_words(subject.sujet, "noun") if isinstance(subject, Pronoun) else _noun_phrase(subject)
     )
 
 
 def _noun_phrase(node: NounPhrase, negated: bool = False) -> list[TaggedWord]:
-    """Realise article and noun, then the adjectives around it from the inside out."""
+    """Realize article and noun, then the adjectives around it from the inside out."""
     adjectives = [(a.side, TaggedWord(_agree(a, node), a.group)) for a in node.adjectives]
     before = [word for side, word in adjectives if side == "before"]
     after = [word for side, word in reversed(adjectives) if side == "after"]
@@ -94,7 +94,7 @@ def _noun_phrase(node: NounPhrase, negated: bool = False) -> list[TaggedWord]:
 def _verb_phrase(
     node: VerbPhrase, subject: Nominal, fronted: Nominal | None = None
 ) -> list[TaggedWord]:
-    """Realise ne, object pronoun, verb, pas, participle, object, place."""
+    """Realize ne, object pronoun, verb, pas, participle, object, place."""
     pronoun = node.object if isinstance(node.object, Pronoun) else None
     words, participle = _tense(node, subject, fronted or pronoun)
     if pronoun:
@@ -110,7 +110,7 @@ def _verb_phrase(
 def _tense(
     node: VerbPhrase, subject: Nominal, leading: Nominal | None
 ) -> tuple[list[TaggedWord], list[TaggedWord]]:
-    """Realise the finite verb and the participle; `leading` is an object before the verb."""
+    """Realize the finite verb and the participle; `leading` is an object before the verb."""
     verb = node.verb
     if not node.past:
         return tag_words(conjugate((verb.je, verb.il, verb.nous, verb.ils), subject), "verb"), []
@@ -123,7 +123,7 @@ def _tense(
 
 
 def _being(node: CopulaPhrase, subject: Nominal) -> list[TaggedWord]:
-    """Realise ne, est, pas, adjective."""
+    """Realize ne, est, pas, adjective."""
     words = tag_words(conjugate(ETAIT if node.past else AUXILIARIES["être"], subject), "verb")
     if node.negated:
         words = [_NE, *words, _PAS]
@@ -131,7 +131,7 @@ def _being(node: CopulaPhrase, subject: Nominal) -> list[TaggedWord]:
 
 
 def _relative(node: Relative, noun: NounPhrase) -> list[TaggedWord]:
-    """Realise qui or que, and the rest; a preceding object agrees with the participle."""
+    """Realize qui or que, and the rest; a preceding object agrees with the participle."""
     if node.subject is None:
         return tag_words("qui", "link") + _verb_phrase(node.phrase, noun)
     subject = nest_words("subject", _nominal(node.subject))
@@ -139,12 +139,12 @@ def _relative(node: Relative, noun: NounPhrase) -> list[TaggedWord]:
 
 
 def _place(node: Place) -> list[TaggedWord]:
-    """Realise preposition and landmark."""
+    """Realize preposition and landmark."""
     return tag_words(PREPOSITIONS[node.preposition], "preposition") + _noun_phrase(node.landmark)
 
 
 def _clause(node: Clause) -> list[TaggedWord]:
-    """Realise the clause and its sequel."""
+    """Realize the clause and its sequel."""
     words = nest_words("subject", _nominal(node.subject)) + _predicate(node.phrase, node.subject)
     if node.sequel:
         words += tag_words(LINKS[node.link], "link")
@@ -155,5 +155,5 @@ def _clause(node: Clause) -> list[TaggedWord]:
 
 
 def _predicate(node: VerbPhrase | CopulaPhrase, subject: Nominal) -> list[TaggedWord]:
-    """Realise a predicate."""
+    """Realize a predicate."""
     return _being(node, subject) if isinstance(node, CopulaPhrase) else _verb_phrase(node, subject)

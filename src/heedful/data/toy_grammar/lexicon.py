@@ -35,7 +35,7 @@ class Adjective:  # numpydoc ignore=PR02
     english: str
     """The English form."""
     group: str
-    """Opinion, measure or colour: its place among English adjectives."""
+    """Opinion, measure or color: its place among English adjectives."""
     side: str
     """Whether it stands “before” or “after” the French noun."""
     un: str
@@ -88,7 +88,7 @@ class Pronoun:  # numpydoc ignore=PR02
 _KINDS = {
     "all": "person,child,animal,food,thing,place",
     "living": "person,child,animal",
-    "coloured": "animal,food,thing,place",
+    "colored": "animal,food,thing,place",
     "none": "",
 }
 
@@ -156,14 +156,14 @@ ADJECTIVES = _read(
     large     measure before grand       grande   grands   grandes   place
     young     measure before jeune       jeune    jeunes   jeunes    living
     old       measure before vieux|vieil vieille  vieux    vieilles  person,animal,thing,place
-    red       colour  after  rouge       rouge    rouges   rouges    coloured
-    green     colour  after  vert        verte    verts    vertes    coloured
-    blue      colour  after  bleu        bleue    bleus    bleues    coloured
-    white     colour  after  blanc       blanche  blancs   blanches  coloured
-    black     colour  after  noir        noire    noirs    noires    coloured
+    red       color  after  rouge       rouge    rouges   rouges    colored
+    green     color  after  vert        verte    verts    vertes    colored
+    blue      color  after  bleu        bleue    bleus    bleues    colored
+    white     color  after  blanc       blanche  blancs   blanches  colored
+    black     color  after  noir        noire    noirs    noires    colored
     """,
 )
-GROUPS = ("opinion", "measure", "colour")
+GROUPS = ("opinion", "measure", "color")
 
 VERBS = _read(
     Verb,

@@ -11,7 +11,7 @@ from itertools import count
 
 _LONGEST_ROUND = 20
 _MARKS = ".,;:!?…'\"«»“”„()"
-# “nous nous levons” is no loop; what comes three times in a row is one.
+# “nous nous levons” is not a loop; what comes three times in a row is one.
 _LEAST_ROUNDS = 3
 _LETTERS = re.compile(r"([^\s\d]{2,20}?)\1{3,}|([^\s\d])\2{4,}")
 

@@ -2,7 +2,7 @@ r"""
 Pieces of text that no model translates, by their form: placeholders, addresses, paths, versions.
 
 Only forms that running text does not have are here: ``50 % sure`` holds no format, and ``and/or``
-is no path. What a list of forms cannot know is named with `protected`.
+is not a path. What a list of forms cannot know is named with `protected`.
 """
 
 import re
@@ -44,7 +44,7 @@ _FORMS = (
     r"(?<![\w.-])\w[\w.-]{0,255}(?:\\(?![nrt](?:[A-Z\W]|$))[\w.$-]+)+",
     r"(?<![\w./])~?/(?:[\w.@+-]+/)+[\w.@+-]*|(?<![\w./])(?:\.{1,2}|~)/[\w.@+/-]+",
     rf"(?<![\w./-])(?:[\w-][\w.-]{{0,99}}/){{0,20}}[\w-]{{1,99}}(?:\.[\w-]{{1,30}}){{0,8}}\.(?:{_ENDINGS})(?!\w)",
-    # what is no word: a few letters again and again, a long key or code
+    # what is not a word: a few letters again and again, a long key or code
     r"(?<!\w)(?P<unit>[^\W\d_]{1,8}?)(?P=unit){5,}(?!\w)",
     r"(?<!\S)(?=[A-Za-z+/=_-]*\d)[A-Za-z0-9+/=_-]{32,}(?!\S)",
     # line ends as programs write them, code, identifiers

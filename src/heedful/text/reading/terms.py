@@ -241,7 +241,7 @@ def _index_letter(text: str) -> str:
 
 
 def _is_changed(text: str) -> bool:
-    """Whether a string would not be read as it is."""
+    """Whether reading would change a string."""
     return " ".join(visible(text).split()) != text or any(held_forms(text))
 
 

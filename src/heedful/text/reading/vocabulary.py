@@ -16,7 +16,7 @@ class SourceVocabulary:
     """
     Answers whether a model knows a character, and how it cuts a word.
 
-    `cost`: of texts, as the model reads them. `alphabet`: the characters of its words, where a
+    `cost`: the cost of texts for the model. `alphabet`: the characters of its words, where a
     character alone is none of them; empty where it may be. `language`: its code, if known. Answers
     are remembered, since the same few characters come in every line.
     """

@@ -40,7 +40,7 @@ def why_padded(
     plain = type(objective) is Likelihood and objective.guide is None
     has_other = objective is not None and not plain
     reasons = (
-        (device.type != "cuda", "steps without padding are those of a GPU"),
+        (device.type != "cuda", "only a GPU computes steps without padding"),
         (kernels_choice() == "plain", "HEEDFUL_KERNELS is plain"),
         (precision != "bf16", f"attention without padding needs bf16, not {precision}"),
         (has_other, f"the objective is {objective.describe() if objective else ''}"),

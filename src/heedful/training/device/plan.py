@@ -3,7 +3,7 @@ A plan of a training on GPUs: memory and hours, computed from a rate that was me
 
     state     fp32 weights, in bf16 rounded copies, fp32 gradients, the optimizer's moments
     states    all tensors that the forward pass keeps for the backward pass
-    hours     steps x target tokens of a step / rate, on one device
+    hours     steps x passes x target tokens of a step / rate, on one device
     several   a batch is divided among n devices; then each sends and receives 2 (n - 1) / n of the
               fp32 gradients, as a ring does, after the backward pass
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from heedful.config.train import TrainConfig
+from heedful.config.train import TWO_PASSES, TrainConfig
 from heedful.errors import SettingError
 from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.weights import parameter_count
@@ -61,6 +61,8 @@ class PlannedTraining:
     """A parameter's share of weights, gradients and moments."""
     token_bytes: float | None
     """States that a source and a target token keep for the backward pass; None if unknown."""
+    mean_passes: float = 1.0
+    """Passes of a step, on average."""
 
     @classmethod
     def of(
@@ -70,6 +72,9 @@ class PlannedTraining:
         is_bf16 = settings.precision != "fp32"
         moments = 2 if settings.optimizer == "adam" else int(settings.momentum > 0)
         average = settings.ema_decay is not None
+        token_bytes = _states_of_a_token(model, is_bf16)
+        if token_bytes is not None and settings.objective in TWO_PASSES:
+            token_bytes *= 2  # both passes are kept
         return cls(
             parameter_count(model),
             settings.steps,
@@ -77,7 +82,8 @@ class PlannedTraining:
             settings.batch_tokens * target_share,
             settings.micro_batch_tokens or settings.batch_tokens,
             4 + 2 * is_bf16 + _GRADIENT_BYTES + 4 * moments + 4 * average,
-            _states_of_a_token(model, is_bf16),
+            token_bytes,
+            settings.mean_passes,
         )
 
     @property
@@ -93,7 +99,7 @@ class PlannedTraining:
 
     def step_seconds(self, devices: Devices) -> tuple[float, float]:
         """Compute the seconds of a step: to compute, and to add gradients up."""
-        compute = self.target_tokens / devices.rate / devices.count
+        compute = self.mean_passes * self.target_tokens / devices.rate / devices.count
         if devices.bandwidth is None:
             return compute, 0.0
         sent = 2 * (devices.count - 1) / devices.count * self.parameters * _GRADIENT_BYTES

@@ -244,7 +244,7 @@ class DeviceStep:
 
 def compiled_calls() -> Callable[..., Any]:
     """Return a function that calls others as torch's compiler translates them, each once."""
-    # what was compiled for another room counts towards the limit of how often a function may be
+    # what was compiled for another room counts toward the limit of how often a function may be
     torch.compiler.reset()
     translated: dict[Any, Callable[..., Any]] = {}
 

@@ -11,7 +11,7 @@ Weights sum to one and values are affine in the states of the memory. So a memor
 equal their mean makes any weights act as uniform ones. What a recurrent decoder starts from is
 left as it is.
 
-A decoder that has not learnt to look often takes the first state as a constant: an encoder that
+A decoder that has not learned to look often takes the first state as a constant: an encoder that
 reads forwards makes this state unlike all others.
 """
 

@@ -1,1 +1,1 @@
-"""What a training minimises: the likelihood of references, or the risk of own translations."""
+"""What a training minimizes: the likelihood of references, or the risk of own translations."""

@@ -4,6 +4,7 @@ from typing import Any
 
 from heedful.errors import PluginError
 from heedful.evaluation.reward_metrics import reward_metric
+from heedful.kernels.api import PairFactors
 from heedful.runs.machine_settings import MachineSettings
 from heedful.runs.run import Run
 from heedful.search.settings import SearchOptions
@@ -13,6 +14,7 @@ from heedful.training.objective.guidance import GuidedAttention
 from heedful.training.objective.likelihood import Likelihood, Objective
 from heedful.training.objective.reward import ExpectedReward
 from heedful.training.objective.risk import MinimumRisk
+from heedful.training.objective.two_passes import TwoPasses
 
 
 def build_objective(run: Run, machine: MachineSettings) -> Objective:
@@ -35,6 +37,30 @@ def build_likelihood(run: Run, machine: MachineSettings) -> Likelihood:
     if settings.guided_attention:
         guide = GuidedAttention(settings.guided_attention, settings.guided_steps)
     return Likelihood(settings.label_smoothing, settings.smoothing_target, guide=guide)
+
+
+def build_simcut(run: Run, machine: MachineSettings) -> TwoPasses:
+    """Build SimCut."""
+    settings = run.config.train
+    return TwoPasses(
+        "SimCut",
+        PairFactors(1.0, 0.0, settings.simcut_weight, 0.0),
+        build_likelihood(run, machine),
+        settings.simcut_share,
+        settings.single_pass_steps,
+    )
+
+
+def build_rdrop(run: Run, machine: MachineSettings) -> TwoPasses:
+    """Build R-Drop."""
+    settings = run.config.train
+    quarter = settings.rdrop_weight / 4  # half of the paper's loss, see `two_passes`
+    return TwoPasses(
+        "R-Drop",
+        PairFactors(0.5, 0.5, quarter, quarter),
+        build_likelihood(run, machine),
+        single_pass_steps=settings.single_pass_steps,
+    )
 
 
 def build_reward(run: Run, machine: MachineSettings) -> ExpectedReward:

@@ -35,7 +35,7 @@ class LossPart(NamedTuple):
 
 @runtime_checkable
 class Objective(Protocol):
-    """What a training minimises."""
+    """What a training minimizes."""
 
     @property
     def figure(self) -> str:

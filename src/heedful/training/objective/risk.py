@@ -37,7 +37,7 @@ class MinimumRisk(CandidateObjective):
     search: SearchOptions
     """Finds as many translations as there are candidates."""
     sharpness: float
-    """Power of the probabilities before they are renormalised."""
+    """Power of the probabilities before they are renormalized."""
     with_reference: bool
     """Whether the reference joins the list."""
 

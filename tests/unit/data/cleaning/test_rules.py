@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.cleaning.rules import TextFilter, TextRules, normalise_line, read_excluded
+from heedful.data.cleaning.rules import TextFilter, TextRules, read_excluded
 
 words = st.sampled_from(["", " ", "a", "A", "b ", " b", "ab", "да", "aда", "7", "Ⅷ!", "\u2028"])
 pairs = st.lists(st.tuples(words, words), max_size=40)
@@ -73,21 +73,7 @@ def test_lines_without_letters_pass():
     assert judge.reasons(["- 12 %"], ["１２ ％"]) == [None]
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [("  Straße  \t DER\u00a0Stadt\n", "strasse der stadt"), ("", ""), ("\u3000", "")],
-)
-def test_small_differences_do_not_count(line, expected):
-    assert normalise_line(line) == expected
-
-
 FORMS = ("NFC", "NFD")
-
-
-@given(st.text(st.characters(codec="utf-8")), st.sampled_from(FORMS), st.sampled_from(FORMS))
-def test_composed_and_decomposed_letters_are_the_same(text, first, second):
-    assert normalise_line(normalize(first, text)) == normalise_line(normalize(second, text))
-    assert normalise_line(normalise_line(text)) == normalise_line(text)
 
 
 @pytest.mark.parametrize(
@@ -110,3 +96,14 @@ def test_excluded_lines_are_read_from_every_file(tmp_path: Path):
     judge = TextFilter(TextRules(excluded=excluded))
     sources, targets = ["the  dog", "a dog", "a dog"], ["x", "Le Chien", "le chien dort"]
     assert judge.reasons(sources, targets) == ["overlap", "overlap", None]
+
+
+def test_a_line_that_holds_most_of_an_excluded_one_is_near_on_either_side():
+    sentence = "one two three four five six seven eight"
+    judge = TextFilter(TextRules(excluded=frozenset([sentence, "un chien"])))
+    sources = [f"So {sentence}!", sentence.upper(), sentence, f"{sentence} nine", "", "seven eight"]
+    targets = ["x", "x", f"{sentence} nine", "Un chien", f"{sentence} nine", "un chien dort"]
+    reasons = ["near", "overlap", "overlap", "overlap", "empty", None]
+    assert judge.reasons(sources, targets) == reasons
+    assert judge.reasons(targets[:4], sources[:4]) == reasons[:4]
+    assert judge.reasons([f">>fr<< {sentence} nine"], ["x"]) == ["near"]

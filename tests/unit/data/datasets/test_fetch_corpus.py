@@ -47,8 +47,8 @@ def corpus_at(*addresses, sums=True):
     return KnownCorpus("small", "", ("en", "fr"), None, "", downloads, texts)
 
 
-def pages(en=EN, fr=FR, **behaviour):
-    return {"train__en__gz": Page(en, **behaviour), "train__fr__gz": Page(fr)}
+def pages(en=EN, fr=FR, **behavior):
+    return {"train__en__gz": Page(en, **behavior), "train__fr__gz": Page(fr)}
 
 
 def get(corpus, folder, *mirrors):

@@ -51,7 +51,7 @@ def test_every_text_is_there_in_every_language(corpus):
 @pytest.mark.parametrize("corpus", ALL, ids=_name)
 def test_an_entry_tells_what_a_person_needs(corpus):
     assert corpus.about
-    assert corpus.licence
+    assert corpus.license
     assert corpus.recipe in recipe_names()
     assert re.fullmatch(r"[\w.-]+", corpus.name)
     assert not corpus.tried  # whoever tries the addresses of an entry may say so, and change this

@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from heedful.data.generated.kana import romanise, sample_kana
+from heedful.data.generated.kana import romanize, sample_kana
 
 KNOWN = """
 とうきょう tōkyō
@@ -59,7 +59,7 @@ def by_names(word):
 @pytest.mark.parametrize("pair", KNOWN.strip().splitlines())
 def test_known_words(pair):
     kana, romaji = pair.split()
-    assert romanise(kana) == by_names(kana) == romaji
+    assert romanize(kana) == by_names(kana) == romaji
 
 
 def test_drawn_words_are_spelled_as_by_the_names_of_their_letters():
@@ -78,4 +78,4 @@ def test_every_rule_occurs():
 
 def test_another_letter_is_refused():
     with pytest.raises(KeyError):
-        romanise("犬")
+        romanize("犬")

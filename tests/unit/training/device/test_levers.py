@@ -19,7 +19,7 @@ class Other(Likelihood):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"device": torch.device("cpu")}, "those of a GPU"),
+        ({"device": torch.device("cpu")}, "only a GPU computes"),
         ({"precision": "fp32"}, "not fp32"),
         ({"optimizer": "sgd"}, "by sgd"),
         ({"objective": Other()}, "something else"),

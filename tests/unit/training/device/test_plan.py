@@ -29,6 +29,12 @@ def test_hours_follow_from_the_measured_rate():
     assert planned(share=0.5).hours(Devices(25_000.0)) == pytest.approx(50_000 / 3600)
 
 
+def test_second_passes_take_time_and_memory():
+    two = planned(("train.objective=simcut", "train.second_pass_start=0.5"))
+    assert two.hours(Devices(25_000.0)) == pytest.approx(1.5 * 100_000 / 3600)
+    assert two.states() == 2 * planned().states()
+
+
 def test_several_devices_divide_the_batch_and_add_their_gradients_up():
     training = replace(planned(), parameters=1_000_000)
     compute, exchange = training.step_seconds(Devices(25_000.0, 4, 2.0))

@@ -15,7 +15,7 @@ from heedful.data.encoded.dataset import FlatIds
 from heedful.errors import TrainingFailed
 from heedful.families.build import build_model
 from heedful.kernels.graphs import Graph
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.training.device.levers import Levers
 from heedful.training.device.packed import Room, pack
 from heedful.training.device.trainer import DeviceTrainer
@@ -88,7 +88,7 @@ def trainer(
     shape["projection_bias"] = False
     settings = {**shape, "dropout": dropout, **(model_settings or {})}
     model = build_model(ModelConfig(**settings), 20, 20, max_length=12)
-    initialise(model, 1)
+    initialize(model, 1)
     model.to(device)
     source, target = (
         np.array([len(pair) + 1 for pair in side], dtype=np.int32) for side in (SOURCES, TARGETS)

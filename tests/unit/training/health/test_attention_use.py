@@ -63,7 +63,7 @@ def make_even(model):
                 weight.zero_()
 
 
-def test_the_nats_of_another_source_are_those_of_the_neighbour():
+def test_the_nats_of_another_source_are_those_of_the_neighbor():
     model = small()
     nats = measured(model)["nats_of_other_source"]
     others = [SOURCES[2], SOURCES[0], SOURCES[1]]
@@ -78,10 +78,10 @@ def look_at(model, place, monkeypatch):
 
     def scores(query, keys, _):
         queries = range(query.size(1))
-        favoured = torch.full((len(query), query.size(1), keys.size(1)), -30.0)
+        favored = torch.full((len(query), query.size(1), keys.size(1)), -30.0)
         for j in queries:
-            favoured[:, j, place(j)] = 0.0
-        return favoured
+            favored[:, j, place(j)] = 0.0
+        return favored
 
     monkeypatch.setattr(model.decoder.attention, "_scores", scores)
 

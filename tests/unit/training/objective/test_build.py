@@ -49,6 +49,15 @@ def test_reward_and_risk_have_their_settings():
     assert "6 best" in risk.describe()
 
 
-@pytest.mark.parametrize("kind", ["likelihood", "reward", "risk"])
+def test_two_passes_have_their_factors_and_their_start():
+    simcut = built("train.objective=simcut", "train.simcut_weight=2", "train.simcut_share=0.1")
+    assert (simcut.factors, simcut.cut, simcut.single_pass_steps) == ((1.0, 0.0, 2.0, 0.0), 0.1, 0)
+    settings = ("train.steps=25", "train.second_pass_start=0.5", "train.label_smoothing=0.2")
+    rdrop = built("train.objective=rdrop", *settings)
+    assert (rdrop.factors, rdrop.cut) == ((0.5, 0.5, 1.25, 1.25), 0.0)
+    assert (rdrop.single_pass_steps, rdrop.likelihood.smoothing) == (12, 0.2)
+
+
+@pytest.mark.parametrize("kind", ["likelihood", "simcut", "rdrop", "reward", "risk"])
 def test_each_is_an_objective(kind):
     assert isinstance(built(f"train.objective={kind}"), Objective)

@@ -1,0 +1,1 @@
+"""Training text that repeats held-out text, exactly or nearly."""

@@ -1,0 +1,118 @@
+"""
+Hashes of lines and of their word 4-grams, computed for thousands of lines at once.
+
+A Python loop over words takes 15 times as long, and training reads every line of its text here. A
+character's hash is the sum over its folded letters and marks; a word's is the sum over its
+characters, so that neither case nor the order of marks counts. Anagrams have equal hashes: what is
+found by hash is compared by text afterwards (`heedful.data.overlap.lines`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int64, UInt8, UInt64
+
+from heedful.data.overlap.words import ALONE, BREAK, CHARACTERS, GRAM, LETTER, MARK
+
+_UNKNOWN = 255
+_CODES = 0x110000
+# Odd and without pattern: the words of a 4-gram must not be exchangeable.
+_FACTORS = tuple(
+    np.uint64(factor)
+    for factor in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93)
+)
+_WORD = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class LineHashes:
+    """Hashes of some lines (L lines, W words, G 4-grams)."""
+
+    lines: UInt64[np.ndarray, " L"]
+    """Sums over all characters but spaces."""
+    word_counts: Int64[np.ndarray, " L"]
+    """Words of each line."""
+    grams: UInt64[np.ndarray, " G"]
+    """The 4-grams of all lines, in order."""
+    gram_lines: Int64[np.ndarray, " G"]
+    """The line of each 4-gram, from 0."""
+
+
+class _Tables:
+    """Kind and hash by code point, filled for the characters that occur."""
+
+    def __init__(self) -> None:
+        self.kinds = np.full(_CODES, _UNKNOWN, np.uint8)
+        self.hashes = np.zeros(_CODES, np.uint64)
+
+    def kinds_of(self, codes: Int64[np.ndarray, " C"]) -> UInt8[np.ndarray, " C"]:
+        """Look up kinds, and all of characters that have not occurred before."""
+        kinds = self.kinds.take(codes)
+        unknown = kinds == _UNKNOWN
+        if not unknown.any():
+            return kinds
+        for code in np.unique(codes[unknown]).tolist():
+            kind, folded = CHARACTERS[chr(code)]
+            self.kinds[code] = kind
+            self.hashes[code] = sum(_mixed(ord(c)) for c in folded if not c.isspace()) & _WORD
+        return self.kinds.take(codes)
+
+
+_tables: list[_Tables] = []
+
+
+def hash_lines(lines: Sequence[str]) -> LineHashes:
+    """Hash lines and their word 4-grams; in some forty bytes for each of their characters."""
+    if not _tables:
+        _tables.append(_Tables())
+    tables = _tables[0]
+    # Line feeds keep the words of neighbors apart; a line may itself hold some.
+    text = "\n".join([*lines, ""])
+    encoded = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    codes = encoded.astype(np.int64)  # (characters,)
+    kinds = tables.kinds_of(codes)
+    hashes = tables.hashes.take(codes)
+    ends = np.cumsum(np.fromiter(map(len, lines), np.int64, len(lines)) + 1)
+    if not len(ends):
+        empty = np.zeros(0, np.uint64)
+        return LineHashes(empty, np.zeros(0, np.int64), empty, np.zeros(0, np.int64))
+    line_hashes = np.add.reduceat(hashes, np.concatenate([[0], ends[:-1]]))
+
+    # 1. marks take the kind of their character
+    base = _without_marks(kinds)
+    is_first = (kinds == ALONE) | (kinds == LETTER)
+    is_first[1:] &= (kinds[1:] == ALONE) | (base[:-1] != LETTER)
+
+    # 2. sums over words
+    in_words = np.flatnonzero(base != BREAK)
+    first = np.flatnonzero(is_first.take(in_words))  # (W,)
+    words = np.add.reduceat(hashes.take(in_words), first) if len(first) else hashes[:0]
+    word_lines = np.searchsorted(ends, in_words[first], side="right")  # (W,)
+    word_counts = np.bincount(word_lines, minlength=len(lines)).astype(np.int64)
+
+    # 3. 4-grams, without those that would reach into the next line
+    many = max(len(words) - GRAM + 1, 0)
+    grams = np.zeros(many, np.uint64)
+    for place, factor in enumerate(_FACTORS):
+        grams += words[place : place + many] * factor
+    inside = word_lines[:many] == word_lines[GRAM - 1 : GRAM - 1 + many]
+    return LineHashes(line_hashes, word_counts, grams[inside], word_lines[:many][inside])
+
+
+def _without_marks(kinds: UInt8[np.ndarray, " C"]) -> UInt8[np.ndarray, " C"]:
+    """Replace the kind of each mark by that of the last character that is none."""
+    if not (kinds == MARK).any():
+        return kinds
+    places = np.where(kinds == MARK, 0, np.arange(len(kinds)))
+    base = kinds[np.maximum.accumulate(places)]
+    base[base == MARK] = BREAK  # at the beginning there is no character before
+    return base
+
+
+def _mixed(code: int) -> int:
+    """Spread a code point over 64 bits (the finalizer of splitmix64, Steele et al. 2014)."""
+    mixed = (code * 0x9E3779B97F4A7C15) & _WORD
+    mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
+    mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _WORD
+    return mixed ^ (mixed >> 31)

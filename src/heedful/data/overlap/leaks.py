@@ -1,0 +1,130 @@
+"""Count of training pairs that repeat held-out pairs, which makes validation scores too high."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from heedful.data.overlap.lines import HeldOutLines, Repetition
+from heedful.tokenization.special_symbols import split_tag
+
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True)
+class HeldOutPairs:
+    """Held-out pairs; pairs with an empty side may be left out."""
+
+    sources: Sequence[str]
+    """Their sources."""
+    targets: Sequence[str]
+    """Their translations."""
+    lines: Sequence[int]
+    """The line of each in its file, from 1."""
+
+    def __post_init__(self) -> None:
+        if not len(self.sources) == len(self.targets) == len(self.lines):
+            raise ValueError("each held-out pair must have a source, a target and a line")
+
+    def changed(self, change: Callable[[str], str]) -> "HeldOutPairs":
+        """Return the pairs with both sides changed by a function."""
+        return HeldOutPairs([*map(change, self.sources)], [*map(change, self.targets)], self.lines)
+
+
+class Leaks:
+    """
+    A count of the training pairs of one text that repeat a held-out pair.
+
+    A pair repeats another exactly if its source or its target does, and nearly if one does that
+    nearly and none exactly (`heedful.data.overlap.lines`). Sources are compared with sources alone,
+    without their language tags, and targets with targets.
+    """
+
+    def __init__(self, held_out: HeldOutPairs, corpus: str = "") -> None:
+        self._corpus = corpus
+        self.exact = 0
+        """Pairs with a side that equals a held-out one."""
+        self.both = 0
+        """Of these, pairs that equal a held-out pair on both sides."""
+        self.near = 0
+        """Pairs with a side that nearly repeats one."""
+        self._examples: dict[str, list[str]] = {"=": [], "~": []}
+        sides = _untagged(held_out.sources), held_out.targets
+        self._index = [HeldOutLines(side) for side in sides]
+        # For each side the distinct line of each pair, None for an empty one.
+        self._ids = [
+            [*map(index.id_of, side)] for index, side in zip(self._index, sides, strict=True)
+        ]
+        self._lines = held_out.lines
+        self._pairs = {*zip(*self._ids, strict=True)}
+        self._repeated: list[set[int]] = [set(), set()]
+        # For each side the first line of each distinct one.
+        self._first: list[dict[int | None, int]] = []
+        for ids in self._ids:
+            self._first.append({})
+            for number, line in zip(ids, self._lines, strict=True):
+                self._first[-1].setdefault(number, line)
+
+    def count(self, sources: Sequence[str], targets: Sequence[str], lines: Sequence[int]) -> None:
+        """Compare training pairs, of which `lines` are the numbers in their file."""
+        sides = _untagged(sources), targets
+        matches = [index.find(side) for index, side in zip(self._index, sides, strict=True)]
+        for place in sorted({*matches[0], *matches[1]}):
+            pair = [side.get(place, Repetition(None, ())) for side in matches]
+            equal = tuple(match.exact for match in pair)
+            is_near = equal == (None, None)
+            self.near += is_near
+            self.exact += not is_near
+            self.both += equal in self._pairs and None not in equal
+            for side, match in enumerate(pair):
+                self._repeated[side].update(match.near)
+                self._repeated[side].update(() if match.exact is None else (match.exact,))
+            sign = "~" if is_near else "="
+            if len(self._examples[sign]) < _EXAMPLES:
+                line = self._held_out_line(pair)
+                self._examples[sign].append(f"{lines[place]:,} {sign} {line:,}")
+
+    def _held_out_line(self, pair: Sequence[Repetition]) -> int:
+        """Return the first held-out line that a pair repeats."""
+        for first, match in zip(self._first, pair, strict=True):
+            if match.exact is not None:
+                return first[match.exact]
+        return min(
+            first[number]
+            for first, match in zip(self._first, pair, strict=True)
+            for number in match.near
+        )
+
+    @property
+    def repeated(self) -> int:
+        """Count the held-out pairs that training repeats."""
+        return sum(
+            any(number in repeated for number, repeated in zip(pair, self._repeated, strict=True))
+            for pair in zip(*self._ids, strict=True)
+        )
+
+    def note(self) -> str:
+        """Describe what was found in a paragraph; empty if that is nothing."""
+        if not self.exact and not self.near:
+            return ""
+        counts = []
+        if self.exact:
+            both = f" ({self.both:,} of them both sides)" if self.both else ""
+            counts.append(f"{_pairs(self.exact)} a line exactly{both}")
+        if self.near:
+            counts.append(f"{_pairs(self.near)} at least 90 % of the word 4-grams of a line")
+        text = f"the training text of {self._corpus}" if self._corpus else "the training text"
+        return (
+            f"warning: {text} repeats {self.repeated:,} of {len(self._lines):,} validation pairs: "
+            f"{' and '.join(counts)}. Their scores can be too high. Examples, training line = "
+            f"validation line: {', '.join(self._examples['='] + self._examples['~'])}. Drop such "
+            "pairs with --exclude and the validation files, or validate with other text."
+        )
+
+
+def _untagged(sources: Sequence[str]) -> list[str]:
+    """Leave language tags out; few sources have one."""
+    return [split_tag(line)[1] if line.startswith(">>") else line for line in sources]
+
+
+def _pairs(count: int) -> str:
+    """Count pairs as the subject of a sentence."""
+    return "1 pair has" if count == 1 else f"{count:,} pairs have"

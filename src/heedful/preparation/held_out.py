@@ -1,0 +1,43 @@
+"""Held-out pairs from files, for validation and for the search for them in the training text."""
+
+from heedful.arguments import Files
+from heedful.data.overlap.leaks import HeldOutPairs
+from heedful.errors import TextError
+from heedful.preparation.training_data import as_list
+from heedful.text.corpus import Corpus, expand
+
+
+def held_out_files(source: Files | None, target: Files | None) -> Corpus | None:
+    """
+    Find the validation files; None if there is to be no validation.
+
+    Raises `TextError` if one side is missing.
+    """
+    if source is None and target is None:
+        return None
+    if source is None or target is None:
+        raise TextError("validation needs both --valid-source and --valid-target, or neither.")
+    return Corpus(expand(as_list(source)), expand(as_list(target)))
+
+
+def read_held_out(corpus: Corpus) -> tuple[HeldOutPairs, str]:
+    """
+    Read the validation pairs.
+
+    Returns the pairs, and a note on those with an empty side, which are left out, and on rows that
+    were skipped. Raises `TextError` if nothing is left.
+    """
+    pairs = list(corpus.pairs())
+    filled = [(line, s, t) for line, (s, t) in enumerate(pairs, 1) if s.strip() and t.strip()]
+    if not filled:
+        raise TextError(
+            "the validation files must hold pairs, but every pair has an empty side; give others."
+        )
+    note = "; ".join([note_on_empty(len(pairs) - len(filled)), *corpus.skipped.notes()])
+    lines, sources, targets = map(list, zip(*filled, strict=True))
+    return HeldOutPairs(sources, targets, lines), note
+
+
+def note_on_empty(count: int) -> str:
+    """Count the pairs that are left out because a side is empty."""
+    return f", {count:,} with an empty side left out" if count else ""

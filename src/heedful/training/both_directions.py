@@ -1,0 +1,107 @@
+"""
+Both directions first: train on each pair twice, then go on with the wanted direction.
+
+::
+
+    source -> target ┐
+    target -> source ┴─ a share of the steps, in OUT-both ── weights, subwords ─┐
+    source -> target ─────────── the other steps, in OUT, with a fresh schedule ┘
+
+Subwords are joint, and no tag tells the directions apart: a source shows its language (Ding et al.
+2021; Gao et al. 2022, “Bi-SimCut”). The second training is a fine-tuning of the first, and both are
+runs like any others.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from heedful.config.load import load_config, setting_list
+from heedful.config.schema import RunConfig
+from heedful.errors import RunFolderError, SettingError
+from heedful.plugins import load_plugins
+from heedful.preparation.training_data import as_list
+from heedful.training.options import TrainingOptions
+
+_FLAG = "--both-directions-first"
+
+
+def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOptions, TrainingOptions]:
+    """
+    Divide a training into that on both directions and the one that goes on from it.
+
+    Raises `SettingError` for what does not go together, and `RunFolderError` if the place of the
+    second is taken.
+    """
+    load_plugins(options.plugins)
+    settings = setting_list(options.settings)
+    config = load_config(recipe, settings)
+    share = options.both_directions_first or 0.0
+    _check(config, options, share)
+    source, target = (as_list(side or ()) for side in (options.source, options.target))
+    out = both = None
+    if options.out is not None:
+        out = Path(options.out)
+        both = out.with_name(f"{out.name}-both")
+    steps = max(1, int(share * config.train.steps))
+    first = replace(
+        options,
+        both_directions_first=None,
+        source=[*source, *target],
+        target=[*target, *source],
+        out=both,
+        finetune_weights="default",
+        keep_state=(),
+        reset=(),
+        settings=[*settings, *_length(config, steps, share)],
+    )
+    has_begun = out is not None and out.is_dir() and any(out.iterdir())
+    if has_begun and not options.resume:
+        raise RunFolderError(
+            f"--out must be a new or empty folder, but {out} is not; add --resume to continue the "
+            "run in it, or name another folder."
+        )
+    second = replace(
+        options,
+        both_directions_first=None,
+        finetune_from=both,
+        tokenizer=None,  # that of the first
+        resume=options.resume and has_begun,  # not if the first was interrupted
+        settings=[*settings, *_length(config, config.train.steps - steps, 1.0 - share)],
+    )
+    return first, second
+
+
+def _length(config: RunConfig, steps: int, share: float) -> list[str]:
+    """Write the settings of a part's length."""
+    lengths = [f"train.steps={steps}"]
+    if config.train.minutes is not None:
+        lengths.append(f"train.minutes={config.train.minutes * share}")
+    return lengths
+
+
+def _check(config: RunConfig, options: TrainingOptions, share: float) -> None:
+    """Refuse what cannot be trained on both directions, or not first."""
+    if not (0.0 < share < 1.0 and config.train.steps > 1):
+        raise SettingError(
+            f"{_FLAG} must be a share of the steps above 0 and below 1, such as 0.5, but {share:g} "
+            f"of {config.train.steps} steps came."
+        )
+    if not (options.source and options.target):
+        raise SettingError(
+            f"{_FLAG} exchanges --source and --target, but text came in another form; give both, "
+            "or train on both directions and use --finetune-from yourself."
+        )
+    if options.finetune_from is not None:
+        raise SettingError(
+            f"{_FLAG} begins with new weights, but --finetune-from came; leave one of them out."
+        )
+    if not config.data.shared_vocabulary:
+        raise SettingError(
+            f"{_FLAG} needs one vocabulary for both languages, but `data.shared_vocabulary` is "
+            f"false; set it to true, or leave {_FLAG} out."
+        )
+    if config.train.objective in ("reward", "risk"):
+        raise SettingError(
+            f"{_FLAG} begins with new weights, but `train.objective` = {config.train.objective} "
+            "needs those of a trained run; leave one of them out."
+        )

@@ -1,0 +1,311 @@
+"""
+A run with a longer vocabulary: another language for a model that was trained without it.
+
+Embedding, output row and bias of a new subword start as the mean of its old subwords' ones, those
+of a new language tag as the mean of the tags'. Everything else is as it was, so that the result is
+an ordinary run, which `heedful train --finetune-from` goes on with.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from heedful.arguments import Files
+from heedful.errors import RunFolderError, SettingError, TextError, TokenizerError
+from heedful.families.build import padded_vocabulary
+from heedful.files import replacing
+from heedful.preparation.training_data import as_list
+from heedful.runs.hub_names import pinned_name
+from heedful.runs.origin import ORIGIN
+from heedful.runs.run import Run, flat_settings
+from heedful.runs.write_run import write_run
+from heedful.tasks.registry import task_of
+from heedful.tasks.task import TRANSLATION
+from heedful.text.corpus import expand, read_lines
+from heedful.text.language_codes import BARE_CODE, parse_code
+from heedful.tokenization.extension.merges import NewPiece
+from heedful.tokenization.extension.models import ExtensibleModel, without
+from heedful.tokenization.frame import Frame
+from heedful.tokenization.imported_model import is_imported
+from heedful.tokenization.special_symbols import PAD, SPECIAL_PIECES, is_tag, split_tag
+from heedful.tokenization.subword_model import SubwordModel
+from heedful.tokenization.tokenizer import Tokenizer
+from heedful.training.finetune import TABLES
+
+# As many as subwords are learned from at most.
+_MOST_LINES = 1_000_000
+_FIRST_FREE = len(SPECIAL_PIECES)
+
+Rows = list[list[int]]
+"""For each new id the old ids whose mean it starts as."""
+
+
+@dataclass(frozen=True)
+class NewLanguage:
+    """The text of the language that is added."""
+
+    source: Files | None = None
+    """Text that the model will read."""
+    target: Files | None = None
+    """Text that it will write."""
+    pieces: int = 500
+    """Most new subwords of each vocabulary."""
+    tag: str = ""
+    """Its language tag, with or without angle brackets; empty for none."""
+    keep: Files | None = None
+    """Text that must be cut as before."""
+
+    @property
+    def code(self) -> str:
+        """The tag without its brackets."""
+        return self.tag[2:-2] if is_tag(self.tag) else self.tag
+
+    def symbol(self, tokenizer: Tokenizer) -> str:
+        """Spell the entry of the tag as a vocabulary spells those of its languages."""
+        frame = tokenizer.frame
+        if not self.tag or frame is None or not frame.languages:
+            return self.tag and f">>{self.code}<<"
+        known, number = next(iter(frame.languages.items()))
+        return tokenizer.models[1].piece(number).replace(known, self.code)
+
+
+@dataclass(frozen=True)
+class Extended:
+    """What an extension did."""
+
+    run: Path
+    """The new run folder."""
+    sizes: tuple[tuple[int, int], tuple[int, int]]
+    """Entries of the vocabulary before and after, of the source and of the target."""
+    notes: tuple[str, ...] = ()
+    """Notes for the user."""
+
+    def __str__(self) -> str:
+        """Format as one line."""
+        sides = [f"{old:,} entries become {new:,}" for old, new in dict.fromkeys(self.sizes)]
+        return f"{self.run}: {'; '.join(sides)}"
+
+
+def extend(
+    run: str | Path, out: str | Path, language: NewLanguage, *, weights: str = "default"
+) -> Extended:
+    """
+    Write a run whose vocabulary has a further language.
+
+    Raises `TextError` for text that cannot be read or is empty, `SettingError` for a tag that
+    cannot be added, and `TokenizerError` for a vocabulary that cannot be extended or a text that
+    brings nothing new; then there is no folder `out`.
+    """
+    goal, old = Path(out), Run.open(run)
+    if goal.exists():
+        raise RunFolderError(f"--out must be a new folder, but {goal} exists; name another one.")
+    _check(old, language)
+    checkpoint = old.load_checkpoint(old.checkpoint_folder(weights)).model
+    models, rows, notes = _extend_models(old, language)
+    tokenizer = Tokenizer(
+        *models,
+        source_language=old.tokenizer.source_language,
+        target_language=old.tokenizer.target_language,
+        source_prefix=old.tokenizer.source_prefix,
+        frame=_longer_frame(old.tokenizer, language, models[-1]),
+    )
+    config = old.config
+    if not is_imported(tokenizer.kind):
+        size = max(tokenizer.source_size, tokenizer.target_size)
+        config = config.with_settings({"data.vocabulary_size": size})
+    sizes = (
+        (old.tokenizer.source_size, tokenizer.source_size),
+        (old.tokenizer.target_size, tokenizer.target_size),
+    )
+    longer = _longer_tables(checkpoint, sizes, rows, config.data.vocabulary_multiple)
+    reason = f"vocabulary of {pinned_name(run)} extended"
+    state = {"reason": reason, "notes": list(notes), ORIGIN: pinned_name(run)}
+    with replacing(goal) as beside:
+        try:
+            write_run(beside, config, tokenizer, longer, state, goal)
+        except RunFolderError as error:
+            raise TokenizerError(
+                f"the vocabulary of {old.folder.path} cannot be extended, because its model has "
+                "other weights for each subword than embeddings and an output layer; train anew "
+                "with --reset tokenizer."
+            ) from error
+    return Extended(goal, sizes, notes)
+
+
+def _check(run: Run, language: NewLanguage) -> None:
+    """Refuse what can be refused before text is read."""
+    if task_of(flat_settings(run.config)) is not TRANSLATION:
+        raise SettingError(
+            f"a language is added to a translator, but {run.folder.path} has another task; name "
+            "the run of a translator."
+        )
+    known = (*run.tokenizer.tags, *run.tokenizer.languages)
+    tag = language.symbol(run.tokenizer)
+    if tag and not is_tag(f">>{language.code}<<"):
+        raise SettingError(
+            f"--tag must be a code of letters, digits, - and _, such as fr, but {language.tag!r} "
+            "came."
+        )
+    if tag and (tag in known or language.code in known):
+        raise SettingError(
+            f"--tag must be new, but {run.folder.path} has {tag} already, among "
+            f"{', '.join(known[:10])}; leave --tag out to add subwords alone."
+        )
+    alike = _alike(language.code, run.tokenizer.languages) if tag else []
+    if alike:
+        raise SettingError(
+            f"--tag must be a new language, but {language.code} is {alike[0]} of "
+            f"{run.folder.path}; leave --tag out to add subwords alone."
+        )
+    if tag and tag == language.code and not BARE_CODE.fullmatch(tag):
+        raise SettingError(
+            f"--tag must be written as the codes of {run.folder.path} are, such as {known[0]}, "
+            f"but is {tag!r}: a language token without a script or country could be a word."
+        )
+    if language.pieces and language.source is None and language.target is None:
+        raise TextError(
+            "new subwords are learned from text, but there is none; give --source, --target or "
+            "both, or --pieces 0 for the tag alone."
+        )
+    if not language.pieces and not tag:
+        raise SettingError("--pieces 0 adds nothing without --tag; give one of the two.")
+
+
+def _alike(code: str, known: Sequence[str]) -> list[str]:
+    """List the codes that mean the same; a bare language means all of its scripts and countries."""
+    meant = parse_code(code)
+    if meant is None:
+        return []
+    parsed = [parse_code(name) for name in known]
+    is_bare = not (meant.script or meant.region or meant.variants)
+    return [
+        name
+        for name, tag in zip(known, parsed, strict=True)
+        if tag == meant or (is_bare and tag is not None and tag.language == meant.language)
+    ]
+
+
+def _extend_models(
+    run: Run, language: NewLanguage
+) -> tuple[list[SubwordModel], tuple[Rows, Rows], tuple[str, ...]]:
+    """Extend the models of both sides; those that share their ids stay alike."""
+    tokenizer = run.tokenizer
+    sides = [ExtensibleModel(model) for model in dict.fromkeys(tokenizer.models)]
+    texts: list[Sequence[Files | None]] = [(language.source,), (language.target,)]
+    if len(sides) == 1:
+        texts = [(language.source, language.target)]
+    kept = list(_lines(language.keep)) if language.keep is not None else []
+    notes = []
+    learned: list[list[NewPiece]] = []
+    for side, files in zip(sides, texts, strict=True):
+        lines = [line for part in files if part is not None for line in _lines(part)]
+        pieces = side.learn(lines, kept, language.pieces) if lines and language.pieces else []
+        learned.append(_harmless(side, pieces, kept))
+    if language.pieces and not any(learned):
+        raise TokenizerError(
+            "the text must hold something that the vocabulary lacks, met twice or more"
+            + (" and absent from --keep" if kept else "")
+            + ", but no new subword is possible; give more text, or --pieces 0 for the tag alone."
+        )
+    shared = tokenizer.shared
+    together = [new for pieces in learned for new in pieces]
+    symbol = language.symbol(tokenizer)
+    tags = [symbol] if symbol else []
+    same = list(tokenizer.frame.languages.values()) if tokenizer.frame is not None else []
+    models, rows = [], []
+    for number, (side, own) in enumerate(zip(sides, learned, strict=True)):
+        entries = {new.piece: new for new in (together if shared else own)}
+        names = [name for name in entries if name not in side.ids]
+        listed = [*(tags if shared or number == 0 else []), *names]
+        models.append(side.extended(own, listed))
+        rows.append(_means(side, entries, listed, same or [*side.model.tags.values()]))
+        notes.append(f"{len(own):,} new subwords of {side.model.kind}")
+    if kept:
+        notes.append(f"all {len(kept):,} lines of --keep have the ids that they had")
+    else:
+        notes.append(
+            "text that holds the new subwords is cut otherwise, in the old languages too; --keep "
+            "with text of these prevents it"
+        )
+    if tags and not (tokenizer.tags or same):
+        notes.append(f"lines without {tags[0]} are translated as before the tag was added")
+    return models, (rows[0], rows[-1]), tuple(notes)
+
+
+def _harmless(side: ExtensibleModel, pieces: list[NewPiece], kept: list[str]) -> list[NewPiece]:
+    """Leave out subwords until text that must be cut as before is cut so."""
+    while kept and pieces:
+        longer = side.extended(pieces, [new.piece for new in pieces if new.piece not in side.ids])
+        names = {new.piece for new in pieces}
+        met = {
+            longer.piece(number)
+            for row in side.changed_by(longer, kept)
+            for number in row
+            if longer.piece(number) in names
+        }
+        if not met:
+            break
+        pieces = without(pieces, met)
+    return pieces
+
+
+def _longer_frame(old: Tokenizer, language: NewLanguage, model: SubwordModel) -> Frame | None:
+    """Add a language to those whose tokens stand around each text, if there are any."""
+    frame, symbol = old.frame, language.symbol(old)
+    if frame is None or not frame.languages or not symbol:
+        return frame
+    number = next(n for n in range(model.size) if model.piece(n) == symbol)
+    return replace(frame, languages={**frame.languages, language.code: number})
+
+
+def _means(
+    side: ExtensibleModel,
+    entries: Mapping[str, NewPiece],
+    listed: Sequence[str],
+    tags: Sequence[int],
+) -> Rows:
+    """List the old ids whose mean each new entry starts as; `tags`: those of the languages."""
+    every = [number for number in range(_FIRST_FREE, side.model.size) if number not in tags]
+    rows = []
+    for name in listed:
+        old = side.old_ids(entries[name]) if name in entries else tags
+        rows.append([*old] or every)
+    return rows
+
+
+def _longer_tables(
+    weights: Mapping[str, Tensor],
+    sizes: tuple[tuple[int, int], tuple[int, int]],
+    rows: tuple[Rows, Rows],
+    multiple: int,
+) -> dict[str, Tensor]:
+    """Add rows to the tables of the vocabulary; rows without a token are those of padding."""
+    longer = dict(weights)
+    for name, side in TABLES.items():
+        if name not in weights:
+            continue
+        number = 0 if side == "source" else 1
+        (old, new), table = sizes[number], weights[name]
+        first = table[:old]
+        means = [first[torch.tensor(ids)].mean(0) for ids in rows[number]]
+        filling = padded_vocabulary(new, multiple) - new
+        longer[name] = torch.stack([*first, *means, *[table[PAD]] * filling])
+    return longer
+
+
+def _lines(files: Files) -> Iterator[str]:
+    """Read lines without language tags; `TextError` if all are empty."""
+    lines = (line for text in expand(as_list(files)) for line in read_lines(text))
+    count = 0
+    for line in islice(lines, _MOST_LINES):
+        text = split_tag(line)[1]
+        if text.strip():
+            count += 1
+            yield text
+    if not count:
+        names = ", ".join(str(name) for name in as_list(files))
+        raise TextError(f"new subwords are learned from text, but {names} is empty; give others.")

@@ -1,0 +1,118 @@
+"""
+Two passes over each batch that should agree: SimCut and R-Drop.
+
+::
+
+    batch ─┬─ pass, dropout ───────────── p ─┐
+           └─ pass, other dropout, cut? ─ q ─┴─ cross-entropy and divergence (`chunked_pair_loss`)
+
+SimCut (Gao et al. 2022, “Bi-SimCut”, equation 5): the second pass reads some tokens as zeros,
+
+::
+
+    CE(p) + alpha KL(p || q)                         alpha 3, each token cut with probability 0.05
+
+and the gradient flows through p as well as q. R-Drop (Liang et al. 2021): the passes differ by
+dropout alone, and each is trained. The paper and the authors' code for sequences (dropreg/R-Drop,
+`rdrop_cross_entropy_loss.py`) add both cross-entropies to alpha times the mean of the two
+divergences, with alpha 5; the README of the same repository has the mean of the cross-entropies, in
+which the same alpha weighs twice as much. Here it is the paper's loss, halved as a whole
+
+::
+
+    (CE(p) + CE(q)) / 2 + alpha / 4 (KL(p || q) + KL(q || p))
+
+so that a token counts once, as in any other training, and clipping and the rates of SGD mean the
+same.
+"""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+
+from torch import Tensor
+
+from heedful.data.batching import Batch, Rows
+from heedful.kernels.api import PairFactors, chunked_pair_loss
+from heedful.model.contracts import Seq2Seq, count_flops
+from heedful.model.encoder_decoder import EncoderDecoder
+from heedful.training.objective.cut import cut_embeddings
+from heedful.training.objective.likelihood import Likelihood, LossPart
+from heedful.training.state import StepTotals
+
+
+class TwoPasses:
+    """
+    The likelihood of references, and the agreement of two passes.
+
+    `name`: for the log. `cut`: probability that the second pass reads a token as zeros.
+    `single_pass_steps`: steps by the likelihood alone before the first with two passes.
+    """
+
+    figure = "divergence"
+
+    def __init__(
+        self,
+        name: str,
+        factors: PairFactors,
+        likelihood: Likelihood,
+        cut: float = 0.0,
+        single_pass_steps: int = 0,
+    ) -> None:
+        self.name, self.factors, self.likelihood, self.cut = name, factors, likelihood, cut
+        self.single_pass_steps = single_pass_steps
+
+    def describe(self) -> str:
+        """Describe it for the first lines of a training."""
+        cut = f", {100 * self.cut:g} % of the tokens cut in the second" if self.cut else ""
+        start = f" from step {self.single_pass_steps + 1:,}" if self.single_pass_steps else ""
+        return f"{self.name}, two passes{start}{cut}"
+
+    def parts(self, model: Seq2Seq, batch: Batch, rows: Rows, step: int) -> Iterator[LossPart]:
+        """Compute the loss of a micro-batch, in one part."""
+        # step 0 is that of `Trainer.check_memory`, which both passes must fit into
+        if 0 < step <= self.single_pass_steps:
+            yield from self.likelihood.parts(model, batch, rows, step)
+            return
+        first, penalty = self._states(model, batch, 0.0)  # (pairs, target, d_model)
+        second, other_penalty = self._states(model, batch, self.cut)
+        real = batch.target_out != model.padding  # (pairs, target)
+        pair = chunked_pair_loss(
+            first[real],  # (target tokens, d_model)
+            second[real],
+            batch.target_out[real],  # (target tokens,)
+            model.output.weight,
+            model.output.bias,
+            self.factors,
+            self.likelihood.smoothing,
+            self.likelihood.form,
+        )
+        loss, value = pair.loss, pair.loss.detach()
+        # the trainer has counted one pass
+        flops, needed_flops = count_flops(model, batch.source_lengths, batch.target_lengths)
+        tokens = batch.target_tokens
+        if penalty is not None and other_penalty is not None:
+            # a mean over the tokens of both passes beside a sum over those of one
+            penalty = (penalty.float() + other_penalty.float()) / 2 * tokens
+            loss = loss + penalty
+        added = None if penalty is None else penalty.detach()
+        yield LossPart(
+            loss,
+            lambda: StepTotals(
+                float(value),
+                float(pair.nll),
+                flops=float(flops),
+                needed_flops=float(needed_flops),
+                penalty=0.0 if added is None else float(added),
+                figure=float(pair.divergence),
+                pairs=float(tokens),
+            ),
+            has_penalty=added is not None,
+        )
+
+    @staticmethod
+    def _states(model: Seq2Seq, batch: Batch, cut: float) -> tuple[Tensor, Tensor | None]:
+        """Compute the decoder's states in one pass, and what the model adds to the loss."""
+        assert isinstance(model, EncoderDecoder)
+        with cut_embeddings(model, cut) if cut else nullcontext():
+            states = model.states(batch.source, batch.target_in)
+        return states, model.penalty()

@@ -1,0 +1,70 @@
+"""A training divided into one on both directions and one that goes on from it."""
+
+from pathlib import Path
+
+import pytest
+
+from heedful.errors import RunFolderError, SettingError
+from heedful.training.both_directions import two_trainings
+from heedful.training.options import TrainingOptions
+
+TEXT = {"source": "train.en", "target": ["a.fr", "b.fr"]}
+
+
+def divided(share=0.25, *settings, **options):
+    chosen = TrainingOptions(
+        **{**TEXT, **options}, both_directions_first=share, settings=["train.steps=10", *settings]
+    )
+    return two_trainings("tiny", chosen)
+
+
+def test_the_first_reads_each_pair_twice_and_the_second_goes_on_from_it(tmp_path):
+    first, second = divided(out=tmp_path / "run", finetune_weights="last", tokenizer="words")
+    assert first.source == ["train.en", "a.fr", "b.fr"]
+    assert first.target == ["a.fr", "b.fr", "train.en"]
+    assert (first.out, second.out) == (tmp_path / "run-both", tmp_path / "run")
+    assert (first.finetune_from, second.finetune_from) == (None, tmp_path / "run-both")
+    assert (first.finetune_weights, second.finetune_weights) == ("default", "last")
+    assert (first.tokenizer, second.tokenizer) == ("words", None)
+    assert (second.source, second.target) == ("train.en", ["a.fr", "b.fr"])
+    assert first.both_directions_first is second.both_directions_first is None
+    assert first.settings[-1] == "train.steps=2" and second.settings[-1] == "train.steps=8"
+
+
+def test_minutes_are_shared_out_too():
+    first, second = divided(0.25, "train.minutes=8")
+    assert "train.minutes=2.0" in first.settings and "train.minutes=6.0" in second.settings
+    assert (first.out, second.out) == (None, None)  # of a dry run
+
+
+def test_the_second_is_resumed_only_if_it_has_begun(tmp_path):
+    out = tmp_path / "run"
+    first, second = divided(out=out, resume=True)
+    assert first.resume and not second.resume
+    out.mkdir()
+    assert not divided(out=out, resume=True)[1].resume
+    Path(out, "config.json").touch()
+    first, second = divided(out=out, resume=True)
+    assert first.resume and second.resume
+    with pytest.raises(RunFolderError, match="must be a new or empty folder"):
+        divided(out=out)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.5, float("nan")])
+def test_a_share_is_between_none_and_all(share):
+    with pytest.raises(SettingError, match="above 0 and below 1"):
+        divided(share)
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "message"),
+    [
+        (("data.shared_vocabulary=false", "model.tie_embeddings=output"), {}, "one vocabulary"),
+        (("train.objective=reward",), {}, "= reward needs those of a trained run"),
+        ((), {"finetune_from": "run"}, "but --finetune-from came"),
+        ((), {"source": None, "data": "folder"}, "exchanges --source and --target"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(settings, options, message):
+    with pytest.raises(SettingError, match=message):
+        divided(0.5, *settings, **options)
