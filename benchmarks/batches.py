@@ -200,7 +200,7 @@ def _layout_table(parts: dict[str, Any]) -> str:
     )
     spread = parts["after-layout"]["batches"][0]["spread_in_text"]
     return (
-        f"{layouts}\n\nSizes are shares of the setting, of the larger side. The spread "
+        f"{layouts}\n\nA size is the larger side of a batch as a share of the setting. The spread "
         "is the standard deviation of target lengths within a batch; that of the text is "
         f"{spread:.1f}. Useful is the share of real tokens in what all ranks could compute, "
         "padding included, until the slowest is done."

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.device_wheels import DATA, require_room, travelling_bytes
+from benchmarks.device_wheels import DATA, require_room, traveling_bytes
 from benchmarks.report import ROOT, data_folder, heedful
 from benchmarks.training import chosen
 from heedful.experiments.record import describe_this_machine
@@ -80,7 +80,7 @@ def main() -> None:
         prepare(options.folder)
     elif options.step == "pack":
         pack(options.folder, PACKED)
-        sizes = travelling_bytes(ROOT)
+        sizes = traveling_bytes(ROOT)
         print("\n".join(f"{size / (1 << 20):6.1f} MiB  {name}" for name, size in sizes.items()))
         require_room(sizes)
     elif options.step == "unpack":

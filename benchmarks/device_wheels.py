@@ -73,7 +73,7 @@ def main() -> None:
         *pins,
     )
     subprocess.run(command, check=True)
-    sizes = travelling_bytes(ROOT)
+    sizes = traveling_bytes(ROOT)
     for name, size in sizes.items():
         print(f"{size / (1 << 20):6.1f} MiB  {name}")
     require_room(sizes)
@@ -86,7 +86,7 @@ def pinned(constraints: str) -> list[str]:
     return [pins[name] for name in PACKAGES]
 
 
-def travelling_bytes(root: Path) -> dict[str, int]:
+def traveling_bytes(root: Path) -> dict[str, int]:
     """Count what goes to the machine: all that git does not ignore, and the two folders."""
     listed = subprocess.run(
         ("git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"),

@@ -279,7 +279,7 @@ def _of_text(task: NoiseTask, text: Mapping[str, Any]) -> Iterator[str]:
     )
     if not (names := [name for name in ALONE if name in runs]):
         return
-    yield f"Alone, on {SHARE:.0%} of the pairs; its noisy copy has its name:"
+    yield f"Alone, on {SHARE:.0%} of the pairs, tested on the noisy copy of the same name:"
     yield table(
         "augmentation | clean test set | its copy, exact | its copy, text | costs | brings",
         "{name} | {clean:.1f} | {exact:.1f} | {text:.1f} | {cost:+.1f} | {gain:+.1f}",

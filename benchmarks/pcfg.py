@@ -80,6 +80,7 @@ def measure(treebank: Treebank, sizes: Sequence[int]) -> dict[str, Any]:
     drawn = {"flat": floors.flat, "right-branching": floors.right_branching}
     rows = [measure_grammar(train[:size], dev) for size in sizes if size < len(train)]
     rows.append(measure_grammar(train, dev))
+    rows.append(measure_grammar(train, dev, parents=True))
     return {
         "train": len(train),
         "dev": len(dev),
@@ -94,11 +95,11 @@ def measure(treebank: Treebank, sizes: Sequence[int]) -> dict[str, Any]:
 
 
 def measure_grammar(
-    train: Sequence[Tree], dev: Sequence[Tree], gold_tags: bool = False
+    train: Sequence[Tree], dev: Sequence[Tree], gold_tags: bool = False, parents: bool = False
 ) -> dict[str, Any]:
     """Train a grammar and score its trees; `unparsed` are those it found none for, now flat."""
     start = time.perf_counter()
-    grammar = Pcfg(train)
+    grammar = Pcfg(train, parents=parents)
     trained = time.perf_counter()
     parses: list[PcfgParse] = [
         grammar.parse(tree.words, tree.tags if gold_tags else None) for tree in dev
@@ -107,6 +108,7 @@ def measure_grammar(
     score = score_trees(dev, [parse.tree for parse in parses])
     return {
         "trees": len(train),
+        "parents": parents,
         "rules": len(grammar.rules.rules),
         **score.to_dict(),
         "up_to_40": score.up_to(40).f1,

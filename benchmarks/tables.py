@@ -10,11 +10,13 @@ there is made again by the plan in it, step by step; what a folder holds is not 
 Table 2 has ensembles of three seeds too. `french` trains four of its systems on Tatoeba
 English-French.
 
-`--system` trains some systems of Table 2 with their ensembles, or rows of Table 3, or decides some
-claims, only, and keeps what the JSON has of the others; these claims then share the whole time.
-`--replan` plans anew where there is a JSON, in `--budget` if that is given. `--runs` names the
-folder of models, a new one for other systems. `--count` trains nothing: it counts the operations
-of a record again, by its plan.
+`--system` trains some systems or seeds of Table 2, or rows of Table 3, or decides some claims,
+only, and keeps what the JSON has of the others; these claims then share the whole time. An ensemble
+is named with its seeds.
+`--replan` plans anew where there is a JSON, in `--budget` if that is given. With `--plan-only` it
+plans Table 2 with the rates that the record has, and trains nothing; `--system` then trains one
+system after the other. `--runs` names the folder of models, a new one for other systems. `--count`
+trains nothing: it counts the operations of a record again, by its plan.
 """
 
 import argparse
@@ -25,34 +27,30 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from benchmarks.corpora import VOCABULARY, multi30k, tatoeba
+from benchmarks.corpora import multi30k, tatoeba
 from benchmarks.operations import count_again
-from benchmarks.report import RESULTS, ResultPage, arguments, read
+from benchmarks.report import RESULTS, arguments, read
+from benchmarks.table_pages import OF_TABLE2, PAGE
 from heedful.errors import SettingError
 from heedful.experiments.corpus import TableCorpus, grammar_corpus
 from heedful.experiments.measured import MeasuredSystem
-from heedful.experiments.page import ScoreDifference, folded, markdown
-from heedful.experiments.plan import Plan, describe
-from heedful.experiments.record import Record
-from heedful.experiments.report import plain
+from heedful.experiments.plan import RATES, Plan, describe, make_plan
+from heedful.experiments.record import Record, write_json
+from heedful.experiments.report import all_differences, plain
 from heedful.experiments.system import TableSystem
 from heedful.paper.claims.check import (
-    RESERVATION,
     check_claims,
-    claim_sections,
     draw,
     to_dict,
 )
-from heedful.paper.claims.statement import Checked
 from heedful.paper.claims.table import CLAIMS
 from heedful.paper.table1 import make_table1
-from heedful.paper.table2 import ENSEMBLES, SYSTEMS, Table2, make_table2
+from heedful.paper.table2 import SYSTEMS, Table2, make_table2, table2_task
 from heedful.paper.table3 import SYSTEMS as ROWS
 from heedful.paper.table3 import Table3, train_rows
 from heedful.settings.durations import parse_duration
 
 _THREADS = 1
-_OF_TABLE2 = (*SYSTEMS, *ENSEMBLES)
 _IN_FRENCH = ("gnmt", "convs2s", "moe", "base")
 Measurements = dict[str, Any]
 
@@ -87,6 +85,7 @@ def main() -> None:
     parser.add_argument("--system", action="append", default=[], metavar="NAME")
     parser.add_argument("--replan", action="store_true")
     parser.add_argument("--budget", type=_time, metavar="TIME")
+    parser.add_argument("--plan-only", action="store_true")
     parser.add_argument("--count", action="store_true")
     options = parser.parse_args()
     what, record, out = options.what, read(options.what), options.runs / options.what
@@ -104,6 +103,8 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     begun.write_text(options.commit, encoding="utf-8")
     make, budget = _MAKERS[what]
+    if options.plan_only:
+        make = _plan_table2
     made = make(Call(out, options.budget or budget, options.system, options.replan, record))
     outputs = {} if record is None else record.outputs
     for file in sorted(out.rglob("output/*.txt")):
@@ -129,6 +130,8 @@ def _check(parser: argparse.ArgumentParser, options: argparse.Namespace, has_rec
         "--system needs the JSON of the other systems": chosen and not has_record,
         "--replan is for all that is trained": options.replan and (what == "table1" or chosen),
         "--budget is for --replan; a plan has its own": options.budget and not options.replan,
+        "--plan-only is for table2, with --replan": options.plan_only
+        and (what != "table2" or not options.replan or not has_record),
         f"--count needs a record of {', '.join(_COUNTED)}, and counts all of it": options.count
         and (what not in _COUNTED or not has_record or chosen or options.replan),
     }
@@ -154,14 +157,39 @@ def _table1(call: Call) -> Measurements:
 
 def _table2(call: Call) -> Measurements:
     """Train the siblings of Table 2's systems, and put them beside those of earlier calls."""
-    of_them = [system.name for system in ENSEMBLES if system.name.rpartition("-")[0] in call.names]
-    again = [*call.names, *of_them]
-    made = _train_table2(call, multi30k, call.names, again, ensembles=True)
-    if call.names and call.record is not None:  # perhaps only since the beginning
-        made = _beside(made, call.record, again, [system.name for system in _OF_TABLE2])
+    made = _train_table2(call, multi30k, call.names, OF_TABLE2)
+    if call.names and call.record is not None:
+        made = _beside(made, call.record, call.names, [system.name for system in OF_TABLE2])
+        measured = [MeasuredSystem.of(system) for system in made["here"]]
+        _write_outputs(call.record, call.out)
+        differences = all_differences(measured, multi30k(call.out.parent), call.out)
+        made["differences"] = [asdict(pair) for pair in differences]
     systems = tuple(map(MeasuredSystem.of, made["here"]))
     Table2(systems, (), made["text"]).draw(RESULTS / "table2.svg")
     return made
+
+
+def _plan_table2(call: Call) -> Measurements:
+    """Plan all systems of Table 2 with the rates of the record, and train none."""
+    corpus = multi30k(call.out.parent)
+    rates = {
+        system["name"]: system["tokens_per_second"] for system in call.earlier["plan"]["systems"]
+    }
+    write_json(call.out / RATES, rates)
+    task = table2_task(corpus, call.out, OF_TABLE2)
+    plan = make_plan(task, call.budget, _THREADS, print)
+    titles = [system["title"] for system in call.earlier["here"]]
+    assert call.record is not None  # `_check` has seen to it
+    return call.earlier | {"plan": asdict(plan)} | _origins(call.record, titles)
+
+
+def _write_outputs(record: Record, out: Path) -> None:
+    """Write the translations of earlier calls, which are compared with those of this one."""
+    for name, lines in record.outputs.items():
+        file = out / f"{name}.txt"
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def _french(call: Call) -> Measurements:
@@ -173,15 +201,14 @@ def _train_table2(
     call: Call,
     unpack: Callable[[Path], TableCorpus],
     names: Sequence[str],
-    planned: Sequence[str] = (),
-    ensembles: bool = False,
+    known: Sequence[TableSystem] = SYSTEMS,
 ) -> Measurements:
     """Train systems of Table 2 on a text, by a plan of them if there is one."""
     table = make_table2(
         *(unpack(call.out.parent), call.out, call.budget),
         names=names,
-        ensembles=ensembles,
-        plan=_write_plan(call.out, call.plan, planned),
+        known=known,
+        plan=_write_plan(call.out, call.plan, names),
         threads=_THREADS,
         say=print,
     )
@@ -293,16 +320,9 @@ _MAKERS: dict[str, tuple[Callable[[Call], Measurements], float]] = {
 """What can be made, and its seconds."""
 
 
-def _counted(record: Record) -> list[str]:
-    """Say where operations were counted again."""
-    again = "Operations were counted again at commit {}, by the plan, without training."
-    measured = record.measurements
-    return [again.format(measured["counted"])] if "counted" in measured else []
-
-
 _COUNTED: dict[str, tuple[Callable[[Path], TableCorpus], Sequence[TableSystem]]] = {
-    "table2": (multi30k, _OF_TABLE2),
-    "french": (tatoeba, _OF_TABLE2),
+    "table2": (multi30k, OF_TABLE2),
+    "french": (tatoeba, OF_TABLE2),
     "table3": (multi30k, ROWS),
 }
 """Text and systems of the records with curves of operations."""
@@ -322,152 +342,6 @@ def _write_plan(out: Path, plan: Measurements | None, names: Sequence[str]) -> P
 def _read_json(file: Path) -> Measurements:
     plain_values: Measurements = json.loads(file.read_text(encoding="utf-8"))
     return plain_values
-
-
-def table1(record: Record) -> str:
-    """Lay the costs of layers out."""
-    measured = record.measurements
-    return "\n\n".join(
-        [
-            "## Table 1: what a layer costs",
-            *(measured["count_heading"], markdown(measured["counts"])),
-            *(measured["time_heading"], markdown(measured["times"])),
-            "![Time of a layer against length and width](table1.svg)",
-            *measured["conclusions"],
-        ]
-    )
-
-
-def table2(record: Record) -> str:
-    """Lay the siblings of Table 2's systems out."""
-    measured, table = record.measurements, _read_table2(record)
-    trained = {system["name"] for system in measured["here"]}
-    missing = [system.title for system in _OF_TABLE2 if system.name not in trained]
-    return "\n\n".join(
-        [
-            "## Table 2: the systems that the paper is compared with",
-            f"Multi30k English-German, raw (29,000 pairs), {VOCABULARY:,} subwords; BLEU, cased, "
-            f"on test_2016_flickr, beam 4, the average of the last checkpoints. {_steps(measured)}"
-            f". Not trained: {', '.join(missing) or 'none'}. Deep-Att, GNMT and MoE have a rate of "
-            "3e-3 and first weights that trials of 300 steps chose, all others a rate of 1.5e-3 "
-            "that was not tuned; Deep-Att's perplexity is of words. An ensemble translates with "
-            "the mean of three seeds' probabilities, the published ones with that of eight.",
-            markdown(table.rows),
-            "![Validation BLEU against operations](table2.svg)",
-            " ".join(table.reservations),
-            *table.matrix,
-            folded("The published table", [markdown(table.published_rows)]),
-            *_origin(record),
-        ]
-    )
-
-
-def french(record: Record) -> str:
-    """Lay Table 2's systems on another pair of languages out."""
-    measured, table = record.measurements, _read_table2(record)
-    return "\n\n".join(
-        [
-            "## Table 2: English-French",
-            "Four of the systems again, with the same settings, on another pair of languages: "
-            f"Tatoeba English-French (161,126 pairs of short sentences), {VOCABULARY:,} subwords; "
-            f"BLEU, cased, on its test part of 2,001. {_steps(measured)}.",
-            markdown(table.rows),
-            " ".join(table.reservations),
-            *table.matrix,
-            *_origin(record),
-        ]
-    )
-
-
-def _read_table2(record: Record) -> Table2:
-    """Read a Table 2 from its record."""
-    measured = record.measurements
-    differences = (
-        ScoreDifference(**pair | {"interval": tuple(pair["interval"])})
-        for pair in measured.get("differences", ())
-    )
-    systems = tuple(map(MeasuredSystem.of, measured["here"]))
-    return Table2(systems, tuple(differences), measured["text"])
-
-
-def _steps(measured: Measurements) -> str:
-    """Say how the steps of trainings that take equally long were planned."""
-    plan, minutes = measured["plan"], measured["here"][0]["seconds"] / 60
-    return (
-        f"The steps are those of a plan of {len(plan['systems'])} trainings in "
-        f"{plan['budget'] / 60:.0f} minutes (`--threads 1`), from rates measured one at a time: "
-        f"each has {minutes:.1f} minutes"
-    )
-
-
-def table3(record: Record) -> str:
-    """Lay the rows of Table 3 out."""
-    measured = record.measurements
-    table = Table3(tuple(map(MeasuredSystem.of, measured["here"])), measured["text"])
-    return "\n\n".join(
-        [
-            "## Table 3: variations of the Transformer",
-            f"Multi30k English-German, raw (29,000 pairs), {VOCABULARY:,} subwords; perplexity by "
-            "subword at the last validation, and BLEU, cased, of the average of the last "
-            "checkpoints on the validation text, beam 4. The steps are those of a plan of all "
-            f"{len(ROWS)} trainings in {measured['plan']['budget'] / 3600:.0f} hours "
-            "(`--threads 1`).",
-            markdown(table.rows),
-            "![Published and measured perplexity and BLEU](table3.svg)",
-            table.verdict,
-            folded(
-                "All trainings",
-                [*table.conclusions, markdown(table.details), *_origin(record)],
-            ),
-        ]
-    )
-
-
-def claims(record: Record) -> str:
-    """Lay the claims out."""
-    checked = {name: Checked.of(claim) for name, claim in record.measurements["claims"].items()}
-    plans = record.measurements.get("plans", {})
-    minutes = ", ".join(f"{name} {plan['budget'] / 60:.1f}" for name, plan in plans.items())
-    return "\n\n".join(
-        [
-            "## Claims",
-            *claim_sections(checked, "###", "claims/{}.svg"),
-            RESERVATION,
-            "Minutes of each claim's trainings, with what belongs to them (`--threads 1`): "
-            f"{minutes}. The models of a claim see equally many positions, padding included. "
-            "With this file there the command makes the same trainings again.",
-            *_earlier_origins(record, "Decided"),
-        ]
-    )
-
-
-def _origin(record: Record) -> list[str]:
-    return [*_counted(record), *_earlier_origins(record, "Trained")]
-
-
-def _earlier_origins(record: Record, done: str) -> list[str]:
-    """Name what was made at other commits than the last one, or on other machines."""
-    sentences = []
-    for key, last, where, what in (
-        ("commits", record.commit, "at", "at an earlier commit"),
-        ("machines", record.machine, "on", "on another machine"),
-    ):
-        others: dict[str, list[str]] = {}
-        for title, origin in record.measurements.get(key, {}).items():
-            if origin != last:
-                others.setdefault(origin, []).append(title)
-        listed = "; ".join(f"{where} {origin}: {', '.join(t)}" for origin, t in others.items())
-        sentences += [f"{done} {what}, {listed}."] if others else []
-    return sentences
-
-
-PAGE = ResultPage(
-    "tables",
-    "The paper's tables, made again",
-    {"table1": table1, "table2": table2, "french": french, "table3": table3, "claims": claims},
-    "What `heedful paper` makes of the paper's tables and claims: [how it is done, and what may be "
-    "concluded](../howto/tables.md). Table 4 has [a page of its own](parsing.md).",
-)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """
-Trials for Table 2's siblings: what lets GNMT and MoE attend, and a learning rate for each system.
+Trials for Table 2's siblings: what lets them attend, and a learning rate for each system.
 
     python -m benchmarks.tuning approaches | rates [--system NAME ...] [--minutes M]
 
-`approaches` trains GNMT and MoE in several ways; `rates` trains each system with each of four
-learning rates. All trials take equally long in counted time: the steps are set from the rates that
-Table 2's record has. Test sets are not read. A trial is recorded when it ends, in
+`approaches` trains Deep-Att, GNMT and MoE in several ways; `rates` trains each system with each of
+four learning rates. All trials take equally long in counted time: the steps are set from the rates
+that Table 2's record has. Test sets are not read. A trial is recorded when it ends, in
 `docs/results/tuning.json`, and the page is written from it; a trial that the record has is not made
 again.
 """
@@ -31,16 +31,18 @@ _SHALLOW = {
     "gnmt": ("model.encoder_layers=3", "model.decoder_layers=3"),
     "moe": ("model.encoder_layers=2", "model.decoder_layers=1"),
 }
+_FEWER_LAYERS = "fewer layers"
 APPROACHES: dict[str, dict[str, tuple[str, ...]]] = {
     system: {
         "guided attention": _GUIDED,
         "without": _WITHOUT,
-        "fewer layers": (*_WITHOUT, *shallow),
-        "fewer layers, guided": (*_GUIDED, *shallow),
+        _FEWER_LAYERS: (*_WITHOUT, *shallow),
+        f"{_FEWER_LAYERS}, guided": (*_GUIDED, *shallow),
         "half the rate": (*_WITHOUT, "train.learning_rate=1.5e-3"),
     }
     for system, shallow in _SHALLOW.items()
 }
+APPROACHES["deep-att"] = {"guided attention": _GUIDED, "without": _WITHOUT}
 _ATTENTION = AttentionUse()
 _VALIDATIONS = 4
 
@@ -128,8 +130,12 @@ def steps_in(name: str, seconds: float) -> int:
 
 
 def chosen(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Choose the trial of a system: the lowest perplexity of those that attend, if any does."""
-    return min(rows, key=lambda row: (not row["attends"], row["perplexity"]))
+    """Choose the trial of a system: one that attends, of its published depth, least perplexed."""
+
+    def rank(row: dict[str, Any]) -> tuple[bool, bool, float]:
+        return not row["attends"], row["choice"].startswith(_FEWER_LAYERS), row["perplexity"]
+
+    return min(rows, key=rank)
 
 
 def body(record: Record) -> str:
@@ -138,7 +144,8 @@ def body(record: Record) -> str:
     parts = []
     for kind, head in (("approaches", "approach"), ("rates", "learning rate")):
         some = [row for row in rows if row["kind"] == kind]
-        best = [chosen([row for row in some if row["system"] == name]) for name in _names(some)]
+        complete = [name for name in _names(some) if not missing(record, kind, name)]
+        best = [chosen([row for row in some if row["system"] == name]) for name in complete]
         cells = [
             row
             | {"mark": "**chosen**" if row in best else ""}
@@ -156,7 +163,16 @@ def body(record: Record) -> str:
                     cells,
                 )
             )
+    names = dict.fromkeys(trial.system for trial in trials("rates"))
+    if left := [name for name in names if missing(record, "rates", name)]:
+        parts.append(f"Not all rates were tried yet for {', '.join(left)}.")
     return _HEAD + "\n\n".join(parts)
+
+
+def missing(record: Record, kind: str, system: str) -> list[str]:
+    """List the trials of a system, of one kind, that are not in the record."""
+    keys = [trial.key for trial in trials(kind) if trial.system == system]
+    return [key for key in keys if key not in record.measurements["trials"]]
 
 
 def _names(rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -173,9 +189,10 @@ def _percent(row: dict[str, Any], name: str) -> str:
 
 _HEAD = (
     "Short trainings on Multi30k English-German, equally long in counted time, on one thread. "
-    "Perplexity and BLEU (greedy) are of the validation text; of each system the trial with the "
+    "Perplexity and BLEU (greedy) are of the validation text. Of each system the trial with the "
     "lowest perplexity is chosen, among those [whose attention is used]"
-    "(../howto/training-health.md).\n\n"
+    "(../howto/training-health.md); fewer layers than published are chosen only if no trial with "
+    "all of them attends.\n\n"
 )
 PAGE = ResultPage("tuning", "Trials for the siblings of Table 2", {"tuning": body})
 

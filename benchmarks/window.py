@@ -1,5 +1,5 @@
 """
-Self-attention to neighbours beside full attention: processor time and memory by length.
+Self-attention to neighbors beside full attention: processor time and memory by length.
 
     python -m benchmarks.window
 
@@ -89,7 +89,7 @@ def body(record: Record) -> str:
         for unit in ("ms", "MiB")
     )
     return (
-        "Self-attention that sees r neighbours, as an encoder's does, half before and half after "
+        "Self-attention that sees r neighbors, as an encoder's does, half before and half after "
         "([what it is](../explain/attention.md#windows)): one attention of 4 heads and width 256, "
         "forwards and backwards, one sequence, fp32, one thread. “mask” is full attention with a "
         "band in its mask, “blocks” computes the band alone. The layers take the mask for short "
@@ -100,7 +100,7 @@ def body(record: Record) -> str:
     )
 
 
-PAGE = ResultPage("window", "Self-attention to neighbours", {"window": body})
+PAGE = ResultPage("window", "Self-attention to neighbors", {"window": body})
 
 
 if __name__ == "__main__":

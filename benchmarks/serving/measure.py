@@ -245,18 +245,18 @@ def measure_stop(
 
         asking = asyncio.create_task(load(server.port, make, clients=clients, seconds=seconds + 10))
         await asyncio.sleep(seconds)
-        signalled = time.monotonic()
+        signaled = time.monotonic()
         server.stop()
-        return await asking, signalled
+        return await asking, signaled
 
     with serving(f"{DIRECTION}{run}", *ALIKE) as server:
-        answers, signalled = asyncio.run(work(server))
+        answers, signaled = asyncio.run(work(server))
         code = server.process.wait(60)
         ended = time.monotonic()
     return {
-        "before": _statuses(answer for answer in answers if answer.begun < signalled),
-        "after": _statuses(answer for answer in answers if answer.begun >= signalled),
-        "seconds": ended - signalled,
+        "before": _statuses(answer for answer in answers if answer.begun < signaled),
+        "after": _statuses(answer for answer in answers if answer.begun >= signaled),
+        "seconds": ended - signaled,
         "code": code,
     }
 

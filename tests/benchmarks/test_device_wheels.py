@@ -14,7 +14,7 @@ from benchmarks.device_wheels import (
     WHEELS,
     pinned,
     require_room,
-    travelling_bytes,
+    traveling_bytes,
 )
 from benchmarks.report import ROOT
 
@@ -27,7 +27,7 @@ def test_each_package_is_pinned():
 
 
 def test_the_work_tree_leaves_room_for_wheels_and_data():
-    assert travelling_bytes(ROOT)["work tree"] < LIMIT - (30 << 20)
+    assert traveling_bytes(ROOT)["work tree"] < LIMIT - (30 << 20)
 
 
 @pytest.fixture
@@ -46,14 +46,14 @@ def tree(tmp_path):
 
 def test_all_that_travels_is_counted(tree):
     expected = {"work tree": 3, WHEELS.as_posix(): 400, DATA.as_posix(): 300}
-    assert travelling_bytes(tree) == expected
+    assert traveling_bytes(tree) == expected
     (tree / "b c").unlink()
     (tree / "a").unlink()  # git still lists it
-    assert travelling_bytes(tree)["work tree"] == 0
+    assert traveling_bytes(tree)["work tree"] == 0
 
 
 def test_too_much_is_refused(tree):
-    sizes = travelling_bytes(tree)
+    sizes = traveling_bytes(tree)
     require_room(sizes, limit=703)
     with pytest.raises(SystemExit, match=re.escape("at most 702 bytes travel to the machine")):
         require_room(sizes, limit=702)

@@ -131,7 +131,7 @@ class Visit:
         """Run a measurement; return its `facts` with what it answered, or why it failed."""
         title = ", ".join(map(str, facts.values()))
         if self.seconds_left < _SECONDS_LEFT:
-            return {**facts, "failed": "not measured: the minutes of this part were over"}
+            return {**facts, "failed": "not measured: the time of this part was used up"}
         self.say(f"{title}, {self.seconds_left:,.0f} seconds left")
         try:
             return {**facts, **system.run(request, self.seconds_left)}

@@ -44,7 +44,7 @@ def time_in_turns(
     Time functions in rounds, so that a slow moment of the machine falls on all of them.
 
     `least`: seconds that are timed at once; what takes less is repeated. Returns the seconds of a
-    call of each function, by round; the first call, which warms up, is none of them.
+    call of each function, by round; the first call warms up and is not counted.
     """
     for function in functions:
         function()

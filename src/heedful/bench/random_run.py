@@ -7,7 +7,7 @@ import torch
 
 from heedful.bench.work import spread_lengths
 from heedful.config.schema import RunConfig
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.model.weights import named_weights
 from heedful.runs.checkpoint import save_checkpoint
 from heedful.runs.folder import RunFolder
@@ -33,7 +33,7 @@ def make_random_run(folder: Path, config: RunConfig, vocabulary: int) -> Run:
     run = Run(RunFolder(folder), config, tokenizer)
     write_config(run.folder, config, ONE_THREAD, {}, {})
     model = run.build()
-    initialise(model, config.train.seed)
+    initialize(model, config.train.seed)
     with torch.no_grad():
         model.output.weight[END] = 0.0
     state = {"step": 1, **run.signature}

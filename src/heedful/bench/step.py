@@ -19,7 +19,7 @@ from heedful.data.batching import Batch, Collator, MicroBatches, Rows
 from heedful.data.encoded.dataset import FlatIds
 from heedful.machine.devices import resolve_device, resolve_threads
 from heedful.machine.memory import peak_memory
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.training.device.levers import Levers, why_padded
 from heedful.training.device.packed import PackedBatch, Room, pack
 from heedful.training.device.trainer import DeviceTrainer
@@ -119,7 +119,7 @@ class TimedTraining:
         settings = RunConfig.from_dict(request["settings"])
         resolve_threads(request["threads"])
         model = build(settings, request["vocabulary"])
-        initialise(model, settings.train.seed)
+        initialize(model, settings.train.seed)
         model.to(self.device)
         train = settings.train
         collator = Collator(

@@ -138,7 +138,7 @@ class RoundRobin:
     """
 
     answers: tuple[tuple[System, dict[str, Any]], ...]
-    """Seconds of all rounds, and the peak memory of any."""
+    """Seconds of all rounds, and the largest peak memory."""
     rates: dict[str, float]
     """GFLOP/s of matrix products by precision, the best that was seen between the rounds."""
     notes: tuple[str, ...]

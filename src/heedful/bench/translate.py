@@ -209,7 +209,9 @@ def _field(run: Run, precision: str, conditions: Conditions) -> Systems:
     if run.config.model.positions != "learned":
         return field
     alone = tuple(one for one in field.systems if one.name == OURS)
-    return Systems(alone, (*field.notes, "peers are given no learned positions."))
+    return Systems(
+        alone, (*field.notes, "learned positions are measured without the other toolkits.")
+    )
 
 
 def _outputs(path: Path, run: Run) -> Iterator[tuple[str, int]]:

@@ -54,7 +54,7 @@ def find_corpus(folder: Path, source: str = "en", vocabulary: int = 4000) -> Tab
     if not folder.is_dir():
         raise TextError(
             f"the data must be a folder with train, valid and test in two languages, but {folder} "
-            "is no folder; correct its name."
+            "is not a folder; correct its name."
         )
     targets = sorted({path.suffix[1:] for path in folder.glob("train.*")} - {source})
     if len(targets) != 1:

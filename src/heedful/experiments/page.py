@@ -9,8 +9,8 @@ from heedful.experiments.record import write_json
 from heedful.files import make_folder, replacing_file
 
 Rows = list[tuple[str, ...]]
-LEARNT = 1.0
-"""BLEU or F1 below which a system has learnt nothing of use, and is compared with no other."""
+LEARNED = 1.0
+"""BLEU or F1 below which a system has learned nothing of use, and is compared with no other."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class ScoreDifference:
         )
 
 
-def learnt_nothing(titles: Iterable[str]) -> list[str]:
-    """Say of systems that they have learnt nothing."""
-    return [capital(f"{title} has learnt nothing of use in its steps.") for title in titles]
+def learned_nothing(titles: Iterable[str]) -> list[str]:
+    """Say of systems that they have learned nothing."""
+    return [capital(f"{title} has learned nothing of use in its steps.") for title in titles]
 
 
 def capital(sentence: str) -> str:

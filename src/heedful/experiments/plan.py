@@ -39,7 +39,8 @@ _BETWEEN_VALIDATIONS = 10.0
 """Counted seconds at least, where none are asked for."""
 _MEASURING = 4
 """Seconds that measuring the rate of a system takes at least."""
-_RATES = "rates.json"
+RATES = "rates.json"
+"""The file of measured rates, in target tokens a second by name."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
     """Measure the rate of every system and share the budget; encodes the text on the way."""
     began = time.monotonic()
     trained, out = task.trained, task.out
-    rates = _known_rates(out / _RATES)
+    rates = _known_rates(out / RATES)
     unknown = {
         _but_for_seed(system) for system in trained if system.name not in rates and not system.after
     }
@@ -121,7 +122,7 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
         )
     encoded = encode_all(task)
     rates = _all_rates(task, encoded, rates, threads)
-    write_json(out / _RATES, rates)
+    write_json(out / RATES, rates)
     for system in trained:
         rate = rates[system.name]
         say(capital(f"{system.title}: {rate:,.0f} target tokens a second in training"))

@@ -15,7 +15,7 @@ from typing import Any
 
 from heedful.experiments.corpus import TableCorpus
 from heedful.experiments.measured import MeasuredSystem, at_cost, difference
-from heedful.experiments.page import LEARNT, Rows, ScoreDifference
+from heedful.experiments.page import LEARNED, Rows, ScoreDifference
 
 RISING = "↑"
 """Marks a system that still learns."""
@@ -43,8 +43,8 @@ def by_seed(systems: Sequence[MeasuredSystem]) -> list[list[MeasuredSystem]]:
 def all_differences(
     systems: Sequence[MeasuredSystem], corpus: TableCorpus, out: Path
 ) -> list[ScoreDifference]:
-    """Compare every two systems that have learnt something, the first seed of each."""
-    firsts = [group[0] for group in by_seed(systems) if group[0].bleu >= LEARNT]
+    """Compare every two systems that have learned something, the first seed of each."""
+    firsts = [group[0] for group in by_seed(systems) if group[0].bleu >= LEARNED]
     ranked = sorted(firsts, key=lambda system: -system.bleu)
     return [
         ScoreDifference(
@@ -81,7 +81,7 @@ def cost_rows(
     flops = min((system.curve[-1].flops for system in systems if system.curve), default=0.0)
     rows: Rows = [
         (
-            *("system", "weights", "steps", "operations", "perplexity", *beside),
+            *("system", "weights", "steps", "minutes", "operations", "perplexity", *beside),
             *("BLEU", "±", "seeds", "chrF", f"valid. BLEU at {flops:.1e}"),
         )
     ]
@@ -95,6 +95,7 @@ def cost_rows(
                 first.title,
                 f"{first.parameters / 1e6:.1f} M",
                 f"{first.steps:,}",
+                f"{first.seconds / 60:.1f}",
                 f"{first.flops:.1e}",
                 f"{fmean(perplexities):.1f}" if perplexities else "",
                 *(() if published is None else (published[1].get(first.title, ""),)),

@@ -2,7 +2,7 @@
 Figures 3 to 5 of the paper, from any run.
 
 Nobody else's model has the paper's heads at the paper's places. Where the paper shows two heads for
-a behaviour, the two that show it most are chosen; the numbers say how much.
+a behavior, the two that show it most are chosen; the numbers say how much.
 """
 
 import math
@@ -103,8 +103,8 @@ def make_figure(
     else:
         chosen = list(heads) or _structured(weights)
         panels = tuple(
-            _panel(f"Head {head}, {title}", weights, [head], (), colour)
-            for head, colour in zip(chosen, _green_and_red(len(chosen)), strict=True)
+            _panel(f"Head {head}, {title}", weights, [head], (), color)
+            for head, color in zip(chosen, _green_and_red(len(chosen)), strict=True)
         )
         sheet = _structure_sheet(source, weights, layer, chosen)
     return Figure(attention.words, panels, sheet, tuple(notes))
@@ -158,18 +158,18 @@ def _panel(
     weights: Float[np.ndarray, "heads words words"],
     heads: Sequence[int],
     query_words: tuple[int, ...],
-    colour: int | None = None,
+    color: int | None = None,
 ) -> Panel:
-    """Build a panel of some heads, each in its own colour."""
+    """Build a panel of some heads, each in its own color."""
     shown = tuple(
-        Head(f"head {head}", head - 1 if colour is None else colour, weights[head - 1])
+        Head(f"head {head}", head - 1 if color is None else color, weights[head - 1])
         for head in heads
     )
     return Panel(title, shown, query_words or None)
 
 
 def _green_and_red(count: int) -> list[int]:
-    """Choose distinct colours, green and red first, as in figure 5."""
+    """Choose distinct colors, green and red first, as in figure 5."""
     return [(2, 7, 0, 4, 3, 6)[index % 6] for index in range(count)]
 
 

@@ -45,7 +45,7 @@ def _restricted(s: LayerSizes, causal: bool) -> int:
 
 
 def window(s: LayerSizes, causal: bool = False) -> Window:
-    """Return the neighbours that a position of restricted self-attention sees."""
+    """Return the neighbors that a position of restricted self-attention sees."""
     found = Window.before_and_at(s.r) if causal else Window.around(s.r)
     assert found is not None
     return found

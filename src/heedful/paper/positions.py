@@ -23,11 +23,11 @@ Table = Float[np.ndarray, "positions width"]
 CRITERIA = (
     "unique encoding for each position",
     "deterministic",
-    "distance between neighbouring positions the same",
-    "generalises to longer sentences",
+    "distance between neighboring positions the same",
+    "generalizes to longer sentences",
 )
 SHORT = ("unique", "deterministic", "same distance", "longer sentences")
-# Sentences of 4 and 10 words, in which the normalised index grows by 0.25 and 0.10 per word.
+# Sentences of 4 and 10 words, in which the normalized index grows by 0.25 and 0.10 per word.
 _NOTED = (4, 10)
 _LONGER = 4
 _SAME, _APART = 1.001, 1e-6
@@ -80,7 +80,7 @@ def schemes(d_model: int) -> list[Scheme]:
     return [
         Scheme("index", "PE(pos) = pos", _index),
         Scheme("one-hot", f"1 in place pos of {d_model}", lambda n: np.eye(d_model)[:n], d_model),
-        Scheme("normalised", "PE(pos) = pos / length", lambda n: _index(n) / n),
+        Scheme("normalized", "PE(pos) = pos / length", lambda n: _index(n) / n),
         Scheme("interleaved", "the paper: sin and cos in turn", _sinusoid("interleaved", d_model)),
         Scheme("halves", "its code: all sines, all cosines", _sinusoid("halves", d_model)),
     ]
@@ -114,7 +114,7 @@ def check_criteria(scheme: Scheme, length: int) -> list[Verdict]:
 
     `length`: positions of the longest sentence in training, at least 2.
 
-    An encoding generalises to a longer sentence if every position has a distinct vector with no
+    An encoding generalizes to a longer sentence if every position has a distinct vector with no
     component larger than in training. The longer sentence is four times as long as the longest in
     training, or as the encoding has vectors. This is necessary, not sufficient: only a model shows
     how well it translates longer sentences.
@@ -184,7 +184,7 @@ def _deterministic(table: Table, again: Table) -> Verdict:
 
 
 def _same_distance(scheme: Scheme, length: int) -> Verdict:
-    """Compare the distances of neighbours in short and long sentences."""
+    """Compare the distances of neighbors in short and long sentences."""
     lengths = sorted({*_NOTED, length})
     steps = {count: _distances(scheme.encode(count)) for count in lengths}
     every = np.concatenate(list(steps.values()))

@@ -60,8 +60,8 @@ def find_in_sentence(
     )
     unknown = f"this run's subwords cannot spell {' '.join(attention.unknown)}"
     panels = tuple(
-        _panel(question, answers[question], heads[0], attention, query_words, colour)
-        for colour, (question, heads) in enumerate(rated.items())
+        _panel(question, answers[question], heads[0], attention, query_words, color)
+        for color, (question, heads) in enumerate(rated.items())
     )
     questions = {
         question: {"answer": answers[question], "heads": [one._asdict() for one in heads]}
@@ -122,9 +122,9 @@ def _panel(
     best: RatedHead,
     attention: WordAttention,
     query_words: tuple[int, ...],
-    colour: int,
+    color: int,
 ) -> Panel:
     """Show the best head of a question."""
     title = f"{question}: {answer}; layer {best.layer} head {best.head}, weight {best.weight:.2f}"
     weights = attention.weights[best.layer - 1, best.head - 1]
-    return Panel(title, (Head(f"head {best.head}", colour, weights),), query_words)
+    return Panel(title, (Head(f"head {best.head}", color, weights),), query_words)

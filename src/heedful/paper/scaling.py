@@ -133,8 +133,8 @@ def expected_gradient(d_k: int, scale: float, keys: int) -> float:
 
 def _lengths(d_k: int) -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:
     """Return logarithms of the length of a normal vector, with their probabilities."""
-    centre = 0.5 * math.log(d_k)
-    wide = np.linspace(centre - 40, centre + 4, 44_001)
+    center = 0.5 * math.log(d_k)
+    wide = np.linspace(center - 40, center + 4, 44_001)
     density = d_k * wide - np.exp(2 * wide) / 2
     held = wide[density > density.max() - 32]
     nodes = np.linspace(held[0], held[-1], 97 if d_k < 8 else 33 if d_k < 64 else 17)

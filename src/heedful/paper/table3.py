@@ -18,7 +18,7 @@ from heedful.config.recipes import recipe
 from heedful.experiments.corpus import TableCorpus
 from heedful.experiments.estimate import Noise, chance_of, rank_correlation
 from heedful.experiments.measured import MeasuredSystem
-from heedful.experiments.page import LEARNT, Rows, learnt_nothing, markdown, write_table
+from heedful.experiments.page import LEARNED, Rows, learned_nothing, markdown, write_table
 from heedful.experiments.plan import describe
 from heedful.experiments.report import plain
 from heedful.experiments.run import train_all
@@ -145,10 +145,10 @@ class Table3:
 
     @property
     def compared(self) -> list[tuple[PublishedRow, MeasuredSystem]]:
-        """The pairs that may be compared: none of them, and no base row, has learnt nothing."""
-        if min(system.valid_bleu for system in self.seeds) < LEARNT:
+        """The pairs that may be compared: none of them, and no base row, has learned nothing."""
+        if min(system.valid_bleu for system in self.seeds) < LEARNED:
             return []
-        return [pair for pair in self.pairs if pair[1].valid_bleu >= LEARNT]
+        return [pair for pair in self.pairs if pair[1].valid_bleu >= LEARNED]
 
     @property
     def rows(self) -> Rows:
@@ -177,7 +177,7 @@ class Table3:
     def verdict(self) -> str:
         """What the table shows, in one paragraph."""
         if not self.compared:
-            return "Without a base row that has learnt something no rows are compared."
+            return "Without a base row that has learned something no rows are compared."
         perplexity, bleu = self.noises
         others = [system for _, system in self.compared if system.name != "base"]
         apart = sum(map(self._differs, others))
@@ -211,7 +211,9 @@ class Table3:
         missing = [row.title for row in PUBLISHED if row.name not in names]
         first = [
             *([f"Not trained: {', '.join(missing)}."] if missing else []),
-            *learnt_nothing(system.title for system in self.systems if system.valid_bleu < LEARNT),
+            *learned_nothing(
+                system.title for system in self.systems if system.valid_bleu < LEARNED
+            ),
         ]
         if not self.compared:
             return first

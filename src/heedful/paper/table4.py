@@ -2,7 +2,7 @@
 Table 4: the published parsers, and beside them our own on the user's trees.
 
 Published rows are F1 on section 23 of the Wall Street Journal, so they are no yardstick for other
-trees. What is comparable to our own parsers are the floors and the grammar: they are scored on the
+trees. What is comparable to our own parsers are the floors and the grammars: they are scored on the
 same sentences, and learned from the same trees if those are given.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from heedful.errors import ArgumentError
 from heedful.evaluation.significance import Resampling, compare, confidence_intervals
-from heedful.experiments.page import LEARNT, Rows, ScoreDifference, learnt_nothing, markdown
+from heedful.experiments.page import LEARNED, Rows, ScoreDifference, learned_nothing, markdown
 from heedful.paper.parsing.floors import TreeFloors
 from heedful.paper.parsing.pcfg import Pcfg
 from heedful.search.settings import SearchOptions
@@ -94,8 +94,8 @@ class Table4:
     def conclusions(self) -> list[str]:
         """What may be concluded, and what not."""
         found = [comparison.sentence for comparison in self.comparisons]
-        found += learnt_nothing(
-            one.name for one in self.parsers if not one.is_floor and one.score.f1 < LEARNT
+        found += learned_nothing(
+            one.name for one in self.parsers if not one.is_floor and one.score.f1 < LEARNED
         )
         if self.parsers:
             if self.sentences < _FEW:
@@ -140,7 +140,7 @@ def make_table4(
     say: Callable[[str], object] = lambda _: None,
 ) -> Table4:
     """
-    Score parsers on trees, beside the floors and a grammar learned from `train_trees`.
+    Score parsers on trees, beside the floors and two grammars learned from `train_trees`.
 
     Raises `ArgumentError` for runs or training trees without trees to score them on.
     """
@@ -156,7 +156,7 @@ def make_table4(
     files = expand(train_trees) if train_trees else []
     learned = [tree for file in files for tree in read_clean([file])]
     if any(file.path.samefile(trees) for file in files):
-        say(f"warning: the grammar has seen the trees that it is scored on, {trees}")
+        say(f"warning: the grammars have seen the trees that it is scored on, {trees}")
     found = [_scored(name, gold, parsed, True) for name, parsed in _baselines(gold, learned, say)]
     lines, tags = [" ".join(tree.words) for tree in gold], [tree.tags for tree in gold]
     for run, parser in parsers.items():
@@ -176,10 +176,11 @@ def _baselines(
     drawn = {"flat": floors.flat, "right-branching": floors.right_branching}
     found = [(name, [draw(tree.words) for tree in gold]) for name, draw in drawn.items()]
     if learned:
-        say(f"grammar of {len(learned):,} trees: parsing {len(gold):,} sentences")
-        grammar = Pcfg(learned)
-        parses = [grammar.parse(tree.words).tree for tree in gold]
-        found.append((f"grammar (PCFG) of {len(learned):,} trees", parses))
+        for title, parents in (("grammar (PCFG)", False), ("grammar with parents", True)):
+            name = f"{title} of {len(learned):,} trees"
+            say(f"{name}: parsing {len(gold):,} sentences")
+            grammar = Pcfg(learned, parents=parents)
+            found.append((name, [grammar.parse(tree.words).tree for tree in gold]))
     return found
 
 
@@ -194,8 +195,8 @@ def _scored(
 
 
 def _comparisons(parsers: Sequence[ScoredParser]) -> list[ScoreDifference]:
-    """Compare parsers that have learnt something, each with the next worse one."""
-    able = (one for one in parsers if one.is_floor or one.score.f1 >= LEARNT)
+    """Compare parsers that have learned something, each with the next worse one."""
+    able = (one for one in parsers if one.is_floor or one.score.f1 >= LEARNED)
     ranked = sorted(able, key=lambda one: -one.score.f1)
     found = []
     for better, worse in pairwise(ranked):

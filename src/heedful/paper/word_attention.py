@@ -18,7 +18,7 @@ from heedful.alignment.from_attention import word_weights
 from heedful.alignment.words import Unit
 from heedful.errors import SettingError, TextError
 from heedful.tokenization.tokenizer import UNKNOWN, Tokenizer
-from heedful.translation.aligner import segment_text
+from heedful.translation.aligner import segment_source
 from heedful.translation.translator import Translator
 
 
@@ -127,36 +127,36 @@ def word_attention(translator: Translator, sentence: str) -> WordAttention:
 def words_of(tokenizer: Tokenizer, sentence: str, ids: Sequence[int]) -> list[Word]:
     """Split a sentence into words, with punctuation at their ends separate."""
     # A mark is separate if it has a subword of its own: “perfect,” is two words if its comma is.
-    side = segment_text(tokenizer.kind, sentence, ids, tokenizer.pieces_source(ids))
+    side = segment_source(tokenizer, sentence, ids)
     found: list[Word] = []
     for unit in side.units:
-        spelt = [tokenizer.decode_source([ids[piece]]).strip() for piece in unit.pieces]
+        spelled = [tokenizer.decode_source([ids[piece]]).strip() for piece in unit.pieces]
         word = " ".join(side.words[index] for index in unit.words)
         # Bytes and unknown subwords spell nothing alone.
-        sizes = _sizes(spelt) if "".join(spelt) == word else [len(spelt)]
+        sizes = _sizes(spelled) if "".join(spelled) == word else [len(spelled)]
         first = 0
         for size in sizes:
-            name = "".join(spelt[first : first + size]) if len(sizes) > 1 else word
+            name = "".join(spelled[first : first + size]) if len(sizes) > 1 else word
             start = unit.pieces.start + first
             found.append(Word(name, range(start, start + size)))
             first += size
     return _with_every_piece(found, len(ids))
 
 
-def _sizes(spelt: Sequence[str]) -> list[int]:
+def _sizes(spelled: Sequence[str]) -> list[int]:
     """Count the subwords of each mark before a word, of the word, and of each mark after it."""
-    first, last = 0, len(spelt)
-    while last - first > 1 and _is_mark(spelt[first]):
+    first, last = 0, len(spelled)
+    while last - first > 1 and _is_mark(spelled[first]):
         first += 1
-    while last - first > 1 and _is_mark(spelt[last - 1]):
+    while last - first > 1 and _is_mark(spelled[last - 1]):
         last -= 1
     sizes, waiting = [], 0
-    for size, text in [*((1, mark) for mark in spelt[:first]), (last - first, "word")]:
+    for size, text in [*((1, mark) for mark in spelled[:first]), (last - first, "word")]:
         waiting += size
         if text:  # a space that is a subword of its own goes with what follows
             sizes.append(waiting)
             waiting = 0
-    return sizes + [1] * (len(spelt) - last)
+    return sizes + [1] * (len(spelled) - last)
 
 
 def _bare(word: str) -> str:

@@ -67,8 +67,8 @@ def test_a_rehearsal_measures_every_part_and_writes_its_record(in_this_process, 
     lines = device_lines(records)
     assert lines[-1].startswith("A step of tiny uses ")
     assert lines[-1].endswith(
-        "unpadded batches, compiled layers, graphs and batches ahead are off, because steps "
-        "without padding are those of a GPU."
+        "unpadded batches, compiled layers, graphs and batches ahead are off, because only "
+        "a GPU computes steps without padding."
     )
     # levers and kernels reach the process that measures
     steps = [sent for _, sent in in_this_process if sent["task"] == "train"]
@@ -123,7 +123,7 @@ def test_nothing_begins_when_the_minutes_are_over(in_this_process, tmp_path):
     (record,), _ = bench(tmp_path, "search", minutes=0.1)
     assert in_this_process == []
     assert {entry["failed"] for entry in record["entries"]} == {
-        "not measured: the minutes of this part were over"
+        "not measured: the time of this part was used up"
     }
 
 

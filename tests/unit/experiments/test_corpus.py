@@ -25,7 +25,7 @@ def test_lines_without_a_partner_are_refused(tmp_path):
     (tmp_path / "valid.de").write_text("a\n", encoding="utf-8")
     with pytest.raises(TextError, match=r"valid\.en and .*valid\.de must have .* have 2 and 1"):
         find_corpus(tmp_path)
-    with pytest.raises(TextError, match=r"must be a folder .*nowhere is no folder"):
+    with pytest.raises(TextError, match=r"must be a folder .*nowhere is not a folder"):
         find_corpus(tmp_path / "nowhere")
 
 

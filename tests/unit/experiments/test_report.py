@@ -14,9 +14,9 @@ from heedful.experiments.report import (
 def test_the_table_has_every_number(make):
     rows = cost_rows([make("first"), make("together", curve=(), perplexity=None)])
     assert rows[0][-1] == "valid. BLEU at 3.0e+11"
-    numbers = ("0.0 M", "300", "3.0e+11", "5.0", "28.0↑", "1.0", "", "50.0", "30.0")
+    numbers = ("0.0 M", "300", "10.0", "3.0e+11", "5.0", "28.0↑", "1.0", "", "50.0", "30.0")
     assert rows[1] == ("first", *numbers)
-    assert rows[2][4] == rows[2][-1] == ""
+    assert rows[2][5] == rows[2][-1] == ""
     assert plain([make("first")])[0]["curve"][0]["step"] == 100
 
 
@@ -59,7 +59,7 @@ def test_systems_are_compared_on_what_they_wrote(make, corpus, tmp_path):
     assert found[1].difference > 20 and found[1].interval[0] > 0
 
 
-def test_who_has_learnt_nothing_is_compared_with_nobody(make, corpus, tmp_path):
+def test_who_has_learned_nothing_is_compared_with_nobody(make, corpus, tmp_path):
     (tmp_path / "output").mkdir()
     for name in ("able", "weak", "weaker"):
         (tmp_path / "output" / f"{name}.test.txt").write_text("rien\n" * 30, "utf-8")

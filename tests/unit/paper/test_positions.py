@@ -8,11 +8,11 @@ import pytest
 from heedful.model.embedding import code_rates, paper_rates
 from heedful.paper.positions import CRITERIA, Scheme, check_criteria, products, schemes
 
-# Unique, deterministic, same distance, generalises.
+# Unique, deterministic, same distance, generalizes.
 EXPECTED = {
     "index": (True, True, True, False),
     "one-hot": (True, True, True, False),
-    "normalised": (True, True, False, True),
+    "normalized": (True, True, False, True),
     "interleaved": (True, True, True, True),
     "halves": (True, True, True, True),
 }
@@ -32,9 +32,9 @@ def test_each_simpler_encoding_fails_one_criterion(d_model, length):
 
 
 def test_the_numbers_that_decide():
-    normalised = check_criteria(scheme("normalised"), 10)[2]
-    assert normalised.number == pytest.approx(0.25 / 0.10)
-    assert "0.25 in 4, 0.1 in 10" in normalised.reason
+    normalized = check_criteria(scheme("normalized"), 10)[2]
+    assert normalized.number == pytest.approx(0.25 / 0.10)
+    assert "0.25 in 4, 0.1 in 10" in normalized.reason
     assert check_criteria(scheme("one-hot"), 40)[3].number == 64
     assert check_criteria(scheme("one-hot"), 40)[0].number == pytest.approx(math.sqrt(2))
     assert check_criteria(scheme("index"), 40)[3].number == pytest.approx(4)

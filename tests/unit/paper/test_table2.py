@@ -66,13 +66,23 @@ def test_systems_are_chosen_by_name():
         _choose(("gnmt-rl",))
 
 
-def test_the_page_says_what_was_left_out_and_what_has_learnt_nothing(make):
+def test_seeds_are_chosen_alone_and_an_ensemble_with_its_seeds():
+    known = (*SYSTEMS, *ENSEMBLES)
+    assert [system.name for system in _choose(("base-2",), known)] == ["base-2"]
+    seeds = ("base", "base-2", "base-3")
+    chosen = _choose((*seeds, "base-ensemble"), known)
+    assert [system.name for system in chosen] == [*seeds, "base-ensemble"]
+    with pytest.raises(SettingError, match="give --system base-2 too"):
+        _choose(("base", "base-ensemble"), known)
+
+
+def test_the_page_says_what_was_left_out_and_what_has_learned_nothing(make):
     systems = (make("weak", title="ByteNet", bleu=0.2), make("able", bleu=30.0))
     reason = "GNMT is left out: its share of 3.0 minutes has fewer than 10 steps for it."
     page = Table2(systems, (), "train.en:7", (reason,)).to_markdown()
     assert reason in page
-    assert "ByteNet has learnt nothing of use in its steps." in page
-    assert "able has learnt nothing" not in page
+    assert "ByteNet has learned nothing of use in its steps." in page
+    assert "able has learned nothing" not in page
     assert "↑ marks systems that still learn" in page
     steady = Table2((make("together", curve=()),), (), "train.en:7").reservations
     assert not any("↑" in sentence for sentence in steady)

@@ -78,9 +78,9 @@ def made_up(make, **bleu):
     return Table3(tuple(changed), "train.en:7")
 
 
-def test_a_row_that_has_learnt_nothing_is_compared_with_none(make):
+def test_a_row_that_has_learned_nothing_is_compared_with_none(make):
     table = made_up(make, big=0.4)
-    assert "Big has learnt nothing of use in its steps." in table.conclusions
+    assert "Big has learned nothing of use in its steps." in table.conclusions
     (row,) = (row for row in table.rows if row[0] == "big")
     assert (row[2], row[4]) == ("4.3", "0.4")  # without a star
     (beyond,) = (said for said in table.conclusions if said.startswith("Beyond that noise"))
@@ -90,8 +90,8 @@ def test_a_row_that_has_learnt_nothing_is_compared_with_none(make):
 
 def test_without_a_base_row_nothing_is_compared(make):
     table = made_up(make, **{"base-3": 0.9})
-    assert table.conclusions == ["Base-3 has learnt nothing of use in its steps."]
-    assert table.verdict.startswith("Without a base row that has learnt something")
+    assert table.conclusions == ["Base-3 has learned nothing of use in its steps."]
+    assert table.verdict.startswith("Without a base row that has learned something")
     assert table.correlations == (None, None)
     assert not any("*" in cell for row in table.rows for cell in row)
     assert "no rows are compared" in table.to_markdown()

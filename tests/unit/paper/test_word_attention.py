@@ -71,7 +71,7 @@ def test_no_letter_is_lost_and_every_subword_is_in_one_word(tokenizers, kind, wo
     (ids,) = tokenizer.encode_source([sentence])
     found = words_of(tokenizer, sentence, ids)
     if not sentence.strip():
-        assert not found  # blanks are no word, even where they are subwords
+        assert not found  # blanks are not a word, even where they are subwords
         return
     assert "".join(word.name for word in found).replace(" ", "") == sentence.replace(" ", "")
     pieces = [piece for word in found for piece in word.pieces]

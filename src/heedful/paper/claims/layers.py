@@ -16,7 +16,7 @@ from heedful.experiments.estimate import Estimate
 from heedful.families.table1 import LayerSizes
 from heedful.model.additive import MOST_NUMBERS, additive_attention
 from heedful.model.attention import scaled_dot_product_attention
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.paper.claims.peak_memory import peak_bytes
 from heedful.paper.claims.statement import Measured, sign
 from heedful.paper.dependent_products import count_products
@@ -48,12 +48,12 @@ class PlainBatchNorm(torch.nn.BatchNorm1d):
     """Batch norm over all positions of all sentences."""
 
     def forward(self, x: Float[Tensor, "batch time width"]) -> Float[Tensor, "batch time width"]:
-        """Normalise each feature."""
+        """Normalize each feature."""
         return super().forward(x.flatten(0, 1)).view_as(x)
 
 
 def measure_batch_norm() -> Measured:
-    """Normalise one sentence alone and beside others."""
+    """Normalize one sentence alone and beside others."""
     others = (1, 2, 4, 8, 16, 32)
     norms = {
         "batch norm": PlainBatchNorm(_D_MODEL, eps=1e-6).train(),
@@ -113,7 +113,7 @@ def _gradient(depth: int, seed: int, changed: Mapping[str, str]) -> float:
         *(f"model.{name}={value}" for name, value in changed.items()),
     )
     model = build(load_config("tiny", settings), 100)
-    initialise(model, seed)
+    initialize(model, seed)
     x = _states(4, _LENGTH).requires_grad_()
     out = model.encoder.encode(x, torch.ones(len(x), 1, 1, _LENGTH, dtype=torch.bool)).states
     generator = torch.Generator().manual_seed(seed)

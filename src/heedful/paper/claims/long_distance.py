@@ -39,7 +39,7 @@ def measure_long_distance(trained: Trainings) -> Measured:
     ]
     evidence = [_loses(falls[one.name]) for one in LONG]
     evidence[0] = None if evidence[0] is None else not evidence[0]  # self-attention does not
-    learnt = min(each[:, 0].mean() for each in found.values()) >= _KNOWN
+    learned = min(each[:, 0].mean() for each in found.values()) >= _KNOWN
     doubt = (
         f" A model is below {_KNOWN} at the nearest word: conclude nothing before a longer "
         "training."
@@ -54,13 +54,13 @@ def measure_long_distance(trained: Trainings) -> Measured:
     ]
     shares = [SizeCurve(one.title, _gradient_shares(trained, one.name)) for one in LONG]
     return Measured(
-        evidence if learnt else [None],
+        evidence if learned else [None],
         "Probability, among all names, of the one that a translation must end with because it "
         f"stood {DISTANCES[0]} or {DISTANCES[-1]} words before, while the source does not have it "
-        f"(chance is {1 / len(NAMES):.1f}). {' '.join(sentences)}{'' if learnt else doubt} A model "
-        f"keeps the name if it surely falls by less than {_KEPT:g}, and loses it if by more. A "
-        "convolution "
-        "of 2 layers of 3 reads 5 tokens back, whatever it learns; one of 5 layers of 9 reads 41. "
+        f"(chance is {1 / len(NAMES):.1f}). {' '.join(sentences)}{'' if learned else doubt} A "
+        f"model keeps the name if it surely falls by less than {_KEPT:g}, and loses it if by more. "
+        "A convolution of 2 layers of 3 reads 5 tokens back, whatever it learns; one of 5 layers "
+        "of 9 reads 41. "
         f"{_practice(trained)} Weights: "
         + ", ".join(f"{trained.systems[one.name].parameters:,} ({one.title})" for one in LONG)
         + ".",

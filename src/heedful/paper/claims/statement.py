@@ -121,7 +121,7 @@ class PaperClaim(NamedTuple):
     note: str = ""
     """What is to be known of the models."""
     must_learn: tuple[str, ...] = ()
-    """Models without which it is left open if they have not learnt to translate; else the best."""
+    """Models without which it is left open if they have not learned to translate; else the best."""
     may_learn_nothing: tuple[str, ...] = ()
     """Models of which the statement says that they learn nothing of use."""
     decided_by_bleu: bool = False

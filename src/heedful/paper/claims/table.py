@@ -107,7 +107,7 @@ CLAIMS: dict[str, PaperClaim] = {
             measure_long_distance,
             LONG,
             note=TUNED,
-            weight=3,  # what lies far back is learnt last
+            weight=3,  # what lies far back is learned last
             text=write_repeated_names,
         ),
         PaperClaim(

@@ -12,9 +12,9 @@ from jaxtyping import Float
 
 from heedful.experiments.estimate import Estimate
 from heedful.experiments.measured import CurvePoint, MeasuredSystem
-from heedful.experiments.page import LEARNT, ScoreDifference, capital
+from heedful.experiments.page import LEARNED, ScoreDifference, capital
 from heedful.experiments.system import TableSystem
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.model.layers import DecoderLayer, EncoderLayer
 from heedful.paper.claims.divergence import different_heads, entropy
 from heedful.paper.claims.models import COST, HEAD_COUNTS, HEADS, LONG, MASK
@@ -49,7 +49,7 @@ def measure_mask(trained: Trainings) -> Measured:
     ]
     falls = unmasked.curve[-1].perplexity < _AS_LOW * masked.curve[-1].perplexity
     return Measured(
-        [unmasked.bleu < LEARNT if falls else None],
+        [unmasked.bleu < LEARNED if falls else None],
         f"Without mask the perplexity of known translations falls to "
         f"{unmasked.curve[-1].perplexity:.2f} (with mask {masked.curve[-1].perplexity:.2f}), but "
         f"what it translates itself has {unmasked.bleu:.1f} BLEU. With mask it is "
@@ -106,7 +106,7 @@ def compare_pairs(
     Compare the BLEU of pairs of models.
 
     `decide_by`: what the differences of the `deciding` pairs say, with a sentence; of all pairs if
-    none is named. Nothing is decided where a model of these has learnt nothing, or still learns.
+    none is named. Nothing is decided where a model of these has learned nothing, or still learns.
     `more`: a further sentence.
     """
     compared = " ".join(compare_bleu(trained, *pair) for pair in pairs)
@@ -126,7 +126,7 @@ def by_pairs(trained: Trainings, pairs: Sequence[Pair]) -> tuple[list[Evidence],
 
 
 def by_longest_sentences(trained: Trainings, pairs: Sequence[Pair]) -> tuple[list[Evidence], str]:
-    """Decide by the difference in the longest sentences, and how it grows towards them."""
+    """Decide by the difference in the longest sentences, and how it grows toward them."""
     (pair,) = pairs
     longest, growth = trained.difference(*pair, longest=True), trained.growth(*pair)
     grown = "All lines are equally long." if growth is None else say_growth(growth)
@@ -161,7 +161,7 @@ def _by_length(trained: Trainings) -> SizePanel:
 
 
 def compare_bleu(trained: Trainings, ours: str, theirs: str) -> str:
-    """Say how far one model is from another, or that one of them has learnt nothing."""
+    """Say how far one model is from another, or that one of them has learned nothing."""
     if weak := useless(trained, (ours, theirs)):
         return capital(f"{_titles(trained, (ours, theirs))} are not compared: {_list(weak)}.")
     apart = trained.difference(ours, theirs)
@@ -172,8 +172,8 @@ def compare_bleu(trained: Trainings, ours: str, theirs: str) -> str:
 
 
 def useless(trained: Trainings, names: Sequence[str]) -> list[MeasuredSystem]:
-    """Find the models that have learnt nothing of use."""
-    return [trained.systems[name] for name in names if trained.systems[name].bleu < LEARNT]
+    """Find the models that have learned nothing of use."""
+    return [trained.systems[name] for name in names if trained.systems[name].bleu < LEARNED]
 
 
 def still_rising(trained: Trainings, names: Sequence[str]) -> str:
@@ -209,9 +209,9 @@ def _titles(trained: Trainings, names: Sequence[str]) -> str:
 
 
 def _list(weak: Sequence[MeasuredSystem]) -> str:
-    """Say of models that they have learnt nothing."""
+    """Say of models that they have learned nothing."""
     titles = ", ".join(f"{system.title} ({system.bleu:.1f} BLEU)" for system in weak)
-    return f"{titles} {'have' if len(weak) > 1 else 'has'} learnt nothing of use"
+    return f"{titles} {'have' if len(weak) > 1 else 'has'} learned nothing of use"
 
 
 def measure_heads(trained: Trainings) -> Measured:
@@ -328,7 +328,7 @@ def _published_costs() -> str:
 
 
 def _cost_of(curve: Sequence[CurvePoint], kind: str, level: int) -> float:
-    """Find what was spent when BLEU first reached a level, between validations in a line."""
+    """Find the cost at which BLEU first reached a level, interpolated between validations."""
     spent, bleu = 0.0, 0.0
     for point in curve:
         cost = float(getattr(point, kind))
@@ -341,7 +341,7 @@ def _cost_of(curve: Sequence[CurvePoint], kind: str, level: int) -> float:
 def _untrained(translator: Translator) -> Translator:
     """Build a model as its training began."""
     fresh = Translator(translator.run, translator.run.build().eval())
-    initialise(fresh.models[0], translator.run.config.train.seed)
+    initialize(fresh.models[0], translator.run.config.train.seed)
     return fresh
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from heedful.errors import TextError
 from heedful.experiments.corpus import TableCorpus
-from heedful.experiments.page import LEARNT
+from heedful.experiments.page import LEARNED
 from heedful.experiments.plan import Plan
 from heedful.experiments.run import PLAN, train_all
 from heedful.experiments.task import TableTask
@@ -70,23 +70,23 @@ def leave_open(claim: PaperClaim, checked: Checked, bleu: Mapping[str, float]) -
     """
     Decide nothing where models cannot be told apart. `bleu`: of each model.
 
-    They cannot before those that must have learnt to translate, where one has learnt nothing, nor
+    They cannot before those that must have learned to translate, where one has learned nothing, nor
     where BLEU decides and all make hardly an error.
     """
     needed = claim.must_learn or (max(bleu, key=lambda name: bleu[name]),)
     titles = {one.name: one.title for one in claim.systems}
     weakest = min(needed, key=lambda name: bleu[name])
-    weak = [name for name in bleu if bleu[name] < LEARNT and name not in claim.may_learn_nothing]
+    weak = [name for name in bleu if bleu[name] < LEARNED and name not in claim.may_learn_nothing]
     longer = "Conclude nothing before a longer training:"
     if bleu[weakest] < _LEARNED:
         doubt = f"{longer} {titles[weakest]} has only {bleu[weakest]:.1f} BLEU."
     elif weak:
         which = ", ".join(f"{titles[name]} ({bleu[name]:.1f} BLEU)" for name in weak)
-        doubt = f"{longer} {which} learnt nothing of use."
+        doubt = f"{longer} {which} learned nothing of use."
     elif claim.decided_by_bleu and min(bleu.values()) >= _TOO_EASY:
         doubt = (
-            f"Every model has {min(bleu.values()):.1f} BLEU or more: conclude nothing on so easy a "
-            "text."
+            f"Every model has {min(bleu.values()):.1f} BLEU or more; so easy a text decides "
+            "nothing."
         )
     else:
         return checked

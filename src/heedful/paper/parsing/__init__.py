@@ -1,1 +1,1 @@
-"""Parsers without a model, which Table 4 compares with: a grammar (PCFG), and floors."""
+"""Parsers without a model, which Table 4 compares with: grammars (PCFG), and floors."""

@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float, Int
 
-from heedful.paper.parsing.binarise import BinaryRules
+from heedful.paper.parsing.binarize import BinaryRules
 
 _NONE = -np.inf
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from heedful.paper.parsing.binarise import BinaryRules
+from heedful.paper.parsing.binarize import BinaryRules
 from heedful.paper.parsing.cky import Chart
 from heedful.paper.parsing.unary import symbols_on_chain
 from heedful.tasks.parsing.trees.tree import Tree

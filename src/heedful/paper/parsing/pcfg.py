@@ -3,7 +3,8 @@ A parser by a probabilistic context-free grammar read off a treebank.
 
 Nothing is smoothed but the words: a rule has its relative frequency among the rules of its label.
 It is the plainest of treebank parsers, and what others are compared with (Charniak 1996, “Tree-bank
-Grammars”; Klein and Manning 2003, “Accurate Unlexicalized Parsing”, Table 1).
+Grammars”; Klein and Manning 2003, “Accurate Unlexicalized Parsing”, Table 1). With the label of the
+phrase above in each label it is the next better of them.
 """
 
 import math
@@ -13,11 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from heedful.errors import TextError
-from heedful.paper.parsing.binarise import binarise
+from heedful.paper.parsing.binarize import binarize
 from heedful.paper.parsing.cky import fill_chart
 from heedful.paper.parsing.derivation import best_tree
 from heedful.paper.parsing.grammar import TreebankRules, rules_of, symbol_of
 from heedful.paper.parsing.lexicon import TagLexicon
+from heedful.paper.parsing.parent_annotation import annotate_parents, remove_parents
 from heedful.tasks.parsing.trees.tree import Tree, flat_tree
 
 
@@ -32,16 +34,23 @@ class PcfgParse(NamedTuple):
 class Pcfg:
     """A grammar and its parser."""
 
-    def __init__(self, trees: Iterable[Tree], rare: int = 1) -> None:
-        """Count the rules of trees. `rare`: words that occur at most so often join a class."""
-        self.rules = TreebankRules(trees)
+    def __init__(self, trees: Iterable[Tree], rare: int = 1, parents: bool = False) -> None:
+        """
+        Count the rules of trees.
+
+        `rare`: words that occur at most so often join a class. `parents`: a phrase has the rules of
+        its label below the label of its parent.
+        """
+        self._parents = parents
+        self.rules = TreebankRules(map(annotate_parents, trees) if parents else trees)
         if not self.rules.sentences:
             raise TextError("a treebank must have a tree, but it has none; give one that has.")
         tags = [symbol.label for symbol in self.rules.symbols if symbol.is_tag]
         self.lexicon = TagLexicon(self.rules.sentences, tags, rare)
-        self._binary = binarise(self.rules)
+        self._binary = binarize(self.rules)
         phrases = [root for root in self.rules.roots if not root.is_tag]
-        self._root = max(phrases, key=lambda root: self.rules.roots[root]).label if phrases else "S"
+        root = max(phrases, key=lambda root: self.rules.roots[root]).label if phrases else "S"
+        self._root = remove_parents(Tree(root)).label
 
     def parse(self, words: Sequence[str], tags: Sequence[str] | None = None) -> PcfgParse:
         """
@@ -51,14 +60,16 @@ class Pcfg:
         tree, one phrase holds all words.
         """
         scores = self._tag_scores(words, tags)
-        found = best_tree(self._binary, fill_chart(self._binary, scores), words)
-        if found is not None:
-            return PcfgParse(*found)
+        best = best_tree(self._binary, fill_chart(self._binary, scores), words)
+        if best is not None:
+            tree, log_probability = best
+            return PcfgParse(remove_parents(tree), log_probability)
         tags = self.lexicon.likeliest(words) if tags is None else tags
         return PcfgParse(flat_tree(tuple(words), tuple(tags), self._root), -math.inf)
 
     def log_probability(self, tree: Tree) -> float:
         """Return the log-probability of a tree."""
+        tree = annotate_parents(tree) if self._parents else tree
         leaves = [*tree.leaves()]
         scores = self.lexicon.log_probabilities(tree.words)
         number = {tag: i for i, tag in enumerate(self.lexicon.tags)}

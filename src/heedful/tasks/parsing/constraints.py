@@ -30,7 +30,7 @@ OTHER, WORD, OPEN, CLOSE = range(4)
 
 @dataclass(frozen=True)
 class TreeSymbols:
-    """What each id of the target vocabulary does in a linearised tree."""
+    """What each id of the target vocabulary does in a linearized tree."""
 
     kinds: tuple[int, ...]
     """OTHER, WORD, OPEN or CLOSE."""

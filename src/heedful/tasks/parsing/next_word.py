@@ -75,7 +75,7 @@ class NextWord(nn.Module, DecoderInput):
         self.register_buffer("begins", begins, persistent=False)
         self.register_buffer("writes", writes, persistent=False)
 
-    def initialise(self, generator: torch.Generator) -> None:
+    def initialize(self, generator: torch.Generator) -> None:
         """Draw the weights."""
         glorot(self.projection.weight, generator)
 

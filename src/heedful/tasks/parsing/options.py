@@ -10,8 +10,8 @@ class TreeOptions:
     """The text of a parser."""
 
     trees: Files | None = flag(
-        "Bracketed trees, one a line or spread, plain or compressed; may be repeated or a quoted "
-        "glob.",
+        "Bracketed trees, one a line or over several; plain or compressed; may be repeated or a "
+        "quoted glob.",
         metavar="FILE",
     )
     """Bracketed trees, which make a parser, instead of text of two languages."""

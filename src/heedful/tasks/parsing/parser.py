@@ -18,7 +18,7 @@ from heedful.arguments import Files, checked, read_texts
 from heedful.errors import ArgumentError, SettingError, TextError
 from heedful.search.settings import SearchOptions
 from heedful.tasks.parsing.config import ParsingConfig
-from heedful.tasks.parsing.trees.linearise import SymbolLabels, delinearise
+from heedful.tasks.parsing.trees.linearize import SymbolLabels, delinearize
 from heedful.tasks.parsing.trees.sentence import split_words
 from heedful.tasks.parsing.trees.tree import Tree, flat_tree
 from heedful.translation.result import Translation
@@ -30,7 +30,7 @@ class Parse:
     """The tree of a sentence."""
 
     tree: Tree
-    """What was written; one flat phrase if that is no tree of the words."""
+    """What was written; one flat phrase if that is not a tree of the words."""
     score: float
     """Its log-probability, with the length penalty."""
     symbols: str
@@ -243,7 +243,7 @@ class Parser:
         self, written: Translation, words: tuple[str, ...], tags: tuple[str, ...] | None
     ) -> Parse:
         """Read the tree that was written."""
-        tree = delinearise(written.text.split(" "), words, self.form, tags, self.labels)
+        tree = delinearize(written.text.split(" "), words, self.form, tags, self.labels)
         return Parse(
             flat_tree(words, tags or ("XX",) * len(words)) if tree is None else tree,
             written.score,

@@ -1,4 +1,4 @@
-"""Which source tokens each phrase of a linearised tree covers."""
+"""Which source tokens each phrase of a linearized tree covers."""
 
 from collections.abc import Sequence
 

@@ -22,8 +22,8 @@ from heedful.tasks.parsing.constraints import (
 )
 from heedful.tasks.parsing.next_word import NextWord
 from heedful.tasks.parsing.phrases import phrases_of
-from heedful.tasks.parsing.trees.linearise import (
-    Linearisation,
+from heedful.tasks.parsing.trees.linearize import (
+    Linearization,
     SymbolLabels,
     symbols_f1,
     word_number,
@@ -46,7 +46,7 @@ class ParserRun(RunTask):
         return self.config.part(ParsingConfig)
 
     @property
-    def form(self) -> Linearisation:
+    def form(self) -> Linearization:
         """How its trees are written."""
         return self.parsing.linearisation or "vinyals"
 

@@ -15,6 +15,7 @@ from heedful.arguments import Files
 from heedful.config.schema import RunConfig
 from heedful.data.coverage import unknown_warning
 from heedful.data.encoded.dataset import EncodedPairs
+from heedful.data.overlap.leaks import HeldOutPairs
 from heedful.errors import TextError
 from heedful.files import write_whole
 from heedful.preparation.corpora_file import CorpusPart
@@ -30,7 +31,7 @@ from heedful.preparation.training_data import (
 from heedful.runs.folder import RunFolder
 from heedful.tasks.parsing.config import ParsingConfig
 from heedful.tasks.parsing.trees.clean import TreeCleaning, clean_trees
-from heedful.tasks.parsing.trees.linearise import check_labels, linearise
+from heedful.tasks.parsing.trees.linearize import check_labels, linearize
 from heedful.tasks.parsing.trees.read import read_trees
 from heedful.tasks.parsing.trees.sentence import join_words
 from heedful.tasks.parsing.trees.tree import Tree
@@ -88,7 +89,14 @@ class TreeText(UnpreparedText):
                 if warning := unknown_warning(encoded, tokenizer, corpus):
                     yield f"warning: {warning}"
 
-    def prepare(self, folder: RunFolder, config: RunConfig, processes: int, say: Say) -> None:
+    def prepare(
+        self,
+        folder: RunFolder,
+        config: RunConfig,
+        processes: int,
+        say: Say,
+        held_out: HeldOutPairs | None = None,
+    ) -> None:
         """Write the trees as text, unless done, and encode it."""
         place = folder.path / _FOLDER
         sides = [place / f"train.{side}" for side in ("words", "symbols")]
@@ -160,7 +168,7 @@ def tree_pairs(
     return [
         (
             join_words(tree.words, parsing.lower_case, parsing.word_numbers),
-            " ".join(linearise(tree, form, parsing.word_numbers)),
+            " ".join(linearize(tree, form, parsing.word_numbers)),
         )
         for tree in trees
     ]

@@ -27,7 +27,7 @@ def probabilities(near, far):
         ((0.97, 0.92), False),  # a little, but less than 0.1
         ((0.97, 0.87), None),  # near 0.1
         ((0.7, 0.7), False),  # worse, but not by distance
-        ((0.2, 0.1), None),  # has learnt nothing
+        ((0.2, 0.1), None),  # has learned nothing
     ],
 )
 def test_what_is_far_must_be_lost_by_both_and_kept_by_the_transformer(

@@ -12,7 +12,7 @@ from heedful.config.schema import RunConfig
 from heedful.experiments.measured import CurvePoint
 from heedful.experiments.page import ScoreDifference
 from heedful.experiments.system import count_parameters
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.paper.claims import trained as trained_module
 from heedful.paper.claims.models import BATCH_SIZES, COST, ENCODERS, HEADS, SCORES
 from heedful.paper.claims.table import CLAIMS
@@ -43,7 +43,7 @@ def curve(perplexity, bleus, seconds=1.0):
     )
 
 
-def all_learnt(names):
+def all_learned(names):
     """Curves of models that learn no more."""
     return {name: {"curve": curve(5.0, (10.0, 20.0, 20.5))} for name in names}
 
@@ -88,7 +88,7 @@ def test_a_mask_is_needed_where_loss_falls_and_translation_fails(
 @pytest.mark.parametrize(("blind", "holds"), [(4, True), (8, None)])
 def test_attention_is_needed_where_long_sentences_lose_most(trainings, blind, holds):
     good = {"attending": 8, "blind": blind}
-    checked = CLAIMS["attention"].check(trainings(good, **all_learnt(good)))
+    checked = CLAIMS["attention"].check(trainings(good, **all_learned(good)))
     assert checked.holds is holds
     assert checked.panels[0].sizes == (1, 2, 3, 6)
     assert checked.sentence.startswith("Attending minus blind: +")
@@ -111,16 +111,18 @@ def test_a_model_that_still_learns_is_named(trainings, last, rising):
 def test_self_attention_must_be_above_every_other_encoder(trainings):
     good = {"self-attention": 8, "recurrent": 2, "convolution": 2, "average": 1, "sum": 1}
     assert CLAIMS["encoders"].check(trainings(good, "still rising")).holds is None
-    assert CLAIMS["encoders"].check(trainings(good, **all_learnt(good))).holds
+    assert CLAIMS["encoders"].check(trainings(good, **all_learned(good))).holds
 
 
 def test_an_encoder_that_is_as_good_decides_against_it(trainings):
     good = {"self-attention": 8, "recurrent": 8, "convolution": 2, "average": 1, "sum": 1}
-    checked = CLAIMS["encoders"].check(trainings(good, **all_learnt(good)))
+    checked = CLAIMS["encoders"].check(trainings(good, **all_learned(good)))
     assert checked.holds is None  # as good as the best, as far as these sentences tell
     assert "+0.0 BLEU" in checked.sentence
     better = {"self-attention": 2, "recurrent": 8, "convolution": 2, "average": 1, "sum": 1}
-    assert CLAIMS["encoders"].check(trainings(better, "again", **all_learnt(better))).holds is False
+    assert (
+        CLAIMS["encoders"].check(trainings(better, "again", **all_learned(better))).holds is False
+    )
 
 
 @pytest.mark.parametrize("better", ["additive", "unscaled"])
@@ -128,7 +130,7 @@ def test_the_largest_width_decides_between_scores(trainings, better):
     good = {system.name: 8 if system.name.startswith(better) else 1 for system in SCORES}
     good |= {name: 2 for name in good if name.endswith("-16")}
     assert CLAIMS["scores"].check(trainings(good, "still rising")).holds is None
-    checked = CLAIMS["scores"].check(trainings(good, **all_learnt(good)))
+    checked = CLAIMS["scores"].check(trainings(good, **all_learned(good)))
     assert checked.holds is (better == "additive")
     assert checked.panels[0].sizes == (16, 64, 256, 512)
     assert [*values(checked)] == ["scaled", "unscaled", "additive"]
@@ -136,7 +138,7 @@ def test_the_largest_width_decides_between_scores(trainings, better):
 
 def test_a_lead_that_does_not_grow_with_the_width_decides_nothing(trainings):
     good = {system.name: 8 if system.name.startswith("additive") else 1 for system in SCORES}
-    assert CLAIMS["scores"].check(trainings(good, **all_learnt(good))).holds is None
+    assert CLAIMS["scores"].check(trainings(good, **all_learned(good))).holds is None
 
 
 def costs(*seconds):
@@ -208,7 +210,7 @@ def test_models_that_learned_nothing_decide_nothing(trainings):
 def test_batch_norm_must_fall_behind_in_small_batches_alone(trainings, good, holds):
     lines = {f"layer-{size}": 8 for size in good} | {f"batch-{size}": n for size, n in good.items()}
     assert CLAIMS["batch-size"].check(trainings(lines, "still rising")).holds is None
-    checked = CLAIMS["batch-size"].check(trainings(lines, **all_learnt(lines)))
+    checked = CLAIMS["batch-size"].check(trainings(lines, **all_learned(lines)))
     assert checked.holds is holds
     assert checked.panels[0].sizes == (32, 128, 512)
     assert [*values(checked)] == ["layer norm", "batch norm"]
@@ -318,7 +320,7 @@ def test_heads_are_compared_with_random_ones_as_sharp(
 
 def test_each_layer_is_sharpened_until_its_attention_has_the_entropy_wanted():
     model = build(RunConfig().with_settings(SMALL), 50).eval()
-    initialise(model, 1)
+    initialize(model, 1)
     queries = [
         model.encoder.layers[0].self_attention.qkv_proj,
         model.decoder.layers[0].cross_attention.qkv_proj,
@@ -351,28 +353,28 @@ WEAK = {"bleu": 0.3, "curve": curve(5.0, (0.2, 0.3))}
         ("scores", {one.name: 1 for one in SCORES} | {"additive-512": 8}, "unscaled-512"),
     ],
 )
-def test_nothing_is_decided_by_a_model_that_has_learnt_nothing(trainings, name, good, weak):
+def test_nothing_is_decided_by_a_model_that_has_learned_nothing(trainings, name, good, weak):
     check = CLAIMS[name].check
-    learnt = all_learnt(good)
-    decided = check(trainings(good, **learnt))
+    learned = all_learned(good)
+    decided = check(trainings(good, **learned))
     assert " minus " in decided.sentence
-    checked = check(trainings(good, "again", **learnt | {weak: WEAK}))
+    checked = check(trainings(good, "again", **learned | {weak: WEAK}))
     assert checked.holds is None
-    assert f"{weak} (0.3 BLEU) has learnt nothing of use" in checked.sentence
+    assert f"{weak} (0.3 BLEU) has learned nothing of use" in checked.sentence
     assert f" minus {weak}" not in checked.sentence
     assert "grows by" not in checked.sentence
     assert len(checked.panels) == len(decided.panels)
 
 
-def test_a_model_that_has_learnt_nothing_is_compared_with_none(trainings):
+def test_a_model_that_has_learned_nothing_is_compared_with_none(trainings):
     found = trainings(
         {"able": 8, "weak": 0, "weaker": 0}, weak={"bleu": 0.99}, weaker={"bleu": 0.0}
     )
     assert compare_bleu(found, "able", "weak") == (
-        "Able and weak are not compared: weak (1.0 BLEU) has learnt nothing of use."
+        "Able and weak are not compared: weak (1.0 BLEU) has learned nothing of use."
     )
     assert compare_bleu(found, "weaker", "weak") == (
-        "Weaker and weak are not compared: weaker (0.0 BLEU), weak (1.0 BLEU) have learnt nothing "
+        "Weaker and weak are not compared: weaker (0.0 BLEU), weak (1.0 BLEU) have learned nothing "
         "of use."
     )
     assert [system.name for system in useless(found, ("able", "weak"))] == ["weak"]

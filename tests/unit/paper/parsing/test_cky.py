@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from heedful.paper.parsing.binarise import binarise
+from heedful.paper.parsing.binarize import binarize
 from heedful.paper.parsing.cky import fill_chart
 from heedful.paper.parsing.grammar import TreebankRules
 from heedful.paper.parsing.pcfg import Pcfg
@@ -33,7 +33,7 @@ def test_random_grammars_find_the_best_probability(seed):
 
 
 def test_spans_hold_what_the_words_allow():
-    grammar = binarise(TreebankRules(read("(A (x a) (y b) (B (x c)))")))
+    grammar = binarize(TreebankRules(read("(A (x a) (y b) (B (x c)))")))
     words = np.array([[0.5, 0], [0, 0.25], [1, 0]])
     words = np.log(words, out=np.full_like(words, -np.inf), where=words > 0)
     chart = fill_chart(grammar, words)

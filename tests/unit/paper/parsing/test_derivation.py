@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from heedful.paper.parsing.binarise import binarise
+from heedful.paper.parsing.binarize import binarize
 from heedful.paper.parsing.cky import fill_chart
 from heedful.paper.parsing.derivation import best_tree
 from heedful.paper.parsing.grammar import TreebankRules, rules_of
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.task("parsing")
 
 
 def _parse(grammar, words, tags):
-    binary = binarise(grammar)
+    binary = binarize(grammar)
     number = {symbol.label: i for i, symbol in enumerate(binary.symbols) if symbol.is_tag}
     scores = np.full((len(words), binary.tags), -np.inf)
     scores[range(len(words)), [number[tag] for tag in tags]] = 0.0

@@ -7,6 +7,7 @@ import nltk
 import pytest
 
 from heedful.errors import TextError
+from heedful.paper.parsing.parent_annotation import annotate_parents, remove_parents
 from heedful.paper.parsing.pcfg import Pcfg
 from tests.support.plain_pcfg import PlainGrammar, random_tree, read
 
@@ -93,6 +94,35 @@ def test_the_probability_of_a_tree_is_the_product_of_its_rules():
         assert math.isclose(parser.log_probability(tree), math.log(plain.probability(tree)))
     for line in ("(S (S (NP (N a))))", "(A (x zebra))", "(A (q a))"):
         assert parser.log_probability(*read(line)) == -math.inf
+
+
+def test_a_grammar_with_parents_is_one_of_annotated_trees():
+    trees = read(*TREES)
+    parser, plain = Pcfg(trees, rare=0, parents=True), Pcfg(map(annotate_parents, trees), rare=0)
+    for sentence in SENTENCES:
+        words = sentence.split()
+        parse, annotated = parser.parse(words), plain.parse(words)
+        assert parse.log_probability == annotated.log_probability
+        assert parse.tree == remove_parents(annotated.tree)
+        if parse.log_probability > -math.inf:
+            assert math.isclose(parser.log_probability(parse.tree), parse.log_probability)
+    assert str(parser.parse(["dog", "the"]).tree) == "(S (N dog) (D the))"
+
+
+def test_parents_tell_a_subject_from_an_object():
+    # Pronouns are subjects and names objects; without parents both are any noun phrase.
+    trees = read(
+        *("(S (NP (P he)) (VP (V saw) (NP (D the) (N man))))",) * 3,
+        *("(S (NP (P he)) (VP (V saw) (NP (N man))))",),
+    )
+    likely, unlikely = (
+        *read("(S (NP (P he)) (VP (V saw) (NP (D the) (N man))))"),
+        *read("(S (NP (D the) (N man)) (VP (V saw) (NP (P he))))"),
+    )
+    assert Pcfg(trees, rare=0).log_probability(unlikely) > -math.inf
+    parents = Pcfg(trees, rare=0, parents=True)
+    assert parents.log_probability(unlikely) == -math.inf
+    assert parents.log_probability(likely) > Pcfg(trees, rare=0).log_probability(likely)
 
 
 def test_unknown_words_are_parsed_by_their_class():

@@ -6,7 +6,7 @@ import itertools
 import pytest
 import torch
 
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.search.beam import beam_search
 from heedful.search.ensemble import Ensemble
 from heedful.search.greedy import greedy_search
@@ -21,7 +21,7 @@ from heedful.tasks.parsing.constraints import (
     fewest_symbols,
 )
 from heedful.tasks.parsing.next_word import NextWord
-from heedful.tasks.parsing.trees.linearise import delinearise
+from heedful.tasks.parsing.trees.linearize import delinearize
 from heedful.tasks.parsing.trees.read import DEEPEST
 from tests.support.exhaustive_search import PENALTIES, RULES, is_close, tiny
 from tests.support.models import FAMILIES
@@ -73,7 +73,7 @@ def is_wanted(written, words, chain):
         len(list(run)) for opens, run in itertools.groupby(pieces, lambda p: p[0] == "(") if opens
     ]
     leaves = [str(number) for number in range(words)]
-    tree = delinearise(pieces, leaves, "vinyals")
+    tree = delinearize(pieces, leaves, "vinyals")
     return tree is not None and max(runs, default=0) <= chain
 
 
@@ -163,7 +163,7 @@ def models():
         begins = torch.tensor([False] * 4 + [True] * 5)
         next_word = NextWord(found[name].encoder.width, 8, begins, kinds == WORD)
         found[name].read_with("next_word", next_word)
-        initialise(found[name], 1)
+        initialize(found[name], 1)
     members = [found["transformer with the next word"], found[READERS[-1]]]
     return found | {"ensemble": Ensemble(members)}
 

@@ -6,7 +6,7 @@ import torch
 from heedful.model.flops import RowLengths
 from heedful.model.halves import Memory
 from heedful.model.inference import optimize_for_inference
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.tasks.parsing.next_word import NextWord
 from tests.support.models import FAMILIES, small
 
@@ -21,7 +21,7 @@ TARGET = torch.tensor([[2, 6, 8, 4, 4, 9, 5, 6, 4, 7, 7, 3], [2, 6, 8, 5, 9, 6, 
 def model_with(**changes):
     model = small(tie_embeddings="none", **changes)
     model.read_with("next_word", NextWord(model.encoder.width, 16, BEGINS, WRITES))
-    initialise(model, 1)
+    initialize(model, 1)
     return model.eval()
 
 

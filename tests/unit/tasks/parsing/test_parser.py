@@ -6,7 +6,7 @@ from heedful.analysis.attend import attend
 from heedful.errors import ArgumentError, HeedfulError, RunFolderError, SettingError, TextError
 from heedful.search.settings import SearchOptions
 from heedful.tasks.parsing.parser import Parser
-from heedful.tasks.parsing.trees.linearise import linearise
+from heedful.tasks.parsing.trees.linearize import linearize
 from heedful.tasks.parsing.trees.sentence import join_words
 from heedful.training.train import train
 
@@ -66,7 +66,7 @@ def test_what_is_written_are_trees_of_the_words(run):
         for parse in found:
             assert parse.is_tree
             for each in (parse, *parse.alternatives):
-                assert " ".join(linearise(each.tree, parser.form, numbers)) == each.symbols
+                assert " ".join(linearize(each.tree, parser.form, numbers)) == each.symbols
     assert parser.parse("the dog sleeps").tree == parser.parse(["the dog sleeps"])[0].tree
 
 

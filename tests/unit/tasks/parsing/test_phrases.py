@@ -1,4 +1,4 @@
-"""Which source tokens the phrases of a linearised tree cover."""
+"""Which source tokens the phrases of a linearized tree cover."""
 
 from heedful.tasks.parsing.constraints import CLOSE, OPEN, OTHER, WORD, TreeSymbols
 from heedful.tasks.parsing.phrases import phrases_of

@@ -37,7 +37,7 @@ def draw(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Trees, one a line or spread, with --predicted the gold ones; - reads stdin.",
+            help="Trees, one a line or over several; with --predicted, gold ones; - is stdin.",
         ),
     ],
     predicted: Annotated[
@@ -45,7 +45,7 @@ def draw(
         typer.Option(
             metavar="FILE",
             help="Draw these trees beside the gold ones, and mark what differs; one a line, an "
-            "empty line is no tree.",
+            "empty line is not a tree.",
         ),
     ] = None,
     line: Annotated[
@@ -119,14 +119,14 @@ def draw(
 
 
 def _print(drawings: list[_Drawing]) -> None:
-    """Print trees as wide as the terminal, and in colour where that is wanted."""
+    """Print trees as wide as the terminal, and in color where that is wanted."""
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    text = "\n".join(_lines(drawings, width, colour=sys.stdout.isatty() and not plain))
+    text = "\n".join(_lines(drawings, width, color=sys.stdout.isatty() and not plain))
     typer.echo(text)
 
 
-def _lines(drawings: list[_Drawing], width: int, *, colour: bool = False) -> Iterable[str]:
+def _lines(drawings: list[_Drawing], width: int, *, color: bool = False) -> Iterable[str]:
     """Draw trees below each other, each below its number and its words."""
     from heedful.tasks.parsing.trees.draw_text import cut, draw_pair, draw_tree, shown
     from heedful.tasks.parsing.trees.tree import unescape_brackets
@@ -141,7 +141,7 @@ def _lines(drawings: list[_Drawing], width: int, *, colour: bool = False) -> Ite
         if difference is None:
             yield from draw_tree(tree, width)
         else:
-            yield from draw_pair(tree, predicted, difference, width, colour=colour)
+            yield from draw_pair(tree, predicted, difference, width, color=color)
 
 
 def _choose(drawings: list[_Drawing], numbers: list[int], file: Path) -> list[_Drawing]:

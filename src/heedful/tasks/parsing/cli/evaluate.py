@@ -10,9 +10,9 @@ from heedful.cli.terminal_text import echo_json
 
 
 def evaluate(
-    gold: Annotated[Path, typer.Option(help="Gold trees, one a line or spread.")],
+    gold: Annotated[Path, typer.Option(help="Gold trees, one a line or over several.")],
     predicted: Annotated[
-        Path, typer.Option(help="Predicted trees, one a line; an empty line is no tree.")
+        Path, typer.Option(help="Predicted trees, one a line; an empty line is not a tree.")
     ],
     against: Annotated[
         list[Path] | None,
@@ -27,9 +27,9 @@ def evaluate(
         bool, typer.Option("--confidence", help="Print the 95 % interval of F1.")
     ] = False,
     test: Annotated[
-        Literal["randomisation", "bootstrap"],
+        Literal["randomization", "bootstrap"],
         typer.Option(help="Significance test of --against."),
-    ] = "randomisation",
+    ] = "randomization",
     trials: Annotated[
         int, typer.Option(min=100, help="Number of random samples or exchanges.")
     ] = 10_000,
@@ -38,8 +38,8 @@ def evaluate(
         bool,
         typer.Option(
             "--evalb",
-            help="Print EVALB's own table instead, of the lines as they are; of cleaned trees if "
-            "gold trees are spread over lines.",
+            help="Print EVALB's own table instead: of the lines as they are, or of cleaned trees "
+            "if a gold tree spans lines.",
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

@@ -57,14 +57,14 @@ def predict(
         bool,
         typer.Option(
             "--free",
-            help="Search without the rules of trees; outputs that are none become flat ones.",
+            help="Search without the rules of trees; an output that is no tree is made flat.",
         ),
     ] = False,
     count_malformed: Annotated[
         bool,
         typer.Option(
             "--count-malformed",
-            help="Search a second time without the rules, and say how many outputs are no trees.",
+            help="Search a second time without the rules, and say how many outputs are not trees.",
         ),
     ] = False,
     device: Device = "auto",
@@ -119,7 +119,7 @@ def predict(
     if (free or second is not None) and done:
         say(
             f"without the rules of trees {malformed:,} of {done:,} outputs "
-            f"({100 * malformed / done:.1f} %) are no trees of their words"
+            f"({100 * malformed / done:.1f} %) are not trees of their words"
         )
 
 

@@ -81,7 +81,7 @@ def count_matches(
     for bracket in gold:
         for place, other in enumerate(free):
             if bracket[1:] == other[1:] and (
-                not parameters.labelled or parameters.same_label(bracket.label, other.label)
+                not parameters.labeled or parameters.same_label(bracket.label, other.label)
             ):
                 matched += 1
                 del free[place]

@@ -9,8 +9,8 @@ Trees as pictures: one SVG that needs no library, no script and no other file.
     tag
     word     all words stand in one line; columns are as wide as what stands in them
 
-Colours follow the reader's choice of light or dark. What differs has a frame, and each kind of
-difference another shape, so that colour is never the only sign.
+Colors follow the reader's choice of light or dark. What differs has a frame, and each kind of
+difference another shape, so that color is never the only sign.
 """
 
 from collections.abc import Collection, Iterator, Sequence

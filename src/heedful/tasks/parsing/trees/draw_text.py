@@ -26,7 +26,7 @@ from heedful.visualise.figure_files import printable
 
 MISSED, WRONG = "-", "+"
 """Signs of a phrase that only the gold tree has, and of one that only the predicted tree has."""
-_COLOURS = {MISSED: "\x1b[36m", WRONG: "\x1b[33m"}
+_COLORS = {MISSED: "\x1b[36m", WRONG: "\x1b[33m"}
 _PLAIN = "\x1b[0m"
 # What stands before a child that is not the last, below it, before the last child, below that;
 # the narrower ones are for deep trees.
@@ -56,7 +56,7 @@ def draw_pair(
     difference: TreeDifference,
     width: int = 80,
     *,
-    colour: bool = False,
+    color: bool = False,
 ) -> list[str]:
     """Draw a gold and a predicted tree, beside each other if that fits, and mark what differs."""
     headings = difference.headings(f" ({MISSED})", f" ({WRONG})")
@@ -74,12 +74,12 @@ def draw_pair(
     if all(columns(line) <= half for line in (*left, *right)):
         wide = max(map(columns, left)) + _GAP
         rows = [
-            _coloured(one + " " * (wide - columns(one)), colour) + _coloured(other, colour)
+            _colored(one + " " * (wide - columns(one)), color) + _colored(other, color)
             for one, other in zip_longest(left, right, fillvalue="")
         ]
         return [row.rstrip() for row in rows]
     lines = [line for part in draw(width, _BRANCHES) for line in part]
-    return [_coloured(cut(line, width), colour) for line in lines]
+    return [_colored(cut(line, width), color) for line in lines]
 
 
 def _marked(
@@ -95,9 +95,9 @@ def _marked(
             yield f"{sign if line.phrase in marked else ' '} {line.text}"
 
 
-def _coloured(line: str, colour: bool) -> str:
-    """Colour a line that has a sign."""
-    before = _COLOURS.get(line[:1]) if colour else None
+def _colored(line: str, color: bool) -> str:
+    """Color a line that has a sign."""
+    before = _COLORS.get(line[:1]) if color else None
     return f"{before}{line}{_PLAIN}" if before else line
 
 

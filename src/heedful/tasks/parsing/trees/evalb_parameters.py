@@ -38,7 +38,7 @@ class EvalbParameters:
     """Pairs of labels, or of tags, that count as equal."""
     equivalent_words: Pairs = frozenset()
     """Pairs of words that count as equal."""
-    labelled: bool = True
+    labeled: bool = True
     """Whether the labels of phrases must be equal, and not only their words."""
     cutoff: int = 40
     """Words of the longest sentence in the second summary."""
@@ -73,7 +73,7 @@ def read_parameters(path: Path) -> EvalbParameters:
     As in EVALB, a file begins from nothing: what it does not delete is not deleted. DEBUG is read,
     and changes nothing.
 
-    Raises `TextError` with file and line for what is no parameter or no value of one.
+    Raises `TextError` with file and line for what is not a parameter or no value of one.
     """
     found = _Reading(str(path))
     for number, line in enumerate(plain_lines(Path(path)), start=1):
@@ -107,7 +107,7 @@ class _Reading:
         values: dict[str, Any] = {
             **{name: frozenset(self.sets.get(key, ())) for key, name in _SETS.items()},
             **{name: frozenset(self.pairs.get(key, ())) for key, name in _PAIRS.items()},
-            "labelled": numbers.get("LABELED", 1) != 0,
+            "labeled": numbers.get("LABELED", 1) != 0,
             "cutoff": numbers.get("CUTOFF_LEN", 40),
             "max_error": numbers.get("MAX_ERROR", 10),
         }

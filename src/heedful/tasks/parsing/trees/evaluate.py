@@ -38,7 +38,7 @@ class TreeEvaluation:
     against: tuple[tuple[str, SignificanceTest], ...] = ()
     """By file, how F1 differs from another system's."""
     warnings: tuple[str, ...] = ()
-    test: Test = "randomisation"
+    test: Test = "randomization"
     """Where the p-values come from."""
     resampling: Resampling = _RESAMPLING
     """How intervals and p-values were drawn."""
@@ -83,7 +83,7 @@ def evaluate_trees(
     against: Sequence[Path] = (),
     parameters: Path | None = None,
     confidence: bool = False,
-    test: Test = "randomisation",
+    test: Test = "randomization",
     resampling: Resampling = _RESAMPLING,
 ) -> TreeEvaluation:
     """
@@ -204,7 +204,7 @@ def _small_print(evaluation: TreeEvaluation) -> Iterator[str]:
     if evaluation.interval is not None or evaluation.against:
         yield f"Intervals (95 %): bootstrap, {draws}."
     if evaluation.against:
-        names = {"randomisation": "approximate randomisation", "bootstrap": "paired bootstrap"}
+        names = {"randomization": "approximate randomization", "bootstrap": "paired bootstrap"}
         yield f"p: {names[evaluation.test]}, two-sided, {draws}."
 
 

@@ -51,7 +51,7 @@ def test_labels_may_be_equivalent_or_not_looked_at():
     gold, test = [Bracket("ADVP", 0, 1), Bracket("A", 1, 2)], [("PRT", 0, 1), ("B", 1, 2)]
     test = [Bracket(*one) for one in test]
     assert count_matches(gold, test, COLLINS) == 1
-    assert count_matches(gold, test, EvalbParameters(labelled=False)) == 2
+    assert count_matches(gold, test, EvalbParameters(labeled=False)) == 2
 
 
 def test_crossing_is_counted_on_the_test_side():

@@ -8,7 +8,7 @@ from heedful.tasks.parsing.trees.differences import differing_phrases
 from heedful.tasks.parsing.trees.score import score_sentence
 from tests.support.random_trees import GOLD, changed_tree, random_tree, read_tree
 
-RELABELLED = read_tree(
+RELABELED = read_tree(
     "(S (NP (PRP she)) (VP (VBD saw) (NP (DT the) (NN dog)) (PP (IN with) (ADVP (PRP us)))) (. .))"
 )
 
@@ -18,9 +18,9 @@ def named(tree, places):
 
 
 def test_phrases_that_the_other_lacks_are_found():
-    found = differing_phrases(GOLD, RELABELLED)
+    found = differing_phrases(GOLD, RELABELED)
     assert named(GOLD, found.missed) == {("NP", 2, 6), ("NP", 5, 6)}
-    assert named(RELABELLED, found.wrong) == {("ADVP", 5, 6)}
+    assert named(RELABELED, found.wrong) == {("ADVP", 5, 6)}
     assert found.headings(" (-)", " (+)") == (
         "gold: 2 of 7 phrases missed (-)",
         "predicted: 1 of 6 phrases wrong (+)",

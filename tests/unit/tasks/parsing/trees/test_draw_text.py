@@ -82,18 +82,18 @@ def test_without_a_predicted_tree_the_gold_one_is_drawn():
     assert drawn_pair(GOLD, None, 50)[-1] == "predicted: no tree"
 
 
-def test_colours_only_repeat_the_signs():
+def test_colors_only_repeat_the_signs():
     lines = drawn_pair(
         GOLD, read_tree("(S (X (PRP she)) (VBD saw) (DT the) (NN dog) (IN with) (PRP us) (. .))")
     )
     assert not any("\x1b" in line for line in lines)
-    coloured = drawn_pair(
+    colored = drawn_pair(
         GOLD,
         read_tree("(S (X (PRP she)) (VBD saw) (DT the) (NN dog) (IN with) (PRP us) (. .))"),
         60,
-        colour=True,
+        color=True,
     )
-    marked = [line for line in coloured if line.startswith("\x1b")]
+    marked = [line for line in colored if line.startswith("\x1b")]
     assert [line[:7] for line in marked] == ["\x1b[36m- "] * 6 + ["\x1b[33m+ "]
     assert all(line.endswith("\x1b[0m") for line in marked)
 

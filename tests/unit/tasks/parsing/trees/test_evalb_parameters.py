@@ -30,14 +30,14 @@ def test_a_file_begins_from_nothing(tmp_path):
         delete_labels_for_length=frozenset(),
         equivalent_labels=frozenset(),
         equivalent_words=frozenset((frozenset("ab"),)),
-        labelled=False,
+        labeled=False,
     )
 
 
 def test_numbers_are_read_and_the_last_counts(tmp_path):
     file = written(tmp_path, "CUTOFF_LEN 7\nMAX_ERROR 3\nMAX_ERROR 0\nDEBUG 2\nLABELED 1\n")
     found = read_parameters(file)
-    assert (found.cutoff, found.max_error, found.labelled) == (7, 0, True)
+    assert (found.cutoff, found.max_error, found.labeled) == (7, 0, True)
 
 
 def test_pairs_count_as_equal_both_ways_and_no_further(tmp_path):

@@ -44,7 +44,7 @@ def test_the_score_is_shown_with_evalbs_own_beside_it(files, tmp_path):
     plain = json.loads(json.dumps(found.to_dict()))
     assert plain["all"]["f1"] == plain["up_to_40"]["f1"] == 100
     assert plain["against"][0]["difference"] == pytest.approx(500 / 7)
-    assert plain["resampling"] == {"test": "randomisation", "trials": 100, "seed": 1}
+    assert plain["resampling"] == {"test": "randomization", "trials": 100, "seed": 1}
     assert plain["evalb"] == {
         "f1": 100,
         "precision": 100,
@@ -55,7 +55,7 @@ def test_the_score_is_shown_with_evalbs_own_beside_it(files, tmp_path):
         "tags_from_gold": True,
     }
     assert "Intervals (95 %): bootstrap, 100 times, seed 1." in text
-    assert "p: approximate randomisation, two-sided, 100 times, seed 1." in text
+    assert "p: approximate randomization, two-sided, 100 times, seed 1." in text
 
 
 def test_nothing_is_said_of_what_was_not_drawn(files, tmp_path):

@@ -19,7 +19,7 @@ from heedful.errors import TextError
 from heedful.tasks.parsing.trees.read import DEEPEST
 from heedful.tasks.parsing.trees.tree import Tree
 
-Linearisation = Literal["vinyals", "t2t"]
+Linearization = Literal["vinyals", "t2t"]
 WORD = "XX"
 """The symbol of a word in the form of Vinyals et al."""
 _OPENING = {"vinyals": "(", "t2t": ""}
@@ -27,7 +27,7 @@ _CLOSING = {"vinyals": ")", "t2t": "/"}
 _BRACKETS = {"vinyals": ("(", ")"), "t2t": ("/",)}
 
 
-def linearise(tree: Tree, form: Linearisation, numbers: int | None = None) -> list[str]:
+def linearize(tree: Tree, form: Linearization, numbers: int | None = None) -> list[str]:
     """Write a tree as symbols. `numbers`: words are numbered modulo this, as in XX#3."""
     words = count_from(0)
 
@@ -52,15 +52,15 @@ def word_number(symbol: str) -> int:
     return int(number) if "#" in symbol and number.isdecimal() else -1
 
 
-def delinearise(
+def delinearize(
     symbols: Iterable[str],
     words: Sequence[str],
-    form: Linearisation,
+    form: Linearization,
     tags: Sequence[str] | None = None,
     labels: "SymbolLabels | None" = None,
 ) -> Tree | None:
     """
-    Read a tree of given words from symbols; None if they are no tree of these words.
+    Read a tree of given words from symbols; None if they are not a tree of these words.
 
     Nor is one whose phrases are nested deeper than `read_trees` allows.
 
@@ -94,12 +94,12 @@ def delinearise(
     return whole[0] if len(stack) == 1 and len(whole) == 1 and read == len(words) else None
 
 
-def opening(label: str, form: Linearisation) -> str:
+def opening(label: str, form: Linearization) -> str:
     """Write the symbol that opens a phrase."""
     return _OPENING[form] + label
 
 
-def closing(label: str, form: Linearisation) -> str:
+def closing(label: str, form: Linearization) -> str:
     """Write the symbol that closes a phrase."""
     return _CLOSING[form] + label
 
@@ -112,17 +112,17 @@ class SymbolLabels:
     have the name of a phrase.
     """
 
-    def __init__(self, symbols: Iterable[str], form: Linearisation) -> None:
+    def __init__(self, symbols: Iterable[str], form: Linearization) -> None:
         mark = _CLOSING[form]
         labels = sorted({symbol[1:] for symbol in symbols if symbol.startswith(mark)})
         self.closes = {closing(label, form): label for label in labels}
         self.opens = {opening(label, form): label for label in labels}
 
 
-def symbols_f1(outputs: Sequence[str], references: Sequence[str], form: Linearisation) -> float:
-    """Compute the labelled F1 of linearised trees in percent, punctuation included."""
+def symbols_f1(outputs: Sequence[str], references: Sequence[str], form: Linearization) -> float:
+    """Compute the labeled F1 of linearized trees in percent, punctuation included."""
     # For validations, which have no words at hand; what is published is by `score_trees`. An output
-    # that is no tree has no phrases.
+    # that is not a tree has no phrases.
     matched = given = wanted = 0
     for output, reference in zip(outputs, references, strict=True):
         (found, words), (right, leaves) = _phrases(output, form), _phrases(reference, form)
@@ -133,16 +133,16 @@ def symbols_f1(outputs: Sequence[str], references: Sequence[str], form: Linearis
     return 200 * matched / max(given + wanted, 1)
 
 
-def _phrases(line: str, form: Linearisation) -> tuple[Counter[tuple[str, int, int]], int]:
-    """Count the phrases of linearised text, and its words; none if it is no tree."""
+def _phrases(line: str, form: Linearization) -> tuple[Counter[tuple[str, int, int]], int]:
+    """Count the phrases of linearized text, and its words; none if it is not a tree."""
     symbols = line.split()
     labels = SymbolLabels(symbols, form)
     words = sum(symbol not in labels.opens and symbol not in labels.closes for symbol in symbols)
-    tree = delinearise(symbols, [WORD] * words, form)
+    tree = delinearize(symbols, [WORD] * words, form)
     return (Counter(), -1) if tree is None else (Counter(tree.phrases()), words)
 
 
-def check_labels(trees: Iterable[Tree], form: Linearisation, name: str = "the file") -> None:
+def check_labels(trees: Iterable[Tree], form: Linearization, name: str = "the file") -> None:
     """
     Refuse trees that the form cannot write so that they can be read again.
 

@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from heedful.paper.parsing.binarise import binarise
+from heedful.paper.parsing.binarize import binarize
 from heedful.paper.parsing.grammar import TreebankRules
 from tests.support.plain_pcfg import random_tree, read
 
@@ -16,7 +16,7 @@ TREES = ("(A (x a) (y b) (z c))", "(A (x a) (y b) (x d))", "(A (B (x a)) (x b))"
 
 
 def test_rules_that_begin_alike_share_prefixes():
-    found = binarise(TreebankRules(read(*TREES)))
+    found = binarize(TreebankRules(read(*TREES)))
     # x+y, x+y+z, x+y+x, B+x
     assert len(found.last) == 4
     assert len(found.prefix) == 4
@@ -25,7 +25,7 @@ def test_rules_that_begin_alike_share_prefixes():
 def test_every_rule_keeps_its_children_and_probability():
     draw = random.Random(3)
     grammar = TreebankRules([random_tree(draw, draw.randint(1, 9)) for _ in range(60)])
-    found = binarise(grammar)
+    found = binarize(grammar)
     rules = {}
     for i, weight in enumerate(found.weight):
         children = tuple(found.symbols[child] for child in found.children(i))
@@ -36,7 +36,7 @@ def test_every_rule_keeps_its_children_and_probability():
 
 
 def test_prefixes_know_their_tags_and_ends():
-    found = binarise(TreebankRules(read(*TREES)))
+    found = binarize(TreebankRules(read(*TREES)))
     names = [symbol.label for symbol in found.symbols]
     assert names == ["x", "y", "z", "A", "B"]
     assert (np.diff(found.last) >= 0).all()
@@ -46,6 +46,6 @@ def test_prefixes_know_their_tags_and_ends():
 
 
 def test_a_treebank_of_tagged_words_has_no_rules():
-    found = binarise(TreebankRules(read("(x a)", "(y b)")))
+    found = binarize(TreebankRules(read("(x a)", "(y b)")))
     assert found.needs.shape == (0, 2)
     assert np.exp(found.roots).tolist() == [0.5, 0.5]

@@ -1,5 +1,5 @@
 """
-A grammar as arrays, its long rules binarised from the left.
+A grammar as arrays, its long rules binarized from the left.
 
 ::
 
@@ -59,7 +59,7 @@ class BinaryRules:
         return [place, *reversed(found)]
 
 
-def binarise(grammar: TreebankRules) -> BinaryRules:
+def binarize(grammar: TreebankRules) -> BinaryRules:
     """Write a grammar as arrays."""
     symbols = grammar.symbols
     number = {symbol: i for i, symbol in enumerate(symbols)}

@@ -3,11 +3,11 @@
 import pytest
 
 from heedful.errors import TextError
-from heedful.tasks.parsing.trees.linearise import (
+from heedful.tasks.parsing.trees.linearize import (
     SymbolLabels,
     check_labels,
-    delinearise,
-    linearise,
+    delinearize,
+    linearize,
     symbols_f1,
 )
 from heedful.tasks.parsing.trees.read import DEEPEST, parse_trees
@@ -31,14 +31,14 @@ def read(text):
 )
 def test_a_tree_is_written_and_read_again(form, written):
     tree = read(DOG)
-    symbols = linearise(tree, form)
+    symbols = linearize(tree, form)
     assert " ".join(symbols) == written
     assert len(symbols) == 5 + 2 * 4  # n words and k phrases give n + 2k symbols
-    assert delinearise(symbols, WORDS, form, tree.tags) == tree
+    assert delinearize(symbols, WORDS, form, tree.tags) == tree
 
 
 def test_words_without_tags_are_marked():
-    tree = delinearise(["(S", "XX", ")S"], ("dog",), "vinyals")
+    tree = delinearize(["(S", "XX", ")S"], ("dog",), "vinyals")
     assert str(tree) == "(S (XX dog))"
 
 
@@ -57,13 +57,13 @@ def test_words_without_tags_are_marked():
     ],
 )
 def test_what_is_no_tree_of_the_words_is_none(symbols):
-    assert delinearise(symbols.split(), ("a", "b"), "vinyals") is None
+    assert delinearize(symbols.split(), ("a", "b"), "vinyals") is None
 
 
 def test_what_is_nested_too_deeply_to_be_read_again_is_no_tree():
     def nested(depth):
         symbols = ["(X"] * depth + ["XX"] + [")X"] * depth
-        return delinearise(symbols, ("a",), "vinyals")
+        return delinearize(symbols, ("a",), "vinyals")
 
     assert read(str(nested(DEEPEST))) == nested(DEEPEST)
     assert nested(DEEPEST + 1) is None
@@ -71,9 +71,9 @@ def test_what_is_nested_too_deeply_to_be_read_again_is_no_tree():
 
 def test_labels_of_a_vocabulary_tell_phrases_from_tags():
     symbols = ["S", "NP", "NN", "/S"]
-    assert delinearise(symbols, ("a", "b"), "t2t") is not None
+    assert delinearize(symbols, ("a", "b"), "t2t") is not None
     labels = SymbolLabels(["S", "/S", "NP", "/NP", "NN"], "t2t")
-    assert delinearise(symbols, ("a", "b"), "t2t", labels=labels) is None
+    assert delinearize(symbols, ("a", "b"), "t2t", labels=labels) is None
 
 
 def test_a_tag_called_like_a_phrase_is_refused_in_the_form_without_brackets():
@@ -94,10 +94,10 @@ def test_a_tag_that_ends_like_a_number_is_refused_in_the_form_of_tags():
 
 
 def test_labels_that_are_lost_between_spaces_are_refused():
-    unlabelled = [read("(S ((NN a)) (VB b))")]
-    check_labels(unlabelled, "vinyals")
+    unlabeled = [read("(S ((NN a)) (VB b))")]
+    check_labels(unlabeled, "vinyals")
     with pytest.raises(TextError, match="has “”; set"):
-        check_labels(unlabelled, "t2t")
+        check_labels(unlabeled, "t2t")
     for form in ("vinyals", "t2t"):
         with pytest.raises(TextError, match=r"has 'N\\u2009P'; rename it"):
             check_labels([read("(S (N\u2009P (NN a)))")], form)
@@ -120,8 +120,8 @@ def test_f1_of_symbols_counts_phrases():
 )
 def test_words_may_be_numbered(form, written):
     tree = read(DOG)
-    symbols = linearise(tree, form, numbers=3)
+    symbols = linearize(tree, form, numbers=3)
     assert " ".join(symbols) == written
-    assert delinearise(symbols, WORDS, form, tree.tags) == tree
+    assert delinearize(symbols, WORDS, form, tree.tags) == tree
     if form == "t2t":
-        assert delinearise(symbols, WORDS, form) == tree
+        assert delinearize(symbols, WORDS, form) == tree

@@ -1,0 +1,203 @@
+"""Folders of Hugging Face's classes with random weights, in the sizes that are downloaded most."""
+
+import io
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+PIECES = 8_000
+"""Subwords that are learned from the text; further rows of a table have no text."""
+
+
+def subwords(lines: Sequence[str], **options: Any) -> bytes:
+    """Learn a sentencepiece model."""
+    import sentencepiece
+
+    made = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=made,
+        vocab_size=PIECES,
+        num_threads=1,
+        minloglevel=2,
+        hard_vocab_limit=False,
+        **options,
+    )
+    return made.getvalue()
+
+
+def marian(folder: Path, lines: Sequence[str]) -> int:
+    """Write a model of the size of opus-mt-en-de."""
+    import sentencepiece
+    from transformers import GenerationConfig, MarianConfig, MarianMTModel
+
+    rows = 58_101
+    folder.mkdir(parents=True)
+    content = subwords(lines)
+    for name in ("source.spm", "target.spm"):
+        (folder / name).write_bytes(content)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=content)
+    pieces = [processor.id_to_piece(n) for n in range(3, processor.get_piece_size())]
+    names = [*_filled(["</s>", "<unk>", *dict.fromkeys(pieces)], rows - 1), "<pad>"]
+    _write_json(folder / "vocab.json", {name: number for number, name in enumerate(names)})
+    _write_json(
+        folder / "tokenizer_config.json",
+        {"source_lang": "en", "target_lang": "de", "model_max_length": 512},
+    )
+    special = {"pad_token_id": rows - 1, "eos_token_id": 0, "decoder_start_token_id": rows - 1}
+    config = MarianConfig(
+        vocab_size=rows,
+        d_model=512,
+        encoder_layers=6,
+        decoder_layers=6,
+        encoder_ffn_dim=2048,
+        decoder_ffn_dim=2048,
+        encoder_attention_heads=8,
+        decoder_attention_heads=8,
+        activation_function="swish",
+        scale_embedding=True,
+        forced_eos_token_id=0,
+        **special,
+    )
+    model = MarianMTModel(config)
+    search = {"num_beams": 4, "max_length": 32, "bad_words_ids": [[rows - 1]]}
+    model.generation_config = GenerationConfig(**special, **search)
+    return _save(model, folder)
+
+
+def t5(folder: Path, lines: Sequence[str]) -> int:
+    """Write a model of the size of t5-small."""
+    from transformers import GenerationConfig, T5Config, T5ForConditionalGeneration
+
+    folder.mkdir(parents=True)
+    content = subwords(lines, pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
+    (folder / "spiece.model").write_bytes(content)
+    _write_json(
+        folder / "tokenizer_config.json",
+        {"tokenizer_class": "T5Tokenizer", "extra_ids": 100, "model_max_length": 512},
+    )
+    model = T5ForConditionalGeneration(T5Config(vocab_size=32_128, decoder_start_token_id=0))
+    search = {"num_beams": 4, "max_length": 32, "decoder_start_token_id": 0}
+    model.generation_config = GenerationConfig(pad_token_id=0, eos_token_id=1, **search)
+    return _save(model, folder)
+
+
+def bart(folder: Path, lines: Sequence[str]) -> int:
+    """Write a model of the size of bart-base."""
+    from tokenizers import Tokenizer, pre_tokenizers, trainers
+    from tokenizers.models import BPE
+    from transformers import BartConfig, BartForConditionalGeneration, GenerationConfig
+
+    rows = 50_265
+    folder.mkdir(parents=True)
+    tokenizer = Tokenizer(BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=PIECES,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        special_tokens=["<s>", "<pad>", "</s>", "<unk>"],
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(lines, trainer)
+    model = json.loads(tokenizer.to_str())["model"]
+    names = _filled(sorted(model["vocab"], key=model["vocab"].get), rows - 1)
+    _write_json(folder / "vocab.json", {name: n for n, name in enumerate([*names, "<mask>"])})
+    merges = ["#version: 0.2", *map(" ".join, model["merges"])]
+    (folder / "merges.txt").write_text("\n".join(merges) + "\n", encoding="utf-8")
+    _write_json(folder / "tokenizer_config.json", {"tokenizer_class": "BartTokenizer"})
+    network = BartForConditionalGeneration(
+        BartConfig(
+            vocab_size=rows,
+            d_model=768,
+            encoder_layers=6,
+            decoder_layers=6,
+            encoder_ffn_dim=3072,
+            decoder_ffn_dim=3072,
+            encoder_attention_heads=12,
+            decoder_attention_heads=12,
+        )
+    )
+    network.generation_config = GenerationConfig(
+        bos_token_id=0,
+        pad_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=2,
+        forced_bos_token_id=0,
+        num_beams=4,
+        max_length=32,
+    )
+    return _save(network, folder)
+
+
+def m2m100(folder: Path, lines: Sequence[str]) -> int:
+    """Write a model of the size of m2m100_418M."""
+    import sentencepiece
+    from transformers import (
+        GenerationConfig,
+        M2M100Config,
+        M2M100ForConditionalGeneration,
+        M2M100Tokenizer,
+    )
+
+    folder.mkdir(parents=True)
+    content = subwords(lines)
+    (folder / "sentencepiece.bpe.model").write_bytes(content)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=content)
+    pieces = [processor.id_to_piece(n) for n in range(3, processor.get_piece_size())]
+    names = _filled(["<s>", "<pad>", "</s>", "<unk>", *pieces], 128_004)  # then the languages
+    _write_json(folder / "vocab.json", {name: number for number, name in enumerate(names)})
+    files = str(folder / "vocab.json"), str(folder / "sentencepiece.bpe.model")
+    tokenizer = M2M100Tokenizer(*files, src_lang="en", tgt_lang="de")
+    tokenizer.save_pretrained(folder)
+    model = M2M100ForConditionalGeneration(
+        M2M100Config(vocab_size=128_112, encoder_layerdrop=0.0, decoder_layerdrop=0.0)
+    )
+    model.generation_config = GenerationConfig(
+        bos_token_id=0,
+        pad_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=2,
+        forced_bos_token_id=tokenizer.get_lang_id("de"),
+        num_beams=4,
+        max_length=32,
+    )
+    return _save(model, folder)
+
+
+def _filled(names: list[str], count: int) -> list[str]:
+    """Name the rows that have no text."""
+    return names + [f"row{n}" for n in range(count - len(names))]
+
+
+def _save(model: Any, folder: Path) -> int:
+    """
+    Write the weights, all of them drawn anew, and count them.
+
+    The row of padding is zero, as torch makes it and trained models keep it: Marian's class begins
+    a translation with it, and CTranslate2 does not read it at all.
+    """
+    import torch
+
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(0.0, 0.02) if parameter.dim() > 1 else parameter
+        for table in model.modules():
+            if isinstance(table, torch.nn.Embedding) and table.padding_idx is not None:
+                table.weight[table.padding_idx].zero_()
+    model.eval().save_pretrained(folder)
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+MAKERS: dict[str, Callable[[Path, Sequence[str]], int]] = {
+    "opus-mt-en-de": marian,
+    "t5-small": t5,
+    "bart-base": bart,
+    "m2m100_418M": m2m100,
+}
+"""By name: what writes a folder and counts the weights."""
