@@ -53,9 +53,9 @@ def place(number: int) -> tuple[int, int]:
     return MARGIN + column * (WIDTH + GAP_X), MARGIN + row * (HEIGHT + GAP_Y)
 
 
-def text(x: float, y: float, words: str, *, size: int, colour: str, extra: str = "") -> str:
+def text(x: float, y: float, words: str, *, size: int, color: str, extra: str = "") -> str:
     """Write one line of text."""
-    return f'<text x="{x}" y="{y}" font-size="{size}" fill="{colour}"{extra}>{escape(words)}</text>'
+    return f'<text x="{x}" y="{y}" font-size="{size}" fill="{color}"{extra}>{escape(words)}</text>'
 
 
 def box(number: int) -> list[str]:
@@ -65,11 +65,11 @@ def box(number: int) -> list[str]:
     parts = [
         f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="8" fill="{FILL}" '
         f'stroke="{LINE}"/>',
-        text(x + 12, y + 22, str(number + 1), size=13, colour=ACCENT, extra=' font-weight="bold"'),
-        text(x + 32, y + 22, what, size=12, colour=SOFT),
+        text(x + 12, y + 22, str(number + 1), size=13, color=ACCENT, extra=' font-weight="bold"'),
+        text(x + 32, y + 22, what, size=12, color=SOFT),
     ]
     parts += [
-        text(x + 12, y + 44 + 18 * line, file, size=12, colour=INK, extra=' class="file"')
+        text(x + 12, y + 44 + 18 * line, file, size=12, color=INK, extra=' class="file"')
         for line, file in enumerate(files)
     ]
     return parts
@@ -95,7 +95,7 @@ def arrow(number: int, to: int, handed: str) -> list[str]:
         label = ((start + end) / 2, turn - 6)
     kind = "arrow" if handed else "arrow order"
     drawn = [f'<path d="{path}" class="{kind}"/>']
-    return [*drawn, text(*label, handed, size=11, colour=SOFT, extra=_MIDDLE)] if handed else drawn
+    return [*drawn, text(*label, handed, size=11, color=SOFT, extra=_MIDDLE)] if handed else drawn
 
 
 def legend() -> list[str]:
@@ -104,7 +104,7 @@ def legend() -> list[str]:
     middle = y + HEIGHT / 2
     return [
         f'<path d="M{x} {middle}H{x + 34}" class="arrow order"/>',
-        text(x + 44, middle + 4, LEGEND, size=11, colour=SOFT),
+        text(x + 44, middle + 4, LEGEND, size=11, color=SOFT),
     ]
 
 

@@ -1,11 +1,13 @@
 """
-Screenshots of the web page and of the explorer: `python docs/screenshots.py RUN`.
+Screenshots of a terminal, the web page and the explorer: `python docs/screenshots.py RUN`.
 
-RUN is a run of the quickstart. Serves it, opens the page in Chromium, and writes what it shows to
-`docs/images`; then opens pages of `heedful attend` and writes the pictures of the explorer.
+RUN is a run of the quickstart, with its text beside it. Shows commands and what they print; serves
+the run, opens the page in Chromium, and writes what it shows to `docs/images`; then opens pages of
+`heedful attend` and writes the pictures of the explorer.
 """
 
 import io
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,6 +16,8 @@ from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
+from rich.console import Console
+from rich.text import Text
 
 DOCS = Path(__file__).parent
 IMAGES = DOCS / "images"
@@ -23,15 +27,44 @@ WORD = "entendue"
 STEPS_BACK = 6  # from the end of the search to where hypotheses differ
 EXPLORED = "the big red dog sees a small black cat"
 SHORT = "the big red dog"
+TRAIN = "heedful train tiny --source train.en --target train.fr --out runs/en-fr"
+USE = (
+    f'echo "{SHORT}" | heedful translate runs/en-fr --n-best 2',
+    f'echo "{SHORT}" | heedful translate runs/en-fr --alignments',
+)
+COLUMNS = 92
+LAST_LINES = 4  # of a training
 
 
 def main(run: str) -> None:
     """Take all pictures."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
+        take_terminal(browser, Path(run).parent / "text")
         take_page(browser, run)
         take_explorer(browser, run)
         browser.close()
+
+
+def take_terminal(browser: Browser, text: Path) -> None:
+    """Train on a text and translate, and draw what a terminal shows."""
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for file in text.iterdir():
+            shutil.copy(file, folder)
+        for command in (TRAIN, *USE):
+            console.print(Text(f"$ {command}", style="bold"))
+            words = command.replace("heedful", shlex.join(HEEDFUL))
+            run = subprocess.run(words, shell=True, cwd=folder, capture_output=True, check=True)
+            lines = (run.stderr + run.stdout if command == TRAIN else run.stdout).decode()
+            shown = lines.splitlines()
+            if command == TRAIN:
+                shown = [*shown[:3], "…", *shown[-LAST_LINES:]]
+            console.print(Text("\n".join(shown)))
+        console.print()  # the picture cuts its last line
+    page = browser.new_page(viewport={"width": 1130, "height": 900}, device_scale_factor=1.5)
+    page.set_content(console.export_svg(title="heedful"))
+    save(page.locator("svg").screenshot(), IMAGES / "terminal.webp")
 
 
 def take_page(browser: Browser, run: str) -> None:
