@@ -15,11 +15,11 @@ TORCH_RANGE ?= 2.11 2.15
 PYTHON_RANGE ?= python3.12 python3.13
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-gpu device-wheels torch-range python-range check pytest cases format bench bench-speed bench-speed-avx2 bench-serving bench-busy bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-sequences bench-tables figures house peers docs screenshots wheel reading-path clean bench-noise
+.PHONY: help quickstart test test-gpu device-wheels torch-range python-range check pytest cases format bench bench-speed bench-speed-avx2 bench-serving bench-busy bench-joey bench-recurrent bench-families bench-reward bench-experts bench-parsing bench-sequences bench-tables figures house peers docs screenshots wheel reading-path clean bench-noise bench-new-language bench-hub-models bench-held-out
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
-	    { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / && ($$1 != "soak" || "$(SOAK)") \
+	    { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 quickstart: $(VENV)/.for-use ## train, score and draw a small translator into OUT=runs/quickstart
 	$(VENV)/bin/heedful quickstart --out $(OUT)
@@ -28,9 +28,10 @@ quickstart: $(VENV)/.for-use ## train, score and draw a small translator into OU
 test: $(VENV)/.for-work ## run every check and every test
 	+@$(MAKE) --no-print-directory --jobs 2 check pytest
 
-check: $(VENV)/.for-work ## style, types, import contracts
+check: $(VENV)/.for-work ## style, spelling, types, import contracts
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m ruff check .
+	$(PYTHON) tools/spelling.py
 	$(PYTHON) -m mypy
 	$(VENV)/bin/lint-imports --no-logo
 
@@ -134,6 +135,15 @@ bench-busy: $(VENV)/.for-use ## train from Python beside busy processes, write d
 
 bench-sequences: $(VENV)/.for-work ## learn dates, kana, phonemes and questions, write docs/results/sequences.md (an hour)
 	$(PYTHON) -m benchmarks.sequences
+
+bench-hub-models: $(VENV)/.for-work ## translate by models of Hugging Face's classes beside transformers and CTranslate2, write docs/results/hub-models.md (an hour)
+	$(PYTHON) -m benchmarks.hub_models
+
+bench-held-out: $(VENV)/.for-work ## compare known corpora with their own held-out sets, write docs/results/held-out.md (a minute)
+	$(PYTHON) -m benchmarks.held_out
+
+bench-new-language: $(VENV)/.for-work ## add German to a small English-French model, score both, write docs/results/new-language.md (ten minutes)
+	$(PYTHON) -m benchmarks.new_language
 
 bench-noise: $(VENV)/.for-work ## train with and without data.augment, translate with both readings, write docs/results/noise.md (an hour)
 	$(PYTHON) -m benchmarks.noise

@@ -47,6 +47,21 @@ def pytest_runtest_setup() -> None:
         torch.manual_seed(1)
 
 
+_SHORT = 10_000
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """Say where long bytes differ; pytest would look for the shortest difference for minutes."""
+    if not (op == "==" and isinstance(left, bytes) and isinstance(right, bytes)):
+        return None
+    if max(len(left), len(right)) < _SHORT:
+        return None
+    pairs = enumerate(zip(left, right, strict=False))
+    place = next((at for at, (mine, theirs) in pairs if mine != theirs), None)
+    at = "in length alone" if place is None else f"first at byte {place:,}"
+    return [f"{len(left):,} and {len(right):,} bytes differ, {at}"]
+
+
 # Written at the top of a file of tests, so that it is not even imported.
 TASK_OF_FILE = re.compile(r'^pytestmark = pytest\.mark\.task\("(\w+)"\)$', re.MULTILINE)
 
@@ -135,7 +150,7 @@ def browser() -> Iterator["Browser"]:
 
 
 def _variables(env: dict[str, str | None] | None = None) -> dict[str, str]:
-    """The environment of a command: this checkout, no colours, wide lines."""
+    """The environment of a command: this checkout, no colors, wide lines."""
     path = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
     plain = {"PYTHONPATH": os.pathsep.join(path), "NO_COLOR": "1", "COLUMNS": "200"}
     variables = {**os.environ, **plain, **(env or {})}

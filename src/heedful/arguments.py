@@ -158,7 +158,7 @@ def check_fields(instance: Any) -> None:
 
 
 def check_keywords(owner: str, keywords: Mapping[str, Any], *kinds: type[Any]) -> None:
-    """Refuse keywords that are no fields of the dataclasses, as Python does, or of wrong types."""
+    """Refuse keywords that are not fields of the dataclasses, as Python does, or of wrong types."""
     known = {option.name: option for kind in kinds for option in fields(kind)}
     for name, value in keywords.items():
         if name not in known:
@@ -212,7 +212,7 @@ def check_counts(**counts: int | None) -> None:
 
 
 def check_choice(name: str, value: str, choices: Collection[str]) -> None:
-    """Refuse a value that is no choice."""
+    """Refuse a value that is not a choice."""
     if value not in choices:
         raise SettingError(f"`{name}` must be {' or '.join(choices)}, but is {value!r}.")
 
@@ -228,9 +228,9 @@ def check_special_ids(size: int, **ids: int) -> None:
 
 def check_tying(tied: str, source: int, target: int) -> None:
     """Refuse to share one matrix between vocabularies of two sizes."""
-    if tied == "all" and source != target:
+    if tied in ("all", "embeddings") and source != target:
         raise SettingError(
-            f"`tie_embeddings` can be 'all' only for one vocabulary, but there are {source:,} "
+            f"`tie_embeddings` can be {tied!r} only for one vocabulary, but there are {source:,} "
             f"source ids and {target:,} target ids; choose 'output' or 'none'."
         )
 

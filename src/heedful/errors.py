@@ -4,7 +4,7 @@ Exceptions and their messages to the user.
 ::
 
     HeedfulError              exit 1   the run failed
-    ├── TrainingFailed        exit 1   a loss that is no number, a rank that died
+    ├── TrainingFailed        exit 1   a loss that is not a number, a rank that died
     ├── RunStopped            exit 1   a signal ended the run; it can be resumed
     ├── StorageError          exit 1   a file could not be written
     ├── DownloadError         exit 1   a file could not be fetched
@@ -33,6 +33,11 @@ _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
 )
 
+# Characters that are shown of a message, from its beginning and from its end.
+_LONGEST = (2400, 600)
+
+_BREAK = re.compile(r"\s*\n\s*")
+
 
 def escape_controls(text: str) -> str:
     r"""
@@ -50,8 +55,12 @@ class HeedfulError(Exception):
     exit_code = 1
 
     def __str__(self) -> str:
-        """Return the message, in which names of files and the like control nothing."""
-        return escape_controls(super().__str__())
+        """Return the message as one paragraph, in which no name from a file controls a terminal."""
+        text = super().__str__()
+        if len(text) > sum(_LONGEST):
+            # What is wrong stands in front, what to do at the end.
+            text = f"{text[: _LONGEST[0]]} … {text[-_LONGEST[1] :]}"
+        return escape_controls(_BREAK.sub(" ", text))
 
 
 class TrainingFailed(HeedfulError):

@@ -32,7 +32,7 @@ def open_ordinary(path: Path) -> BufferedReader:
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return file
     file.close()
-    raise OSError(errno.EINVAL, "it is no ordinary file", str(path))
+    raise OSError(errno.EINVAL, "it is not an ordinary file", str(path))
 
 
 def read_within(path: Path, most: int = 1 << 28) -> bytes:
@@ -47,6 +47,14 @@ def read_within(path: Path, most: int = 1 << 28) -> bytes:
 def read_text_within(path: Path, most: int = 1 << 28) -> str:
     """Read an untrusted text file in UTF-8; raises `UnicodeDecodeError`, and as `read_within`."""
     return read_within(path, most).decode("utf-8-sig")
+
+
+def is_at(path: Path, descriptor: int) -> bool:
+    """Whether an open file still has its name."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 @contextmanager
@@ -152,7 +160,7 @@ def make_folder(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Sync a file, or the entries of a folder, to disk; a rename is safe only between the two."""
+    """Sync a file, or the entries of a folder, to disk; a safe rename needs it before and after."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -196,14 +204,16 @@ def replacing(folder: Path) -> Iterator[Path]:
             sync(folder.parent)
             shutil.rmtree(old, ignore_errors=True)
         finally:
-            tidy(folder.parent)
+            # beside it other processes may fill folders of theirs
+            tidy(folder.parent, folder.name)
 
 
-def tidy(parent: Path) -> None:
+def tidy(parent: Path, only: str = "") -> None:
     """
     Undo what a killed process left unfinished in a folder.
 
     A folder that was moved away and not yet replaced is restored; partial ones are deleted.
+    `only`: the name of the one that is meant; empty for all.
     """
     if not parent.is_dir():
         return
@@ -211,6 +221,8 @@ def tidy(parent: Path) -> None:
         if not entry.name.startswith(".") or not entry.is_dir():
             continue
         name, _, state = entry.name[1:].rpartition(".")
+        if only not in ("", name):
+            continue
         if state == "old" and not (parent / name).exists():
             entry.rename(parent / name)
         elif state in ("old", "partial", "gone"):
@@ -221,8 +233,12 @@ def remove_folder(folder: Path) -> None:
     """
     Delete a folder atomically.
 
-    It is renamed first; `tidy` removes what a killed process leaves behind.
+    It is renamed first; `tidy` removes what a killed process leaves behind. A link is
+    deleted, not what it points to.
     """
+    if folder.is_symlink():
+        folder.unlink()
+        return
     gone = folder.with_name(f".{folder.name}.gone")
     shutil.rmtree(gone, ignore_errors=True)
     folder.rename(gone)

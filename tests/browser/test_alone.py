@@ -1,4 +1,4 @@
-"""The stand-alone page: hostile text, sizes, colours, security policy, no network requests."""
+"""The stand-alone page: hostile text, sizes, colors, security policy, no network requests."""
 
 import html
 
@@ -56,11 +56,11 @@ def test_nothing_spills_over_the_side(opened, width):
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         assert page.evaluate("document.documentElement.scrollWidth") == width
-        colours = page.evaluate(
+        colors = page.evaluate(
             "[getComputedStyle(document.documentElement).backgroundColor,"
             " getComputedStyle(document.querySelector('.heedful-explorer')).color]"
         )
-        ink, paper = (sum(map(int, c.strip("rgb()").split(", "))) for c in reversed(colours))
+        ink, paper = (sum(map(int, c.strip("rgb()").split(", "))) for c in reversed(colors))
         assert (ink < paper) == (scheme == "light")
 
 
@@ -77,19 +77,19 @@ def test_every_control_has_a_name(opened):
 
 def test_small_print_and_heads_have_contrast(opened):
     page = opened(records.record(records.model(heads=16)))
-    colours = page.locator(".he-head").evaluate_all(
+    colors = page.locator(".he-head").evaluate_all(
         "all => all.map(e => getComputedStyle(e).backgroundColor)"
     )
 
-    def light(colour):
-        parts = [int(part) / 255 for part in colour.strip("rgb()").split(", ")[:3]]
+    def light(color):
+        parts = [int(part) / 255 for part in color.strip("rgb()").split(", ")[:3]]
         linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    assert len(set(colours)) == 16
-    for colour in colours:
-        assert 1.05 / (light(colour) + 0.05) >= 4.5, "white letters on it"
-        assert (light(colour) + 0.05) / (light("rgb(20, 23, 27)") + 0.05) >= 2.5, "on black paper"
+    assert len(set(colors)) == 16
+    for color in colors:
+        assert 1.05 / (light(color) + 0.05) >= 4.5, "white letters on it"
+        assert (light(color) + 0.05) / (light("rgb(20, 23, 27)") + 0.05) >= 2.5, "on black paper"
 
 
 def test_50_tokens_of_the_base_model_are_under_two_megabytes():

@@ -15,7 +15,7 @@ LINES = ".he-lines g:nth-child({}) path"
 
 
 def lines(page, group=2):
-    """Lines that are drawn: for each, its colour. Group 1 is all tokens', 2 that in focus."""
+    """Lines that are drawn: for each, its color. Group 1 is all tokens', 2 that in focus."""
     return page.locator(LINES.format(group)).evaluate_all(
         "paths => paths.flatMap(p => p.getAttribute('d').slice(1).split('M')"
         ".map(() => p.getAttribute('stroke')))"

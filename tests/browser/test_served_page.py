@@ -177,7 +177,7 @@ def test_words_tell_how_sure_the_model_was(visit, server):
     product = math.prod(float(percent) / 100 for percent in percents)
     whole = math.prod(token["probability"] for token in expected["tokens"])
     assert product == pytest.approx(whole, rel=0.2, abs=0.01)
-    # A line below the word, in one of four styles, so that nobody needs the colour.
+    # A line below the word, in one of four styles, so that nobody needs the color.
     styles = page.locator("#legend .word").evaluate_all(
         "all => all.map(word => getComputedStyle(word).textDecorationStyle + "
         "getComputedStyle(word).textDecorationLine)"

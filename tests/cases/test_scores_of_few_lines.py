@@ -63,7 +63,7 @@ def test_few_lines_are_said_to_decide_nothing(score, tmp_path):
     assert low == high == pytest.approx(100)
 
 
-@pytest.mark.parametrize("test", ["randomisation", "bootstrap"])
+@pytest.mark.parametrize("test", ["randomization", "bootstrap"])
 def test_a_system_against_itself_has_p_1(score, tmp_path, test):
     text = "le gros chien rouge dort\nmon fils mange la pomme verte\nle chat dort ici\n"
     (tmp_path / "same").write_text(text, encoding="utf-8")

@@ -50,7 +50,7 @@ def test_the_ending_of_a_file_that_is_no_code_leaves_the_script_to_decide(langua
     ],
 )
 def test_the_ending_of_a_file_may_have_a_region_or_a_script(tmp_path, ending, rule):
-    # Kana decide only where the ending is no code; capitals alone name a system, as in out.MT.
+    # Kana decide only where the ending is not a code; capitals alone name a system, as in out.MT.
     for name in ("out", "ref"):
         (tmp_path / f"{name}.{ending}").write_text("\n".join(TEXT["ja"]) + "\n", encoding="utf-8")
     evaluation = evaluate(tmp_path / f"out.{ending}", tmp_path / f"ref.{ending}")

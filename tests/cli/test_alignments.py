@@ -124,7 +124,7 @@ def test_links_come_only_where_they_were_asked_for(translator):
 def test_given_pairs_are_scored_with_tokens_ranks_and_links(heedful_cli, trained, translator, text):
     files = text / "valid.en", text / "valid.fr"
     sources, targets = (file.read_text(encoding="utf-8").splitlines() for file in files)
-    options = ("--normalise", "--alignments", "--precision", "fp32")
+    options = ("--normalize", "--alignments", "--precision", "fp32")
     done = heedful_cli("score", trained, "--source", files[0], "--target", files[1], *options)
     plain = score(translator, pairs=zip(sources, targets, strict=True))
     pairs = score(translator, *files, ranks=True, alignments=True)

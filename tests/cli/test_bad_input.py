@@ -115,7 +115,7 @@ def test_a_dry_run_refuses_what_training_refuses(heedful_cli, text, tmp_path):
         (("--set", "data.vocabulary_size=20"), "data.vocabulary_size must be at least"),
         (("--exclude", text / "train.en", *small), "must be left", "an excluded text (--exclude)"),
         (("--set", "data.vocabulary_size=3"), "must be more than 4", "hundreds"),
-        (("--out", text / "train.en", "--resume"), "train.en is no folder"),
+        (("--out", text / "train.en", "--resume"), "train.en is not a folder"),
         (("--out", tmp_path / "gone", "--resume"), "gone is not there"),
         (("--resume",), "--resume needs --out"),
     ):

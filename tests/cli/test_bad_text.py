@@ -1,4 +1,4 @@
-"""Files that are no text, or more of it than fits, at every door that reads text."""
+"""Files that are not text, or more of it than fits, at every door that reads text."""
 
 import gzip
 import random
@@ -56,7 +56,9 @@ def test_a_document_is_translated_as_a_whole_and_not_by_lines(heedful_cli, train
     assert done.returncode == 0, done.stderr
     assert out.read_text().count("QX7") == 1
     refused(heedful_cli("translate", trained, "--input", page), "needs --output")
-    refused(heedful_cli("translate", trained, *files, "--n-best", 2), "is an option of lines")
+    refused(
+        heedful_cli("translate", trained, *files, "--n-best", 2), "applies to lines, but this file"
+    )
     (tmp_path / "a.docx").write_bytes(b"x")
     files = ("--input", tmp_path / "a.docx", "--output", tmp_path / "b.docx")
     refused(heedful_cli("translate", trained, *files), "a.docx: a .docx file must be a whole zip")

@@ -29,13 +29,13 @@ def raw(corpora):
     return corpora / "multi30k" / "raw"
 
 
-def page_of(file, **behaviour):
-    return Page(file.read_bytes(), **behaviour)
+def page_of(file, **behavior):
+    return Page(file.read_bytes(), **behavior)
 
 
-def pages_of(raw, **behaviour):
+def pages_of(raw, **behavior):
     return {
-        download.name.replace(".", "__"): page_of(raw / download.name, **behaviour)
+        download.name.replace(".", "__"): page_of(raw / download.name, **behavior)
         for download in MULTI30K.downloads
     }
 
@@ -53,7 +53,7 @@ def test_every_known_corpus_is_listed(heedful_cli):
     assert done.returncode == 0, done.stderr
     for corpus in CORPORA.values():
         assert corpus.name in done.stdout
-        assert corpus.licence in " ".join(done.stdout.split())
+        assert corpus.license in " ".join(done.stdout.split())
     for text in GENERATED.values():
         assert f"{text.name:<23} {' '.join(text.languages)}" in done.stdout
         assert text.about in done.stdout

@@ -3,8 +3,11 @@
 import json
 
 import pytest
+from huggingface_hub import ModelCard
 
 from tests.support.marian import TAGS, make, text
+from tests.support.t5 import PREFIX
+from tests.support.t5 import make as make_t5
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +58,32 @@ def test_it_is_trained_on_with_its_own_search_and_goes_back(heedful_cli, importe
         json.loads((imported / name / "vocab.json").read_text()) for name in ("theirs", "back")
     )
     assert before == after
+    card = ModelCard.load(back / "README.md")
+    assert (card.data.library_name, card.data.pipeline_tag) == ("transformers", "translation")
+    assert "fine-tuned from the run `run`" in card.text
+    assert "Not measured." in card.text
+
+
+def test_a_card_has_what_the_command_says_of_it(heedful_cli, imported, tmp_path):
+    scores, out = tmp_path / "newstest.json", tmp_path / "out"
+    scores.write_text('{"bleu": {"score": 12.5, "signature": "nrefs:1"}}')
+    export = ("export", imported / "run", out, "--format", "marian")
+    for option, wrong, word in (
+        ("--license", "a\nb", "--license must"),
+        ("--dataset", "a/b/c", "--dataset must"),
+        ("--scores", tmp_path / "missing.json", "--scores must"),
+    ):
+        done = heedful_cli(*export, option, wrong)
+        assert done.returncode == 2, done.stderr
+        assert word in " ".join(done.stderr.split())
+        assert not out.exists()
+    done = heedful_cli(*export, "--license", "mit", "--dataset", "wmt/wmt14", "--scores", scores)
+    assert done.returncode == 0, done.stderr
+    data = ModelCard.load(out / "README.md").data
+    assert (data.license, data.datasets) == ("mit", ["wmt/wmt14"])
+    assert data.eval_results[0].metric_value == 12.5
+    again = heedful_cli("import", out, "--from", "marian", "--out", tmp_path / "again")
+    assert again.returncode == 0, again.stderr
 
 
 def test_other_translations_end_in_1_and_the_folder_stays(heedful_cli, imported, tmp_path):
@@ -81,3 +110,27 @@ def test_what_cannot_be_is_one_paragraph(heedful_cli, imported):
         assert done.stderr.startswith("heedful: ")
         assert done.stderr.count("\n") == 1
         assert not (imported / "new").exists()
+
+
+def test_a_task_is_chosen_by_its_name_and_refused_where_there_is_none(
+    heedful_cli, imported, tmp_path
+):
+    make_t5(tmp_path / "theirs")
+    command = ("import", tmp_path / "theirs", "--from", "huggingface", "--out", tmp_path / "run")
+    done = heedful_cli(*command, "--task", "translation_en_to_de")
+    assert done.returncode == 2
+    assert "--task must be one of summarization, translation_en_to_fr" in done.stderr
+    assert not (tmp_path / "run").exists()
+    done = heedful_cli(*command, "--task", "translation_en_to_fr")
+    assert done.returncode == 0, done.stderr
+    record = json.loads((tmp_path / "run" / "tokenizer.json").read_text())
+    assert record["source_prefix"] == PREFIX
+    assert (record["source_language"], record["target_language"]) == ("en", "fr")
+    config = json.loads((tmp_path / "run" / "config.json").read_text())["settings"]
+    assert (config["search"]["beam"], config["search"]["max_length"]) == (4, "29")
+    marian = ("import", imported / "theirs", "--from", "marian", "--out", tmp_path / "no")
+    for option in ("--task", "--source-prefix"):
+        done = heedful_cli(*marian, option, "translation_en_to_fr")
+        assert done.returncode == 2
+        assert f"{option} is for models that read a task before each text" in done.stderr
+        assert not (tmp_path / "no").exists()

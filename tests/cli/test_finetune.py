@@ -47,7 +47,7 @@ def test_the_schedule_and_adam_start_anew_unless_they_are_kept(
     old = tensors(trained, 24, "training")
     for name, options, first in (
         ("anew", (), 0),
-        ("kept", ("--keep-state", "optimiser", "--keep-state", "schedule"), 24),
+        ("kept", ("--keep-state", "optimizer", "--keep-state", "schedule"), 24),
     ):
         out = tmp_path / name
         options = (*options, "--finetune-weights", "last")
@@ -128,10 +128,10 @@ def test_a_tuned_run_is_resumed_and_only_with_the_same_beginning(
     [
         (
             ("--keep-state", "everything"),
-            "--keep-state must be one of optimiser, schedule, but is 'everything'",
+            "--keep-state must be one of optimizer, schedule, but is 'everything'",
         ),
         (("--reset", "head"), "--reset must be one of tokenizer, embeddings, encoder, decoder"),
-        (("--keep-state", "optimiser", "--reset", "encoder"), "choose one of the two"),
+        (("--keep-state", "optimizer", "--reset", "encoder"), "choose one of the two"),
         (("--finetune-weights", "step-7"), "step-7 is not among them"),
     ],
 )

@@ -183,7 +183,7 @@ def test_positions_are_checked_and_drawn(heedful_cli, tmp_path):
     assert marks == {
         "index": ["yes", "yes", "yes", "no"],
         "one-hot": ["yes", "yes", "yes", "no"],
-        "normalised": ["yes", "yes", "no", "yes"],
+        "normalized": ["yes", "yes", "no", "yes"],
         "interleaved": ["yes", "yes", "yes", "yes"],
         "halves": ["yes", "yes", "yes", "yes"],
     }
@@ -199,7 +199,7 @@ def test_learned_positions_are_read_from_a_run(heedful_cli, learned, trained, tm
     marks = [criterion["holds"] for criterion in found["criteria"].values()]
     assert marks == [True, True, False, False]
     rows = int(found["formula"].split()[0])
-    assert found["criteria"]["generalises to longer sentences"]["number"] == rows
+    assert found["criteria"]["generalizes to longer sentences"]["number"] == rows
     assert "learned" in out.read_text(encoding="utf-8")
     done = heedful_cli("paper", "positions", "--run", trained)
     assert done.returncode == 2

@@ -51,11 +51,13 @@ def test_a_log_that_never_ends_is_neither_drawn_nor_continued(heedful_cli, text,
     special(run / "log.jsonl")
     out = run / "curves.png"
     done = heedful_cli("plot", run, "--out", out, timeout=DEADLINE)
-    refused(done, "log.jsonl cannot be read: it is no ordinary file")
+    refused(done, "log.jsonl cannot be read: it is not an ordinary file")
     assert not out.exists()
     more = train_arguments(text, run, "train.precision=fp32", "train.steps=25")
     done = heedful_cli(*more, "--resume", timeout=DEADLINE)
-    refused(done, "log.jsonl must be the log of this run", "it is no ordinary file; move it away")
+    refused(
+        done, "log.jsonl must be the log of this run", "it is not an ordinary file; move it away"
+    )
 
 
 @pytest.mark.parametrize("name", ["config.json", "shared_vocabulary.json", "model.bin"])
@@ -82,7 +84,7 @@ def test_files_that_options_name_must_end(heedful_cli, text, trained, tmp_path, 
         ("train", "tiny", "--corpora", file, "--out", tmp_path / "out"),
         ("serve", trained, "--api-keys", file, "--port", 0),
     ):
-        refused(heedful_cli(*words, timeout=DEADLINE), str(file), "it is no ordinary file")
+        refused(heedful_cli(*words, timeout=DEADLINE), str(file), "it is not an ordinary file")
     assert not (tmp_path / "out").exists()
 
 
@@ -90,4 +92,4 @@ def test_encoded_text_must_be_files(heedful_cli, text, run, special):
     special(run / "data" / "meta.json")
     more = train_arguments(text, run, "train.precision=fp32", "train.steps=25")
     done = heedful_cli(*more, "--resume", timeout=DEADLINE)
-    refused(done, "meta.json", "it is no ordinary file")
+    refused(done, "meta.json", "it is not an ordinary file")

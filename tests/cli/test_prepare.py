@@ -61,7 +61,7 @@ def test_what_was_dropped_is_shown_and_kept_with_examples(heedful_cli, text, tmp
     assert [example["line"] for example in examples["overlap"]] == [902, 903]
     shown = done.stdout.splitlines()
     assert shown[0].split() == ["kept", str(report["kept"]), f"{report['kept'] / 903:.2%}"]
-    assert [line.split()[0] for line in shown[1:4]] == ["empty", "overlap", "script"]
+    assert [line.split()[0] for line in shown[1:5]] == ["empty", "overlap", "near", "script"]
     assert "overlap, for example" in shown
     assert "    A  UNICORN" in shown
     assert "making subwords" in done.stderr
@@ -142,7 +142,7 @@ def shards(out):
     return list((out / ".data.shards").glob("*.safetensors"))
 
 
-def signalled_after_a_shard(arguments, out, send, number):
+def signaled_after_a_shard(arguments, out, send, number):
     """Start the command, send a signal after one more shard, and wait for the end."""
     before = out.with_name("before")
     out.mkdir(exist_ok=True)
@@ -173,14 +173,14 @@ def test_a_killed_preparation_goes_on_to_the_same_bytes(heedful_cli, tmp_path):
     done = heedful_cli(*prepare_arguments(tmp_path, whole, *quickly), "--processes", 1)
     assert done.returncode == 0, done.stderr
     command = [*prepare_arguments(tmp_path, killed, *quickly), "--processes", 2]
-    status, _ = signalled_after_a_shard(command, killed, os.killpg, signal.SIGKILL)
+    status, _ = signaled_after_a_shard(command, killed, os.killpg, signal.SIGKILL)
     assert status == -signal.SIGKILL
     assert json.loads((killed / "prepared.json").read_text("utf-8"))["complete"] is False
     refused(heedful_cli("train", "tiny", "--data", killed, "--dry-run"), "was interrupted")
     finished = {path: path.stat().st_mtime_ns for path in shards(killed)}
     assert finished
 
-    status, _ = signalled_after_a_shard(command, killed, os.killpg, signal.SIGINT)
+    status, _ = signaled_after_a_shard(command, killed, os.killpg, signal.SIGINT)
     assert status == -signal.SIGINT
     again = {path: path.stat().st_mtime_ns for path in shards(killed)}
     assert finished.items() <= again.items()  # none was made twice

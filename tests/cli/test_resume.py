@@ -16,6 +16,7 @@ import time
 import pytest
 
 from tests.support.commands import refused, train_arguments, train_run
+from tests.support.weights import assert_same_weights
 
 LAST = "step-00000030"
 
@@ -44,11 +45,6 @@ def finish(zygote, arguments):
     _, errors = process.communicate()
     assert process.returncode == 0, errors
     return errors
-
-
-def last_bytes(out):
-    folder = out / "checkpoints" / LAST
-    return [(folder / f"{n}.safetensors").read_bytes() for n in ("model", "training")]
 
 
 def test_a_killed_run_ends_with_the_same_bytes(zygote, text, tmp_path):
@@ -89,7 +85,7 @@ def test_a_killed_run_ends_with_the_same_bytes(zygote, text, tmp_path):
     )
     errors = finish(zygote, command)
     assert "continuing from step" in errors
-    assert last_bytes(killed) == last_bytes(whole)
+    assert_same_weights(killed, whole, LAST)
     assert not any(name.startswith(".") for name in names())
 
 
@@ -131,7 +127,7 @@ def test_a_signal_ends_with_a_checkpoint_and_the_rest_is_the_same(
     assert f"ended by {number.name} at step" in message
     assert "--resume" in message
     finish(zygote, [*command, "--resume"])
-    assert last_bytes(stopped) == last_bytes(whole)
+    assert_same_weights(stopped, whole, LAST)
 
 
 def test_the_log_of_a_killed_run_has_every_step_once(zygote, text, tmp_path):

@@ -85,7 +85,7 @@ def test_a_tuned_run_keeps_the_lowered_rate_and_the_momentum(heedful_cli, text, 
     decays = last_of(lowered)[1]["decays"]
     for options, expected in (
         ((), 0.2),
-        (("--keep-state", "schedule", "--keep-state", "optimiser"), 0.2 * 0.5**decays),
+        (("--keep-state", "schedule", "--keep-state", "optimizer"), 0.2 * 0.5**decays),
     ):
         out = tmp_path / f"tuned-{len(options)}"
         done = heedful_cli(*command, "--out", out, *options)
@@ -94,7 +94,7 @@ def test_a_tuned_run_keeps_the_lowered_rate_and_the_momentum(heedful_cli, text, 
         assert line["learning_rate"] == expected
     adam = ["--set", "train.optimizer=adam", "--set", "train.momentum=0"]
     refused(
-        heedful_cli(*command, "--out", tmp_path / "x", *adam, "--keep-state", "optimiser"),
+        heedful_cli(*command, "--out", tmp_path / "x", *adam, "--keep-state", "optimizer"),
         "must go on with the optimizer of",
         "sgd with momentum, but `train.optimizer` is adam",
     )

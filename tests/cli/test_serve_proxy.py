@@ -41,7 +41,7 @@ def test_only_a_trusted_proxy_says_who_the_client_is(zygote, trained):
     with serving(zygote, trained, "--per-minute", 1, *proxied) as server:
         asked = [["198.51.100.1"], ["198.51.100.2"], ["198.51.100.1"]]
         assert statuses(server, asked) == [200, 200, 429]
-        # The right-most address that is no proxy: what stands before it the client wrote itself.
+        # The right-most address that is not a proxy: what stands before it the client wrote itself.
         asked = [["203.0.113.9, 198.51.100.1, 192.0.2.7"], ["203.0.113.8", "198.51.100.2"]]
         assert statuses(server, asked) == [429, 429]
         assert file_address(server, "198.51.100.3").startswith("https://translate.example/")

@@ -32,7 +32,7 @@ def find_command(path):
         ("compare a b --sentences 2.5", "--sentences must be a whole number, but 2.5 came"),
         (
             "evaluate --hypothesis h --reference r --test coin",
-            "--test must be 'randomisation' or 'bootstrap', but 'coin' came",
+            "--test must be 'randomization' or 'bootstrap', but 'coin' came",
         ),
         ("translate r --top-p 0.5", "--top-p is an option of sampling and needs --sample"),
         ("parse draw a --output a.png", "--output must end in .svg, or in .txt for text"),

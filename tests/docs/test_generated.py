@@ -35,7 +35,7 @@ def test_every_command_is_there_with_every_option(generate):
 
     check("heedful", typer.main.get_command(app))
     assert "| `--trials` | whole number, ≥ 100 | `10000` |" in sections["heedful evaluate"]
-    assert "`randomisation`, `bootstrap`" in sections["heedful evaluate"]
+    assert "`randomization`, `bootstrap`" in sections["heedful evaluate"]
 
 
 def test_every_setting_is_there_with_type_range_and_default(generate):

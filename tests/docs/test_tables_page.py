@@ -2,7 +2,7 @@
 
 import json
 
-from benchmarks import tables
+from benchmarks import table_pages, tables
 from tests.unit.paper.test_table1 import table
 
 from heedful.experiments.record import Record
@@ -20,7 +20,7 @@ def test_table_1_says_at_which_sizes_and_with_how_many_threads(tmp_path, monkeyp
     call = tables.Call(tmp_path, 1.0, [], replan=False, record=None)
     measurements = json.loads(json.dumps(tables._table1(call)))
     assert given == [1]
-    page = tables.table1(Record("abc", "a machine", measurements))
+    page = table_pages.table1(Record("abc", "a machine", measurements))
     assert made.count_heading in page
     assert made.time_heading in page
     assert all(conclusion in page for conclusion in made.conclusions)
@@ -33,9 +33,9 @@ def test_only_earlier_commits_are_named():
     commits = {"mask": "d349f04", "heads": "143b61e"}
     record = Record("d349f04", "Here", {"commits": commits})
     sentences = ["Decided at an earlier commit, at 143b61e: heads."]
-    assert tables._earlier_origins(record, "Decided") == sentences
+    assert table_pages._earlier_origins(record, "Decided") == sentences
     del commits["heads"]
-    assert tables._earlier_origins(record, "Decided") == []
+    assert table_pages._earlier_origins(record, "Decided") == []
 
 
 def test_other_machines_are_named_too():
@@ -43,7 +43,7 @@ def test_other_machines_are_named_too():
         "commits": {"mask": "d349f04", "heads": "143b61e"},
         "machines": {"mask": "There", "heads": "Here"},
     }
-    assert tables._earlier_origins(Record("d349f04", "Here", origins), "Decided") == [
+    assert table_pages._earlier_origins(Record("d349f04", "Here", origins), "Decided") == [
         "Decided at an earlier commit, at 143b61e: heads.",
         "Decided on another machine, on There: mask.",
     ]

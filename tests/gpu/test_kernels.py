@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from heedful.kernels.add_norm import add_and_normalise, add_norm, has_add_norm, plain_add_norm
+from heedful.kernels.add_norm import add_and_normalize, add_norm, has_add_norm, plain_add_norm
 from heedful.kernels.fusion import fused
 from heedful.kernels.graphs import Graph
 from heedful.kernels.linear import linear
@@ -126,7 +126,7 @@ def test_without_training_nothing_is_dropped(gpu):
     assert not has_add_norm(x, norm)
     with fused():
         assert has_add_norm(x, norm)
-    close(add_and_normalise(x, y, 0.0, norm), norm.float()(x.float() + y.float()))
+    close(add_and_normalize(x, y, 0.0, norm), norm.float()(x.float() + y.float()))
 
 
 def test_relu_in_the_product_is_relu_after_it(gpu):

@@ -12,7 +12,7 @@ import torch
 from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
 from heedful.kernels import linear, torch_internals
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.kernels.attention import Packing
 from heedful.kernels.loss import chunked_loss, plain_loss
 from heedful.training.optimizer import MixedPrecisionOptimizer
@@ -28,7 +28,7 @@ if not fast:
 shape = {"d_model": 64, "d_ff": 128, "heads": 4, "encoder_layers": 2, "decoder_layers": 2}
 shape["activation"] = activation
 model = build_model(ModelConfig(**shape, dropout=0.0), 25, 25, max_length=20)
-initialise(model, 1)
+initialize(model, 1)
 weights = MixedPrecisionOptimizer(model, precision)
 torch.manual_seed(1)
 losses = []

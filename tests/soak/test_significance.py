@@ -15,7 +15,7 @@ BASELINE = "newstest2017.LIUM-NMT.4900.en-de"
 
 @pytest.fixture(scope="module")
 def published(corpora):
-    """The published score of each WMT17 system, and ours on the same untokenised text."""
+    """The published score of each WMT17 system, and ours on the same untokenized text."""
     folder = corpora / "fixtures-bleu/wmt17-en-de"
     reference = list(read_lines(corpora / "wmt-newstest/en-de/newstest2017.de.xz"))
     metric = BLEU(tokenize="none", references=[reference], force=True)
@@ -31,7 +31,7 @@ def published(corpora):
     ("test", "column", "trials"),
     [
         ("bootstrap", "moses_paired_bootstrap_p_vs_LIUM", 6_000),
-        ("randomisation", "multeval_AR_bleu_p_vs_LIUM", 10_000),
+        ("randomization", "multeval_AR_bleu_p_vs_LIUM", 10_000),
     ],
 )
 def test_p_values_are_those_of_moses_and_multeval(published, test, column, trials):

@@ -18,7 +18,7 @@ from heedful.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "heedful"
-# What a part of one's own fulfils: documented in full, like the names that `heedful` exports.
+# What a part of one's own fulfills: documented in full, like the names that `heedful` exports.
 CONTRACTS = [
     "heedful.model.contracts.DecodingState",
     "heedful.model.contracts.Seq2Seq",

@@ -36,7 +36,10 @@ ELSEWHERE = {
     """,
     "found through the registry: tests/unit/families": """
         families.batch_norm families.bytenet families.experts families.fastformer families.pooled
-        families.pooled.build families.recurrent.clashes families.relative_maps
+        families.pooled.build families.qk_norm families.recurrent.clashes families.relative_buckets
+        families.relative_buckets.build families.relative_maps families.rms_norm
+        families.rotary families.rotary.build
+        families.shaw families.shaw.build
         families.transformer families.transformer.build
     """,
     "a server is tried from outside: tests/cli/test_serve*.py and tests/browser": """
@@ -48,14 +51,17 @@ ELSEWHERE = {
         serve.documents.html_blocks serve.documents.tag_projection
     """,
     "a side of the exchange with another program, which checks it: tests/parity": """
+        exchange.bart.text exchange.bart.write exchange.bart.write_text
+        translation.languages
         exchange.ctranslate2.comparison exchange.ctranslate2.engine exchange.ctranslate2.keys
         exchange.ctranslate2.read exchange.ctranslate2.record exchange.ctranslate2.settings
         exchange.ctranslate2.translator exchange.ctranslate2.vocabulary
-        exchange.ctranslate2.write exchange.marian.engine exchange.marian.names
-        exchange.marian.write
+        exchange.ctranslate2.write exchange.huggingface.config_record
+        exchange.huggingface.engine exchange.marian.write
+        exchange.t5.text exchange.t5.write
     """,
     "a part of the readers of old checkpoints: tests/unit/exchange/test_fairseq.py": """
-        exchange.bundle exchange.transformer
+        exchange.bundle
     """,
     "a part of onnx.write: tests/unit/exchange/onnx/test_write.py": """
         exchange.onnx.graphs

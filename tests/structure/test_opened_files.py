@@ -13,6 +13,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "heedful"
 # Modules that open other files, and why these are ordinary.
 OTHERS = {
     "machine/memory.py": "reads what the system writes",
+    "machine/program.py": "reads what pip has recorded of its installation",
     "machine/processor.py": "reads what the system writes, and checks its own cache",
     "kernels/native/compile.py": "reads its own source and what it has compiled",
     "serve/page/__init__.py": "reads files of the package",
@@ -32,7 +33,7 @@ def reads(node: ast.AST) -> bool:
     if isinstance(called, ast.Attribute) and called.attr in _READS:
         return True
     builtin = isinstance(called, ast.Name) and called.id == "open"
-    # Run.open and the like are not meant: a path is no class and no module
+    # Run.open and the like are not meant: a path is not a class and no module
     by_path = isinstance(called, ast.Attribute) and called.attr == "open"
     if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
         by_path = by_path and called.value.id.islower() and called.value.id not in _MODULES

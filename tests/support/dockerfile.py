@@ -98,7 +98,7 @@ class Image:
             elif name in ("ENTRYPOINT", "CMD"):
                 self.command += json.loads(text)
             else:
-                assert name in ("EXPOSE", "VOLUME"), f"{name} is no known instruction"
+                assert name in ("EXPOSE", "VOLUME"), f"{name} is not a known instruction"
 
     def _copy(self, words, stages):
         source, target = words[-2:]

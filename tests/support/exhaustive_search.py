@@ -7,7 +7,7 @@ import torch
 from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
 from heedful.model.graphed import GraphedModel, can_record
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.search.length import LengthPenalty
 from heedful.search.rules import AllowedTokens
 from tests.support.models import draw_gates
@@ -22,7 +22,7 @@ PENALTIES = [LengthPenalty("none"), LengthPenalty("gnmt", 0.6), LengthPenalty("p
 def tiny(seed, vocabulary=6, **changes):
     values = {"d_model": 8, "d_ff": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
     model = build_model(ModelConfig(**{**values, **changes}), vocabulary, vocabulary, max_length=9)
-    initialise(model, seed)
+    initialize(model, seed)
     draw_gates(model, seed)
     with torch.no_grad():  # livelier than a fresh model, so that ends are probable now and then
         model.embed_target.weight.mul_(3.0)

@@ -33,7 +33,7 @@ def preload() -> None:
     import matplotlib.font_manager  # noqa: F401
     import sacrebleu.metrics  # noqa: F401
     import torch
-    import torch._dynamo  # noqa: F401  # with the first optimiser, for more than a second
+    import torch._dynamo  # noqa: F401  # with the first optimizer, for more than a second
     import transformers.models.marian.modeling_marian
     import transformers.models.marian.tokenization_marian  # noqa: F401
 

@@ -4,7 +4,7 @@ import torch
 
 from heedful.config.model import ModelConfig
 from heedful.families.build import build_model
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from heedful.model.parts import Network
 from tests.support.families import are_here, cases
 
@@ -48,11 +48,51 @@ SETTINGS = [
         {"encoder_norm": "pre-no-final", "decoder_norm": "post"},
         {"positions": "halves", "decoder_start": "zero"},
         {"positions": "learned"},
+        {"positions": "learned", "embedding_norm": True, "scale_embeddings": False},
         {"tie_embeddings": "output", "output_bias": True, "projection_bias": False},
+        {"tie_embeddings": "embeddings"},
         {"tie_embeddings": "none", "d_k": 3, "d_v": 5, "activation": "gelu"},
         {"norm_kind": "batch", "norm": "pre"},
         {"norm_kind": "none"},
         {"residuals": False},
+        {"positions": "relative-buckets", "relative_buckets": {"count": 4, "max_distance": 3}},
+        {
+            "positions": "relative-buckets",
+            "norm_kind": "rms",
+            "norm": "pre",
+            "attention": {"score": "unscaled"},
+            **{"gated": True, "activation": "gelu_tanh", "d_k": 3, "d_v": 3},
+            **{"projection_bias": False, "feed_forward_bias": False, "scale_embeddings": False},
+            **{"scale_output": True, "decoder_start": "pad"},
+        },
+        {"positions": "rotary"},
+        {
+            **{"positions": "rotary", "rotary": {"base": 30.0}, "norm": "pre"},
+            **{"attention": {"score": "unscaled"}, "d_k": 6, "d_v": 5, "encoder_heads": 4},
+        },
+        {"positions": "shaw", "shaw": {"max_distance": 2}},
+        {"attention": {"qk_norm": "rms"}},
+        {"encoder_sharing": "1,1", "decoder_sharing": "1,1"},
+        {"decoder_layers": 4, "decoder_sharing": "1,2,1,2", "norm": "pre"},
+        {"attention": {"dropout": 0.3}},
+        {"attention": {"kv_heads": 1}},
+        {"attention": {"kv_heads": 2}, "heads": 4, "norm": "pre"},
+        {"attention": {"kv_heads": 1, "window": 3}},
+        {"attention": {"kv_heads": 1}, "positions": "relative-buckets", "d_k": 3, "d_v": 5},
+        {
+            **{"attention": {"kv_heads": 2, "qk_norm": "rms", "score": "unscaled"}, "heads": 4},
+            **{"positions": "rotary", "encoder_heads": 2, "projection_bias": False},
+        },
+        {"attention": {"kv_heads": 1}, "positions": "shaw"},
+        {
+            **{"attention": {"qk_norm": "rms", "score": "unscaled"}, "positions": "rotary"},
+            **{"projection_bias": False, "norm": "pre", "d_k": 4, "d_v": 3},
+        },
+        {"attention": {"qk_norm": "rms", "score": "additive", "window": 2}},
+        {
+            **{"positions": "shaw", "norm": "pre", "attention": {"score": "unscaled"}},
+            **{"d_k": 6, "d_v": 5, "encoder_heads": 4},
+        },
         {"encoder_layers": 1, "decoder_heads": 4, "decoder_d_ff": 24, "position_offset": 1},
     )
     if are_here(settings)
@@ -62,7 +102,7 @@ SETTINGS = [
 def small(**changes):
     values = {"d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
     model = build_model(ModelConfig(**{**values, **changes}), 20, 20, max_length=12)
-    initialise(model, 1)
+    initialize(model, 1)
     return model.eval()
 
 

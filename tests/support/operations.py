@@ -15,7 +15,7 @@ from heedful.config.recipes import recipe_names
 from heedful.families.build import build_model
 from heedful.kernels.loss import plain_loss
 from heedful.model.flops import RowLengths
-from heedful.model.initialise import initialise
+from heedful.model.initialize import initialize
 from tests.support.families import HERE
 from tests.support.models import draw_gates
 
@@ -80,7 +80,7 @@ def model_of(config: ModelConfig):
     """Build a model in training mode, whose gates are drawn."""
     vocabularies = (31, 31) if config.tie_embeddings == "all" else (29, 37)
     model = build_model(config, *vocabularies, max_length=400)
-    initialise(model, 1)
+    initialize(model, 1)
     draw_gates(model)
     return model.train()
 

@@ -90,7 +90,7 @@ class PlainGrammar:
         return [tree for root in self.roots for tree in under(root, 0, len(words), 0)]
 
     def best_probability(self, words):
-        """Find the probability of the best tree, span by span, without binarisation."""
+        """Find the probability of the best tree, span by span, without binarization."""
         best = defaultdict(Fraction)  # of (symbol, start, end)
         for width in range(1, len(words) + 1):
             for start in range(len(words) - width + 1):

@@ -1,4 +1,4 @@
-"""Made-up attention documents, with heads of known behaviour."""
+"""Made-up attention documents, with heads of known behavior."""
 
 from typing import Any
 

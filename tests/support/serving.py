@@ -60,9 +60,10 @@ class Serving:
 
 
 @contextmanager
-def serving(zygote: Zygote, *args: object) -> Iterator[Serving]:
+def serving(zygote: Zygote, *args: object, env: dict[str, str] | None = None) -> Iterator[Serving]:
     """Run ``heedful serve`` on a free port, and stop it."""
-    started = zygote.start("serve", *args, "--port", 0, "--device", "cpu")
+    environ = {**zygote.environ, **(env or {})}
+    started = zygote.start("serve", *args, "--port", 0, "--device", "cpu", environ=environ)
     server = None
     try:
         server = Serving(started)

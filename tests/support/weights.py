@@ -1,8 +1,26 @@
-"""Checkpoints whose weights were changed after training, with the right checksums."""
+"""Weights of checkpoints: changed after training, with the right checksums, and compared."""
 
+import json
+
+import pytest
 import torch
+from safetensors.torch import load
 
-from heedful.runs.checkpoint import TRAINING, load_checkpoint, save_checkpoint
+from heedful.runs.checkpoint import MODEL, TRAINING, load_checkpoint, save_checkpoint
+
+
+def assert_same_weights(run, whole, step):
+    """Fail unless a checkpoint of two runs has the same bytes; name the tensors that differ."""
+    choices = [json.loads((out / "config.json").read_text())["choices"] for out in (run, whole)]
+    assert choices[0] == choices[1]
+    for file in (MODEL, TRAINING):
+        contents = [(out / "checkpoints" / step / file).read_bytes() for out in (run, whole)]
+        if contents[0] == contents[1]:
+            continue
+        tensors, expected = map(load, contents)
+        assert tensors.keys() == expected.keys()
+        apart = {name: (tensors[name] - expected[name]).abs().max().item() for name in tensors}
+        pytest.fail(f"{file} differs by { {name: most for name, most in apart.items() if most} }")
 
 
 def change_weights(place, change):

@@ -24,9 +24,17 @@ def test_whatever_controls_a_terminal_is_written_as_its_number():
 
 
 @pytest.mark.parametrize("kind", [HeedfulError, TextError, ArgumentError])
-def test_a_message_of_any_error_is_escaped(kind):
+def test_a_message_of_any_error_is_escaped_and_one_paragraph(kind):
     error = kind("the file \u2067a\x1b]0;b\x07\u2069 must exist,\n\tbut \u0627\u200c\u0644 is not")
     assert str(error) == (
-        "the file \\u2067a\\x1b]0;b\\x07\\u2069 must exist,\n\tbut \u0627\u200c\u0644 is not"
+        "the file \\u2067a\\x1b]0;b\\x07\\u2069 must exist, but \u0627\u200c\u0644 is not"
     )
     assert f"{error}" == str(error)
+
+
+def test_a_message_that_quotes_a_large_value_is_cut_between_what_is_wrong_and_what_to_do():
+    text = str(TextError(f"the beam must be a number, but is {'a' * 100_000}. Correct the file."))
+    assert text.startswith("the beam must be a number, but is aaa")
+    assert text.endswith("aaa. Correct the file.")
+    assert " … " in text
+    assert len(text) < 3100

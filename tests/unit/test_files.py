@@ -1,19 +1,18 @@
 """Atomic writes of files and folders."""
 
 import os
-import resource
-from contextlib import contextmanager
 
 import pytest
 
 from heedful.data.datasets.checksums import SUMS, Checksums
 from heedful.errors import StorageError
-from heedful.files import make_folder, replacing_file, write_whole
+from heedful.files import make_folder, replacing, replacing_file, write_whole
 from heedful.runs.folder import write_json
 from heedful.tokenization.tokenizer import Tokenizer
 from heedful.tokenization.vocabulary import Vocabulary
 from heedful.tokenization.vocabulary_model import VocabularyModel
 from heedful.training.log import RunLog
+from tests.support.full_disk import room_for
 
 
 def test_an_error_names_the_file_and_not_the_temporary_one(tmp_path):
@@ -37,23 +36,22 @@ def test_a_file_is_replaced_only_by_a_whole_one(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["text"]
 
 
+def test_a_folder_leaves_those_that_others_fill_beside_it_alone(tmp_path):
+    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
+    with replacing(theirs) as their_beside:
+        (their_beside / "content").touch()
+        (tmp_path / ".mine.partial").mkdir()  # as a process that was killed leaves it
+        with replacing(mine) as beside:
+            (beside / "content").touch()
+    assert sorted(path.name for path in tmp_path.rglob("*")) == [*["content"] * 2, "mine", "theirs"]
+
+
 def test_a_folder_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "text").touch()
     make_folder(tmp_path / "a" / "b")
     make_folder(tmp_path / "a" / "b")
     with pytest.raises(StorageError, match="text must be a folder, new or old, but"):
         make_folder(tmp_path / "text")
-
-
-@contextmanager
-def room_for(size):
-    """Let no file of this process grow beyond some bytes, as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def save_tokenizer(folder):

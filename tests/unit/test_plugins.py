@@ -382,7 +382,7 @@ NORM = f"""{FAMILY}
 from torch import nn
 
 class Root(Family):
-    norms = ("rms",)
+    norms = ("root",)
 
     def build_norm(self, d_model, epsilon):
         return nn.RMSNorm(d_model, eps=epsilon)
@@ -428,7 +428,7 @@ SMALL = {"d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 1, "decoder_la
 @pytest.mark.parametrize(
     ("text", "settings", "kind"),
     [
-        (NORM, {"norm_kind": "rms"}, nn.RMSNorm),
+        (NORM, {"norm_kind": "root"}, nn.RMSNorm),
         (SCORE, {"attention": {"score": "doubled"}}, MultiHeadAttention),
         (LAYER, {"attention": {"encoder": "mean"}}, MultiHeadAttention),
     ],

@@ -1,5 +1,5 @@
 """
-Word alignments as sets of links: read, write, symmetrise, score.
+Word alignments as sets of links: read, write, symmetrize, score.
 
 A link joins a source word to a target word by their numbers, counted from 0. On disk a sentence
 pair is a line such as ``0-0 1-2``, the format that Pharaoh introduced; in a gold set ``1p2`` is a
@@ -16,7 +16,7 @@ from heedful.errors import SettingError, TextError
 Link = tuple[int, int]
 Links = frozenset[Link]
 
-SYMMETRISATIONS = (
+SYMMETRIZATIONS = (
     "intersection",
     "union",
     "grow-diag",
@@ -26,7 +26,7 @@ SYMMETRISATIONS = (
 """How two directions can be made one."""
 
 _LINK = re.compile(r"([0-9]+)([-p])([0-9]+)")
-_NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+_NEIGHBORS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 
 
 class GoldLinks(NamedTuple):
@@ -148,14 +148,14 @@ def write_gold(gold: GoldLinks) -> str:
     return " ".join(f"{source}{mark}{target}" for source, target, mark in sorted(marked))
 
 
-def symmetrise(forward: Links, backward: Links, how: str = "grow-diag-final") -> Links:
-    """Symmetrise the links of two directions."""
-    # Koehn et al. (2005) as implemented by Moses' ``symal``: from the intersection, neighbours in
+def symmetrize(forward: Links, backward: Links, how: str = "grow-diag-final") -> Links:
+    """Symmetrize the links of two directions."""
+    # Koehn et al. (2005) as implemented by Moses' ``symal``: from the intersection, neighbors in
     # the union are added while one of their words has no link (grow-diag); then further links of
     # either direction of which one word (final) or both words (final-and) have no link.
-    if how not in SYMMETRISATIONS:
+    if how not in SYMMETRIZATIONS:
         raise SettingError(
-            f"two alignments can be made one by {', '.join(SYMMETRISATIONS)}, but {how!r} is none "
+            f"two alignments can be made one by {', '.join(SYMMETRIZATIONS)}, but {how!r} is none "
             "of them."
         )
     if how == "intersection":
@@ -191,9 +191,9 @@ class _Growing:
             before = len(self.links)
             for link in sorted(union, key=_by_target):
                 if link in self.links:
-                    for neighbour in filter(union.__contains__, _neighbours(link)):
-                        if not (neighbour[0] in self.sources and neighbour[1] in self.targets):
-                            self.add(neighbour)
+                    for neighbor in filter(union.__contains__, _neighbors(link)):
+                        if not (neighbor[0] in self.sources and neighbor[1] in self.targets):
+                            self.add(neighbor)
             grown = len(self.links) > before
 
     def finish(self, direction: Links, both: bool) -> None:
@@ -209,7 +209,7 @@ def _by_target(link: Link) -> Link:
     return link[1], link[0]
 
 
-def _neighbours(link: Link) -> Iterator[Link]:
-    """List the neighbours of a link: above, left, below, right, then the corners."""
-    for target, source in _NEIGHBOURS:
+def _neighbors(link: Link) -> Iterator[Link]:
+    """List the neighbors of a link: above, left, below, right, then the corners."""
+    for target, source in _NEIGHBORS:
         yield link[0] + source, link[1] + target

@@ -39,8 +39,8 @@ def units_of(pieces: Sequence[str], mark: str = SPACE) -> list[Unit]:
     units: list[Unit] = []
     words = 0
     for start, end in pairwise([*starts, len(pieces)]):
-        spelt = "".join(pieces[start:end])
-        count = 1 if mark == CONTINUED else len([word for word in spelt.split(SPACE) if word])
+        spelled = "".join(pieces[start:end])
+        count = 1 if mark == CONTINUED else len([word for word in spelled.split(SPACE) if word])
         if count:
             units.append(Unit(range(start, end), range(words, words + count)))
             words += count

@@ -30,6 +30,7 @@ from heedful.evaluation.significance import (
     confidence_intervals,
 )
 from heedful.evaluation.sufficient_statistics import MetricScore, SufficientStatistics, measure
+from heedful.runs.hub_names import hub_name
 from heedful.search.settings import SearchOptions
 from heedful.text.corpus import expand, language_of, one_file
 from heedful.text.file_formats import TextSource
@@ -38,7 +39,7 @@ from heedful.text.sentence_pairs import Files, Pairs, file_list, pairs_in_memory
 _RESAMPLING = Resampling()
 _LABELS = {
     "bleu": "BLEU",
-    "paper_bleu": "paper BLEU (tokenised, split)",
+    "paper_bleu": "paper BLEU (tokenized, split)",
     "chrf": "chrF",
     "ter": "TER (lower is better)",
     "exact_match": "exact match",
@@ -171,7 +172,7 @@ def evaluate(
     comet: str = "",
     against: Files = (),
     confidence: bool = False,
-    test: Test = "randomisation",
+    test: Test = "randomization",
     resampling: Resampling = _RESAMPLING,
 ) -> Evaluation:
     """
@@ -199,7 +200,7 @@ def evaluate(
         Translations of other systems, to test the difference.
     confidence : bool, default False
         Whether to compute the 95 % interval of each score.
-    test : {'randomisation', 'bootstrap'}, default 'randomisation'
+    test : {'randomization', 'bootstrap'}, default 'randomization'
         Significance test of `against`.
     resampling : Resampling, optional
         Number and seed of the random draws.
@@ -218,7 +219,9 @@ def evaluate(
     """
     check_language(language)
     # a result of a training is a run even where its folder is gone
-    is_file = isinstance(system, str | Path) and not Path(system).is_dir()
+    is_file = (
+        isinstance(system, str | Path) and not Path(system).is_dir() and hub_name(system) is None
+    )
     if is_file and pairs is None:
         texts = _read_files(Path(system), reference, source, against)
     elif is_file:
@@ -402,7 +405,7 @@ def _small_print(evaluation: Evaluation) -> Iterator[str]:
     draws = f"{evaluation.resampling.trials:,} times, seed {evaluation.resampling.seed}"
     yield f"Intervals (95 %): bootstrap, {draws}."
     if evaluation.rivals:
-        names = {"randomisation": "approximate randomisation", "bootstrap": "paired bootstrap"}
+        names = {"randomization": "approximate randomization", "bootstrap": "paired bootstrap"}
         yield f"p: {names[evaluation.test]}, two-sided, {draws}."
 
 

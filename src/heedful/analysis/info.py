@@ -9,6 +9,7 @@ import torch
 
 from heedful._version import __version__
 from heedful.analysis.training_cost import training_cost
+from heedful.config.train import TWO_PASSES, TrainConfig
 from heedful.families.registry import families
 from heedful.kernels.api import (
     can_multiply_bf16,
@@ -21,9 +22,11 @@ from heedful.model.encoder_decoder import EncoderDecoder
 from heedful.model.weights import parameter_count
 from heedful.runs.checkpoint import STATE, read_averages
 from heedful.runs.folder import read_json
+from heedful.runs.hub_names import RECORD
+from heedful.runs.log_entries import read_entries
 from heedful.runs.run import Run, best_steps, read_machine_settings, read_plugins
 from heedful.training.health.registry import describe_all
-from heedful.training.history import read_entries, read_history
+from heedful.training.history import read_history
 
 _CORE = (
     "torch",
@@ -45,6 +48,7 @@ _EXTRAS = {
     "documents": ("lxml", "markdown-it-py", "sentencex"),
     "zstd": ("backports.zstd",),
     "exchange": ("onnx", "onnxruntime", "transformers"),
+    "hub": ("huggingface_hub",),
     "serve": (
         "fastapi",
         "fastapi-offline",
@@ -109,11 +113,13 @@ def describe_run(path: str | Path) -> dict[str, Any]:
         "tokenizer_sha256": run.tokenizer.fingerprint,
         "choices": vars(read_machine_settings(run.folder)),
         "step": steps[-1] if steps else 0,
+        **_objective(run.config.train),
         "best_by": run.config.train.best_by,
         "best_steps": best_steps(run.folder),
         **({"best": read_json(run.folder.best)["best"][0]} if best_steps(run.folder) else {}),
         **cost,
         **_shares(run, steps),
+        **_hub(run.folder.path / RECORD),
         **({"plugins": used} if (used := read_plugins(run.folder)) else {}),
         "weights": {name: _weights_line(state) for name, state in weights.items()},
         "settings": run.config.to_dict(),
@@ -145,6 +151,16 @@ def _outline(run: Run) -> EncoderDecoder:
         return run.build()
 
 
+def _objective(settings: TrainConfig) -> dict[str, str]:
+    """Name the objective, if it is not the likelihood, and when its second passes begin."""
+    if settings.objective == "likelihood":
+        return {}
+    start = ""
+    if settings.objective in TWO_PASSES:
+        start = f", two passes from step {settings.single_pass_steps + 1:,}"
+    return {"objective": settings.objective + start}
+
+
 def _weights_line(state: dict[str, Any]) -> dict[str, Any]:
     """Describe one set of weights."""
     counters = state.get("counters") or {}
@@ -155,6 +171,14 @@ def _weights_line(state: dict[str, Any]) -> dict[str, Any]:
         **({"target_tokens": counters.get("target_tokens")} if counters else {}),
         "sha256": checksums.get("model.safetensors") if isinstance(checksums, dict) else None,
     }
+
+
+def _hub(record: Path) -> dict[str, Any]:
+    """Name the model on the hub that the run was converted from."""
+    if not record.is_file():
+        return {}
+    content = read_json(record)
+    return {"hub": {name: content.get(name) for name in ("name", "commit", "license")}}
 
 
 def _health(log: Path) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Literal
 from heedful.arguments import check_counts, checked
 from heedful.errors import ArgumentError, MissingExtra, RunFolderError
 from heedful.runs.folder import RunFolder
+from heedful.runs.hub_names import run_folder
 from heedful.settings.registries import score_metrics
 from heedful.text.sentence_pairs import Files, file_list
 from heedful.training.history import FIGURES, History, read_history
@@ -32,9 +33,9 @@ def read_runs(paths: Sequence[str | Path]) -> dict[str, History]:
     The log of a resumed run is one log: lines of an interrupted sitting after its last checkpoint
     were dropped.
 
-    Raises `RunFolderError` if one of them is no run folder or has logged nothing yet.
+    Raises `RunFolderError` if one of them is not a run folder or has logged nothing yet.
     """
-    folders = [RunFolder(Path(path)) for path in paths]
+    folders = [RunFolder(run_folder(path)) for path in paths]
     for folder in folders:
         folder.require()
     histories = [read_history(folder.log) for folder in folders]
@@ -160,11 +161,11 @@ def write_events(runs: Sequence[str | Path], folder: Path) -> None:
     paths = [Path(run) for run in runs]
     for path, name in zip(paths, run_names(paths), strict=True):
         with EventLog(folder / name) as events:
-            events.replay(RunFolder(path).log)
+            events.replay(RunFolder(run_folder(path)).log)
 
 
 def summary(runs: Mapping[str, History]) -> str:
-    """Summarise each run in one line."""
+    """Summarize each run in one line."""
     scores = [
         metric
         for metric in score_metrics()

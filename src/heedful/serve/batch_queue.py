@@ -30,6 +30,8 @@ class Search:
     glossary: Mapping[str, str] | None = None
     protected: tuple[str, ...] = ()
     """Terms of the request: translations, and strings that stay as they are."""
+    languages: tuple[str, str] = ("", "")
+    """Source and target, if the model has many."""
 
 
 @dataclass(eq=False)
@@ -110,7 +112,7 @@ class Queue:
         self.count += job.count
 
     def drop(self, job: TranslationJob | FunctionJob) -> None:
-        """Remove a cancelled job; its sentences in a running batch are not affected."""
+        """Remove a canceled job; its sentences in a running batch are not affected."""
         job.gone = True
         if job in self._line:
             self._line.remove(job)

@@ -6,6 +6,7 @@ The models of a server: runs or exported folders, with their language pairs.
     runs/en-fr                     languages from its settings
     en:fr=runs/old                 a run whose settings do not name the languages
     en:de,en:fr=runs/many          a run with language tags: >>de<< or >>fr<< before the sentence
+    en:de,de:en=runs/nllb          a run whose model has a token for each language
     runs/a+runs/b                  an ensemble of two runs
 
 No torch here: folders of CTranslate2 are also opened where torch is not installed.
@@ -21,11 +22,13 @@ from typing import Any, NamedTuple
 
 from heedful.engines import Reading, open_engine
 from heedful.errors import SettingError
+from heedful.runs.hub_names import run_path
 from heedful.search.settings import SearchOptions
 from heedful.serve.resident_engine import ResidentEngine
 from heedful.text.blanks import read_source
 from heedful.text.reading.terms import Terms
 from heedful.text.sentences import CutRule
+from heedful.tokenization.tokenizer import Tokenizer
 from heedful.translation.engine import TranslationEngine
 from heedful.translation.reading import TextReader
 
@@ -65,7 +68,7 @@ class ModelSpec:
                 "en:fr=runs/mine or en:de,en:fr=runs/mine, or folders of an ensemble with + "
                 f"between, but it is {text!r}."
             )
-        return cls(tuple(map(Path, parts)), tuple((source, target) for source, target in pairs))
+        return cls(tuple(map(run_path, parts)), tuple((source, target) for source, target in pairs))
 
     def __str__(self) -> str:
         """Write the folders as on the command line."""
@@ -105,6 +108,11 @@ class ServedModel:
     def translator(self) -> TranslationEngine:
         """The engine, loaded if it must be: for the worker thread."""
         return self.resident.use()
+
+    def languages(self, direction: Direction) -> tuple[str, str]:
+        """Return the languages to name in a call; empty if the model has one direction."""
+        has_many = bool(self.resident.tokenizer.languages)
+        return (direction.source, direction.target) if has_many else ("", "")
 
     @property
     def shows_attention(self) -> bool:
@@ -161,7 +169,10 @@ class ModelLoader:
         translator = open_again()
         tokenizer = translator.tokenizer
         languages = tokenizer.source_language, tokenizer.target_language
-        directions = _directions(spec, languages, tokenizer.tags)
+        if tokenizer.languages:
+            directions = _chosen_directions(spec, tokenizer)
+        else:
+            directions = _directions(spec, languages, tokenizer.tags)
         if self.engine == "ctranslate2":
             longest, facts = _facts_of_export(translator)
         else:
@@ -250,6 +261,16 @@ def _directions(
             "given; give one."
         )
     return tuple(Direction(source, target, codes.get(target, "")) for source, target in pairs)
+
+
+def _chosen_directions(spec: ModelSpec, tokenizer: Tokenizer) -> tuple[Direction, ...]:
+    """Find the directions of a model with many languages: those named, else that of the run."""
+    pairs = spec.pairs or ((tokenizer.source_language, tokenizer.target_language),)
+    for pair in pairs:
+        tokenizer.between(
+            *pair, (f"the source language of {spec}", f"the target language of {spec}")
+        )
+    return tuple(Direction(source, target, "") for source, target in pairs)
 
 
 def _reasons(engine: str, translator: Any) -> tuple[str, str, str]:

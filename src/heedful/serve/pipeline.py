@@ -90,7 +90,7 @@ async def translate(
     """
     Translate a text and report progress.
 
-    Cancelling removes its waiting sentences from the queue.
+    Canceling removes its waiting sentences from the queue.
     """
     terms = Terms.of(search.glossary, search.protected)
     parted = await aside(len(text), _SplitText.of, text, route, form, terms)
@@ -103,8 +103,9 @@ async def translate(
 
     _check_attention(search, len(parted.lines))
     observer = callbacks.step if route.model.shows_attention else None
+    how = replace(search, languages=route.model.languages(route.direction))
     found = await worker.translate(
-        route.model, parted.lines, search, on_sentence=on_sentence, observer=observer
+        route.model, parted.lines, how, on_sentence=on_sentence, observer=observer
     )
     return await aside(len(text), parted.result, found)
 
@@ -125,14 +126,16 @@ async def translate_all(
     size = sum(map(len, texts))
     terms = Terms.of(search.glossary, search.protected)
     parted = await aside(size, _split_all, texts, route, form, terms)
-    groups: dict[tuple[ServedModel | None, bool], list[_SplitText]] = {}
+    groups: dict[tuple[ServedModel | None, bool, tuple[str, str]], list[_SplitText]] = {}
     for one in parted:
-        groups.setdefault((one.route.model, one.linked), []).append(one)
+        model, way = one.route.model, one.route.direction
+        languages = model.languages(way) if model else ("", "")
+        groups.setdefault((model, one.linked, languages), []).append(one)
     _check_attention(search, sum(len(one.lines) for one in parted))
     found: dict[_SplitText, list[Translation]] = {}
-    for (model, linked), several in groups.items():
+    for (model, linked, languages), several in groups.items():
         lines = [line for one in several for line in one.lines]
-        how = replace(search, alignments=True) if linked else search
+        how = replace(search, alignments=search.alignments or linked, languages=languages)
         rest = iter(await worker.translate(model, lines, how) if model else [])
         found |= {one: list(islice(rest, len(one.lines))) for one in several}
     return await aside(size, lambda: [one.result(found[one]) for one in parted])

@@ -201,7 +201,7 @@ class SearchRequest(RequestBody):
     """
     Fields of every ``/v1`` body: languages, model and search.
 
-    Unknown fields are refused; otherwise a misspelt option would have no effect and no error.
+    Unknown fields are refused; otherwise a misspelled option would have no effect and no error.
     """
 
     model_config = ConfigDict(extra="forbid")

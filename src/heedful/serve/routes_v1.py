@@ -98,8 +98,11 @@ async def _attended(service: Service, body: AttentionRequest) -> dict[str, Any]:
     def attend() -> dict[str, Any]:
         from heedful.analysis.attend import attend_all
 
+        translator: Any = model.translator
+        if any(languages := model.languages(route.direction)):
+            translator = translator.between(*languages)
         return attend_all(
-            {model.name: model.translator},  # type: ignore[dict-item]
+            {model.name: translator},
             line,
             " ".join(target.split()) if target else None,
             replace(options, beam=body.beam or model.facts["beam"]),

@@ -42,7 +42,7 @@ _Step = tuple[Snapshot, tuple[HypothesisView, ...]]
 
 
 class Stream:
-    """The translation of one request as events; cancelled when the client disconnects."""
+    """The translation of one request as events; canceled when the client disconnects."""
 
     def __init__(
         self, service: Service, route: ModelRoute, search: Search, shows_reading: bool = False

@@ -6,7 +6,7 @@ The worker thread that translates for all clients in batches.
     requests ─ sentences wait ─ a batch of one model, one search, similar lengths ─ answers
 
 A batch waits a few milliseconds for more sentences, also for those of clients that were answered
-just before: otherwise two halves of the clients would take turns for ever. Sentences of
+just before: otherwise two halves of the clients would take turns forever. Sentences of
 disconnected clients are dropped before they are translated.
 
 asyncio submits (`Worker.translate`), the thread computes; only `_shared` is used by both.
@@ -103,7 +103,7 @@ class Worker:
         """
         Translate some sentences.
 
-        Raises `HttpError` if too many wait. Cancelling drops sentences that are in no batch yet.
+        Raises `HttpError` if too many wait. Canceling drops sentences that are in no batch yet.
         """
         if not texts:
             return []
@@ -143,7 +143,7 @@ class Worker:
     async def _answered(
         self, job: TranslationJob | FunctionJob, done: "asyncio.Future[_Result]"
     ) -> _Result:
-        """Queue a job and wait; cancelling removes it."""
+        """Queue a job and wait; canceling removes it."""
         self._put(job)
         try:
             return await done
@@ -235,7 +235,10 @@ class Worker:
                     job.observer(row, snapshot)
 
             observe = observer
-        return first.model.translator.translate(
+        translator: Any = first.model.translator
+        if any(search.languages):
+            translator = translator.between(*search.languages)
+        found: list[Translation] = translator.translate(
             [job.texts[row] for job, row in batch],
             options,
             probabilities=search.probabilities,
@@ -245,6 +248,7 @@ class Worker:
             protected=search.protected,
             observer=observe,
         )
+        return found
 
     def _post(self, function: Callable[..., None], *arguments: object) -> None:
         """Continue in the event loop, unless it has ended."""

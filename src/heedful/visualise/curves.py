@@ -1,8 +1,8 @@
 """
 Learning curves of several runs, as small multiples on one page.
 
-Every panel shares the horizontal axis, every run keeps its colour and its marker. The colours are
-those of Okabe and Ito (2008), which people with any of the common kinds of colour blindness can
+Every panel shares the horizontal axis, every run keeps its color and its marker. The colors are
+those of Okabe and Ito (2008), which people with any of the common kinds of color blindness can
 tell apart; markers, and dashes after the seventh run, tell them apart in black and white too.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d")
+_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DASHES = ("solid", "dashed", "dotted", "dashdot")
 _GRID = "#e3e6ea"
@@ -63,7 +63,7 @@ class RunCurves:
     """Mean loss of a target token, with and without label smoothing."""
     learning_rate: Line
     speed: Line
-    """Of the optimiser, and target tokens per second."""
+    """Of the optimizer, and target tokens per second."""
     valid_x: Validations
     """Horizontal position of the validations."""
     valid_loss: Validations
@@ -142,7 +142,7 @@ def learning_curves(
 
     Training and validation perplexity are without label smoothing and share one scale, so that they
     may be compared; the training loss has a panel of its own. Panels without values are left out. A
-    curve with more points than a page can show is drawn as the mean of neighbouring points, inside
+    curve with more points than a page can show is drawn as the mean of neighboring points, inside
     the band from their smallest to their largest.
 
     Raises `SettingError` if the ending of `out` is none of the three, `ValueError` if there is no
@@ -230,10 +230,10 @@ def _shorten(name: str) -> str:
 
 
 def system_style(index: int) -> dict[str, Any]:
-    """Choose colour, marker and dashes; the first 28 runs are all different."""
-    cycle, place = divmod(index, len(_COLOURS))
+    """Choose color, marker and dashes; the first 28 runs are all different."""
+    cycle, place = divmod(index, len(_COLORS))
     return {
-        "color": _COLOURS[place],
+        "color": _COLORS[place],
         "marker": _MARKERS[place],
         "linestyle": _DASHES[cycle % len(_DASHES)],
         "linewidth": 1.1,
@@ -286,7 +286,7 @@ def _draw_run(
 
 
 def _thin(x: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Aggregate neighbouring points; return position, mean, smallest and largest."""
+    """Aggregate neighboring points; return position, mean, smallest and largest."""
     if len(x) <= _POINTS:
         return x, values, values, values
     edges = np.linspace(0, len(x), _POINTS, endpoint=False).astype(int)
@@ -332,18 +332,18 @@ def _label_the_best(axes: "Axes", panel: _Panel, runs: Sequence[RunCurves]) -> N
         if panel.best is None or not len(x):
             continue
         best = panel.best(values)
-        point, colour = (x[best], values[best]), system_style(index)["color"]
-        axes.plot(*point, "o", markersize=6.5, markerfacecolor="none", color=colour, clip_on=False)
+        point, color = (x[best], values[best]), system_style(index)["color"]
+        axes.plot(*point, "o", markersize=6.5, markerfacecolor="none", color=color, clip_on=False)
         left, height = axes.transLimits.transform(axes.transScale.transform(point))
         text = three_digits(values[best]) if panel.is_perplexity else f"{values[best]:.1f}"
-        labels.append((float(height) + _ABOVE, float(left), text, colour))
+        labels.append((float(height) + _ABOVE, float(left), text, color))
     if len(labels) > _LABELS:
         return
     labels.sort()
     heights = _apart([height for height, *_ in labels])
-    for height, (_, left, text, colour) in zip(heights, labels, strict=True):
+    for height, (_, left, text, color) in zip(heights, labels, strict=True):
         place: dict[str, Any] = {"ha": "center", "va": "center", "transform": axes.transAxes}
-        axes.text(left, height, text, color=colour, **place)
+        axes.text(left, height, text, color=color, **place)
 
 
 def _apart(heights: Sequence[float]) -> list[float]:

@@ -21,7 +21,7 @@ _TAB_TITLE = 80
 # In the order of the page's scripts; the last one builds the explorer from the others.
 _SCRIPTS = (
     "elements",
-    "colours",
+    "colors",
     "weights",
     "tables",
     "lines",

@@ -1,4 +1,4 @@
-"""Shared parts of figures: file formats, fonts, colours, atomic writes."""
+"""Shared parts of figures: file formats, fonts, colors, atomic writes."""
 
 import logging
 import warnings
@@ -28,7 +28,7 @@ _DRAWN = (".png", ".pdf")
 
 def check_ending(out: Path, formats: Sequence[str] = PICTURES) -> None:
     """
-    Refuse a file suffix that is no figure format.
+    Refuse a file suffix that is not a figure format.
 
     Cheap, so that it can be called before the work begins.
 

@@ -26,7 +26,7 @@ def attention_heatmap(
     """
     Draw attention weights as a heat map.
 
-    Several heads become small multiples with one colour scale, their mean first, as in the paper's
+    Several heads become small multiples with one color scale, their mean first, as in the paper's
     figures 3 to 5. The file is written atomically, and the same input gives the same bytes. A
     letter that no installed font has is drawn as a box, with a warning.
 

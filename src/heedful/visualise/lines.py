@@ -2,7 +2,7 @@
 Attention as lines between words, as in the paper's figures 3 to 5.
 
 The sentence stands above and below: lines lead from each word above to the words it attends to, the
-stronger the weight the darker. Every head has a colour. If only some words are queries, each head's
+stronger the weight the darker. Every head has a color. If only some words are queries, each head's
 lines end in a square of its own under the key word.
 """
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-# Those of the explorer (web/colours.js): equally light, so that no head looks more important.
-HEAD_COLOURS = (
+# Those of the explorer (web/colors.js): equally light, so that no head looks more important.
+HEAD_COLORS = (
     "#3077bf",
     "#ba5928",
     "#238556",
@@ -50,12 +50,12 @@ _MOST_PIXELS = 30_000
 
 @dataclass(frozen=True)
 class Head:
-    """One head of a panel; a head keeps its colour in all panels."""
+    """One head of a panel; a head keeps its color in all panels."""
 
     name: str
     """For the legend."""
-    colour: int
-    """Index of the colour; after the last they repeat, a little darker."""
+    color: int
+    """Index of the color; after the last they repeat, a little darker."""
     weights: Float[np.ndarray, "words words"]
     """Row i is the attention of word i."""
 
@@ -165,22 +165,22 @@ def _draw_lines(axes: "Axes", panel: Panel, count: int) -> None:
     looks = []
     squares: list[tuple[Rectangle, tuple[float, ...]]] = []
     for place, head in enumerate(panel.heads):
-        colour = _colour(head)
+        color = _color(head)
         shift = (place - (len(panel.heads) - 1) / 2) * slot if alone else 0.0
         for row in rows:
             for column in np.flatnonzero(head.weights[row] >= _FAINT).tolist():
                 weight = min(1.0, float(head.weights[row, column]))
                 ends = ((row, _LINES), (column + shift, 0.0))
-                looks.append((weight, ends, (*colour, weight)))
+                looks.append((weight, ends, (*color, weight)))
         if alone:
             for column, weight in enumerate(head.weights[rows].mean(axis=0).tolist()):
                 square = Rectangle((column + shift - slot / 2, -_SQUARES), slot, _SQUARES)
-                squares.append((square, (*colour, min(1.0, weight))))
+                squares.append((square, (*color, min(1.0, weight))))
     looks.sort(key=lambda look: look[0])
     axes.add_collection(
         LineCollection(
             [ends for _, ends, _ in looks],
-            colors=[colour for _, _, colour in looks],
+            colors=[color for _, _, color in looks],
             linewidths=1.8 if alone else 1.5,
             capstyle="round",
         ),
@@ -190,29 +190,29 @@ def _draw_lines(axes: "Axes", panel: Panel, count: int) -> None:
         axes.add_collection(
             PatchCollection(
                 [square for square, _ in squares],
-                facecolors=[colour for _, colour in squares],
+                facecolors=[color for _, color in squares],
                 edgecolors="none",
             ),
             autolim=False,
         )
 
 
-def _colour(head: Head) -> tuple[float, ...]:
-    """Return the colour of a head as red, green and blue."""
+def _color(head: Head) -> tuple[float, ...]:
+    """Return the color of a head as red, green and blue."""
     from matplotlib.colors import to_rgb
 
-    again, place = divmod(head.colour, len(HEAD_COLOURS))
-    return tuple(0.8**again * part for part in to_rgb(HEAD_COLOURS[place]))
+    again, place = divmod(head.color, len(HEAD_COLORS))
+    return tuple(0.8**again * part for part in to_rgb(HEAD_COLORS[place]))
 
 
 def _write_legend(axes: "Axes", panel: Panel, title: "Text") -> None:
-    """Write the names of the heads in their colours after the title."""
+    """Write the names of the heads in their colors after the title."""
     x = _end_of(axes, title) + 2 * _SPACE
     for head in panel.heads:
-        colour = _colour(head)
+        color = _color(head)
         y = title.get_position()[1]
         name = printable(head.name)
-        text = axes.text(x, y, name, color=colour, va="bottom", fontweight="bold")
+        text = axes.text(x, y, name, color=color, va="bottom", fontweight="bold")
         x = _end_of(axes, text) + _SPACE
 
 

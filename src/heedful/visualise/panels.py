@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CELL, GAP, LETTERS = 0.29, 0.45, 9.5
-_COLOURS = ("#f4f7fa", "#bcd6e8", "#6fa8cf", "#2c6fa6", "#0d3358")
+_COLORS = ("#f4f7fa", "#bcd6e8", "#6fa8cf", "#2c6fa6", "#0d3358")
 _INK = 0.65
 _LONGEST_TOKEN = 24
 # Squares of a page from which on they are images, and have no white edges.
@@ -60,7 +60,7 @@ class Canvas:
         self, left: float, top: float, weights: np.ndarray, full: float, *, numbers: bool = False
     ) -> tuple["Axes", "ScalarMappable"]:
         """Draw weights as squares, the first row on top."""
-        # Each square is drawn by itself unless they are very many. Colour depth grows with the
+        # Each square is drawn by itself unless they are very many. Color depth grows with the
         # 0.65th power of a weight, as in the explorer, so that faint weights do not vanish.
         from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 
@@ -68,8 +68,8 @@ class Canvas:
         axes = self.place(left, top, columns * self.cell, rows * self.cell)
         axes.spines[:].set_visible(False)
         axes.tick_params(length=0, pad=4 * self.cell / CELL, labelcolor=INK, labelsize=self.letters)
-        colours = LinearSegmentedColormap.from_list("heedful", _COLOURS)
-        shades: dict[str, Any] = {"cmap": colours, "norm": PowerNorm(_INK, vmin=0, vmax=full)}
+        colors = LinearSegmentedColormap.from_list("heedful", _COLORS)
+        shades: dict[str, Any] = {"cmap": colors, "norm": PowerNorm(_INK, vmin=0, vmax=full)}
         squares: ScalarMappable
         if self.many:
             whole = (0, columns, rows, 0)
@@ -88,13 +88,13 @@ class Canvas:
         """Write two decimals into each square, without the leading zero."""
         for (row, column), weight in np.ndenumerate(weights):
             text = f"{weight:.2f}".removeprefix("0") if weight >= 0.005 else ""
-            colour = "white" if weight > 0.35 * full else INK
+            color = "white" if weight > 0.35 * full else INK
             at = column + 0.5, row + 0.5
             size = 0.66 * self.letters
-            axes.text(*at, text, color=colour, ha="center", va="center", fontsize=size)
+            axes.text(*at, text, color=color, ha="center", va="center", fontsize=size)
 
     def scale(self, left: float, top: float, height: float, what: "ScalarMappable") -> None:
-        """Draw the colour scale, of the same size on every page, however small the squares."""
+        """Draw the color scale, of the same size on every page, however small the squares."""
         axes = self.place(left, top, 0.11, height)
         full = what.get_clim()[1]
         scale = self.figure.colorbar(what, cax=axes, ticks=[0, full / 2, full], format="{x:g}")
@@ -127,7 +127,7 @@ def label(token: str) -> str:
 
 
 def full_scale(largest: float) -> float:
-    """Return a round maximum for the colour scale, 1 for all but faint attention."""
+    """Return a round maximum for the color scale, 1 for all but faint attention."""
     return next((full for full in (0.05, 0.1, 0.2, 0.5, 1.0) if 0 < largest <= full), largest or 1)
 
 

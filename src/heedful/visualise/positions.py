@@ -69,7 +69,7 @@ def _draw(tables: Sequence[PositionTable]) -> "Figure":
     width = _LEFT + len(tables) * (_SIDE + _GAP)
     height = _TOP + 2 * (_SIDE + _ROW_GAP) + _CURVE
     figure = Figure(figsize=(width, height), dpi=_DPI, facecolor="white")
-    colours = LinearSegmentedColormap.from_list("positions", _BELOW_ABOVE)
+    colors = LinearSegmentedColormap.from_list("positions", _BELOW_ABOVE)
 
     def place(column: int, top: float, wide: float, tall: float, left: float = 0.0) -> "Axes":
         """Add axes, in inches from the top left corner of a column."""
@@ -83,17 +83,17 @@ def _draw(tables: Sequence[PositionTable]) -> "Figure":
         axes = place(column, _TOP, _SIDE, _SIDE)
         axes.set_title(printable(one.name), loc="left", color=INK, fontsize=10, pad=17)
         axes.text(0, 1.035, printable(one.formula), color=INK, fontsize=6, transform=axes.transAxes)
-        _squares(axes, one.table, colours, "position" if first else "", "column")
+        _squares(axes, one.table, colors, "position" if first else "", "column")
         middle = _TOP + _SIDE + _ROW_GAP
         axes = place(column, middle, _SIDE, _SIDE)
-        _squares(axes, one.products, colours, "position" if first else "", "position")
+        _squares(axes, one.products, colors, "position" if first else "", "position")
         if first:
             axes.set_title("dot products", loc="left", color=INK, fontsize=8, pad=4)
         _curve(place(column, middle + _SIDE + _ROW_GAP * 0.85, _SIDE, _CURVE), one, first)
     return figure
 
 
-def _squares(axes: "Axes", values: np.ndarray, colours: object, y_label: str, x_label: str) -> None:
+def _squares(axes: "Axes", values: np.ndarray, colors: object, y_label: str, x_label: str) -> None:
     """Draw a table as squares, the first position on top, with its scale."""
     from matplotlib.ticker import MaxNLocator
 
@@ -101,7 +101,7 @@ def _squares(axes: "Axes", values: np.ndarray, colours: object, y_label: str, x_
     rows, columns = values.shape
     axes.imshow(
         values,
-        cmap=colours,  # type: ignore[arg-type]
+        cmap=colors,  # type: ignore[arg-type]
         vmin=-full,
         vmax=full,
         aspect="auto",

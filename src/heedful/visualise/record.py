@@ -163,7 +163,7 @@ class ExplorerRecord:
         }
 
     def to_json(self) -> str:
-        """Serialise the document; infinity and NaN become null, because JSON has neither."""
+        """Serialize the document; infinity and NaN become null, because JSON has neither."""
         return json.dumps(self.document(), separators=(",", ":"), allow_nan=False)
 
 

@@ -88,7 +88,7 @@ class ReportPage:
 
 def check_report_ending(out: Path) -> None:
     """
-    Refuse a file suffix that is no sheet format.
+    Refuse a file suffix that is not a sheet format.
 
     Cheap, so that it can be called before the work begins.
 

@@ -1,7 +1,7 @@
 """
 Log-log plots over d_k: theory as lines, measurements as points.
 
-Three panels side by side, one colour and one marker a scale.
+Three panels side by side, one color and one marker a scale.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#4d4d4d")
+_COLORS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#4d4d4d")
 _MARKERS = ("s", "o", "^", "D", "v")
 
 # Lengths in inches, letters in points.
@@ -106,15 +106,15 @@ def _draw_panel(axes: "Axes", widths: Sequence[int], panel: CurvePanel) -> None:
     draw_grid(axes)
     axes.tick_params(which="both", length=2, width=0.5, pad=3, labelsize=7, labelcolor=INK)
     for index, curve in enumerate(panel.curves):
-        colour = _COLOURS[index % len(_COLOURS)]
+        color = _COLORS[index % len(_COLORS)]
         if curve.theory is not None:
-            axes.plot(widths, curve.theory, color=colour, linewidth=1.1, alpha=0.75)
+            axes.plot(widths, curve.theory, color=color, linewidth=1.1, alpha=0.75)
         axes.errorbar(
             widths,
             curve.value,
             yerr=np.minimum(curve.margin, 0.99 * curve.value),
             fmt=_MARKERS[index % len(_MARKERS)],
-            color=colour,
+            color=color,
             markersize=3.6,
             markeredgewidth=0,
             elinewidth=0.9,

@@ -1,7 +1,7 @@
 """
 Small curves as one SVG that needs no library, for a notebook.
 
-A picture has a panel for each measure. Letters and axes have the colour of the text around them, so
+A picture has a panel for each measure. Letters and axes have the color of the text around them, so
 that it fits a light and a dark page. The page of `heedful plot` is in `heedful.visualise.curves`.
 """
 
@@ -33,14 +33,14 @@ class SmallCurve:
     """For the legend."""
     x: Float64[np.ndarray, " points"]
     y: Float64[np.ndarray, " points"]
-    colour: str
+    color: str
     """Of the line."""
     has_dots: bool = False
     """Whether each point is marked."""
 
     @property
     def finite(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the points that can be drawn, neighbours averaged where there are too many."""
+        """Return the points that can be drawn, neighbors averaged where there are too many."""
         real = np.isfinite(self.x) & np.isfinite(self.y)
         x, y = self.x[real], self.y[real]
         if len(x) <= _MOST_POINTS:
@@ -92,17 +92,17 @@ def _panel(curves: Sequence[SmallCurve], left: int) -> str:
             continue
         places = [place(x, y) for x, y in zip(xs.tolist(), ys.tolist(), strict=True)]
         parts.append(
-            f'<polyline points="{" ".join(places)}" fill="none" stroke="{curve.colour}" '
+            f'<polyline points="{" ".join(places)}" fill="none" stroke="{curve.color}" '
             'stroke-width="1.5"/>'
         )
         if curve.has_dots or len(places) == 1:
             parts += [
-                '<circle cx="{}" cy="{}" r="2.5" fill="{}"/>'.format(*at.split(","), curve.colour)
+                '<circle cx="{}" cy="{}" r="2.5" fill="{}"/>'.format(*at.split(","), curve.color)
                 for at in places
             ]
         name = printable(curve.name)
         parts.append(
-            f'<rect x="{legend:.0f}" y="8" width="10" height="10" fill="{curve.colour}"/>'
+            f'<rect x="{legend:.0f}" y="8" width="10" height="10" fill="{curve.color}"/>'
             f'<text x="{legend + 14:.0f}" y="17">{escape(name)}</text>'
         )
         legend += 30 + 0.6 * _LETTERS * len(name)

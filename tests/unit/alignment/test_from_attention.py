@@ -12,7 +12,7 @@ from heedful.alignment.links import GoldLinks
 from heedful.alignment.words import CONTINUED, Unit, units_of, units_of_words
 from heedful.errors import SettingError
 from heedful.tokenization.tokenizer import Tokenizer
-from heedful.translation.aligner import segment_ids, segment_text
+from heedful.translation.aligner import segment_ids, segment_source, segment_text
 
 KINDS = {"bpe": 60, "unigram": 26, "character": 60, "word": 12}
 
@@ -61,8 +61,8 @@ def test_subwords_spell_the_words_between_spaces(tokenizers, kind, words):
     assert [word == "⁇" or "⁇" in word for word in written.words] == [
         number in side.unknown for number in range(len(side.words))
     ]
-    for spelt, word in zip(written.words, side.words, strict=True):
-        assert re.fullmatch(".+".join(map(re.escape, spelt.split("⁇"))), word)
+    for spelled, word in zip(written.words, side.words, strict=True):
+        assert re.fullmatch(".+".join(map(re.escape, spelled.split("⁇"))), word)
 
 
 def test_spaces_that_begin_no_word_are_in_no_unit():
@@ -82,9 +82,9 @@ def test_subwords_of_codes_go_on_until_one_has_no_mark(words):
     pieces = [piece.replace("|@@", "") for piece in pieces]
     units = units_of(pieces, CONTINUED)
     assert [unit.words for unit in units] == [range(i, i + 1) for i in range(len(words))]
-    spelt = ["".join(pieces[i].removesuffix("@@") for i in unit.pieces) for unit in units]
-    assert spelt == ["".join(word) for word in words]
-    assert " ".join(spelt) == re.sub("@@ ", "", " ".join(pieces))
+    spelled = ["".join(pieces[i].removesuffix("@@") for i in unit.pieces) for unit in units]
+    assert spelled == ["".join(word) for word in words]
+    assert " ".join(spelled) == re.sub("@@ ", "", " ".join(pieces))
 
 
 def test_an_unknown_symbol_stands_for_the_words_between_known_ones():
@@ -237,3 +237,20 @@ def test_layers_and_heads_that_a_model_lacks_are_refused():
             Extraction.parse(text).check(layers=2, heads=4)
     with pytest.raises(SettingError, match="a head from 1 to 4, but head=5"):
         Extraction.parse("head=5").check(layers=2, heads=4)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "character"])
+def test_words_of_a_prefix_are_none_of_the_line(tokenizers, kind):
+    plain = tokenizers[kind]
+    tokenizer = Tokenizer(
+        plain.models[0], source_language="en", target_language="en", source_prefix="see a cat "
+    )
+    (ids,), (bare,) = tokenizer.encode_source(["the dogs"]), plain.encode_source(["the dogs"])
+    before = len(ids) - len(bare)
+    assert before > 0
+    assert ids[before:] == bare
+    side, alone = (segment_source(t, "the dogs", n) for t, n in ((tokenizer, ids), (plain, bare)))
+    assert list(side.words) == list(alone.words) == ["the", "dogs"]
+    assert [unit.words for unit in side.units] == [unit.words for unit in alone.units]
+    moved = [unit.pieces.start - before for unit in side.units]
+    assert moved == [unit.pieces.start for unit in alone.units]

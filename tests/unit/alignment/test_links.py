@@ -1,4 +1,4 @@
-"""Links written, read, scored and symmetrised, each against sets and matrices in plain loops."""
+"""Links written, read, scored and symmetrized, each against sets and matrices in plain loops."""
 
 import itertools
 
@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.alignment.links import (
-    SYMMETRISATIONS,
+    SYMMETRIZATIONS,
     GoldLinks,
     LinkCounts,
     count_links,
     read_gold,
     read_links,
-    symmetrise,
+    symmetrize,
     write_gold,
     write_links,
 )
@@ -91,7 +91,7 @@ CELLS = list(itertools.product(range(SIZE), range(SIZE)))
 AROUND = [(-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)]
 
 
-def slow_symmetrise(forward, backward, final, both):
+def slow_symmetrize(forward, backward, final, both):
     """Walk over the cells of a matrix, target word by target word, as symal does."""
     on = {(t, s): (s, t) in forward and (s, t) in backward for t, s in CELLS}
     union = {(t, s): (s, t) in forward or (s, t) in backward for t, s in CELLS}
@@ -118,11 +118,11 @@ def slow_symmetrise(forward, backward, final, both):
 @settings(max_examples=30)
 @given(LINKS, LINKS)
 def test_growing_is_that_of_a_matrix(forward, backward):
-    assert symmetrise(forward, backward, "grow-diag") == slow_symmetrise(
+    assert symmetrize(forward, backward, "grow-diag") == slow_symmetrize(
         forward, backward, False, False
     )
-    assert symmetrise(forward, backward) == slow_symmetrise(forward, backward, True, False)
-    assert symmetrise(forward, backward, "grow-diag-final-and") == slow_symmetrise(
+    assert symmetrize(forward, backward) == slow_symmetrize(forward, backward, True, False)
+    assert symmetrize(forward, backward, "grow-diag-final-and") == slow_symmetrize(
         forward, backward, True, True
     )
 
@@ -130,7 +130,7 @@ def test_growing_is_that_of_a_matrix(forward, backward):
 @settings(max_examples=30)
 @given(LINKS, LINKS)
 def test_every_way_is_between_the_intersection_and_the_union(forward, backward):
-    found = {how: symmetrise(forward, backward, how) for how in SYMMETRISATIONS}
+    found = {how: symmetrize(forward, backward, how) for how in SYMMETRIZATIONS}
     assert found["intersection"] == forward & backward
     assert found["union"] == forward | backward
     assert found["intersection"] <= found["grow-diag"]
@@ -145,14 +145,14 @@ def test_growing_of_a_known_example():
     # “michael geht davon aus , dass er im haus bleibt”: “geht davon aus” is one verb in English
     forward = read_links("0-0 1-1 2-1 3-1 5-3 6-4 7-7 8-8 9-5")
     backward = read_links("0-0 1-1 1-2 5-3 6-4 7-6 7-7 8-8 9-5")
-    assert symmetrise(forward, backward, "intersection") == read_links(
+    assert symmetrize(forward, backward, "intersection") == read_links(
         "0-0 1-1 5-3 6-4 7-7 8-8 9-5"
     )
-    assert symmetrise(forward, backward, "grow-diag") == read_links(
+    assert symmetrize(forward, backward, "grow-diag") == read_links(
         "0-0 1-1 1-2 2-1 3-1 5-3 6-4 7-6 7-7 8-8 9-5"
     )
 
 
 def test_an_unknown_way_is_refused():
     with pytest.raises(SettingError, match="intersection, union, grow-diag"):
-        symmetrise(frozenset(), frozenset(), "gdfa")
+        symmetrize(frozenset(), frozenset(), "gdfa")

@@ -61,11 +61,11 @@ def test_a_given_language_comes_first(files, tmp_path):
     plain = tmp_path / "reference"
     plain.write_bytes((files / "reference.de").read_bytes())
 
-    def tokeniser(*args, **keywords):
+    def tokenizer(*args, **keywords):
         return evaluate(*args, **keywords).scores["paper_bleu"].signature.split("|")[4]
 
-    assert tokeniser(files / "ours.txt", [files / "reference.de"], language="fr") == "tok:moses-fr"
-    assert tokeniser(copy, [plain]) == "tok:moses-de"
+    assert tokenizer(files / "ours.txt", [files / "reference.de"], language="fr") == "tok:moses-fr"
+    assert tokenizer(copy, [plain]) == "tok:moses-de"
 
 
 @pytest.mark.parametrize("ending", ["", ".txt", ".DE", ".d"])
@@ -81,15 +81,15 @@ def test_what_is_no_language_leaves_the_papers_bleu_out_and_says_why(files, tmp_
     assert why.endswith("none: the target language is not known; give it, as in --language de")
 
 
-def test_a_language_that_moses_cannot_tokenise_leaves_it_out_too(files):
+def test_a_language_that_moses_cannot_tokenize_leaves_it_out_too(files):
     found = evaluate(files / "ours.txt", [files / "reference.de"], language="zh")
     assert "puts spaces between words" in found.paper_bleu_missing
     assert "tok:zh" in found.scores["bleu"].signature
 
 
 def test_without_its_package_it_is_left_out_with_the_command_that_installs_it(files, monkeypatch):
-    moses._tokeniser.cache_clear()
-    moses._normaliser.cache_clear()
+    moses._tokenizer.cache_clear()
+    moses._normalizer.cache_clear()
     monkeypatch.setitem(sys.modules, "sacremoses", None)  # what Python itself does not find
     found = evaluate(files / "ours.txt", [files / "reference.de"])
     assert found.to_dict()["paper_bleu"] is None
@@ -112,7 +112,7 @@ def test_systems_are_compared_by_every_metric(files):
             assert low < high or name == "exact_match"  # no line of these thirty matches
             assert 0 < comparison.p_value <= 1
     plain = json.loads(json.dumps(found.to_dict()))
-    assert plain["resampling"] == {"test": "randomisation", "trials": 200, "seed": 5}
+    assert plain["resampling"] == {"test": "randomization", "trials": 200, "seed": 5}
     assert [entry["hypothesis"] for entry in plain["against"]] == list(map(str, rivals))
     first = found.rivals[0].comparisons["chrf"]
     assert plain["against"][0]["chrf"] == {
@@ -148,7 +148,7 @@ def test_the_text_is_a_table_to_read(files):
         resampling=FEW,
     )
     text = as_text(found).splitlines()
-    labels = ["BLEU", "paper BLEU (tokenised, split)", "chrF", "TER (lower is better)"]
+    labels = ["BLEU", "paper BLEU (tokenized, split)", "chrF", "TER (lower is better)"]
     labels += ["exact match", "CER (lower is better)"]
     width = max(map(len, labels))
     assert [line[:width].rstrip() for line in text[:6]] == labels

@@ -33,7 +33,7 @@ def test_after_some_wrong_keys_an_address_is_told_nothing_more(keys):
     gate = Auth(keys, wrong_keys=3)
     assert [status(gate, "192.0.2.1", "wrong") for _ in range(4)] == [403, 403, 403, 429]
     assert status(gate, "192.0.2.1", "right") == 429  # else a guess could be told apart
-    assert status(gate, "192.0.2.1") == 403  # no key is no guess
+    assert status(gate, "192.0.2.1") == 403  # no key is not a guess
     assert status(gate, "192.0.2.2", "right") == 200
 
 

@@ -281,4 +281,4 @@ def test_a_short_request_waits_for_no_more_than_two_long_ones(model):
     names[waits(9, 1)] = 9
     taken = [names[queue.take()[0].sentences] for _ in range(20)]
     assert taken[1] == 9
-    assert set(taken) == set(range(1, 10))  # nor do the long ones wait for ever
+    assert set(taken) == set(range(1, 10))  # nor do the long ones wait forever

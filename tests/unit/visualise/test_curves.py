@@ -212,8 +212,8 @@ VISION = {
 XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
 
 
-def cielab(colour: str, vision: np.ndarray) -> np.ndarray:
-    s = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+def cielab(color: str, vision: np.ndarray) -> np.ndarray:
+    s = np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)])
     linear = np.where(s <= 0.04045, s / 12.92, ((s + 0.055) / 1.055) ** 2.4)
     xyz = XYZ @ np.clip(np.array(vision) @ linear, 0, 1) / XYZ.sum(axis=1)
     f = np.where(xyz > 216 / 24389, np.cbrt(xyz), xyz * 841 / 108 + 4 / 29)
@@ -221,8 +221,8 @@ def cielab(colour: str, vision: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("vision", VISION)
-def test_colours_can_be_told_apart_with_any_cones(vision):
-    seen = [cielab(colour, VISION[vision]) for colour in curves._COLOURS]
+def test_colors_can_be_told_apart_with_any_cones(vision):
+    seen = [cielab(color, VISION[vision]) for color in curves._COLORS]
     nearest = min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2))
     assert nearest > 15  # a difference of 2.3 is just noticeable
 

@@ -1,7 +1,5 @@
 import errno
 import os
-import resource
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from heedful.visualise.figure_files import (
     save_figure,
     write_output,
 )
+from tests.support.full_disk import room_for
 
 
 def figure() -> Figure:
@@ -55,24 +54,13 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path):
         save_figure(figure(), tmp_path / "none" / "a.svg")
 
 
-@contextmanager
-def full_disk(size):
-    """Let no file become larger than some bytes."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
 def test_a_full_disk_keeps_the_old_figure(tmp_path, ending):
     out = tmp_path / f"a.{ending}"
     out.write_text("old")
     with (
         drawing(8.0),
-        full_disk(500),
+        room_for(500),
         pytest.raises(StorageError, match=rf"The figure {out} .*File too large"),
     ):
         save_figure(figure(), out, [figure()])

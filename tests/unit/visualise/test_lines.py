@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from heedful.errors import SettingError, StorageError
-from heedful.visualise.lines import HEAD_COLOURS, Head, Panel, attention_lines
+from heedful.visualise.lines import HEAD_COLORS, Head, Panel, attention_lines
 from heedful.visualise.report_page import ReportPage
 
 WORDS = ("the", "dog", "saw", "it", ".", "</s>")
@@ -76,14 +76,14 @@ def test_every_word_stands_above_and_below_and_every_head_in_the_legend(tmp_path
         assert written.count(name) == 1
 
 
-def test_a_line_leads_to_every_word_that_is_looked_at_in_the_heads_colour(tmp_path):
+def test_a_line_leads_to_every_word_that_is_looked_at_in_the_heads_color(tmp_path):
     looks = np.zeros((3, 3))
     looks[0, 1], looks[0, 2], looks[1, 1], looks[2, 2] = 0.7, 0.3, 1.0, 1.0
     out = tmp_path / "lines.svg"
 
     def lines(panel):
         attention_lines([panel], WORDS[:3], out, SHEET)
-        return len(re.findall(f"stroke: {HEAD_COLOURS[4]}", out.read_text(encoding="utf-8")))
+        return len(re.findall(f"stroke: {HEAD_COLORS[4]}", out.read_text(encoding="utf-8")))
 
     head = Head("head 5", 4, looks)
     assert lines(Panel("", (head,))) == 4

@@ -29,7 +29,7 @@ class Archive:
     """
     The members of a document.
 
-    Raises `TextError` if it is no zip archive, is encrypted, has macros, or is larger than a
+    Raises `TextError` if it is not a zip archive, is encrypted, has macros, or is larger than a
     document that people write.
     """
 

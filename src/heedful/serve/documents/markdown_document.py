@@ -122,7 +122,7 @@ def _locate_text(
         run, start = _Run(), -1
         at = max(starts[first], reached)
         lines = [line.rstrip() for line in token.content.split("\n")]
-        # a backslash before a line end is a break, which is no text
+        # a backslash before a line end is a break, which is not text
         lines[:-1] = [line.removesuffix("\\") for line in lines[:-1]]
         if is_cell:  # the parser removed the backslash before a bar
             lines = [line.replace("|", r"\|") for line in lines]

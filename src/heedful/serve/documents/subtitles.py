@@ -82,7 +82,7 @@ class Subtitles:
 
     @classmethod
     def parse(cls, text: str, language: str, fits: Fits | None = None) -> "Subtitles":
-        """Find the text of the cues; what is no cue stays as it is."""
+        """Find the text of the cues; what is not a cue stays as it is."""
         is_vtt = text.removeprefix("\ufeff").startswith("WEBVTT")
         escape = _escape_vtt if is_vtt else _escape_srt
         parts: list[str | _Cue] = []

@@ -31,8 +31,8 @@ heedful.api = (() => {
 
   const asSentence = (text) => {
     const trimmed = String(text).trim();
-    const capitalised = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
-    return /[.!?…]$/u.test(capitalised) ? capitalised : `${capitalised}.`;
+    const capitalized = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
+    return /[.!?…]$/u.test(capitalized) ? capitalized : `${capitalized}.`;
   };
 
   const retryAfterSeconds = (header) => {

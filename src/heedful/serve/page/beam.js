@@ -17,7 +17,7 @@ heedful.beam = (elements, onPick) => {
     return node;
   };
 
-  // `other` with the words that it shares with `one` in a paler colour.
+  // `other` with the words that it shares with `one` in a paler color.
   const compared = (one, other) => {
     const content = element("span", "hypothesis");
     heedful.words.differing(one, other).forEach(({ text, same }, index) => {

@@ -11,7 +11,7 @@
     fr: "L\u2019animal n\u2019a pas travers\u00e9 la rue parce qu\u2019il \u00e9tait trop fatigu\u00e9.",
   };
   const MAX_ALTERNATIVES = 4;
-  // Below this confidence, in per cent, the detected language is shown with "Perhaps".
+  // Below this confidence, in percent, the detected language is shown with "Perhaps".
   const UNSURE_BELOW = 80;
 
   let settings = null;

@@ -18,7 +18,7 @@ heedful.translation = (box, { onFocus, onChoose }) => {
     box.replaceChildren();
   };
 
-  // The old translation stays, in a pale colour, until the first text of the new one arrives.
+  // The old translation stays, in a pale color, until the first text of the new one arrives.
   const begin = () => {
     stale = true;
     box.inert = true;
@@ -132,13 +132,13 @@ heedful.translation = (box, { onFocus, onChoose }) => {
     if (focus) word.element.focus();
   };
 
-  const neighbour = (direction) => {
+  const neighbor = (direction) => {
     const words = all();
     return words[words.indexOf(current) + direction];
   };
 
   // The nearest word in the line above (-1) or below (1).
-  const verticalNeighbour = (direction) => {
+  const verticalNeighbor = (direction) => {
     const here = current.element.getBoundingClientRect();
     const middle = here.left + here.width / 2;
     let found = null;
@@ -163,10 +163,10 @@ heedful.translation = (box, { onFocus, onChoose }) => {
     if (!current || event.ctrlKey || event.metaKey || event.altKey) return;
     const forward = box.matches(":dir(rtl)") ? -1 : 1;
     const goals = {
-      ArrowRight: () => neighbour(forward),
-      ArrowLeft: () => neighbour(-forward),
-      ArrowDown: () => verticalNeighbour(1),
-      ArrowUp: () => verticalNeighbour(-1),
+      ArrowRight: () => neighbor(forward),
+      ArrowLeft: () => neighbor(-forward),
+      ArrowDown: () => verticalNeighbor(1),
+      ArrowUp: () => verticalNeighbor(-1),
       Home: () => all()[0],
       End: () => all().at(-1),
     };

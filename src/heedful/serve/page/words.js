@@ -3,7 +3,7 @@
 globalThis.heedful ??= {};
 
 heedful.words = (() => {
-  // Least probability of confidence levels 0, 1 and 2; below the last it is level 3. page.css colours
+  // Least probability of confidence levels 0, 1 and 2; below the last it is level 3. page.css colors
   // the levels and the legend in index.html names the same bounds.
   const LEVELS = [0.9, 0.6, 0.3];
   // Scripts written without spaces: each subword counts as a word there.
@@ -24,7 +24,7 @@ heedful.words = (() => {
       .trim();
 
   // The span of the text that each subword produced. Subwords that do not occur literally in the text
-  // (bytes, replaced unknown words) share the span between their neighbours.
+  // (bytes, replaced unknown words) share the span between their neighbors.
   const subwordSpans = (text, tokens) => {
     const found = [];
     let cursor = 0;

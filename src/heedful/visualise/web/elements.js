@@ -66,10 +66,10 @@ function choice(title, entries, chosen, choose) {
 }
 
 /**
- * Let arrow keys move among many buttons that have one tab stop together. `neighbour` returns the
+ * Let arrow keys move among many buttons that have one tab stop together. `neighbor` returns the
  * next button in a direction, or none.
  */
-function walkWithArrows(container, selector, neighbour) {
+function walkWithArrows(container, selector, neighbor) {
   const directions = {
     ArrowUp: 'up', ArrowDown: 'down', ArrowLeft: 'left', ArrowRight: 'right',
     Home: 'first', End: 'last',
@@ -89,11 +89,11 @@ function walkWithArrows(container, selector, neighbour) {
     const direction = directions[event.key];
     if (!button || !direction || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    neighbour(button, direction)?.focus();
+    neighbor(button, direction)?.focus();
   });
 }
 
-/** Return the neighbour in a list of buttons, for `walkWithArrows`. */
+/** Return the neighbor in a list of buttons, for `walkWithArrows`. */
 function inList(buttons, button, direction) {
   const at = buttons.indexOf(button);
   const to = { up: at - 1, left: at - 1, down: at + 1, right: at + 1, first: 0 }[direction];

@@ -210,7 +210,7 @@ function attentionBar(kinds, layers, modes, state, change) {
   const mode = choice(
     'Show',
     [
-      ['heads', 'Heads', 'Every head that is on, in its colour'],
+      ['heads', 'Heads', 'Every head that is on, in its color'],
       ['average', 'Average', 'The mean of all heads'],
       ['rollout', 'Rollout', 'Followed through all layers up to this one'],
     ].filter(([name]) => modes.includes(name)),
@@ -248,7 +248,7 @@ function headButtons(state, change) {
       },
       String(head + 1),
     );
-    button.style.setProperty('--he-colour', css(headColour(head)));
+    button.style.setProperty('--he-color', css(headColor(head)));
     return button;
   });
   const all = make('button', { type: 'button', class: 'he-plain', tabindex: -1, on: { click: () => set(state.heads.map(() => true)) } }, 'all');

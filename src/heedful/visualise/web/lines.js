@@ -1,5 +1,5 @@
 'use strict';
-// Attention as lines between tokens, as in figures 3 to 5 of the paper, with one colour per head.
+// Attention as lines between tokens, as in figures 3 to 5 of the paper, with one color per head.
 
 // Levels of opacity. Lines of one level are one path, so a head has a few paths and not thousands.
 const SHADES = 12;
@@ -8,20 +8,20 @@ const FAINTEST_OF_ONE = 0.01;
 const MANY_TOKENS = 80;
 
 /**
- * Return the matrices to draw: a matrix and a colour for each selected head, or the one matrix of
+ * Return the matrices to draw: a matrix and a color for each selected head, or the one matrix of
  * the average or the rollout. None if this model has no such weights.
  */
 function strands(model, state) {
   const weights = model.weights[state.kind];
   if (!weights) return [];
   const layer = Math.min(state.layer, weights.layers - 1);
-  if (state.mode === 'average') return [{ colour: ALL_HEADS, found: weights.mean(layer) }];
+  if (state.mode === 'average') return [{ color: ALL_HEADS, found: weights.mean(layer) }];
   if (state.mode === 'rollout') {
-    return [{ colour: ALL_HEADS, found: rollout(model, state.kind, layer) }];
+    return [{ color: ALL_HEADS, found: rollout(model, state.kind, layer) }];
   }
   return state.heads.flatMap((isOn, head) =>
     isOn && head < weights.heads
-      ? [{ colour: headColour(head), found: weights.head(layer, head), head }]
+      ? [{ color: headColor(head), found: weights.head(layer, head), head }]
       : []);
 }
 
@@ -143,18 +143,18 @@ function listenToTokens(picture, columns, look, pin) {
 /** Draw the lines of all tokens. */
 function drawAll(group, drawn, tokens) {
   const faintest = tokens > MANY_TOKENS ? 0.12 : 0.04;
-  group.replaceChildren(...drawn.flatMap(({ found, colour }, at) =>
-    paths(colour, found, fan(at, drawn), faintest, [0, found.rows], [0, found.columns])));
+  group.replaceChildren(...drawn.flatMap(({ found, color }, at) =>
+    paths(color, found, fan(at, drawn), faintest, [0, found.rows], [0, found.columns])));
 }
 
 /** Draw the lines of the token that is pointed at. */
 function drawSome(group, drawn, focus) {
-  group.replaceChildren(...drawn.flatMap(({ found, colour }, at) => {
+  group.replaceChildren(...drawn.flatMap(({ found, color }, at) => {
     if (!focus) return [];
     const one = [focus.index, focus.index + 1];
     const rows = focus.side === 'query' ? one : [0, found.rows];
     const columns = focus.side === 'key' ? one : [0, found.columns];
-    return paths(colour, found, fan(at, drawn), FAINTEST_OF_ONE, rows, columns);
+    return paths(color, found, fan(at, drawn), FAINTEST_OF_ONE, rows, columns);
   }));
 }
 
@@ -164,7 +164,7 @@ function fan(at, drawn) {
 }
 
 /** Draw some rows and columns: for each shade one path with all lines of that shade. */
-function paths(colour, { columns, values }, middle, faintest, [top, bottom], [left, right]) {
+function paths(color, { columns, values }, middle, faintest, [top, bottom], [left, right]) {
   const shades = Array.from({ length: SHADES }, () => []);
   for (let row = top; row < bottom; row += 1) {
     for (let column = left; column < right; column += 1) {
@@ -178,7 +178,7 @@ function paths(colour, { columns, values }, middle, faintest, [top, bottom], [le
     lines.length
       ? [draw('path', {
         d: lines.join(''),
-        stroke: css(colour),
+        stroke: css(color),
         'stroke-opacity': ((shade + 0.75) / SHADES).toFixed(2),
       })]
       : []);
@@ -220,8 +220,8 @@ function stripes(weights, drawn) {
   if (!weights.some((weight) => weight >= FAINTEST_OF_ONE)) return '';
   const width = 100 / weights.length;
   const stops = weights.map((weight, at) => {
-    const colour = css(drawn[at].colour, 0.6 * weight);
-    return `${colour} ${(at * width).toFixed(2)}% ${((at + 1) * width).toFixed(2)}%`;
+    const color = css(drawn[at].color, 0.6 * weight);
+    return `${color} ${(at * width).toFixed(2)}% ${((at + 1) * width).toFixed(2)}%`;
   });
   return `linear-gradient(90deg, ${stops.join(', ')})`;
 }
@@ -284,8 +284,8 @@ function weightTable(model, state) {
   const headings = drawn.map(({ head }) => (head === undefined ? state.mode : `head ${head + 1}`));
   const rows = others.map((token, at) => [
     tokenLabel(token),
-    ...drawn.map(({ found, colour }) =>
-      weightCell(weightBetween(found, state.pinned, at), colour)),
+    ...drawn.map(({ found, color }) =>
+      weightCell(weightBetween(found, state.pinned, at), color)),
   ]);
   return table(caption + spoken(own[index]), ['token', ...headings], rows);
 }

@@ -6,7 +6,7 @@ const SHARP = 30;
 // Small weights are drawn darker than in proportion; otherwise a small picture would look empty.
 const DARKNESS = 0.65;
 const MULTIPLES_HINT =
-  'A row looks, a column is looked at; the stronger the colour, the more. Click for its lines.';
+  'A row looks, a column is looked at; the stronger the color, the more. Click for its lines.';
 
 /** Show all heads of one model; `choose` is told the layer, and the head or mode, of a click. */
 function multiplesView(model, choose) {
@@ -76,7 +76,7 @@ function multiple(model, kind, layer, which) {
   const found = multipleWeights(model, kind, layer, which);
   const canvas = make('canvas', { width: found.columns, height: found.rows });
   if (Math.max(found.rows, found.columns) < SHARP) canvas.classList.add('he-sharp');
-  paint(canvas, found, typeof which === 'number' ? headColour(which) : ALL_HEADS);
+  paint(canvas, found, typeof which === 'number' ? headColor(which) : ALL_HEADS);
   const label = `Layer ${layer + 1}, ${whichName(which)}: ${inWords(found, kind)}`;
   return make(
     'button',

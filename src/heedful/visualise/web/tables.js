@@ -36,17 +36,17 @@ function cell(content) {
 }
 
 /** Make a cell that is as dark as its weight, so that the table is a picture again. */
-function weightCell(weight, colour) {
+function weightCell(weight, color) {
   const made = make('td', { class: 'he-number' }, percent(weight));
-  if (weight > 0.005) made.style.backgroundColor = css(colour, 0.6 * Math.sqrt(weight));
+  if (weight > 0.005) made.style.backgroundColor = css(color, 0.6 * Math.sqrt(weight));
   return made;
 }
 
 /** Make the table of a whole matrix. */
-function matrixTable(caption, found, queries, keys, colour) {
+function matrixTable(caption, found, queries, keys, color) {
   const rows = queries.map((token, row) => [
     tokenLabel(token),
-    ...keys.map((_, column) => weightCell(found.values[row * keys.length + column], colour)),
+    ...keys.map((_, column) => weightCell(found.values[row * keys.length + column], color)),
   ]);
   return table(caption, ['', ...keys.map(tokenLabel)], rows);
 }

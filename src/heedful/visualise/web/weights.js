@@ -77,7 +77,7 @@ function average(matrices) {
 /**
  * Follow attention through all layers up to one (attention rollout, Abnar and Zuidema 2020): a
  * layer's state is half its input and half the mean of its heads, so a layer is (A + I) with rows
- * normalised to one, and layers are multiplied.
+ * normalized to one, and layers are multiplied.
  *
  * For cross-attention both ways to the source are followed, through the decoder's self-attention and
  * through the encoder; the result is the part that came from the source.

@@ -20,7 +20,7 @@ class Shouting:
         self.lines: list[str] = []
         self.terms = ()
         self.tokenizer = SimpleNamespace(
-            encode_source=lambda texts: [text.split() for text in texts],
+            encode_source=lambda texts: [text.split() for text in texts], around_source=(0, 0)
         )
         # without the check that the tokenizer is a real one
         self.reader = TextReader.__new__(TextReader)

@@ -1,0 +1,134 @@
+"""
+Draw sentences for a reader who did not write them: `python tools/draw_sentences.py SEED`.
+
+An equal share comes from messages, the help of options and settings, docstrings, and pages. The
+same seed draws the same sentences from the same texts. `--count` says how many.
+"""
+
+import argparse
+import ast
+import random
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import typer.main
+
+from heedful.cli.main import app
+from heedful.config.schema import setting_fields
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "heedful"
+FEWEST_WORDS = 5
+
+
+class Sentence(NamedTuple):
+    """A sentence and where it stands."""
+
+    place: str
+    text: str
+
+
+def main() -> None:
+    """Print the sentences that a seed draws, with their places."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("seed", type=int)
+    parser.add_argument("--count", type=int, default=100)
+    options = parser.parse_args()
+    for number, (kind, sentence) in enumerate(draw(options.seed, options.count), 1):
+        print(f"{number:3} {kind}, {sentence.place}\n    {sentence.text}")
+
+
+def draw(seed: int, count: int) -> list[tuple[str, Sentence]]:
+    """Draw as many sentences of each kind."""
+    kinds = {
+        "message": [*of_source(messages)],
+        "help": [*helps()],
+        "docstring": [*of_source(docstrings)],
+        "page": [*pages()],
+    }
+    generator = random.Random(seed)
+    return [
+        (kind, sentence)
+        for kind, sentences in kinds.items()
+        for sentence in generator.sample(sorted(set(sentences)), count // len(kinds))
+    ]
+
+
+def split(place: str, text: str) -> Iterator[Sentence]:
+    """Split a text into sentences; what has few words, such as a list of names, is none."""
+    for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z“`{])", " ".join(text.split())):
+        words = [word.strip(".,;:!?()“”") for word in sentence.split()]
+        if sum(map(str.isalpha, words)) >= FEWEST_WORDS:
+            yield Sentence(place, sentence)
+
+
+def of_source(texts: Callable[[ast.Module], Iterator[tuple[int, str]]]) -> Iterator[Sentence]:
+    """Take the texts that a function finds in each module."""
+    for file in sorted(SOURCE.rglob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for line, text in texts(tree):
+            yield from split(f"{file.relative_to(ROOT)}:{line}", text)
+
+
+def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Find the paragraphs of docstrings; what looks like a drawing or a table is left out."""
+    for line, text in statements(tree):
+        for paragraph in re.split(r"\n\s*\n", re.sub(r"\n\s*-{3,}\s*\n", "\n\n", text)):
+            if not re.search(r"\S {2,}\S|[─→│]|>>>", paragraph):
+                yield line, paragraph
+
+
+def statements(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Find the texts that stand alone: docstrings, and what is said of fields."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield node.lineno, text
+
+
+def messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Find the texts that code uses; values of an f-string stand in braces."""
+    alone = dict(statements(tree))
+    within: set[int] = set()
+    for node in ast.walk(tree):  # an f-string comes before its parts
+        if isinstance(node, ast.JoinedStr):
+            within.update(map(id, ast.walk(node)))
+            yield node.lineno, ast.unparse(node)[2:-1]
+        elif isinstance(node, ast.Constant) and id(node) not in within:
+            text = node.value
+            if isinstance(text, str) and text != alone.get(node.lineno) and "\n" not in text:
+                yield node.lineno, text
+
+
+def helps() -> Iterator[Sentence]:
+    """Read what the help says of commands, options and settings."""
+    for name, field in setting_fields().items():
+        yield from split(name, field.description or "")
+    commands = [("heedful", typer.main.get_command(app))]
+    while commands:
+        name, command = commands.pop()
+        commands += [
+            (f"{name} {key}", value) for key, value in getattr(command, "commands", {}).items()
+        ]
+        yield from split(name, (command.help or "").replace("\b", ""))
+        for parameter in command.params:
+            yield from split(f"{name} {parameter.opts[0]}", getattr(parameter, "help", "") or "")
+
+
+def pages() -> Iterator[Sentence]:
+    """Read the paragraphs and lists of pages, without titles, tables and code."""
+    for file in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]:
+        if "generated" in file.parts:
+            continue
+        text = re.sub(r"(?ms)^(```|:::).*?^\1$", "", file.read_text(encoding="utf-8"))
+        text = re.sub(r"<!--.*?-->", "", text)
+        for line in text.splitlines():
+            if not line.startswith(("|", "#")):
+                plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", line).lstrip("-> ")
+                yield from split(str(file.relative_to(ROOT)), plain)
+
+
+if __name__ == "__main__":
+    main()
