@@ -104,7 +104,7 @@ def body(record: Record) -> str:
     )
     return (
         f"{PAIRS:,} pairs of Europarl French-English, {measured['text_bytes'] / 1e6:.0f} MB of .xz "
-        "files, to memory-mapped ids of 32,000 shared byte-pair subwords. Memory is what all "
+        "files, to ids of 32,000 shared byte-pair subwords. Memory is what all "
         "processes held together at the worst moment, pages that they share counted for each.\n\n"
         f"{times}\n\n"
         "Learning the subwords, in the first row, reads up to a million lines into memory. The ids "

@@ -154,7 +154,7 @@ def test_a_run_goes_on_in_another_precision_only_if_that_is_asked_for(heedful_cl
     assert json.loads((out / "config.json").read_text())["choices"]["precision"] == "bf16"
 
 
-@pytest.mark.parametrize("name", ["source.ids", "target.offsets"])
+@pytest.mark.parametrize("name", ["source.ids", "target.ids"])
 def test_training_whose_ids_are_cut_off_ends_with_a_sentence(zygote, text, tmp_path, name):
     out = tmp_path / "run"
     settings = ("train.steps=100000", "train.checkpoint_steps=3", "train.precision=fp32")

@@ -44,7 +44,6 @@ def show_pairs(
         )
     texts = Texts.open(data) if (data / "source.text").exists() else None
     for number in range(first, min(first + count, len(pairs))):
-        pairs.require_sizes()
         source, target = (side.tolist() for side in pairs.pair(number))
         text = None
         if texts is not None:

@@ -120,7 +120,6 @@ class TrainingPairs:
 
     def collate(self, rows: Rows) -> Batch:
         """Collate pairs into tensors."""
-        self._pairs.require_sizes()
         sources, targets = zip(*(self._pairs.pair(int(row)) for row in rows), strict=True)
         return self._collator.batch([s.tolist() for s in sources], [t.tolist() for t in targets])
 
@@ -130,13 +129,11 @@ class TrainingPairs:
 
     def pack(self, rows: Rows, room: Room) -> PackedBatch:
         """Lay pairs out in a room."""
-        self._pairs.require_sizes()
         return pack(*self._pairs.gather(rows), self._collator, room)
 
     def describe(self, rows: list[int]) -> list[dict[str, Any]]:
         """Show pairs as subwords, for the report of a batch with a non-finite loss."""
         tokenizer: Tokenizer = self._run.tokenizer
-        self._pairs.require_sizes()
         shown = []
         for row in rows:
             source, target = (side.tolist() for side in self._pairs.pair(row))

@@ -1,8 +1,8 @@
 """
 Sentence pairs as subword ids on disk.
 
-Training reads pairs in any order, so the ids lie in flat files that are mapped into memory: the
-system keeps what is used and drops the rest, and a corpus may be larger than the memory. A folder
+Training reads pairs in any order, so the ids lie in flat files of which only what is used is read:
+the system keeps it as long as it has room, and a corpus may be larger than the memory. A folder
 holds, for each side, the ids of all sentences end to end (``source.ids``) and where each one begins
 (``source.offsets``); ``meta.json`` records their origin and the digests of all blocks,
 ``report.json`` what was filtered.
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.cleaning.filter import CleaningReport
-from heedful.data.encoded.flat_file import CheckedValues, MappedFile, check_rising
+from heedful.data.encoded.flat_file import CheckedValues, FlatFile, check_rising, reading
 from heedful.errors import RunFolderError
 from heedful.files import open_ordinary, read_within
 from heedful.tokenization.tokenizer import Tokenizer
@@ -59,7 +59,7 @@ class FlatIds(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EncodedPairs:  # numpydoc ignore=PR02
-    """Encoded sentence pairs, memory-mapped."""
+    """Encoded sentence pairs, read from the disk as they are used."""
 
     folder: Path
     source_ids: CheckedValues
@@ -80,9 +80,9 @@ class EncodedPairs:  # numpydoc ignore=PR02
     @classmethod
     def open(cls, folder: Path, tokenizer: Tokenizer) -> "EncodedPairs":
         """
-        Memory-map the pairs of a folder.
+        Open the pairs of a folder.
 
-        Offsets are checked here, the ids block by block when a pair is first read. Raises
+        Offsets are read and checked here, the ids block by block when a pair is first read. Raises
         `RunFolderError` if a file is missing or damaged, or the ids belong to another tokenizer.
         """
         folder = Path(folder)
@@ -96,7 +96,8 @@ class EncodedPairs:  # numpydoc ignore=PR02
                 )
             limits = (tokenizer.source_size, tokenizer.target_size)
             arrays = [
-                _map(folder, side, meta, limit) for side, limit in zip(_SIDES, limits, strict=True)
+                _open_side(folder, side, meta, limit)
+                for side, limit in zip(_SIDES, limits, strict=True)
             ]
             if any(None in meta[side].get("blocks", _NO_BLOCKS).values() for side in _SIDES):
                 _check_whole(folder, meta)
@@ -119,13 +120,8 @@ class EncodedPairs:  # numpydoc ignore=PR02
 
     def check(self) -> None:
         """Read all ids now, so that damage is detected; raises `RunFolderError`."""
-        self.source_ids.read_all()
-        self.target_ids.read_all()
-
-    def require_sizes(self) -> None:
-        """Raise `RunFolderError` if a file has been cut off; call it before a batch is read."""
-        self.source_ids.require_sizes()
-        self.target_ids.require_sizes()
+        self.source_ids.check()
+        self.target_ids.check()
 
     def __len__(self) -> int:
         """Count the pairs."""
@@ -145,8 +141,7 @@ class EncodedPairs:  # numpydoc ignore=PR02
         """
         Return the ids of one source sentence, without special symbols.
 
-        A read-only view that holds the whole file open: copy what is kept for long. Raises
-        `IndexError` if there is no such pair.
+        Raises `IndexError` if there is no such pair, `RunFolderError` if the file was cut off.
         """
         return _slice(self.source_ids, self.source_offsets, index)
 
@@ -155,7 +150,7 @@ class EncodedPairs:  # numpydoc ignore=PR02
         return _slice(self.target_ids, self.target_offsets, index)
 
     def gather(self, rows: NDArray[np.integer[Any]]) -> tuple[FlatIds, FlatIds]:
-        """Copy the ids of both sides of some pairs, one pair after the other."""
+        """Read the ids of both sides of some pairs, one pair after the other."""
         source, target = self.source_lengths[rows], self.target_lengths[rows]
         return (
             FlatIds(self.source_ids.gather(self.source_offsets[rows], source), source),
@@ -215,26 +210,25 @@ def _read_meta(path: Path) -> dict[str, Any]:
     return meta
 
 
-def _map(
+def _open_side(
     folder: Path, side: str, meta: Mapping[str, Any], limit: int
 ) -> tuple[CheckedValues, NDArray[np.int64]]:
-    """Map the ids and offsets of one side."""
+    """Open the ids and read the offsets of one side."""
     dtype, count = meta[side]["dtype"], int(meta[side]["ids"])
     if dtype not in ID_TYPES:
         raise ValueError(f"ids of type {dtype!r}")
-    ids = _map_file(folder / f"{side}.ids", np.dtype(dtype), count)
-    places = _map_file(folder / f"{side}.offsets", OFFSET, int(meta["pairs"]) + 1)
-    offsets = places.values
+    ids = _open_file(folder / f"{side}.ids", np.dtype(dtype), count)
+    places = _open_file(folder / f"{side}.offsets", OFFSET, int(meta["pairs"]) + 1)
+    offsets = places.read(0, places.count)
     if offsets[0] != 0 or offsets[-1] != count:
         raise RunFolderError(
             f"{folder / side}.offsets must lead through {count:,} ids, but it leads from "
             f"{offsets[0]:,} to {offsets[-1]:,}: it is damaged; {AGAIN}."
         )
     digests = meta[side].get("blocks", _NO_BLOCKS)
-    checked = CheckedValues(places, digests["offsets"], again=AGAIN).read_all()
-    check_rising(places.path, checked, AGAIN)
-    values = CheckedValues(ids, digests["ids"], again=AGAIN, limit=limit, beside=[places])
-    return values, checked
+    CheckedValues(places, digests["offsets"]).check()
+    check_rising(places.path, offsets, AGAIN)
+    return CheckedValues(ids, digests["ids"], limit=limit), offsets
 
 
 def _check_whole(folder: Path, meta: Mapping[str, Any]) -> None:
@@ -250,23 +244,18 @@ def _check_whole(folder: Path, meta: Mapping[str, Any]) -> None:
         )
 
 
-def _map_file(path: Path, dtype: np.dtype[Any], count: int) -> MappedFile:
-    """Map a file and check its size."""
-    try:
+def _open_file(path: Path, dtype: np.dtype[Any], count: int) -> FlatFile:
+    """Open a file and check its size."""
+    with reading(path, AGAIN):
         size = path.stat().st_size
-        if size != count * dtype.itemsize:
-            raise RunFolderError(
-                f"{path} must have {count * dtype.itemsize:,} bytes, but it has {size:,}: it was "
-                f"cut off or changed; {AGAIN}."
-            )
-        if not count:
-            raise ValueError(f"{path.name} is empty")
-        return MappedFile(path, dtype, count, AGAIN)
-    except OSError as error:
+    if size != count * dtype.itemsize:
         raise RunFolderError(
-            f"{path} must be a file that can be read, but the system says "
-            f"“{error.strerror or error}”; {AGAIN}."
-        ) from error
+            f"{path} must have {count * dtype.itemsize:,} bytes, but it has {size:,}: it was "
+            f"cut off or changed; {AGAIN}."
+        )
+    if not count:
+        raise ValueError(f"{path.name} is empty")
+    return FlatFile(path, dtype, count, AGAIN)
 
 
 def _slice(ids: CheckedValues, offsets: NDArray[np.int64], index: int) -> Ids:
@@ -306,11 +295,6 @@ class JoinedPairs:  # numpydoc ignore=PR02
         """Subwords of each target sentence, shape (pairs,)."""
         return np.concatenate([part.target_lengths for part in self.parts])
 
-    def require_sizes(self) -> None:
-        """Raise `RunFolderError` if a file has been cut off; call it before a batch is read."""
-        for part in self.parts:
-            part.require_sizes()
-
     def pair(
         self, index: int
     ) -> tuple[NDArray[np.unsignedinteger[Any]], NDArray[np.unsignedinteger[Any]]]:
@@ -319,7 +303,7 @@ class JoinedPairs:  # numpydoc ignore=PR02
         return self.parts[part].pair(index - int(self._edges[part]))
 
     def gather(self, rows: NDArray[np.integer[Any]]) -> tuple[FlatIds, FlatIds]:
-        """Copy the ids of both sides of some pairs, one pair after the other."""
+        """Read the ids of both sides of some pairs, one pair after the other."""
         if len(self.parts) == 1:
             return self.parts[0].gather(rows)
         part = np.searchsorted(self._edges, rows, side="right") - 1

@@ -1,18 +1,19 @@
 """
 Flat files for rows of different lengths, and folders written atomically.
 
-One file holds the values of all rows end to end, the other where each row begins. Both are read
-through the memory map, so that what is not used takes no memory.
+One file holds the values of all rows end to end, the other where each row begins. Values are read
+when they are used, so that a text may be larger than the memory; the beginnings are read at once.
 """
 
-import mmap
+import os
 import shutil
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from io import BufferedWriter
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,33 +24,66 @@ from heedful.files import open_ordinary, sync
 BLOCK_BYTES = 64 << 20
 """Bytes that share a digest; a multiple of the size of every value."""
 _DIGEST_BYTES = 16
+# Bytes of a block that are checked at once, so that little memory is needed.
+_PIECE_BYTES = 1 << 20
 # Offsets that are compared at once, so that little memory is needed.
 _OFFSETS = 1 << 20
 
 
-class MappedFile:
-    """A mapped file of numbers; raises `OSError` or `ValueError` if it cannot be mapped."""
+@contextmanager
+def reading(path: Path, again: str) -> Iterator[None]:
+    """Turn an error of the system into a `RunFolderError` with the remedy."""
+    try:
+        yield
+    except OSError as error:
+        raise RunFolderError(
+            f"{path} must be a file that can be read, but the system says "
+            f"“{error.strerror or error}”; {again}."
+        ) from error
+
+
+class FlatFile:
+    """
+    An open file of numbers that is read part by part.
+
+    Parts are read by calls, not through a memory map: a process that touches a map whose file was
+    cut off is killed, where a call reports it.
+    """
 
     def __init__(self, path: Path, dtype: np.dtype[Any], count: int, again: str) -> None:
-        self.path = path
-        self.values: NDArray[Any] = np.empty(0, dtype)
-        self._map: mmap.mmap | None = None
-        self._again = again
-        if count:  # an empty file cannot be mapped
-            with open_ordinary(path) as file:
-                size = count * dtype.itemsize
-                self._map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-            # A plain array: slicing numpy's memmap costs ten times as much.
-            self.values = np.frombuffer(self._map, dtype)
+        self.path, self.dtype, self.count = path, dtype, count
+        self.again = again
+        with reading(path, again), open_ordinary(path) as file:
+            self._descriptor = os.dup(file.fileno())
+        weakref.finalize(self, os.close, self._descriptor)
 
-    def require_size(self) -> None:
-        """Raise `RunFolderError` if the file has been cut off since it was mapped."""
-        if self._map is not None and (size := self._map.size()) < self.values.nbytes:
-            raise RunFolderError(
-                f"{self.path} must keep its {self.values.nbytes:,} bytes while it is read, but has "
-                f"{size:,} now: something cut it off. Checkpoints are intact; for "
-                f"{self.path.parent}, {self._again}."
-            )
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all numbers."""
+        return self.count * self.dtype.itemsize
+
+    def read(self, begin: int, end: int) -> NDArray[Any]:
+        """Read the numbers from `begin` to before `end`."""
+        values = np.empty(end - begin, self.dtype)
+        self.fill(values.view(np.uint8).data, begin * self.dtype.itemsize)
+        return values
+
+    def fill(self, view: memoryview, place: int) -> None:
+        """Fill a view with the bytes from a place on; raises `RunFolderError` if they are gone."""
+        with reading(self.path, self.again):
+            while view:
+                if not (size := os.preadv(self._descriptor, (view,), place)):
+                    self._refuse()
+                view, place = view[size:], place + size
+
+    def _refuse(self) -> NoReturn:
+        """Report a file that ends too early."""
+        size = os.fstat(self._descriptor).st_size
+        raise RunFolderError(
+            f"{self.path} must keep its {self.nbytes:,} bytes while it is read, but has "
+            f"{size:,} now: something cut it off. Checkpoints are intact; for "
+            f"{self.path.parent}, {self.again}."
+        )
 
 
 def check_rising(path: Path, offsets: NDArray[Any], again: str) -> None:
@@ -90,84 +124,82 @@ class BlockDigests:
 
 class CheckedValues:
     """
-    The values of a mapped file; each block is checked when it is first read.
+    The values of a file; each block is checked when it is first read.
 
-    `beside`: files that are read along with it, whose sizes are compared too. Without digests,
-    values are only checked to be below `limit`.
+    Without digests, values are only checked to be below `limit`.
     """
 
     def __init__(
-        self,
-        file: MappedFile,
-        digests: Sequence[str] | None,
-        *,
-        again: str,
-        limit: int | None = None,
-        beside: Sequence[MappedFile] = (),
+        self, file: FlatFile, digests: Sequence[str] | None, *, limit: int | None = None
     ) -> None:
-        self._files, self._digests = (file, *beside), digests
-        self._path, self._values = file.path, file.values
-        self._again, self._limit = again, limit
+        self._file, self._digests, self._limit = file, digests, limit
         self._block_bytes = BLOCK_BYTES
-        count = -(-self._values.nbytes // self._block_bytes)
+        count = -(-file.nbytes // self._block_bytes)
         if digests is not None and len(digests) != count:
             raise RunFolderError(
                 f"{file.path} must have a digest for each of its {count:,} blocks, but "
-                f"{len(digests):,} are there: one of the two was changed; {again}."
+                f"{len(digests):,} are there: one of the two was changed; {file.again}."
             )
         self._unread = set(range(count))
 
     def __len__(self) -> int:
         """Count the values."""
-        return len(self._values)
-
-    def require_sizes(self) -> None:
-        """Raise `RunFolderError` if a file has been cut off since it was mapped."""
-        for file in self._files:
-            file.require_size()
+        return self._file.count
 
     def read(self, begin: int, end: int) -> NDArray[Any]:
-        """Check and return the values from `begin` to before `end`, as a read-only view."""
+        """Check and read the values from `begin` to before `end`."""
         if self._unread and begin < end:
-            size = self._values.itemsize
+            size = self._file.dtype.itemsize
             first, last = begin * size // self._block_bytes, (end * size - 1) // self._block_bytes
             for block in self._unread.intersection(range(first, last + 1)):
                 self._check(block)
-        return self._values[begin:end]
+        return self._file.read(begin, end)
 
     def gather(self, begins: NDArray[np.int64], lengths: NDArray[np.integer[Any]]) -> NDArray[Any]:
-        """Check and copy the values of several rows, one row after the other."""
+        """Check and read the values of several rows, one row after the other."""
+        size = self._file.dtype.itemsize
         if self._unread and len(begins):
-            size = self._values.itemsize
             ends = np.maximum(begins, begins + lengths - 1)
             touched = {*(begins * size // self._block_bytes), *(ends * size // self._block_bytes)}
             for block in self._unread.intersection(int(block) for block in touched):
                 self._check(block)
-        before = np.cumsum(lengths) - lengths  # values of the rows before each
-        index = np.repeat(begins - before, lengths) + np.arange(int(lengths.sum()))
-        return self._values[index]
+        values = np.empty(int(lengths.sum()), self._file.dtype)
+        view = values.view(np.uint8).data
+        before = 0  # bytes of the rows that are filled
+        for place, row in zip((begins * size).tolist(), (lengths * size).tolist(), strict=True):
+            self._file.fill(view[before : before + row], place)
+            before += row
+        return values
+
+    def check(self) -> None:
+        """Check every block that has not been read; raises `RunFolderError`."""
+        for block in sorted(self._unread):
+            self._check(block)
 
     def read_all(self) -> NDArray[Any]:
-        """All values."""
-        return self.read(0, len(self._values))
+        """Check and read all values."""
+        return self.read(0, len(self))
 
     def _check(self, block: int) -> None:
-        """Compare a block with its digest and its values with the limit."""
-        self.require_sizes()
-        per_block = self._block_bytes // self._values.itemsize
-        values = self._values[block * per_block : (block + 1) * per_block]
-        where = f"{self._path} (bytes {block * self._block_bytes:,} and on, {values.nbytes:,} long)"
-        if self._digests is not None:
-            found = blake2b(values.data, digest_size=_DIGEST_BYTES).hexdigest()
-            if found != self._digests[block]:
-                raise RunFolderError(
-                    f"{where} must be as it was written, but has another digest: the disk or a "
-                    f"copy changed it; {self._again}."
-                )
-        if self._limit is not None and (highest := int(values.max())) >= self._limit:
+        """Compare a block with its digest and its values with the limit, piece by piece."""
+        size = self._file.dtype.itemsize
+        begin = block * self._block_bytes
+        end = min(begin + self._block_bytes, self._file.nbytes)
+        digest, highest = blake2b(digest_size=_DIGEST_BYTES), 0
+        for place in range(begin, end, _PIECE_BYTES):
+            part = self._file.read(place // size, min(place + _PIECE_BYTES, end) // size)
+            digest.update(part.data)
+            highest = max(highest, int(part.max())) if self._limit is not None else 0
+        where = f"{self._file.path} (bytes {begin:,} and on, {end - begin:,} long)"
+        if self._digests is not None and digest.hexdigest() != self._digests[block]:
+            raise RunFolderError(
+                f"{where} must be as it was written, but has another digest: the disk or a "
+                f"copy changed it; {self._file.again}."
+            )
+        if self._limit is not None and highest >= self._limit:
             raise RunFolderError(
                 f"{where} must contain ids below {self._limit:,}, the size of the vocabulary, but "
-                f"has {highest:,}; {self._again}."
+                f"has {highest:,}; {self._file.again}."
             )
         self._unread.discard(block)
 
@@ -202,7 +234,7 @@ class FlatWriter:
             digests.update(content)
 
 
-def map_flat(
+def open_flat(
     values: Path,
     offsets: Path,
     dtype: np.dtype[Any],
@@ -210,37 +242,29 @@ def map_flat(
     again: str,
 ) -> tuple[CheckedValues, NDArray[np.int64]]:
     """
-    Memory-map rows: the values, and the offset of each row with the end of the last.
+    Open rows: the values, and the offset of each row with the end of the last.
 
-    Offsets are checked now, values block by block as they are read: opening must not read the text.
+    Offsets are read and checked now, values block by block: opening must not read the text.
     `digests` are those of the blocks, by the files' names; `again` tells the user how to repair
     damage. Raises `RunFolderError`.
     """
     files = []
     for path, item in ((values, dtype), (offsets, _OFFSET)):
-        try:
+        with reading(path, again):
             count, rest = divmod(path.stat().st_size, item.itemsize)
-            if rest:
-                raise RunFolderError(
-                    f"{path} must hold whole numbers, but it was cut off; {again}."
-                )
-            files.append(MappedFile(path, item, count, again))
-        except OSError as error:
-            raise RunFolderError(
-                f"{path} must be a file that can be read, but the system says "
-                f"“{error.strerror or error}”; {again}."
-            ) from error
+        if rest:
+            raise RunFolderError(f"{path} must hold whole numbers, but it was cut off; {again}.")
+        files.append(FlatFile(path, item, count, again))
     text, places = files
-    edges = places.values
-    if not len(edges) or edges[0] != 0 or edges[-1] != len(text.values):
+    edges = places.read(0, places.count)
+    if not len(edges) or edges[0] != 0 or edges[-1] != text.count:
         raise RunFolderError(
-            f"{offsets} must lead through the {len(text.values):,} values of {values.name}, but it "
+            f"{offsets} must lead through the {text.count:,} values of {values.name}, but it "
             f"does not: one of them is damaged; {again}."
         )
-    checked = CheckedValues(text, digests[values.name], again=again, beside=[places])
-    rising = CheckedValues(places, digests[offsets.name], again=again).read_all()
-    check_rising(offsets, rising, again)
-    return checked, rising
+    CheckedValues(places, digests[offsets.name]).check()
+    check_rising(offsets, edges, again)
+    return CheckedValues(text, digests[values.name]), edges
 
 
 @contextmanager

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.encoded.dataset import AGAIN
-from heedful.data.encoded.flat_file import CheckedValues, FlatWriter, map_flat
+from heedful.data.encoded.flat_file import CheckedValues, FlatWriter, open_flat
 from heedful.errors import RunFolderError, StorageError
 from heedful.files import new_file, read_within
 
@@ -30,7 +30,7 @@ _CHUNK_PAIRS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Texts:  # numpydoc ignore=PR02
-    """Sentence pairs as text, memory-mapped."""
+    """Sentence pairs as text, read from the disk as it is used."""
 
     folder: Path
     source_bytes: CheckedValues
@@ -45,7 +45,7 @@ class Texts:  # numpydoc ignore=PR02
     @classmethod
     def open(cls, folder: Path) -> "Texts":
         """
-        Memory-map the text that `TextWriter` wrote.
+        Open the text that `TextWriter` wrote.
 
         Raises `RunFolderError` if a file is missing or damaged; the text itself is checked block by
         block as it is read.
@@ -53,7 +53,7 @@ class Texts:  # numpydoc ignore=PR02
         folder = Path(folder)
         digests = _read_digests(folder / _DIGESTS)
         source, target = (
-            map_flat(folder / text, folder / offsets, _BYTE, digests, AGAIN)
+            open_flat(folder / text, folder / offsets, _BYTE, digests, AGAIN)
             for text, offsets in map(_names, _SIDES)
         )
         if len(source[1]) != len(target[1]):
@@ -75,8 +75,6 @@ class Texts:  # numpydoc ignore=PR02
 
         Numbers past the end are left out, as in a slice.
         """
-        self.source_bytes.require_sizes()
-        self.target_bytes.require_sizes()
         return (
             _lines(self.source_bytes, self.source_offsets[first : last + 1]),
             _lines(self.target_bytes, self.target_offsets[first : last + 1]),

@@ -120,8 +120,10 @@ def test_pairs_cannot_be_changed_or_read_past_the_end(
     corpus: Corpus, tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
     pairs = encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
-    with pytest.raises(ValueError, match="read-only"):
-        pairs.source(0)[0] = 1
+    first = pairs.source(0)
+    before = first.copy()
+    first[0] += 1
+    assert (pairs.source(0) == before).all()
     for index in (-1, len(pairs)):
         with pytest.raises(IndexError):
             pairs.pair(index)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heedful.data.encoded.flat_file import FlatWriter, map_flat, whole_folder
+from heedful.data.encoded.flat_file import FlatWriter, open_flat, whole_folder
 from heedful.errors import RunFolderError, StorageError
 
 ROWS = [[3, 1, 2], [], [7], [5, 5]]
@@ -27,23 +27,20 @@ def files(tmp_path: Path) -> tuple[Path, Path, dict[str, list[str]]]:
 
 def test_rows_are_read_back(files):
     values, offsets, digests = files
-    found, places = map_flat(values, offsets, TYPE, digests, "write it again")
+    found, places = open_flat(values, offsets, TYPE, digests, "write it again")
     assert places.tolist() == [0, 3, 3, 4, 6]
     whole = found.read_all()
     assert [whole[a:b].tolist() for a, b in pairwise(places)] == ROWS
 
 
-def test_a_file_that_is_cut_off_while_mapped_is_named_before_it_is_read(files):
+def test_a_file_that_is_cut_off_while_it_is_open_is_named_when_it_is_read(files):
     values, offsets, digests = files
-    for path in (values, offsets):
-        content = path.read_bytes()
-        found, _ = map_flat(values, offsets, TYPE, digests, "write it again")
-        found.require_sizes()
-        os.truncate(path, len(content) - 1)
-        for read in (found.require_sizes, found.read_all):
-            with pytest.raises(RunFolderError, match=f"{path} must keep its {len(content)} bytes"):
-                read()
-        path.write_bytes(content)
+    size = values.stat().st_size
+    found, _ = open_flat(values, offsets, TYPE, digests, "write it again")
+    os.truncate(values, size - 1)
+    for read in (found.read_all, found.check, lambda: found.gather(np.array([4]), np.array([2]))):
+        with pytest.raises(RunFolderError, match=f"{values} must keep its {size} bytes"):
+            read()
 
 
 def test_nothing_at_all_is_read_back(tmp_path):
@@ -51,7 +48,7 @@ def test_nothing_at_all_is_read_back(tmp_path):
     with values.open("wb") as first, offsets.open("wb") as second:
         digests = FlatWriter(first, second).blocks()
     known = dict(zip(("values", "offsets"), digests, strict=True))
-    found, places = map_flat(values, offsets, TYPE, known, "")
+    found, places = open_flat(values, offsets, TYPE, known, "")
     assert len(found.read_all()) == 0 and places.tolist() == [0]
 
 
@@ -61,7 +58,7 @@ def test_damage_is_told_with_the_remedy(files):
 
     def message() -> str:
         with pytest.raises(RunFolderError) as refusal:
-            map_flat(values, offsets, TYPE, digests, "write it again")[0].read_all()
+            open_flat(values, offsets, TYPE, digests, "write it again")[0].read_all()
         assert str(refusal.value).endswith("write it again.")
         return str(refusal.value)
 
