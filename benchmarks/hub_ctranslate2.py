@@ -24,8 +24,12 @@ def convert(theirs: Path, folder: Path) -> None:
     @register_loader("M2M100Config")
     class Loader(M2M100Loader):
         def get_vocabulary(self, model: Any, tokenizer: Any) -> list[str]:
-            names = {number: name for name, number in tokenizer.get_vocab().items()}
-            rows = range(model.config.vocab_size)
-            return [names.get(row, f"madeupword{row}") for row in rows]
+            # The tokenizer's vocabulary leaves the languages out, its names of numbers do not.
+            names = tokenizer.convert_ids_to_tokens(range(model.config.vocab_size))
+            unknown = (tokenizer.unk_token, tokenizer.unk_token_id)
+            return [
+                f"madeupword{row}" if name == unknown[0] and row != unknown[1] else name
+                for row, name in enumerate(names)
+            ]
 
     Converter(str(theirs)).convert(str(folder))
