@@ -1,12 +1,17 @@
 """`heedful paper`: figures from a trained run, heads that answer questions, checked claims."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 
 from heedful.cli.main import app
 from heedful.paper.claims.check import CLAIMS
+from heedful.paper.sentences import own_sentence
+from heedful.paper.word_attention import word_attention, words_of
+from heedful.runs.run import Run
+from heedful.translation.translator import Translator
 from tests.support.commands import train_arguments
 
 SENTENCE = "the big dog sees a red apple"
@@ -14,8 +19,6 @@ SENTENCE = "the big dog sees a red apple"
 
 @pytest.fixture(scope="module")
 def translator(trained):
-    from heedful.translation.translator import Translator
-
     return Translator.load(trained, device="cpu", precision="fp32")
 
 
@@ -41,8 +44,6 @@ def back(heedful_cli, text, tmp_path_factory):
 
 
 def test_words_look_as_their_subwords_do(translator):
-    from heedful.paper.word_attention import word_attention, words_of
-
     looks = word_attention(translator, SENTENCE)
     assert looks.words == (*SENTENCE.split(" "), "</s>")
     assert looks.ended
@@ -63,8 +64,10 @@ def test_words_look_as_their_subwords_do(translator):
 
 @pytest.mark.parametrize("number", [3, 4, 5])
 def test_a_figure_of_the_paper_is_made_from_a_small_run(heedful_cli, trained, tmp_path, number):
+    run = tmp_path / "run"
+    shutil.copytree(trained, run, ignore=shutil.ignore_patterns("data"))
     out = tmp_path / "figure.svg"
-    done = heedful_cli("paper", f"figure{number}", trained, "--out", out)
+    done = heedful_cli("paper", f"figure{number}", run, "--out", out)
     assert done.returncode == 0, done.stderr
     assert "the paper shows layer 5 of 6; this encoder has 2" in done.stderr
     assert "does not know" in done.stderr
@@ -72,7 +75,24 @@ def test_a_figure_of_the_paper_is_made_from_a_small_run(heedful_cli, trained, tm
     assert done.stdout.splitlines()[-1] == str(out)
     picture = out.read_text(encoding="utf-8")
     for word in ("making", "registration") if number == 3 else ("Law", "application"):
-        assert f">{word}</text>" in picture or word in picture
+        assert f">{word}</text>" in picture
+
+
+@pytest.mark.parametrize("number", [3, 4, 5])
+def test_a_run_that_does_not_know_the_papers_words_shows_its_own_text(
+    heedful_cli, trained, tmp_path, number
+):
+    out = tmp_path / "figure.svg"
+    done = heedful_cli("paper", f"figure{number}", trained, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "one of its own training text is shown" in done.stderr
+    assert "The sentence is the paper's" not in done.stdout
+    sentence = own_sentence(Run.open(trained))
+    assert len(sentence.split()) in range(8, 17)
+    picture = out.read_text(encoding="utf-8")
+    assert all(f">{word}</text>" in picture for word in sentence.split())
+    asked = heedful_cli("paper", "figure3", trained, "--query", "making", "--out", out)
+    assert "“making” attends most to" in asked.stdout  # the paper's sentence is meant
 
 
 def test_figures_take_another_sentence_layer_heads_and_words(heedful_cli, trained, tmp_path):
@@ -102,7 +122,6 @@ def test_figures_take_another_sentence_layer_heads_and_words(heedful_cli, traine
         (("--layer", 3), "--layer must be between 1 and 2"),
         (("--heads", "5"), "--heads must be between 1 and 4"),
         (("--heads", "one"), "must be numbers from 1"),
-        (("--sentence", SENTENCE), "--query must name the word"),
         (("--sentence", SENTENCE, "--query", "cow"), "“cow” is none of them: the big dog"),
         (("--sentence", " ", "--query", "cow"), "must have a word"),
         (("--query", "its"), "“its” is none of them"),
@@ -115,20 +134,43 @@ def test_what_is_wrong_with_a_figure_is_told(heedful_cli, trained, tmp_path, arg
     assert not list(tmp_path.iterdir())
 
 
-def test_a_run_of_another_language_asks_for_a_sentence(heedful_cli, back, tmp_path):
+def test_a_run_of_another_language_shows_its_own_text_or_asks_for_a_sentence(
+    heedful_cli, back, tmp_path
+):
     done = heedful_cli("paper", "figure4", back, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "one of its own training text is shown" in done.stderr
+    without = tmp_path / "without"
+    shutil.copytree(back, without, ignore=shutil.ignore_patterns("data"))
+    done = heedful_cli("paper", "figure4", without, cwd=tmp_path)
     assert done.returncode == 2
     assert "this run reads 'fr'" in done.stderr
     assert "--sentence" in done.stderr
     french = ("--sentence", "la reine voit sa pomme", "--query", "sa")
-    done = heedful_cli("paper", "figure4", back, *french, cwd=tmp_path)
+    done = heedful_cli("paper", "figure4", without, *french, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "figure4.png").exists()
 
 
-def test_the_heads_that_answer_in_a_sentence_are_ranked(heedful_cli, trained, translator, tmp_path):
-    from heedful.paper.word_attention import word_attention
+def test_the_word_of_another_sentence_is_chosen_by_its_attention(heedful_cli, trained, tmp_path):
+    out = tmp_path / "figure.html"
+    done = heedful_cli("paper", "figure3", trained, "--sentence", SENTENCE, "--out", out)
+    assert done.returncode == 0, done.stderr
+    looks = word_attention(Translator.load(trained, precision="fp32"), SENTENCE)
+    last = len(looks.words) - looks.ended
+    slow = [
+        np.mean(
+            [
+                max((head[i, j] for j in range(last) if abs(i - j) > 1), default=0.0)
+                for head in looks.weights[-1]
+            ]
+        )
+        for i in range(last)
+    ]
+    assert f"from “{looks.words[int(np.argmax(slow))]}”" in done.stdout
 
+
+def test_the_heads_that_answer_in_a_sentence_are_ranked(heedful_cli, trained, translator, tmp_path):
     asked = ("--query", "sees", "--who", "dog", "--did-what", "sees", "--to-whom", "red apple")
     out = tmp_path / "heads.png"
     done = heedful_cli("paper", "heads", trained, SENTENCE, *asked, "--top", 2, "--out", out)

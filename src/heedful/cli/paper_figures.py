@@ -10,14 +10,22 @@ from heedful.cli.options import RunPath, Weights, warn
 from heedful.cli.terminal_text import echo, echo_json, read_argument
 
 Sentence = Annotated[
-    str, typer.Option(help="Another sentence, in the run's source language; else the paper's.")
+    str,
+    typer.Option(
+        help="Another sentence, in the run's source language. By default the paper's, or one of "
+        "the run's training text if it does not know the paper's words."
+    ),
 ]
 Layer = Annotated[
     int,
     typer.Option(min=0, help="Layer of the encoder, from 1; 0 is the fifth, or the last of fewer."),
 ]
 Query = Annotated[
-    str, typer.Option(help="The word whose attention is shown; “its:2” is the second “its”.")
+    str,
+    typer.Option(
+        help="The word whose attention is shown; “its:2” is the second “its”. By default the "
+        "paper's, or in another sentence the one that attends most to a distant word."
+    ),
 ]
 Keys = Annotated[str, typer.Option(help="The words that it should attend to: “more difficult”.")]
 AllHeads = Annotated[str, typer.Option(help="Heads to draw, from 1: 1,4,5; by default all.")]

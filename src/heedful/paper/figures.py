@@ -16,8 +16,9 @@ from jaxtyping import Float
 
 from heedful.errors import SettingError
 from heedful.paper.role_heads import rate_heads
-from heedful.paper.sentences import EXAMPLES, LAYER, PaperExample
+from heedful.paper.sentences import EXAMPLES, LAYER, PaperExample, own_sentence
 from heedful.paper.word_attention import WordAttention, word_attention
+from heedful.runs.run import Run
 from heedful.translation.translator import Translator
 from heedful.visualise.lines import Head, Panel, attention_lines
 from heedful.visualise.report_page import ReportPage
@@ -29,6 +30,8 @@ _SHOWN_WORDS = 3
 class Figure:
     """A figure to draw, with its caption and numbers."""
 
+    run: str
+    """The run's name."""
     words: tuple[str, ...]
     """The sentence."""
     panels: tuple[Panel, ...]
@@ -40,7 +43,7 @@ class Figure:
 
     def draw(self, out: Path) -> None:
         """Draw the figure."""
-        attention_lines(self.panels, self.words, out, self.sheet)
+        attention_lines(self.panels, self.words, self.run, out, self.sheet)
 
 
 def make_figure(
@@ -60,13 +63,29 @@ def make_figure(
     `heads`: which heads of it, counted from 1; in figure 3 all, in the others the two that are
     found.
 
+    The sentence is the paper's, or one of the run's own training text if the run does not know the
+    paper's words or reads another language.
+
     Raises `SettingError` for a layer, head or word that is not there, and where the run does not
-    read English and no other sentence is given.
+    read English, keeps no text, and no sentence is given.
     """
     paper = EXAMPLES[number]
     notes: list[str] = []
-    text = sentence or _paper_text(translator, paper, number)
-    attention = word_attention(translator, text)
+    text = sentence or _paper_text(translator, paper)
+    attention = word_attention(translator, text) if text else None
+    is_unknown = attention is None or bool(attention.unknown)
+    if is_unknown and not (sentence or query) and (own := own_sentence(translator.run)):
+        notes.append(
+            "this run does not know the words of the paper's sentence, so one of its own training "
+            "text is shown; --sentence chooses another"
+        )
+        sentence, attention = own, word_attention(translator, own)
+    if attention is None:
+        raise SettingError(
+            f"figure {number} of the paper shows an English sentence, but this run reads "
+            f"{translator.run.config.data.source_language!r}; give one that it can read with "
+            f"--sentence. The paper's is: {paper.text}"
+        )
     if attention.unknown:
         notes.append(
             f"{len(attention.unknown)} of {len(attention.words)} words have subwords that this run "
@@ -80,11 +99,11 @@ def make_figure(
                 f"--heads must be between 1 and {attention.heads} for this run, but {head} came."
             )
     given = bool(sentence)
-    query_words = _words(
-        attention, query, "" if given else paper.query, "--query", needed=number != 5
-    )
-    key_words = _words(attention, keys, "" if given else paper.keys, "--keys", needed=False)
     weights = attention.weights[layer - 1]
+    query_words = _words(attention, query, "" if given else paper.query, "--query")
+    if not query_words and number != 5:
+        query_words = (farthest_seeing(weights, len(attention.words) - attention.ended),)
+    key_words = _words(attention, keys, "" if given else paper.keys, "--keys")
     title = f"layer {layer} of {attention.layers}"
     source = _sources(paper, number, given)
     panels: tuple[Panel, ...]
@@ -102,24 +121,31 @@ def make_figure(
         sheet = _query_sheet(number, source, attention, layer, chosen, query_words, key_words)
     else:
         chosen = list(heads) or _structured(weights)
-        panels = tuple(
-            _panel(f"Head {head}, {title}", weights, [head], (), color)
-            for head, color in zip(chosen, _green_and_red(len(chosen)), strict=True)
-        )
+        panels = tuple(_panel(f"Head {head}, {title}", weights, [head], ()) for head in chosen)
         sheet = _structure_sheet(source, weights, layer, chosen)
-    return Figure(attention.words, panels, sheet, tuple(notes))
+    return Figure(run_name(translator.run), attention.words, panels, sheet, tuple(notes))
 
 
-def _paper_text(translator: Translator, paper: PaperExample, number: int) -> str:
-    """Return the paper's sentence, if it is in the run's source language."""
+def run_name(run: Run) -> str:
+    """Name a run by the last two parts of its path: the last alone is often “run”."""
+    return "/".join(run.folder.path.parts[-2:])
+
+
+def _paper_text(translator: Translator, paper: PaperExample) -> str:
+    """Return the paper's sentence; nothing if the run reads another language."""
     language = translator.run.config.data.source_language
     if language and language.replace("-", "_").split("_")[0].lower() not in ("en", "eng"):
-        raise SettingError(
-            f"figure {number} of the paper shows an English sentence, but this run reads "
-            f"{language!r}; give one that it can read with --sentence. The paper's is: {paper.text}"
-        )
+        return ""
     tags = translator.tokenizer.tags
     return f"{tags[0]} {paper.text}" if tags else paper.text
+
+
+def farthest_seeing(weights: Float[np.ndarray, "heads words words"], count: int) -> int:
+    """Find the word, of the first `count`, that attends most to a word not next to it."""
+    places = np.arange(count)
+    apart = np.abs(places[:, None] - places) > 1
+    seen = np.where(apart, weights[:, :count, :count], 0.0).max(axis=-1).mean(axis=0)
+    return int(seen.argmax())
 
 
 def _layer(layer: int, attention: WordAttention, notes: list[str]) -> int:
@@ -139,18 +165,10 @@ def _layer(layer: int, attention: WordAttention, notes: list[str]) -> int:
     return min(LAYER, attention.layers)
 
 
-def _words(
-    attention: WordAttention, text: str, by_default: str, option: str, *, needed: bool
-) -> tuple[int, ...]:
+def _words(attention: WordAttention, text: str, by_default: str, option: str) -> tuple[int, ...]:
     """Find the given words, or the paper's."""
-    if text or by_default:
-        return attention.find(text or by_default, option)
-    if needed:
-        raise SettingError(
-            f"with another sentence, {option} must name the word whose attention is shown: "
-            f"{' '.join(attention.words)}."
-        )
-    return ()
+    named = text or by_default
+    return attention.find(named, option) if named else ()
 
 
 def _panel(
@@ -158,19 +176,9 @@ def _panel(
     weights: Float[np.ndarray, "heads words words"],
     heads: Sequence[int],
     query_words: tuple[int, ...],
-    color: int | None = None,
 ) -> Panel:
-    """Build a panel of some heads, each in its own color."""
-    shown = tuple(
-        Head(f"head {head}", head - 1 if color is None else color, weights[head - 1])
-        for head in heads
-    )
-    return Panel(title, shown, query_words or None)
-
-
-def _green_and_red(count: int) -> list[int]:
-    """Choose distinct colors, green and red first, as in figure 5."""
-    return [(2, 7, 0, 4, 3, 6)[index % 6] for index in range(count)]
+    """Build a panel of some heads."""
+    return Panel(title, tuple(Head(head, weights[head - 1]) for head in heads), query_words or None)
 
 
 def _sharpest(

@@ -1,12 +1,12 @@
 """Report of attention heads that answer who, did what, to whom: table, JSON, picture."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from heedful.data.coverage import unknown_parts
 from heedful.data.toy_grammar.roles import sample_roles
-from heedful.paper.figures import Figure
+from heedful.paper.figures import Figure, run_name
 from heedful.paper.role_heads import RatedHead, answer_questions, rate_heads
 from heedful.paper.word_attention import WordAttention, word_attention
 from heedful.translation.translator import Translator
@@ -60,14 +60,15 @@ def find_in_sentence(
     )
     unknown = f"this run's subwords cannot spell {' '.join(attention.unknown)}"
     panels = tuple(
-        _panel(question, answers[question], heads[0], attention, query_words, color)
-        for color, (question, heads) in enumerate(rated.items())
+        _panel(question, answers[question], heads, attention, query_words)
+        for question, heads in rated.items()
     )
     questions = {
         question: {"answer": answers[question], "heads": [one._asdict() for one in heads]}
         for question, heads in rated.items()
     }
     return RoleReport(
+        run_name(translator.run),
         attention.words,
         panels,
         sheet,
@@ -113,18 +114,21 @@ def find_in_grammar(translator: Translator, size: int) -> RoleReport:
     note = "this run cannot spell words of the grammar, so it was hardly trained on its sentences"
     questions = {one.question: one._asdict() for one in answers}
     notes = (note,) if unknown else ()
-    return RoleReport((), (), sheet, notes, {"sentences": size, "questions": questions})
+    return RoleReport("", (), (), sheet, notes, {"sentences": size, "questions": questions})
 
 
 def _panel(
     question: str,
     answer: str,
-    best: RatedHead,
+    heads: Sequence[RatedHead],
     attention: WordAttention,
     query_words: tuple[int, ...],
-    color: int,
 ) -> Panel:
-    """Show the best head of a question."""
+    """Show the best head that answers a question, or that none does."""
+    answering = (head for head in heads if head.rank == 1 and head.weight > head.others)
+    best = next(answering, None)
+    if best is None:
+        return Panel(f"{question}: {answer}; no head attends to it most", (), query_words)
     title = f"{question}: {answer}; layer {best.layer} head {best.head}, weight {best.weight:.2f}"
     weights = attention.weights[best.layer - 1, best.head - 1]
-    return Panel(title, (Head(f"head {best.head}", color, weights),), query_words)
+    return Panel(title, (Head(best.head, weights),), query_words)

@@ -1,6 +1,13 @@
-"""Example sentences, of the paper's figures 3 to 5 and for role questions."""
+"""Example sentences: those of the paper's figures 3 to 5, and one of a run's own text."""
 
 from typing import NamedTuple
+
+from heedful.data.encoded.dataset import META, EncodedPairs
+from heedful.runs.run import Run
+from heedful.tokenization.tokenizer import UNKNOWN
+
+# Words of a sentence that a picture shows well, and how many sentences are looked through.
+_WORDS, _LOOKED_THROUGH = range(8, 17), 500
 
 
 class PaperExample(NamedTuple):
@@ -51,3 +58,17 @@ FIGURE_5 = PaperExample(
 )
 
 EXAMPLES = {3: FIGURE_3, 4: FIGURE_4, 5: FIGURE_5}
+
+
+def own_sentence(run: Run) -> str:
+    """Return a sentence of a run's training text, long enough to show; nothing if none is kept."""
+    metas = sorted(run.folder.path.glob(f"data/**/{META}"))
+    if not metas:
+        return ""
+    pairs = EncodedPairs.open(metas[0].parent, run.tokenizer)
+    for number in range(min(len(pairs), _LOOKED_THROUGH)):
+        ids = pairs.source(number).tolist()
+        sentence = run.tokenizer.decode_source(ids)
+        if UNKNOWN not in ids and len(sentence.split()) in _WORDS:
+            return sentence
+    return ""

@@ -2,8 +2,9 @@
 Attention as lines between words, as in the paper's figures 3 to 5.
 
 The sentence stands above and below: lines lead from each word above to the words it attends to, the
-stronger the weight the darker. Every head has a color. If only some words are queries, each head's
-lines end in a square of its own under the key word.
+stronger the weight the darker and wider. A head has the same color in every figure. If only some
+words are queries, each head's lines end in a square of its own under the key word, and its number
+stands on the strongest. A scale below says which line is which weight.
 """
 
 import unicodedata
@@ -41,8 +42,12 @@ _CELL, _LINES, _PAD, _LETTERS, _DPI = 0.27, 1.55, 0.06, 9.0, 200
 _SQUARES, _TITLE, _BETWEEN = 0.1, 0.3, 0.25
 _LETTER, _WIDE_LETTER = 0.078, 0.135
 _LONGEST_WORD = 20
-# Weaker lines would be invisible.
-_FAINT = 0.01
+# Weaker lines are left out; the weakest that is drawn is seen from the last row of a lecture hall.
+_FAINT, _LEAST_OPACITY = 0.05, 0.3
+_WIDTHS = (0.8, 2.6)
+_SCALE_WEIGHTS, _SCALE = (0.1, 0.5, 1.0), 0.26
+# Heights at which heads are numbered, as shares of the lines' way down.
+_NUMBERS = (0.55, 0.93)
 # Between the names of a legend, in widths of a word.
 _SPACE = 0.45
 _MOST_PIXELS = 30_000
@@ -50,14 +55,17 @@ _MOST_PIXELS = 30_000
 
 @dataclass(frozen=True)
 class Head:
-    """One head of a panel; a head keeps its color in all panels."""
+    """One head of a panel."""
 
-    name: str
-    """For the legend."""
-    color: int
-    """Index of the color; after the last they repeat, a little darker."""
+    number: int
+    """Its number in its layer, from 1; also its color, which repeats a little darker."""
     weights: Float[np.ndarray, "words words"]
     """Row i is the attention of word i."""
+
+    @property
+    def name(self) -> str:
+        """Its name in a legend."""
+        return f"head {self.number}"
 
 
 @dataclass(frozen=True)
@@ -73,12 +81,12 @@ class Panel:
 
 
 def attention_lines(
-    panels: Sequence[Panel], words: Sequence[str], out: Path, sheet: ReportPage
+    panels: Sequence[Panel], words: Sequence[str], run: str, out: Path, sheet: ReportPage
 ) -> None:
     """
     Draw attention as lines between words.
 
-    The page grows with the sentence, so the words stay readable.
+    `run`: the name that stands below. The page grows with the sentence, so the words stay readable.
 
     Raises `SettingError` if the ending of `out` is none of the four, `ValueError` if the weights of
     a head do not fit the words, `StorageError` if the file cannot be written.
@@ -90,9 +98,9 @@ def attention_lines(
                 f"weights of a head must have shape ({len(words)}, {len(words)}) for {len(words)} "
                 f"words, at least 1, but those of {head.name} have shape {head.weights.shape}"
             )
-    titles = [text for p in panels for text in (p.title, *(head.name for head in p.heads))]
-    with drawing(_LETTERS, [*titles, *words], out.suffix):
-        figure = _draw(panels, [_label(word) for word in words])
+    titles = [panel.title for panel in panels]
+    with drawing(_LETTERS, [*titles, *words, run], out.suffix):
+        figure = _draw(panels, [_label(word) for word in words], printable(run))
         save_report_page(figure, out, sheet)
 
 
@@ -102,22 +110,30 @@ def _label(word: str) -> str:
     return shown if len(shown) <= _LONGEST_WORD else shown[: _LONGEST_WORD - 1] + "…"
 
 
-def _draw(panels: Sequence[Panel], words: list[str]) -> "Figure":
-    """Draw the panels below each other."""
+def _draw(panels: Sequence[Panel], words: list[str], run: str) -> "Figure":
+    """Draw the panels below each other, and the scale."""
     from matplotlib.figure import Figure
 
     room = max(_length(word) for word in words) + _PAD
     width = max(len(words) * _CELL, 3.0)
-    heights = [_TITLE + room + _LINES + _bar(panel) + room for panel in panels]
-    height = sum(heights) + _BETWEEN * (len(panels) - 1)
+    # A panel without heads is its title alone.
+    heights = [
+        _TITLE + (room + _LINES + _bar(panel) + room if panel.heads else 0.0) for panel in panels
+    ]
+    height = sum(heights) + _BETWEEN * (len(panels) - 1) + _SCALE
     dpi = min(_DPI, _MOST_PIXELS / max(width, height))
     figure = Figure(figsize=(width, height), dpi=dpi, facecolor="white")
     top = height
     for panel, tall in zip(panels, heights, strict=True):
-        bottom = top - tall + room
-        box = (0, bottom / height, len(words) * _CELL / width, (_LINES + _bar(panel)) / height)
-        _draw_panel(figure.add_axes(box), panel, words, room)
+        if panel.heads:
+            bottom = top - tall + room
+            across = len(words) * _CELL / width
+            box = (0, bottom / height, across, (_LINES + _bar(panel)) / height)
+            _draw_panel(figure.add_axes(box), panel, words, room)
+        else:
+            figure.text(0, (top - tall) / height, printable(panel.title), color=INK, fontsize=10)
         top -= tall + _BETWEEN
+    _draw_scale(figure.add_axes((0, 0, 1, _SCALE / height)), width, run)
     return figure
 
 
@@ -171,7 +187,10 @@ def _draw_lines(axes: "Axes", panel: Panel, count: int) -> None:
             for column in np.flatnonzero(head.weights[row] >= _FAINT).tolist():
                 weight = min(1.0, float(head.weights[row, column]))
                 ends = ((row, _LINES), (column + shift, 0.0))
-                looks.append((weight, ends, (*color, weight)))
+                looks.append((weight, ends, (*color, _opacity(weight))))
+        if alone and len(panel.heads) > 1:
+            share = (place + 0.5) / len(panel.heads)
+            _write_number(axes, head, rows[0], shift, share)
         if alone:
             for column, weight in enumerate(head.weights[rows].mean(axis=0).tolist()):
                 square = Rectangle((column + shift - slot / 2, -_SQUARES), slot, _SQUARES)
@@ -181,7 +200,7 @@ def _draw_lines(axes: "Axes", panel: Panel, count: int) -> None:
         LineCollection(
             [ends for _, ends, _ in looks],
             colors=[color for _, _, color in looks],
-            linewidths=1.8 if alone else 1.5,
+            linewidths=[_line_width(weight) for weight, _, _ in looks],
             capstyle="round",
         ),
         autolim=False,
@@ -197,11 +216,60 @@ def _draw_lines(axes: "Axes", panel: Panel, count: int) -> None:
         )
 
 
+def _opacity(weight: float) -> float:
+    """Return the opacity of a line."""
+    return _LEAST_OPACITY + (1 - _LEAST_OPACITY) * weight
+
+
+def _line_width(weight: float) -> float:
+    """Return the width of a line in points."""
+    least, most = _WIDTHS
+    return least + (most - least) * weight
+
+
+def _write_number(axes: "Axes", head: Head, row: int, shift: float, share: float) -> None:
+    """Write a head's number on its strongest line, where no other head's stands."""
+    column = int(head.weights[row].argmax())
+    first, last = _NUMBERS
+    down = first + (last - first) * share
+    axes.text(
+        row + (column + shift - row) * down,
+        _LINES * (1 - down),
+        str(head.number),
+        color=_color(head),
+        fontsize=7,
+        fontweight="bold",
+        ha="center",
+        va="center",
+        bbox={"boxstyle": "circle,pad=0.12", "facecolor": "white", "edgecolor": "none"},
+    )
+
+
+def _draw_scale(axes: "Axes", width: float, run: str) -> None:
+    """Draw a line of each of some weights, and name the run; units are inches across."""
+    axes.set_xlim(0, width)
+    axes.set_ylim(0, 1)
+    axes.axis("off")
+    x = _end_of(axes, axes.text(0, 0.4, "weight", color=INK, va="center", fontsize=8)) + 0.12
+    for weight in _SCALE_WEIGHTS:
+        axes.plot(
+            [x, x + 0.3],
+            [0.4, 0.4],
+            color=INK,
+            alpha=_opacity(weight),
+            linewidth=_line_width(weight),
+            solid_capstyle="round",
+        )
+        label = axes.text(x + 0.36, 0.4, f"{weight:g}", color=INK, va="center", fontsize=8)
+        x = _end_of(axes, label) + 0.16
+    axes.text(x + 0.1, 0.4, run, color=INK, va="center", fontsize=8)
+
+
 def _color(head: Head) -> tuple[float, ...]:
     """Return the color of a head as red, green and blue."""
     from matplotlib.colors import to_rgb
 
-    again, place = divmod(head.color, len(HEAD_COLORS))
+    again, place = divmod(head.number - 1, len(HEAD_COLORS))
     return tuple(0.8**again * part for part in to_rgb(HEAD_COLORS[place]))
 
 
@@ -211,11 +279,10 @@ def _write_legend(axes: "Axes", panel: Panel, title: "Text") -> None:
     for head in panel.heads:
         color = _color(head)
         y = title.get_position()[1]
-        name = printable(head.name)
-        text = axes.text(x, y, name, color=color, va="bottom", fontweight="bold")
+        text = axes.text(x, y, head.name, color=color, va="bottom", fontweight="bold")
         x = _end_of(axes, text) + _SPACE
 
 
 def _end_of(axes: "Axes", text: "Text") -> float:
-    """Return where a text ends, in word widths."""
+    """Return where a text ends, in the units across."""
     return float(axes.transData.inverted().transform(text.get_window_extent().max)[0])

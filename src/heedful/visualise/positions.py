@@ -78,6 +78,8 @@ def _draw(tables: Sequence[PositionTable]) -> "Figure":
             (x / width, (height - top - tall) / height, wide / width, tall / height)
         )
 
+    key = "blue: above 0, orange: below 0, white: 0"
+    figure.text(1 - _GAP / width, 1.0, key, color=INK, fontsize=7, ha="right", va="bottom")
     for column, one in enumerate(tables):
         first = column == 0
         axes = place(column, _TOP, _SIDE, _SIDE)

@@ -80,6 +80,9 @@ def _draw(widths: Sequence[int], panels: Sequence[CurvePanel], x_label: str) -> 
         _draw_panel(axes, widths, panel)
         axes.set_xlabel(x_label, color=INK, labelpad=2)
     handles, names = axes.get_legend_handles_labels()
+    if any(curve.theory is not None for panel in panels for curve in panel.curves):
+        note = "lines: theory, points: measured"
+        figure.text(1 - _GAP / width, 1.0, note, color=INK, ha="right", va="top")
     legend = figure.legend(
         handles,
         names,

@@ -38,6 +38,8 @@ class SizePanel:
     label: str
     """What the values are."""
     logarithmic: Steps = "both"
+    allowed: float = 0.0
+    """Largest value that counts as 0: if given, the axis begins at 0 and shows it as a line."""
 
 
 def draw_size_curves(panels: Sequence[SizePanel], out: Path, sheet: ReportPage) -> None:
@@ -97,13 +99,28 @@ def _scale_y(axes: "Axes", values: Sequence[float]) -> None:
     axes.yaxis.set_minor_formatter(number if is_narrow else NullFormatter())
 
 
+def _draw_allowed(axes: "Axes", allowed: float) -> None:
+    """Let the axis begin at 0, and show the largest value that counts as 0."""
+    axes.set_ylim(-0.05 * allowed, 1.3 * allowed)
+    axes.axhline(allowed, color=INK, linestyle="--", linewidth=0.9)
+    axes.text(
+        0.02,
+        allowed * 1.03,
+        f"counts as 0 below {allowed:g}",
+        color=INK,
+        transform=axes.get_yaxis_transform(),
+    )
+
+
 def _draw_panel(axes: "Axes", panel: SizePanel) -> None:
     """Draw the curves; an error bar smaller than its point is hidden by it."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     if panel.logarithmic in ("both", "x"):
         axes.set_xscale("log", base=2)
-    if panel.logarithmic in ("both", "y"):
+    if panel.allowed:
+        _draw_allowed(axes, panel.allowed)
+    elif panel.logarithmic in ("both", "y"):
         _scale_y(axes, [value for curve in panel.curves for value in curve.values])
     axes.xaxis.set_major_locator(FixedLocator(list(panel.sizes)))
     axes.xaxis.set_minor_locator(NullLocator())

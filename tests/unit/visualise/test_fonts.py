@@ -124,7 +124,7 @@ for ending in ENDINGS:
     out = Path(f"out{ending}")
     attention_heatmap(one, words, words, out)
     write_heatmap_pages([HeatmapPage("t", (("p", one),), tuple(words), tuple(words))], out)
-    attention_lines([Panel("t", (Head("h", 0, one),))], words, out, sheet)
+    attention_lines([Panel("t", (Head(1, one),))], words, "run", out, sheet)
 """
 WARNING = (
     "labels show boxes for letters that no font on this machine has (Devanagari, Han); install "

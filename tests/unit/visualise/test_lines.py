@@ -23,7 +23,7 @@ def weights(count, seed=1):
 
 
 def panels(count):
-    heads = tuple(Head(f"head {n + 1}", n, weights(count, n)) for n in range(3))
+    heads = tuple(Head(n + 1, weights(count, n)) for n in range(3))
     return [Panel("Every word", heads[:1]), Panel("From “saw” alone", heads, (2,))]
 
 
@@ -38,37 +38,37 @@ def texts(svg):
 )
 def test_the_ending_says_the_format(tmp_path, ending, opening):
     out = tmp_path / f"lines{ending}"
-    attention_lines(panels(6), WORDS, out, SHEET)
+    attention_lines(panels(6), WORDS, "run", out, SHEET)
     first = out.read_bytes()
     assert first.startswith(opening)
     assert list(tmp_path.iterdir()) == [out]
-    attention_lines(panels(6), WORDS, out, SHEET)
+    attention_lines(panels(6), WORDS, "run", out, SHEET)
     assert out.read_bytes() == first
 
 
 @pytest.mark.parametrize("name", ["lines.jpg", "lines", "lines.html.gz"])
 def test_another_ending_is_refused_with_the_list_of_endings(tmp_path, name):
     with pytest.raises(SettingError, match=r"\.png, \.svg, \.pdf, \.html"):
-        attention_lines(panels(6), WORDS, tmp_path / name, SHEET)
+        attention_lines(panels(6), WORDS, "run", tmp_path / name, SHEET)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path):
     for name in ("lines.html", "lines.svg"):
         with pytest.raises(StorageError, match="could not be written"):
-            attention_lines(panels(6), WORDS, tmp_path / "nowhere" / name, SHEET)
+            attention_lines(panels(6), WORDS, "run", tmp_path / "nowhere" / name, SHEET)
 
 
 def test_weights_that_do_not_fit_the_words_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"\(5, 5\)"):
-        attention_lines(panels(6), WORDS[:5], tmp_path / "a.png", SHEET)
+        attention_lines(panels(6), WORDS[:5], "run", tmp_path / "a.png", SHEET)
     with pytest.raises(ValueError, match="at least 1"):
-        attention_lines(panels(0), (), tmp_path / "a.png", SHEET)
+        attention_lines(panels(0), (), "run", tmp_path / "a.png", SHEET)
 
 
 def test_every_word_stands_above_and_below_and_every_head_in_the_legend(tmp_path):
     out = tmp_path / "lines.svg"
-    attention_lines(panels(6), WORDS, out, SHEET)
+    attention_lines(panels(6), WORDS, "run", out, SHEET)
     written = texts(out.read_text(encoding="utf-8"))
     for word in WORDS:
         assert written.count(word) == 4
@@ -82,10 +82,10 @@ def test_a_line_leads_to_every_word_that_is_looked_at_in_the_heads_color(tmp_pat
     out = tmp_path / "lines.svg"
 
     def lines(panel):
-        attention_lines([panel], WORDS[:3], out, SHEET)
+        attention_lines([panel], WORDS[:3], "run", out, SHEET)
         return len(re.findall(f"stroke: {HEAD_COLORS[4]}", out.read_text(encoding="utf-8")))
 
-    head = Head("head 5", 4, looks)
+    head = Head(5, looks)
     assert lines(Panel("", (head,))) == 4
     assert lines(Panel("", (head,), (0,))) == 2
     assert lines(Panel("", (head,), (1, 2))) == 2
@@ -97,7 +97,9 @@ def test_a_stronger_look_is_darker(tmp_path):
     def ink(weight):
         looks = np.zeros((2, 2))
         looks[0, 1] = weight
-        attention_lines([Panel("", (Head("", 0, looks),))], ("a", "b"), tmp_path / "a.png", SHEET)
+        attention_lines(
+            [Panel("", (Head(1, looks),))], ("a", "b"), "run", tmp_path / "a.png", SHEET
+        )
         return float((1 - imread(tmp_path / "a.png")[..., :3]).sum())
 
     assert ink(0.0) < ink(0.3) < ink(1.0)
@@ -119,7 +121,7 @@ class DrawnPage(HTMLParser):
 def test_a_page_holds_picture_caption_and_numbers_and_asks_nothing_of_the_network(tmp_path):
     out = tmp_path / "lines.html"
     sheet = ReportPage("<b>&", "Caption <i>", ("head", "<script>"), (("head 1", "</td>"),))
-    attention_lines([Panel("a", (Head("<h>", 0, weights(8)),))], HOSTILE, out, sheet)
+    attention_lines([Panel("a", (Head(1, weights(8)),))], HOSTILE, "run", out, sheet)
     text = out.read_text(encoding="utf-8")
     page = DrawnPage(text)
     names = [tag for tag, _ in page.tags]
@@ -135,5 +137,5 @@ def test_a_page_holds_picture_caption_and_numbers_and_asks_nothing_of_the_networ
 def test_two_hundred_words_fit(tmp_path):
     words = tuple(f"word{number}" for number in range(200))
     out = tmp_path / "long.png"
-    attention_lines([Panel("", (Head("", 0, weights(200)),), (7,))], words, out, SHEET)
+    attention_lines([Panel("", (Head(1, weights(200)),), (7,))], words, "run", out, SHEET)
     assert out.stat().st_size > 10_000

@@ -1,5 +1,7 @@
 """Claims that are equations: both sides are computed and compared."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 
@@ -27,7 +29,7 @@ def measure_convolution() -> Measured:
             read = slice(max(0, offset), _LENGTH - max(0, -offset))
             summed[:, rows] += x[:, read] @ weight[:, place].T
         errors.append(float((maps(x).detach() - summed).abs().max()))
-    panel = SizePanel("kernel", widths, (SizeCurve("difference", tuple(errors)),), "difference")
+    panel = _differences("kernel", widths, errors)
     return Measured(
         [max(errors) < _EXACT],
         f"Summing one map for each relative position gives the convolution to {max(errors):.0e}.",
@@ -51,9 +53,7 @@ def measure_shift() -> Measured:
         turned[:, 0::2] = sine * np.cos(turn) + cosine * np.sin(turn)
         turned[:, 1::2] = cosine * np.cos(turn) - sine * np.sin(turn)
         errors.append(float(np.abs(turned - table[positions + distance]).max()))
-    panel = SizePanel(
-        "distance", distances, (SizeCurve("difference", tuple(errors)),), "difference"
-    )
+    panel = _differences("distance", distances, errors)
     return Measured(
         [max(errors) < _EXACT, rounded < _SINGLE],
         "One rotation for each distance, the same at all 512 positions, gives the encoding of the "
@@ -61,3 +61,9 @@ def measure_shift() -> Measured:
         f"precision, and equals it to {rounded:.0e}.",
         (panel,),
     )
+
+
+def _differences(axis: str, sizes: tuple[int, ...], errors: Sequence[float]) -> SizePanel:
+    """Draw differences of both sides, on an axis on which rounding is 0."""
+    curve = SizeCurve("difference", tuple(errors))
+    return SizePanel(axis, sizes, (curve,), "difference", allowed=_EXACT)

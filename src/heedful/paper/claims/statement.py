@@ -39,6 +39,7 @@ class Checked:
                 "sizes": list(panel.sizes),
                 "label": panel.label,
                 "logarithmic": panel.logarithmic,
+                **({"allowed": panel.allowed} if panel.allowed else {}),
                 "curves": {curve.name: list(curve.values) for curve in panel.curves},
                 "margins": {one.name: list(one.margins) for one in panel.curves if one.margins},
             }
@@ -154,6 +155,9 @@ def _panel(plain: dict[str, Any]) -> SizePanel:
         raise TypeError(f"an axis is {axis!r}, and its values are {label!r}")
     if logarithmic not in get_args(Steps):
         raise ValueError(f"`logarithmic` is {logarithmic!r}")
+    allowed = plain.get("allowed", 0.0)
+    if type(allowed) not in (int, float):
+        raise TypeError(f"`allowed` is {allowed!r}")
     if wrong := [size for size in sizes if type(size) is not int]:
         raise TypeError(f"a size along {axis} is {wrong[0]!r}")
     curves = tuple(
@@ -168,7 +172,7 @@ def _panel(plain: dict[str, Any]) -> SizePanel:
             )
         if wrong := [one for one in curve.values + curve.margins if type(one) not in (int, float)]:
             raise TypeError(f"“{curve.name}” has a value {wrong[0]!r}")
-    return SizePanel(axis, sizes, curves, label, logarithmic)
+    return SizePanel(axis, sizes, curves, label, logarithmic, allowed)
 
 
 def _rows(panel: SizePanel) -> Rows:
