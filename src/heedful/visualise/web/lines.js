@@ -3,6 +3,9 @@
 
 // Levels of opacity. Lines of one level are one path, so a head has a few paths and not thousands.
 const SHADES = 12;
+// The weakest line that is drawn is still seen from the last row of a lecture hall.
+const LEAST_OPACITY = 0.25;
+const SCALE = [0.1, 0.5, 1];
 // When the lines of all tokens are shown, fainter ones are left out, more of them with more tokens.
 const FAINTEST_OF_ONE = 0.01;
 const MANY_TOKENS = 80;
@@ -41,7 +44,7 @@ function linesView(model, look, pin) {
     keys,
   );
   const behind = tableBehind('These weights as a table', () => weightTable(model, shown));
-  const element = make('div', { class: 'he-picture' }, picture, readout, behind.element);
+  const element = make('div', { class: 'he-picture' }, picture, scale(), readout, behind.element);
   const columns = { query: queries, key: keys };
   let shown = null;
   let tokens = null;
@@ -142,7 +145,7 @@ function listenToTokens(picture, columns, look, pin) {
 
 /** Draw the lines of all tokens. */
 function drawAll(group, drawn, tokens) {
-  const faintest = tokens > MANY_TOKENS ? 0.12 : 0.04;
+  const faintest = tokens > MANY_TOKENS ? 0.12 : 0.05;
   group.replaceChildren(...drawn.flatMap(({ found, color }, at) =>
     paths(color, found, fan(at, drawn), faintest, [0, found.rows], [0, found.columns])));
 }
@@ -179,9 +182,23 @@ function paths(color, { columns, values }, middle, faintest, [top, bottom], [lef
       ? [draw('path', {
         d: lines.join(''),
         stroke: css(color),
-        'stroke-opacity': ((shade + 0.75) / SHADES).toFixed(2),
+        'stroke-opacity': opacity((shade + 0.5) / SHADES).toFixed(2),
       })]
       : []);
+}
+
+function opacity(weight) {
+  return LEAST_OPACITY + (1 - LEAST_OPACITY) * weight;
+}
+
+/** Show which line is which weight. */
+function scale() {
+  const lines = SCALE.map((weight) => {
+    const line = draw('path', { d: 'M0 5H28', 'stroke-opacity': opacity(weight).toFixed(2) });
+    return make('span', {}, draw('svg', { viewBox: '0 0 28 10', 'aria-hidden': 'true' }, line),
+      String(weight));
+  });
+  return make('p', { class: 'he-scale' }, 'weight', ...lines);
 }
 
 /** Paint, behind the tokens of the other side, a stripe for each head, as dark as its weight. */
