@@ -1,0 +1,278 @@
+"""
+Three parsers tuned alike, with sentences that no choice has seen.
+
+    python -m benchmarks.parsers speed | trials | seeds | grammar [--system NAME ...]
+
+A Transformer, an LSTM with attention, and a Transformer's decoder above an LSTM's encoder learn
+from files 1 to 149 of the Wall Street Journal's sample. `speed` measures how fast each learns, on a
+quiet machine; all later trainings have their steps from it, so that they take equally long in
+counted time. `trials` trains each with each of four learning rates; the least perplexed on files
+160 to 179 is chosen. `seeds` trains each with the chosen rate and three seeds. `grammar` reads two
+grammars off the same trees. Files 150 to 159 are parsed by what was chosen, and choose nothing.
+What the record has is not made again. Writes `docs/results/parsers.json` and the page.
+"""
+
+import itertools
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.parsing import BEAM, PENALTY
+from benchmarks.pcfg import WSJ, measure_grammar, read_treebank
+from benchmarks.report import ResultPage, arguments, data_folder, measured
+from benchmarks.training import last_line, read_log, train
+from heedful.evaluation.significance import Resampling, confidence_intervals
+from heedful.experiments.page import table
+from heedful.experiments.record import Record
+from heedful.search.settings import SearchOptions
+from heedful.tasks.parsing.parser import Parser
+from heedful.tasks.parsing.trees.score import score_trees
+from heedful.tasks.parsing.trees.tree import Tree
+
+FIRST_UNSEEN, FIRST_DEV = "wsj_0150", "wsj_0160"
+BATCH, SPEED_STEPS, TRIAL_MINUTES, MINUTES = 2048, 60, 5.0, 20.0
+RATES = ("7.5e-4", "1.5e-3", "3e-3", "6e-3")
+SEEDS = (1, 2, 3)
+_VALIDATIONS = 4
+_COMMON = (f"train.batch_tokens={BATCH}", "train.threads=1", "train.validation_samples=0")
+
+
+class System(NamedTuple):
+    """A parser, and what it changes of its recipe."""
+
+    title: str
+    recipe: str = "parsing-small"
+    settings: tuple[str, ...] = ()
+
+
+SYSTEMS = {
+    "transformer": System("Transformer, 3 layers"),
+    "lstm": System("LSTM with attention, 2 layers below 1", "parsing-small-lstm"),
+    "hybrid": System(
+        "LSTM below a Transformer's decoder, 2 layers below 3",
+        settings=(
+            *("model.encoder=recurrent", "model.encoder_layers=2"),
+            "model.recurrent.encoder_hidden_size=64",  # each way
+        ),
+    ),
+}
+
+
+class Parts(NamedTuple):
+    """The sample in three parts."""
+
+    train: list[Tree]
+    unseen: list[Tree]
+    dev: list[Tree]
+
+
+class Training(NamedTuple):
+    """A training of a system."""
+
+    kind: str
+    """`speed`, `trials` or `seeds`."""
+    system: str
+    choice: str
+    """Its rate, or its seed."""
+    settings: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """Its key in the record."""
+        return f"{self.system}, {self.choice}"
+
+
+def main() -> None:
+    """Make what the record lacks, one after the other."""
+    parser = arguments(__doc__, "parsers")
+    parser.add_argument("kind", choices=("speed", "trials", "seeds", "grammar"))
+    parser.add_argument("--system", action="append", default=[], choices=[*SYSTEMS])
+    options = parser.parse_args()
+    parts = read_parts(data_folder())
+    if options.kind == "grammar":
+        _keep("grammar", {"rows": list(grammars(parts))}, options.commit)
+        return
+    for training in trainings(options.kind):
+        known = measured("parsers").get(options.kind, {})
+        if training.key in known or (options.system and training.system not in options.system):
+            continue
+        print(training.key, flush=True)
+        run = options.runs / options.kind / training.key.replace(", ", "-")
+        made = _MEASURES[options.kind](training, run, parts) | {"commit": options.commit}
+        _keep(options.kind, known | {training.key: made}, options.commit)
+
+
+def _keep(kind: str, made: dict[str, Any], commit: str) -> None:
+    """Write one part of the record."""
+    PAGE.keep("parsers", measured("parsers") | {kind: made}, commit)
+
+
+def read_parts(data: Path) -> Parts:
+    """Divide the files of the sample."""
+    parts = Parts([], [], [])
+    for name, trees in read_treebank(data / WSJ).items():
+        parts[(name >= FIRST_UNSEEN) + (name >= FIRST_DEV)].extend(trees)
+    return parts
+
+
+def trainings(kind: str) -> Iterator[Training]:
+    """List the trainings of a kind; `seeds` has those of the systems whose trials are complete."""
+    for name, system in SYSTEMS.items():
+        settings = (*system.settings, *_COMMON)
+        if kind == "speed":
+            yield Training(kind, name, f"{SPEED_STEPS} steps", settings)
+        elif kind == "trials":
+            for rate in RATES:
+                rated = (*settings, f"train.learning_rate={rate}")
+                yield Training(kind, name, rate, rated)
+        elif (best := chosen_rate(measured("parsers").get("trials", {}), name)) is not None:
+            for seed in SEEDS:
+                seeded = (f"train.learning_rate={best}", f"train.seed={seed}")
+                yield Training(kind, name, f"seed {seed}", (*settings, *seeded))
+
+
+def chosen_rate(trials: dict[str, Any], system: str) -> str | None:
+    """Return the rate of a system's least perplexed trial; none until all were made."""
+    made = {rate: trials.get(f"{system}, {rate}") for rate in RATES}
+    if any(trial is None for trial in made.values()):
+        return None
+    return min(made, key=lambda rate: float(made[rate]["perplexity"]))  # type: ignore[index]
+
+
+def steps_in(system: str, minutes: float) -> int:
+    """Return the steps of a system in a counted time."""
+    speed = measured("parsers")["speed"][f"{system}, {SPEED_STEPS} steps"]
+    return max(_VALIDATIONS, int(minutes * 60 / speed["seconds_per_step"]))
+
+
+def fit(training: Training, run: Path, parts: Parts, steps: int, validations: int) -> None:
+    """Train for so many steps."""
+    files: list[str | Path] = []
+    for option, part in (("--trees", parts.train), ("--valid-trees", parts.dev)):
+        path = run.with_name(f"{run.name}{option}.trees")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{tree}\n" for tree in part), encoding="utf-8")
+        files += [option, path]
+    lengths = (
+        f"train.steps={steps}",
+        f"train.warmup={max(1, steps // 12)}",
+        f"train.validate_steps={-(-steps // validations)}",
+        f"train.checkpoint_steps={max(1, steps // 40)}",  # ten are averaged: the last quarter
+    )
+    system = SYSTEMS[training.system]
+    train(run, system.recipe, files, (*training.settings, *lengths), task=("parse",))
+
+
+def measure_speed(training: Training, run: Path, parts: Parts) -> dict[str, Any]:
+    """Measure the seconds of a step, in the second half of a short training."""
+    logged = ("train.log_steps=1",)
+    fit(training._replace(settings=training.settings + logged), run, parts, SPEED_STEPS, 1)
+    lines = [line for line in read_log(run) if "target_tokens" in line]
+    seconds = [line["seconds"] for line in lines]
+    steps = [after - before for before, after in itertools.pairwise(seconds)]
+    return {"seconds_per_step": statistics.median(steps[len(steps) // 2 :])}
+
+
+def measure_trial(training: Training, run: Path, parts: Parts) -> dict[str, Any]:
+    """Train for a short time, and read what its validations found."""
+    steps = steps_in(training.system, TRIAL_MINUTES)
+    fit(training, run, parts, steps, _VALIDATIONS)
+    found = [line for line in read_log(run) if "valid_loss" in line]
+    best = min(found, key=lambda line: float(line["valid_loss"]))
+    return {"steps": steps, "perplexity": best["valid_perplexity"], "f1": best["f1"]}
+
+
+def measure_seed(training: Training, run: Path, parts: Parts) -> dict[str, Any]:
+    """Train, and parse what chose its rate, and what chose nothing."""
+    steps = steps_in(training.system, MINUTES)
+    fit(training, run, parts, steps, 2 * _VALIDATIONS)
+    parser = Parser.load(run, threads=1, precision="fp32", device="cpu")
+    options = SearchOptions(beam=BEAM, length_penalty=PENALTY)
+    scores = {"steps": steps, "minutes": last_line(run)["seconds"] / 60}
+    for name, gold in (("dev", parts.dev), ("unseen", parts.unseen)):
+        lines = [" ".join(tree.words) for tree in gold]
+        parses = parser.parse(lines, options, [tree.tags for tree in gold])
+        score = score_trees(gold, [parse.tree for parse in parses])
+        interval = confidence_intervals([score.statistics()], Resampling())[0]
+        scores[name] = {**score.to_dict(), "interval": list(interval)}
+    return scores
+
+
+_MEASURES = {"speed": measure_speed, "trials": measure_trial, "seeds": measure_seed}
+
+
+def grammars(parts: Parts) -> Iterator[dict[str, Any]]:
+    """Score both grammars on both parts."""
+    for parents in (False, True):
+        yield {
+            "parents": parents,
+            "dev": measure_grammar(parts.train, parts.dev, parents=parents),
+            "unseen": measure_grammar(parts.train, parts.unseen, parents=parents),
+        }
+
+
+def body(record: Record) -> str:
+    """Lay the systems out, and their trials."""
+    found = record.measurements
+    rows = [_grammar_row(row) for row in found.get("grammar", {}).get("rows", [])]
+    rows += [row for name in SYSTEMS if (row := _system_row(found.get("seeds", {}), name))]
+    tables = [
+        _HEAD,
+        table(
+            " | F1, files 160 to 179 | F1, files 150 to 159 | seeds | steps",
+            "{title} | {dev} | {unseen} | {seeds} | {steps}",
+            rows,
+        ),
+    ]
+    if trials := found.get("trials"):
+        head = "system | learning rate | steps | perplexity | F1, greedy | "
+        cells = "{title} | {rate} | {steps:,} | {perplexity:.2f} | {f1:.1f} | {mark}"
+        tables += ["## Trials", _TRIALS, table(head, cells, list(_trial_rows(trials)))]
+    return "\n\n".join(tables)
+
+
+def _grammar_row(row: dict[str, Any]) -> dict[str, Any]:
+    name = "grammar (PCFG)" + (", the phrase above in each label" if row["parents"] else "")
+    f1 = {part: f"{row[part]['f1']:.1f}" for part in ("dev", "unseen")}
+    return {"title": name, "seeds": "", "steps": "", **f1}
+
+
+def _system_row(seeds: dict[str, Any], name: str) -> dict[str, Any]:
+    """Give the mean of a system's seeds and their spread; nothing until one was trained."""
+    made = [seeds[key] for seed in SEEDS if (key := f"{name}, seed {seed}") in seeds]
+    if not made:
+        return {}
+    f1 = {part: _spread([one[part]["f1"] for one in made]) for part in ("dev", "unseen")}
+    steps = f"{made[0]['steps']:,}"
+    return {"title": SYSTEMS[name].title, "seeds": len(made), "steps": steps, **f1}
+
+
+def _spread(values: Sequence[float]) -> str:
+    mean = f"{statistics.mean(values):.1f}"
+    return f"{mean} ± {statistics.stdev(values):.1f}" if len(values) > 1 else mean
+
+
+def _trial_rows(trials: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for key, trial in trials.items():
+        name, rate = key.split(", ")
+        mark = "**chosen**" if chosen_rate(trials, name) == rate else ""
+        yield trial | {"title": SYSTEMS[name].title, "rate": rate, "mark": mark}
+
+
+_HEAD = (
+    "Labeled F1 by EVALB's rules on sentences of the Wall Street Journal's sample, parsed from "
+    "words alone, after learning from files 1 to 149. Files 160 to 179 chose the learning rate; "
+    "files 150 to 159 chose nothing. Mean of the seeds, ± their standard deviation; the average of "
+    f"the last ten checkpoints, beam {BEAM}, length penalty {PENALTY}, one thread, "
+    f"{MINUTES:.0f} counted minutes each."
+)
+_TRIALS = (
+    f"Four learning rates for each system, {TRIAL_MINUTES:.0f} counted minutes each. The least "
+    "perplexed on files 160 to 179 is chosen."
+)
+PAGE = ResultPage("parsers", "Three parsers tuned alike", {"parsers": body})
+
+
+if __name__ == "__main__":
+    main()
