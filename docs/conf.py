@@ -1,8 +1,9 @@
 """Sphinx settings of the documentation site: `make docs` writes it to `build/site`."""
 
+import re
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from docutils import nodes
 from docutils.utils.math import MathError
@@ -62,7 +63,23 @@ def _write_mathml(page: HTML5Translator, node: nodes.Element, as_block: bool) ->
     raise nodes.SkipNode
 
 
+# A command, and within its lines the options, which a browser would break after their hyphens.
+_COMMANDS = re.compile(r'(?<=<div class="highlight-)(?:sh|bash)\b.*?</pre>', re.DOTALL)
+_OPTION = re.compile(r"(?<=[\s>])--?[a-z][\w-]*")
+
+
+def keep_options_whole(
+    site: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.document | None
+) -> None:
+    """Let no line of a command break within an option."""
+    context["body"] = _COMMANDS.sub(
+        lambda command: _OPTION.sub(r'<span class="option">\g<0></span>', command[0]),
+        context.get("body", ""),
+    )
+
+
 def setup(site: Sphinx) -> None:
-    """Make pages from the program, and draw formulas."""
+    """Make pages from the program, draw formulas, and keep options whole."""
     site.connect("builder-inited", write_pages)
+    site.connect("html-page-context", keep_options_whole)
     site.add_html_math_renderer("mathml", (write_inline_formula, None), (write_formula, None))
