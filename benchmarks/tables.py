@@ -159,7 +159,8 @@ def _table2(call: Call) -> Measurements:
     """Train the siblings of Table 2's systems, and put them beside those of earlier calls."""
     made = _train_table2(call, multi30k, call.names, OF_TABLE2)
     if call.names and call.record is not None:
-        made = _beside(made, call.record, call.names, [system.name for system in OF_TABLE2])
+        kept = _with_outputs(call.record)
+        made = _beside(made, kept, call.names, [system.name for system in OF_TABLE2])
         measured = [MeasuredSystem.of(system) for system in made["here"]]
         _write_outputs(call.record, call.out)
         differences = all_differences(measured, multi30k(call.out.parent), call.out)
@@ -167,6 +168,19 @@ def _table2(call: Call) -> Measurements:
     systems = tuple(map(MeasuredSystem.of, made["here"]))
     Table2(systems, (), made["text"]).draw(RESULTS / "table2.svg")
     return made
+
+
+def _with_outputs(record: Record) -> Record:
+    """Leave out systems of earlier plans, whose translations are not kept to compare with."""
+    here = [
+        system
+        for system in record.measurements["here"]
+        if f"output/{system['name']}.test" in record.outputs
+    ]
+    kept = record.measurements | {"here": here}
+    if not here:
+        kept.pop("counted", None)  # it tells of systems that are not there now
+    return replace(record, measurements=kept)
 
 
 def _plan_table2(call: Call) -> Measurements:
