@@ -30,7 +30,7 @@ from heedful.tasks.parsing.trees.score import score_trees
 from heedful.tasks.parsing.trees.tree import Tree
 
 FIRST_UNSEEN, FIRST_DEV = "wsj_0150", "wsj_0160"
-BATCH, SPEED_STEPS, TRIAL_MINUTES, MINUTES = 2048, 200, 5.0, 20.0
+BATCH, SPEED_STEPS, TRIAL_MINUTES, MINUTES = 2048, 200, 4.0, 20.0
 RATES = ("7.5e-4", "1.5e-3", "3e-3", "6e-3")
 SEEDS = (1, 2, 3)
 _VALIDATIONS = 4
