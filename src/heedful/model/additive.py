@@ -1,11 +1,9 @@
 """
 Scores that are not products of queries and keys (ours are additive), and scores with a bias.
 
-``e_ij = v tanh(q_i + k_j)`` (Bahdanau et al. 2015), one vector v a head. The products W x_i and
-U x_j are the projections of queries and keys that every attention has.
-
-All sums q_i + k_j at once would be queries x keys x d_k numbers a head. They are computed for some
-queries after the other, and again on the way back, so that only the scores are kept.
+``e_ij = v tanh(q_i + k_j)`` (Bahdanau et al. 2015), one vector v a head. All sums q_i + k_j at once
+would be queries x keys x d_k numbers a head. They are computed for some queries after the other,
+and again on the way back, so that only the scores are kept.
 """
 
 from collections.abc import Callable, Iterator
@@ -77,11 +75,7 @@ def attend_by_scores(
     scoring: Scoring,
     need_weights: bool,
 ) -> tuple[Tensor, Tensor | None]:
-    """
-    Compute the context of all heads from scores of any kind, in padded rows.
-
-    The weights may be None if they are not needed.
-    """
+    """Compute the context of all heads from scores of any kind, in padded rows."""
     compare, relation, dropout = scoring
     packings = (layout.query_packing, layout.key_packing, layout.key_packing)
     query, key, value = (

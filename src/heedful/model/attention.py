@@ -61,26 +61,24 @@ def scaled_dot_product_attention(
     mask: Bool[Tensor, "#batch #heads #queries keys"] | None = None,
 ) -> tuple[Float[Tensor, "batch heads queries d_v"], Float[Tensor, "batch heads queries keys"]]:
     """
-    Compute equation 1: the values, weighted by how well each query matches each key.
-
-    Equation 1 of the paper, ``softmax(Q K^T / sqrt(d_k)) V``.
+    Compute equation 1, ``softmax(Q K^T / sqrt(d_k)) V``.
 
     Parameters
     ----------
-    query : Tensor of float, shape (batch, heads, queries, d_k)
+    query : Tensor
         One row per query position.
-    key : Tensor of float, shape (batch, heads, keys, d_k)
+    key : Tensor
         One row per key position.
-    value : Tensor of float, shape (batch, heads, keys, d_v)
+    value : Tensor
         One row per key position, in the order of `key`.
-    mask : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), optional
+    mask : Tensor, optional
         True where the query may attend to the key; everywhere if None.
 
     Returns
     -------
-    context : Tensor of float, shape (batch, heads, queries, d_v)
-        Weighted sum of the values.
-    weights : Tensor of float, shape (batch, heads, queries, keys)
+    context : Tensor
+        The values, weighted by how well each query matches each key.
+    weights : Tensor
         The attention weights; every row sums to one.
 
     Notes
@@ -118,41 +116,17 @@ def attend(
     """
     Compute the context of all heads by the fastest kernel for the case.
 
-    Parameters
-    ----------
-    queries : Tensor of float, shape (batch, queries, heads * d_k)
-        The heads side by side.
-    keys : Tensor of float, shape (batch, keys, heads * d_k)
-        Likewise; one row (1, tokens) if padding was removed.
-    values : Tensor of float, shape (batch, keys, heads * d_v)
-        Likewise.
-    heads : int
-        Number of heads.
-    layout : Layout, optional
-        The mask, the window, the padding that was removed, a bias, and a list for the weights.
-    need_weights : bool, default False
-        Whether to return the weights.
-    scoring : Scoring, optional
-        What there is beyond scaled products.
-
-    Returns
-    -------
-    context : Tensor of float, shape (batch, queries, heads * d_v)
-        The heads' contexts, concatenated.
-    weights : Tensor of float, shape (batch, heads, queries, keys), or None
-        The weights if requested, else None.
-
-    Notes
-    -----
-    Four kernels compute equation 1, and the tests hold them equal:
+    Queries, keys and values hold the heads side by side; without padding they are one row of
+    tokens. Four kernels compute equation 1, and the tests hold them equal:
 
     - `packed_attention`: sentences that lie one after the other on a device;
     - `short_attention`: at most 256 keys on a processor with oneDNN, and rows without padding;
     - `scaled_dot_product_attention`: weights are wanted, or at most 256 keys on another processor;
     - torch's, which stores no weights: all else.
 
-    A window that is not in the mask is cut into blocks (`heedful.model.window`). What is beyond
-    scaled products is computed in padded rows. Weights need them too, or `ArgumentError` is raised.
+    A window that is not in the mask is cut into blocks (`heedful.model.window`). What `scoring`
+    adds to scaled products is computed in padded rows. Weights, (batch, heads, queries, keys), need
+    padded rows too; without them `ArgumentError` is raised.
     """
     record = need_weights or layout.weights is not None
     if record and layout.is_unpadded:
@@ -266,26 +240,23 @@ class MultiHeadAttention(nn.Module, TargetMixer):
 
         Parameters
         ----------
-        queries_from : Tensor of float, shape (batch, queries, d_model)
+        queries_from : Tensor
             The sequence of the queries.
-        keys_from : Tensor of float, shape (batch, keys, d_model)
+        keys_from : Tensor
             The sequence of the keys and values; the same tensor for self-attention. Without padding
             it is one row (1, tokens, d_model), whatever the rows of the queries.
-        layout : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), or Layout, optional
-            The mask, true where the query may attend to the key, or a `Layout`, which holds more.
+        layout : Tensor or Layout, optional
+            The mask (batch, 1 or heads, 1 or queries, keys), true where the query may attend to
+            the key, or a `Layout`, which holds more.
         need_weights : bool, default False
             Whether to return the weights, which needs `scaled_dot_product_attention`.
 
         Returns
         -------
-        context : Tensor of float, shape (batch, queries, d_model)
+        context : Tensor
             The heads' contexts, concatenated and projected by W^O.
-        weights : Tensor of float, shape (batch, heads, queries, keys), or None
-            The weights of every head if requested, else None.
-
-        Notes
-        -----
-        Section 3.2.2: ``Concat(head_1, ..., head_h) W^O``.
+        weights : Tensor or None
+            The weights of every head, (batch, heads, queries, keys), if requested.
         """
         states = {"queries_from": queries_from, "keys_from": keys_from}
         check_states("MultiHeadAttention", self.d_model, 3, **states)
@@ -327,29 +298,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         Float[Tensor, "other keys kv_width"],
         Float[Tensor, "other keys width_v"],
     ]:
-        """
-        Project sequences to the queries, keys and values of all heads.
-
-        Parameters
-        ----------
-        queries_from : Tensor of float, shape (batch, queries, d_model)
-            The sequence of the queries.
-        keys_from : Tensor of float, shape (batch, keys, d_model)
-            The sequence of the keys and values; the same tensor for self-attention.
-
-        Returns
-        -------
-        queries : Tensor of float, shape (batch, queries, heads * d_k)
-            The heads side by side.
-        keys : Tensor of float, shape (batch, keys, kv_heads * d_k)
-            Likewise.
-        values : Tensor of float, shape (batch, keys, kv_heads * d_v)
-            Likewise.
-
-        Notes
-        -----
-        Section 3.2.2, W^Q, W^K and W^V: one product for self-attention, else two.
-        """
+        """Project sequences to the queries, keys and values of all heads, side by side."""
         if queries_from is keys_from:
             is_folded = self.score == "unscaled" and self.norms is None
             # (batch, time, heads * (2 d_k + d_v))
@@ -365,45 +314,13 @@ class MultiHeadAttention(nn.Module, TargetMixer):
     def project_query(
         self, queries_from: Float[Tensor, "batch queries d_model"]
     ) -> Float[Tensor, "batch heads queries d_k"]:
-        """
-        Project a sequence to queries.
-
-        Parameters
-        ----------
-        queries_from : Tensor of float, shape (batch, queries, d_model)
-            The sequence of the queries.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, heads, queries, d_k)
-            Queries of every head.
-
-        Notes
-        -----
-        Section 3.2.2, W^Q.
-        """
+        """Project a sequence to the queries of every head."""
         queries = self._queries(queries_from)
         queries = queries if self.norms is None else self.norms.queries(queries)
         return split_heads(queries, self.heads)
 
     def project_kv(self, keys_from: Float[Tensor, "batch keys d_model"]) -> KeyValue:
-        """
-        Project a sequence to keys and values.
-
-        Parameters
-        ----------
-        keys_from : Tensor of float, shape (batch, keys, d_model)
-            The sequence of the keys and values.
-
-        Returns
-        -------
-        KeyValue
-            Its keys and values, split into heads.
-
-        Notes
-        -----
-        Search calls this once per source sentence, not once per step.
-        """
+        """Project a sequence to keys and values, split into heads: once per source in a search."""
         keys, values = self._keys_values(keys_from).split(self.widths[1:], dim=-1)
         keys = keys if self.norms is None else self.norms.keys(keys)
         return KeyValue(split_heads(keys, self.kv_heads), split_heads(values, self.kv_heads))
@@ -415,25 +332,21 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         mask_bias: Float[Tensor, "batch heads queries keys"],
     ) -> Float[Tensor, "batch queries d_model"]:
         """
-        Attend to keys and values that are already projected.
+        Attend to projected keys and values in a search: `forward` at the newest positions.
 
         Parameters
         ----------
-        query : Tensor of float, shape (batch, heads, queries, d_k)
+        query : Tensor
             Queries of every head.
         cached : KeyValue
             Keys and values of every head, perhaps of a shorter type.
-        mask_bias : Tensor of float, shape (batch, heads, queries, keys)
+        mask_bias : Tensor
             Zero where the query may attend to the key, minus infinity elsewhere.
 
         Returns
         -------
-        Tensor of float, shape (batch, queries, d_model)
+        Tensor
             The heads' contexts, concatenated and projected by W^O.
-
-        Notes
-        -----
-        A step of a search: equal to `forward` at the newest positions.
         """
         # the queries of a group are those of one head: (batch, kv_heads, group * queries, d_k)
         grouped, mask_bias = (group_heads(part, self.kv_heads) for part in (query, mask_bias))
@@ -462,24 +375,11 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         return self.attend_cached(split_heads(queries, self.heads), write(newest), mask_bias)
 
     def weights(self) -> tuple[Tensor, Tensor | None]:
-        """
-        Read the weight and bias of Q, K and V as the kernels need them.
-
-        Returns
-        -------
-        weight : Tensor of float, shape (sum(widths), d_model)
-            W^Q, W^K and W^V.
-        bias : Tensor of float, shape (sum(widths),), or None
-            Their biases.
-
-        Notes
-        -----
-        Every kernel divides by sqrt(d_k). So for unscaled scores the rows of W^Q are multiplied by
-        it here, and all kernels stay as they are. A norm of queries is multiplied by it instead.
-        """
+        """Read W^Q, W^K and W^V, one below the other, and their biases as the kernels need them."""
         weight, bias = self.qkv_proj.weight, self.qkv_proj.bias
         if self.score != "unscaled" or self.norms is not None:
             return weight, bias
+        # every kernel divides by sqrt(d_k); the rows of W^Q undo it where scores are not scaled
         factors = weight.new_ones(len(weight), 1)
         factors[: self.widths[0]] = math.sqrt(self.d_k)
         return weight * factors, None if bias is None else bias * factors[:, 0]

@@ -1,14 +1,7 @@
 """
-What a model promises training and search.
+What a model promises training and search: `Seq2Seq`.
 
-::
-
-    Seq2Seq                        a model, as training and search know it
-    DecoderInput                   what a task adds to the decoder's input
-    DecodingState                  what a decoder keeps between two steps of a search
-
-Its halves are in `heedful.model.halves`, and what takes the place of parts of a layer in
-`heedful.model.parts`.
+Its halves are in `heedful.model.halves`; parts that stand in layers in `heedful.model.parts`.
 """
 
 from abc import ABC, abstractmethod
@@ -70,31 +63,25 @@ class DecodingState(Protocol):
     """
     The state of a decoder between two steps.
 
-    Notes
-    -----
     Rows are hypotheses, sentence by sentence, the same number for each sentence. Tensors of the
     source are kept once per sentence, so they are neither copied nor reordered with the hypotheses.
     """
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "DecodingState":
         """
-        Select rows, which may be repeated, dropped and reordered.
+        Select rows after each step of a search; they may be repeated, dropped and reordered.
 
         Parameters
         ----------
-        rows : Tensor of int, shape (new rows,)
+        rows : Tensor
             Index of the old row that each new row continues.
-        sentences : Tensor of int, shape (new sentences,), optional
+        sentences : Tensor, optional
             Indices of the sentences that stay; all if None.
 
         Returns
         -------
         DecodingState
             The state of the chosen rows.
-
-        Notes
-        -----
-        Called after each step of a search, with the parents of the hypotheses that stay open.
         """
         ...
 
@@ -127,46 +114,12 @@ class Seq2Seq(nn.Module, ABC):
 
     @abstractmethod
     def encode(self, source: Int[Tensor, "batch source"]) -> Any:
-        """
-        Encode the source.
-
-        Parameters
-        ----------
-        source : Tensor of int, shape (batch, source)
-            Padded token ids.
-
-        Returns
-        -------
-        object
-            The encoded source, in the form that `start` of the same model takes.
-
-        Notes
-        -----
-        Called once per batch of sentences.
-        """
+        """Encode padded ids once per batch, in the form that `start` of the same model takes."""
 
     def forward(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target vocabulary"]:
-        """
-        Compute all logits at once from the known target (teacher forcing).
-
-        Parameters
-        ----------
-        source : Tensor of int, shape (batch, source)
-            Padded token ids.
-        target_in : Tensor of int, shape (batch, target)
-            The target, shifted right by one: it begins with the start token.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, target, vocabulary)
-            The logits at position i predict target token i.
-
-        Notes
-        -----
-        For a loop of one's own. `heedful.train` takes `states`, because these logits are large.
-        """
+        """Compute all logits for a target that is shifted right by one (teacher forcing)."""
         return self.project(self.states(source, target_in))
 
     @abstractmethod
@@ -174,23 +127,19 @@ class Seq2Seq(nn.Module, ABC):
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target d_model"]:
         """
-        Compute all decoder states at once from the known target (teacher forcing).
+        Compute all decoder states for a known target: equal to `start`, then `step` by `step`.
 
         Parameters
         ----------
-        source : Tensor of int, shape (batch, source)
+        source : Tensor
             Padded token ids.
-        target_in : Tensor of int, shape (batch, target)
+        target_in : Tensor
             The target, shifted right by one: it begins with the start token.
 
         Returns
         -------
-        Tensor of float, shape (batch, target, d_model)
+        Tensor
             The state at position i predicts target token i.
-
-        Notes
-        -----
-        Must equal `start` followed by `step` for each token.
         """
 
     def forward_flops(self, source: RowLengths, target: RowLengths, hypotheses: int = 1) -> int:
@@ -207,13 +156,8 @@ class Seq2Seq(nn.Module, ABC):
         Returns
         -------
         int
-            Products forward, the output layer's for real tokens alone; 0, the default, if nothing
-            is counted.
-
-        Notes
-        -----
-        Counted is what is computed: masked pairs too, and padding where it is not left out, which
-        depends on the family and on where the weights are.
+            Products that are computed, of masked pairs and some padding too; the output layer's
+            for real tokens alone. 0, the default, if nothing is counted.
         """
         del source, target, hypotheses
         return 0
@@ -224,8 +168,8 @@ class Seq2Seq(nn.Module, ABC):
 
         Returns
         -------
-        Tensor of float, scalar, or None
-            A loss per target token, with its gradients; None, the default, if there is none.
+        Tensor or None
+            A loss per target token, with its gradients; None is the default.
 
         Notes
         -----
@@ -240,18 +184,7 @@ class Seq2Seq(nn.Module, ABC):
         return total
 
     def log_figures(self) -> dict[str, float]:
-        """
-        Return what a line of the training log says of the model.
-
-        Returns
-        -------
-        dict of str to float
-            Figures by name; empty by default.
-
-        Notes
-        -----
-        Read once a line, in training.
-        """
+        """Return what a line of the training log says of the model: figures by name."""
         parts, figures = self._of_parts("log_figures"), dict[str, float]()
         for kind in dict.fromkeys(map(type, parts)):
             of_kind: list[Any] = [part for part in parts if type(part) is kind]
@@ -264,109 +197,46 @@ class Seq2Seq(nn.Module, ABC):
 
     @abstractmethod
     def start(self, memory: Any) -> DecodingState:
-        """
-        Prepare decoding, one hypothesis per sentence.
-
-        Parameters
-        ----------
-        memory : object
-            The result of `encode`.
-
-        Returns
-        -------
-        DecodingState
-            The state before the first token.
-
-        Notes
-        -----
-        Computes what depends on the source and not on a hypothesis.
-        """
+        """Prepare a search, one hypothesis per sentence, with what depends on the source alone."""
 
     @abstractmethod
     def step(
         self, state: Any, tokens: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows d_model"], Any]:
         """
-        Process one more target token of each hypothesis.
+        Process one more target token of each hypothesis, as many of each sentence.
 
         Parameters
         ----------
         state : DecodingState
             The state returned by `start` or the last `step`.
-        tokens : Tensor of int, shape (rows,)
+        tokens : Tensor
             The newest token of each hypothesis, the start token first.
 
         Returns
         -------
-        states : Tensor of float, shape (rows, d_model)
+        states : Tensor
             States that predict the next token.
         state : DecodingState
             The state for the next call.
-
-        Notes
-        -----
-        The number of rows is a multiple of the number of sentences.
         """
 
     def project(
         self, states: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocabulary"]:
-        """
-        Compute logits over the target vocabulary.
-
-        Parameters
-        ----------
-        states : Tensor of float, shape (..., d_model)
-            States returned by `states` or `step`.
-
-        Returns
-        -------
-        Tensor of float, shape (..., vocabulary)
-            Unnormalized log-probabilities.
-
-        Notes
-        -----
-        The whole vocabulary for every state: fine for a step, too large for a training batch.
-        """
+        """Compute logits over the whole target vocabulary: too large for a training batch."""
         out: Tensor = self.output(states)
         return out
 
     def log_probabilities(
         self, states: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocabulary"]:
-        """
-        Compute log-probabilities of the next token.
-
-        Parameters
-        ----------
-        states : Tensor of float, shape (..., d_model)
-            States returned by `states` or `step`.
-
-        Returns
-        -------
-        Tensor of float32, shape (..., vocabulary)
-            Natural logarithms; their exponentials sum to one.
-
-        Notes
-        -----
-        Called by every step of a search. The softmax is computed in fp32.
-        """
+        """Compute natural log-probabilities of the next token; the softmax is in fp32."""
         return self.output.log_probabilities(states)
 
     @property
     def device(self) -> torch.device:
-        """
-        Device of the weights.
-
-        Returns
-        -------
-        torch.device
-            Device of the output matrix.
-
-        Notes
-        -----
-        All weights of a model are on one device.
-        """
+        """Device of the weights, which is the same for all of them."""
         return self.output.weight.device
 
 

@@ -1,10 +1,9 @@
 """
 Token embeddings, positions and the output layer: sections 3.4 and 3.5 of the paper.
 
-Three layouts of sinusoids are in use. The paper's text interleaves sine and cosine; the
-authors' code puts all sines before all cosines and spaces the wavelengths a little differently;
-others group like the code and space like the paper. None has a longest position: tables grow with
-the text.
+Three layouts of sinusoids are in use. The paper's text interleaves sine and cosine
+(``interleaved``); the authors' code puts all sines before all cosines and spaces the wavelengths a
+little differently (``halves``); others group like the code and space like the paper (``grouped``).
 
 The logits of a whole batch are by far the largest tensor of a model (tokens x vocabulary), so the
 loss takes the output layer's matrix and computes a chunk of them at a time.
@@ -22,21 +21,8 @@ from heedful.kernels.api import lookup
 
 class TokenEmbedding(nn.Module):
     """
-    Token embeddings, scaled by sqrt(d_model).
+    Token embeddings, scaled by sqrt(d_model) unless `scale` is false.
 
-    Parameters
-    ----------
-    vocabulary : int
-        Number of rows.
-    d_model : int
-        Width.
-    scale : bool, default True
-        Whether to multiply by sqrt(d_model), as section 3.4 says.
-    zero_token : int, optional
-        A token whose embedding is always zero.
-
-    Notes
-    -----
     One table may serve the source, the target and the output projection (section 3.4). The authors'
     code starts decoding from a zero vector: `zero_token` (their padding symbol) has that embedding.
     """
@@ -50,23 +36,7 @@ class TokenEmbedding(nn.Module):
         self.zero_token = zero_token
 
     def forward(self, ids: Int[Tensor, "batch time"]) -> Float[Tensor, "batch time d_model"]:
-        """
-        Look up and scale the embeddings of the tokens.
-
-        Parameters
-        ----------
-        ids : Tensor of int, shape (batch, time)
-            Token ids.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, time, d_model)
-            The scaled embeddings.
-
-        Notes
-        -----
-        Section 3.4.
-        """
+        """Look up and scale the embeddings of the tokens."""
         out = lookup(ids, self.weight) * self.scale  # (batch, time, d_model)
         if self.zero_token is not None:
             out = out.masked_fill((ids == self.zero_token).unsqueeze(-1), 0.0)
@@ -74,44 +44,12 @@ class TokenEmbedding(nn.Module):
 
 
 def paper_rates(d_model: int) -> Float[Tensor, " half"]:
-    """
-    Compute the angular frequency of each pair of columns.
-
-    Parameters
-    ----------
-    d_model : int
-        Width, even.
-
-    Returns
-    -------
-    Tensor of float64, shape (d_model / 2,)
-        ``10000^(-2i/d)``.
-
-    Notes
-    -----
-    Section 3.5: wavelengths from 2 pi to nearly 10000 * 2 pi.
-    """
+    """Compute the angular frequency ``10000^(-2i/d)`` of each pair of columns (section 3.5)."""
     return 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
 
 
 def code_rates(d_model: int) -> Float[Tensor, " half"]:
-    """
-    Compute the angular frequencies as the authors' code does.
-
-    Parameters
-    ----------
-    d_model : int
-        Width, even.
-
-    Returns
-    -------
-    Tensor of float64, shape (d_model / 2,)
-        The last is exactly 1 / 10000.
-
-    Notes
-    -----
-    See `halves_sinusoid`.
-    """
+    """Compute the authors' angular frequencies, from 1 to exactly 1 / 10000 (`halves_sinusoid`)."""
     half = d_model // 2
     step = math.log(10000.0) / max(half - 1, 1)
     return torch.exp(-step * torch.arange(half, dtype=torch.float64))
@@ -119,25 +57,9 @@ def code_rates(d_model: int) -> Float[Tensor, " half"]:
 
 def interleaved_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "length d_model"]:
     """
-    Compute the sinusoids as printed in the paper.
+    Compute the paper's sinusoids: ``sin(pos / 10000^(2i/d))`` in column 2i, its cosine in 2i + 1.
 
-    Parameters
-    ----------
-    first : int
-        Number of the first position.
-    length : int
-        How many positions.
-    d_model : int
-        Width, even.
-
-    Returns
-    -------
-    Tensor of float, shape (length, d_model)
-        ``sin(pos / 10000^(2i/d))`` in column 2i, the cosine in column 2i + 1.
-
-    Notes
-    -----
-    Section 3.5. Computed in double precision, so that position 100,000 is as exact as position 1.
+    Computed in double precision, so that position 100,000 is as exact as position 1.
     """
     positions = torch.arange(first, first + length, dtype=torch.float64)
     angles = torch.outer(positions, paper_rates(d_model))
@@ -146,26 +68,11 @@ def interleaved_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor,
 
 def halves_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "length d_model"]:
     """
-    Compute the sinusoids as the authors' code does.
+    Compute the sinusoids of the authors' code: sines in the first half of the columns.
 
-    Parameters
-    ----------
-    first : int
-        Number of the first position.
-    length : int
-        How many positions.
-    d_model : int
-        Width, even, at least 4.
-
-    Returns
-    -------
-    Tensor of float, shape (length, d_model)
-        Sines in the first half of the columns, cosines in the second.
-
-    Notes
-    -----
     tensor2tensor 3d9c62f2, ``get_timing_signal_1d``: wavelengths from 2 pi to exactly 10000 * 2 pi,
-    so the step of the exponent is log(10000) / (d/2 - 1), not the paper's 2 / d.
+    so the step of the exponent is log(10000) / (d/2 - 1), not the paper's 2 / d. `d_model` is at
+    least 4.
     """
     positions = torch.arange(first, first + length, dtype=torch.float64)
     angles = torch.outer(positions, code_rates(d_model))
@@ -176,24 +83,8 @@ def grouped_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "le
     """
     Compute the paper's sinusoids, all sines before all cosines.
 
-    Parameters
-    ----------
-    first : int
-        Number of the first position.
-    length : int
-        How many positions.
-    d_model : int
-        Width, even.
-
-    Returns
-    -------
-    Tensor of float, shape (length, d_model)
-        The columns of `interleaved_sinusoid`, the even ones first.
-
-    Notes
-    -----
-    Hugging Face's Marian and Sockeye have it so. A model with one layout becomes one with the other
-    by reordering its dimensions.
+    Hugging Face's Marian and Sockeye have this layout. Reordering the dimensions of a model turns
+    one layout into the other.
     """
     paper = interleaved_sinusoid(first, length, d_model)
     return torch.cat((paper[:, 0::2], paper[:, 1::2]), dim=1)
@@ -208,20 +99,10 @@ SINUSOIDS = {
 
 class SinusoidalPositions(nn.Module):
     """
-    Sinusoidal position encodings for text of any length.
+    Sinusoidal position encodings for text of any length, in one of the three layouts.
 
-    Parameters
-    ----------
-    d_model : int
-        Width, even.
-    layout : {'interleaved', 'halves', 'grouped'}, default 'interleaved'
-        The paper's text, the authors' code, or sines before cosines with the paper's wavelengths.
-    position_offset : int, default 0
-        Number of the first position; some toolkits count from 1.
-
-    Notes
-    -----
-    The table is computed on demand, doubles when it is too short, and is not part of a checkpoint.
+    The first position has the number `position_offset`; some toolkits count from 1. The table is
+    computed on demand, doubles when it is too short, and is not part of a checkpoint.
     """
 
     table: Tensor
@@ -237,25 +118,7 @@ class SinusoidalPositions(nn.Module):
         self.register_buffer("table", torch.empty(0, d_model), persistent=False)
 
     def forward(self, start: int, length: int) -> Float[Tensor, "length d_model"]:
-        """
-        Return the encodings of some positions.
-
-        Parameters
-        ----------
-        start : int
-            Index of the first position, counted from 0.
-        length : int
-            Number of positions.
-
-        Returns
-        -------
-        Tensor of float, shape (length, d_model)
-            The encodings.
-
-        Notes
-        -----
-        Section 3.5; the hypothesis there is that a fixed offset is a linear map of these rows.
-        """
+        """Return the encodings of `length` positions; `start` counts from 0."""
         table = self.table  # another thread may replace it by a shorter one
         if start + length > table.size(0):
             rows = max(256, 2 * (start + length))
@@ -268,13 +131,6 @@ class NoPositions(nn.Module):
     """
     No positions: zeros are added.
 
-    Parameters
-    ----------
-    d_model : int
-        Width.
-
-    Notes
-    -----
     A Transformer without positions knows an order only from the decoder's mask; a convolution knows
     it from its kernel (Gehring et al. 2017, section 5.4).
     """
@@ -286,41 +142,14 @@ class NoPositions(nn.Module):
         self.register_buffer("zero", torch.zeros(1, d_model), persistent=False)
 
     def forward(self, start: int, length: int) -> Float[Tensor, "length d_model"]:
-        """
-        Return zeros.
-
-        Parameters
-        ----------
-        start : int
-            Index of the first position.
-        length : int
-            Number of positions.
-
-        Returns
-        -------
-        Tensor of float, shape (length, d_model)
-            Zeros, which take no memory of their own.
-
-        Notes
-        -----
-        Dropout follows as it does after positions.
-        """
+        """Return zeros, which take no memory of their own."""
         return self.zero.expand(length, -1)
 
 
 class LearnedPositions(nn.Module):
     """
-    Learned position embeddings (row E of the paper's Table 3).
+    Learned position embeddings (row E of the paper's Table 3): “nearly identical results”.
 
-    Parameters
-    ----------
-    d_model : int
-        Width.
-    rows : int
-        Number of positions with a vector of their own.
-
-    Notes
-    -----
     Positions beyond the table share its last row, so that a long text is translated as well as
     possible instead of being refused.
     """
@@ -330,44 +159,16 @@ class LearnedPositions(nn.Module):
         self.weight = nn.Parameter(torch.zeros(rows, d_model))
 
     def forward(self, start: int, length: int) -> Float[Tensor, "length d_model"]:
-        """
-        Return the embeddings of some positions.
-
-        Parameters
-        ----------
-        start : int
-            Index of the first position, counted from 0.
-        length : int
-            Number of positions.
-
-        Returns
-        -------
-        Tensor of float, shape (length, d_model)
-            The embeddings.
-
-        Notes
-        -----
-        Table 3 (E): “nearly identical results to the base model”.
-        """
+        """Return the embeddings of `length` positions; `start` counts from 0."""
         rows = torch.arange(start, start + length, device=self.weight.device)
         return self.weight[rows.clamp_(max=self.weight.size(0) - 1)]
 
 
 class OutputLayer(nn.Module):
     """
-    Decoder states to logits: the last product of figure 1.
+    Decoder states to logits: the last product of figure 1; the paper has no bias.
 
-    Parameters
-    ----------
-    weight : torch.nn.Parameter, shape (vocabulary, d_model)
-        The output matrix; `TiedOutput` takes the target's embedding instead.
-    bias : torch.nn.Parameter, shape (vocabulary,), optional
-        Added to the logits; the paper has none.
-
-    Notes
-    -----
-    Section 3.4. A prepacked matrix is another module in the same place
-    (`heedful.model.inference`).
+    A prepacked matrix is another module in the same place (`heedful.model.inference`).
     """
 
     def __init__(self, weight: nn.Parameter, bias: nn.Parameter | None = None) -> None:
@@ -377,63 +178,22 @@ class OutputLayer(nn.Module):
     def forward(
         self, states: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocabulary"]:
-        """
-        Compute logits over the vocabulary.
-
-        Parameters
-        ----------
-        states : Tensor of float, shape (..., d_model)
-            Decoder states.
-
-        Returns
-        -------
-        Tensor of float, shape (..., vocabulary)
-            Unnormalized log-probabilities.
-
-        Notes
-        -----
-        Section 3.4; here the table is not scaled.
-        """
+        """Compute logits over the vocabulary; the matrix is not scaled here."""
         return nn.functional.linear(states, self.weight, self.bias)
 
     def log_probabilities(
         self, states: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch vocabulary"]:
-        """
-        Compute log-probabilities over the vocabulary.
-
-        Parameters
-        ----------
-        states : Tensor of float, shape (..., d_model)
-            Decoder states.
-
-        Returns
-        -------
-        Tensor of float32, shape (..., vocabulary)
-            Natural logarithms; their exponentials sum to one.
-
-        Notes
-        -----
-        The softmax is computed in fp32.
-        """
+        """Compute natural log-probabilities over the vocabulary; the softmax is in fp32."""
         return torch.log_softmax(self(states).float(), dim=-1)
 
 
 class TiedOutput(OutputLayer):
     """
-    The output layer whose matrix is that of an embedding.
+    The output layer whose matrix is that of an embedding (section 3.4).
 
-    Parameters
-    ----------
-    embedding : torch.nn.Module
-        An embedding with a `weight` of shape (vocabulary, d_model).
-    bias : torch.nn.Parameter, shape (vocabulary,), optional
-        Added to the logits; the paper has none.
-
-    Notes
-    -----
-    Section 3.4. The matrix is read from the embedding at each use, so the two stay one when the
-    embedding gets another (`load_state_dict(assign=True)`, `to_empty`), and it is stored once.
+    The matrix is read from the embedding at each use, so the two stay one when the embedding gets
+    another (`load_state_dict(assign=True)`, `to_empty`), and it is stored once.
     """
 
     def __init__(self, embedding: nn.Module, bias: nn.Parameter | None = None) -> None:

@@ -1,14 +1,11 @@
 """
-A model of any encoder and any decoder.
+A model of any encoder and any decoder, which combine freely: they meet in `Memory` alone.
 
 ::
 
     source ids ── embedding (+ positions) ── encoder ── Memory
                                                           │
     target ids ── embedding (+ positions) ── decoder (may attend to the memory) ── states
-
-Families of encoders and decoders combine freely, because they meet in `Memory` alone. An encoder
-has `encode`; a decoder has `decode` for a known target, and `start` and `step` for a search.
 """
 
 from typing import Any
@@ -33,10 +30,8 @@ class EncoderDecoder(Seq2Seq):
 
     Parameters
     ----------
-    embed_source : TokenEmbedding
-        Embedding of the source.
-    embed_target : TokenEmbedding
-        Embedding of the target; the same object if shared (section 3.4).
+    embed_source, embed_target : TokenEmbedding
+        Embeddings; the same object if shared (section 3.4).
     source_positions, target_positions : torch.nn.Module, optional
         Added to the embeddings (`heedful.model.embedding`); None for a recurrent family.
     encoder : SourceEncoder
@@ -91,50 +86,14 @@ class EncoderDecoder(Seq2Seq):
         return getattr(self, self._input_name) if self._input_name else _EMBEDDINGS_ALONE
 
     def read_with(self, name: str, part: nn.Module) -> None:
-        """
-        Let a part add to what the decoder reads.
-
-        Parameters
-        ----------
-        name : str
-            Of the part; its weights are stored by it.
-        part : torch.nn.Module
-            A `heedful.model.contracts.DecoderInput`.
-
-        Returns
-        -------
-        None
-            The model is changed.
-
-        Notes
-        -----
-        A task of the run adds it, such as that of a parser the next word.
-        """
+        """Let a `DecoderInput` add to what the decoder reads; the name is that of its weights."""
         self.add_module(name, part)
         self._input_name = name
 
     def encode(
         self, source: Int[Tensor, "batch source"], weights: list[Tensor] | None = None
     ) -> Memory:
-        """
-        Encode the source.
-
-        Parameters
-        ----------
-        source : Tensor of int, shape (batch, source)
-            Padded token ids.
-        weights : list, optional
-            A list to which the attention weights of each layer are appended.
-
-        Returns
-        -------
-        Memory
-            States and mask.
-
-        Notes
-        -----
-        Figure 1, left.
-        """
+        """Encode padded ids; `weights` gets the attention weights of each layer."""
         check_ids(type(self).__name__, source=source)
         mask = padding_mask(source, self.padding)
         x = self._add_positions(self.embed_source(source), False, 0)
@@ -144,27 +103,7 @@ class EncoderDecoder(Seq2Seq):
     def decode(
         self, memory: Memory, target_in: Int[Tensor, "batch target"], weights: WeightLists = None
     ) -> Float[Tensor, "batch target d_model"]:
-        """
-        Compute the decoder's states of known targets from a memory.
-
-        Parameters
-        ----------
-        memory : Memory
-            The encoded source.
-        target_in : Tensor of int, shape (batch, target)
-            The target, shifted right by one.
-        weights : tuple of two lists, optional
-            Weights of self-attention and of attention to the source are appended, for each layer.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, target, d_model)
-            What meets the output matrix.
-
-        Notes
-        -----
-        Figure 1, right. `states` is `encode` and this.
-        """
+        """Compute decoder states of targets, which are shifted right by one, from a memory."""
         x = self.decoder_input.read(self.embed_target(target_in), memory, target_in)
         x = self._add_positions(x, True, 0)
         real = target_in != self.padding
@@ -180,25 +119,7 @@ class EncoderDecoder(Seq2Seq):
     def attention(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> AttentionWeights:
-        """
-        Compute the attention weights of every layer and head for given pairs.
-
-        Parameters
-        ----------
-        source : Tensor of int, shape (batch, source)
-            Padded token ids.
-        target_in : Tensor of int, shape (batch, target)
-            The target, shifted right by one.
-
-        Returns
-        -------
-        AttentionWeights
-            Encoder, decoder and cross attention.
-
-        Notes
-        -----
-        Figures 3 to 5 of the paper are drawn from these.
-        """
+        """Compute the attention weights of every layer and head, as in figures 3 to 5."""
         weights = AttentionWeights([], [], [])
         memory = self.encode(source, weights.encoder)
         self.decode(memory, target_in, (weights.decoder, weights.cross))

@@ -42,10 +42,6 @@ class FeedForward(nn.Module):
     gated : bool, default False
         Whether the activation of one product gates a second one of the input:
         ``(activation(x W) * (x V)) W_2`` (Shazeer 2020). `linear1` holds W above V.
-
-    Notes
-    -----
-    Section 3.3.
     """
 
     computes_padding: ClassVar[bool] = True
@@ -69,23 +65,7 @@ class FeedForward(nn.Module):
         self.activation = ACTIVATIONS[activation]
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
-        """
-        Apply the network to each position.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (..., d_model)
-            States of any number of positions.
-
-        Returns
-        -------
-        Tensor of float, shape (..., d_model)
-            New states.
-
-        Notes
-        -----
-        Section 3.3; the same weights at every position.
-        """
+        """Apply the network, with the same weights at every position."""
         check_states("FeedForward", self.d_model, x=x)
         if self.gated:
             gate, value = self.linear1(x).chunk(2, dim=-1)  # (..., d_ff) each
@@ -95,28 +75,11 @@ class FeedForward(nn.Module):
         return self._last(inner if is_relu else self.activation(inner))
 
     def _last(self, inner: Tensor) -> Tensor:
-        """Compute the second product."""
         out: Tensor = self.linear2(inner)
         return out
 
     def flops(self, positions: int = 1) -> int:
-        """
-        Count the operations, a multiply-add as two.
-
-        Parameters
-        ----------
-        positions : int, default 1
-            How many positions are computed.
-
-        Returns
-        -------
-        int
-            Two for each weight of the products and position; biases are not counted.
-
-        Notes
-        -----
-        The cost that Table 1 leaves out, because it is the same for every kind of layer.
-        """
+        """Count two operations for each weight of the products and position."""
         return 2 * positions * (self.linear1.weight.numel() + self.linear2.weight.numel())
 
 

@@ -71,10 +71,9 @@ def _can_record_layer(layer: DecoderLayer) -> bool:
 
 class GraphedModel(EncoderDecoder):
     """
-    A model whose searches replay graphs; all else is as in the model that it takes over.
+    A model whose searches replay graphs, which hold the addresses of its weights.
 
-    Graphs hold the addresses of the weights, so these must stay where they are: numbers may be
-    copied into them, but not other tensors put in their place.
+    Numbers may be copied into these weights, but not other tensors put in their place.
     """
 
     def __init__(self, plain: EncoderDecoder) -> None:

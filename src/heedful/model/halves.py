@@ -1,8 +1,4 @@
-"""
-What the halves of a model promise each other, so that encoders and decoders combine freely.
-
-They meet in `Memory`. A part of the same name in a plugin fulfills the same contract.
-"""
+"""What encoders and decoders promise each other: they meet in `Memory`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,13 +25,7 @@ class FinalState:
 
 @dataclass(frozen=True)
 class Memory:
-    """
-    The encoded source with its mask.
-
-    Notes
-    -----
-    The z of section 3.
-    """
+    """The encoded source with its mask: the z of section 3."""
 
     states: Tensor
     """Output of the encoder, shape (batch, source, width)."""
@@ -61,23 +51,7 @@ class SourceEncoder(Protocol):
     """From the lengths of the source to those of its states, if these are others."""
 
     def flops(self, source: RowLengths) -> int:
-        """
-        Count the operations of a forward pass, a multiply-add as two.
-
-        Parameters
-        ----------
-        source : RowLengths
-            How long the rows of a batch are.
-
-        Returns
-        -------
-        int
-            Forward operations.
-
-        Notes
-        -----
-        Of padding only what is computed counts: `source.places` with it, `source.tokens` without.
-        """
+        """Count forward operations, a multiply-add as two; padding only if it is computed."""
         ...
 
     def encode(
@@ -87,13 +61,13 @@ class SourceEncoder(Protocol):
         weights: list[Tensor] | None = None,
     ) -> Memory:
         """
-        Encode embedded tokens.
+        Encode embedded tokens; padding must not change the states of real ones.
 
         Parameters
         ----------
-        x : Tensor of float, shape (batch, time, d_model)
+        x : Tensor
             Embeddings, with positions if the family has that trait.
-        mask : Tensor of bool, shape (batch, 1, 1, time)
+        mask : Tensor
             True at real tokens.
         weights : list, optional
             A list to which the attention weights of each layer are appended, if there are any.
@@ -101,11 +75,7 @@ class SourceEncoder(Protocol):
         Returns
         -------
         Memory
-            The states (batch, time, width), and the mask.
-
-        Notes
-        -----
-        Padding must not change the states of real tokens: a search batches sentences by length.
+            The states and the mask.
         """
         ...
 
@@ -122,23 +92,7 @@ class TargetDecoder(Protocol):
     """Whether each step attends once, and its state has the weights as `attention`."""
 
     def flops(self, target: RowLengths, memory: RowLengths) -> DecoderFlops:
-        """
-        Count the operations of a forward pass, a multiply-add as two.
-
-        Parameters
-        ----------
-        target, memory : RowLengths
-            How long the rows of a batch and of the encoded source are.
-
-        Returns
-        -------
-        DecoderFlops
-            Operations for the target, and those for the source alone.
-
-        Notes
-        -----
-        Of padding only what is computed counts.
-        """
+        """Count forward operations, a multiply-add as two; padding only if it is computed."""
         ...
 
     def decode(
@@ -149,72 +103,48 @@ class TargetDecoder(Protocol):
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time width"]:
         """
-        Compute the states of a known target.
+        Compute the states of a known target; a position may read only itself and earlier ones.
 
         Parameters
         ----------
-        x : Tensor of float, shape (batch, time, d_model)
+        x : Tensor
             Embeddings of the target, which begins with the start symbol.
         memory : Memory
             The encoded source.
         weights : tuple of two lists, optional
             Weights of self-attention and of attention to the source are appended, for each layer.
-        real : Tensor of bool, shape (batch, time), optional
+        real : Tensor, optional
             True at real tokens; everywhere if None.
 
         Returns
         -------
-        Tensor of float, shape (batch, time, width)
+        Tensor
             What meets the output matrix.
-
-        Notes
-        -----
-        A position may read only itself and earlier ones.
         """
         ...
 
     def start(self, memory: Memory) -> Any:
-        """
-        Prepare a search.
-
-        Parameters
-        ----------
-        memory : Memory
-            The encoded source.
-
-        Returns
-        -------
-        object
-            A state with `sentences`, `length` and `select` (`DecodingState`).
-
-        Notes
-        -----
-        What depends on the source alone is computed here, once a search.
-        """
+        """Prepare a search: a `DecodingState` that also has `sentences` and `length`."""
         ...
 
     def step(
         self, x: Float[Tensor, "sentences hypotheses d_model"], state: Any
     ) -> tuple[Float[Tensor, "sentences hypotheses width"], Any]:
         """
-        Process one more token of each hypothesis.
+        Process one more token of each hypothesis: equal to `decode` at the newest positions.
 
         Parameters
         ----------
-        x : Tensor of float, shape (sentences, hypotheses, d_model)
+        x : Tensor
             Embeddings of the newest tokens.
         state : object
             From `start` or the step before.
 
         Returns
         -------
-        states : Tensor of float, shape (sentences, hypotheses, width)
+        states : Tensor
             What meets the output matrix.
         state : object
             For the next step.
-
-        Notes
-        -----
-        Equal to `decode` at the newest positions.
         """
         ...

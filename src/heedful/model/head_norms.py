@@ -10,11 +10,7 @@ BuildHeadNorm = Callable[[int, float], nn.Module]
 
 
 class HeadNorms(nn.Module):
-    """
-    A norm of queries and one of keys, each of which serves all heads of an attention.
-
-    `factor`: queries are multiplied by it afterwards.
-    """
+    """A norm of queries, then multiplied by `factor`, and one of keys, shared by all heads."""
 
     def __init__(self, build: BuildHeadNorm, d_k: int, epsilon: float, factor: float = 1.0) -> None:
         super().__init__()

@@ -53,15 +53,13 @@ _NATIVE_FACTORIES: dict[str, LinearFactory] = {
 
 def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True) -> EncoderDecoder:
     """
-    Prepack all weights of a model that will not change any more.
+    Prepack all weights of a model that will not change any more; return it in evaluation mode.
 
     `kind`: ``packed``, the same numbers in another order; ``int8``, rounded to 8 bits; or ``bf16``,
-    where `can_round_to_bf16`. For the last two the model must be fp32. `native`: whether compiled
-    functions are used where there are some. Returns the same object, in evaluation mode.
-
-    The embedding tables stay as they are: their rows are looked up, not multiplied. So do recurrent
-    layers and convolutions, whose weight normalization is folded into the weights: of such models
-    only the output matrix is prepacked or rounded.
+    where `can_round_to_bf16`. The last two need a model in fp32. `native`: use compiled functions
+    where there are some. Embeddings are looked up, not multiplied, so they stay. Of recurrent
+    layers and convolutions, whose weight normalization is folded in, only the output matrix
+    changes.
     """
     native = native and all(map(can_multiply, _inner_widths(model)))
     # a model that is bf16 itself is multiplied by oneDNN
@@ -93,7 +91,7 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
 
 def can_round_to_bf16(model: EncoderDecoder) -> bool:
     """
-    Decide whether a model in fp32 can compute in bf16 by compiled functions, all of it.
+    Decide whether all of a model in fp32 can compute in bf16 by compiled functions.
 
     With AMX instructions oneDNN multiplies many rows faster, so it goes on there.
     """
@@ -253,13 +251,7 @@ class CompiledDecoder(Decoder):
     def _step_layers(
         self, x: Tensor, cache: TargetCache, memory: Sequence[KeyValue], mask_bias: Tensor
     ) -> Tensor:
-        """
-        Process one more token of each hypothesis through all layers.
-
-        `mask_bias`: minus infinity at padding of the source, else zero.
-
-        Section 3.1, decoder: self-attention, attention to the memory, feed-forward network.
-        """
+        """Process one more token of each hypothesis through all layers."""
         assert isinstance(cache, KVCache)  # `can_compile` has seen to it
         distances = None if self.distances is None else self.distances.up_to(cache.filled)
         own_mask = cache.mask_bias.float()
@@ -282,8 +274,7 @@ class CompiledEncoder(Encoder):
     """
     An `Encoder` that is one call of compiled functions.
 
-    Inputs whose attention weights are requested, very long sentences, windows, and masks with rows
-    for queries use the plain modules.
+    The plain modules serve long sentences, windows, masks by query, and requests for weights.
     """
 
     def __init__(self, plain: Encoder) -> None:

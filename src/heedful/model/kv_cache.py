@@ -38,11 +38,7 @@ _MULTIPLE = 16
 
 
 def mask_to_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """
-    Turn a boolean mask into an additive one.
-
-    Adding is part of the product that computes the scores; masking would be another pass.
-    """
+    """Turn a boolean mask into one that the product of the scores adds in the same pass."""
     bias = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
     return bias.masked_fill_(~mask, float("-inf"))
 
@@ -73,12 +69,7 @@ class KVCache:
 
     @classmethod
     def empty(cls, layers: int, memory: KeyValue, window: int | None = None) -> "KVCache":
-        """
-        Create a cache without tokens.
-
-        `memory`: keys and values of the source in any layer: the cache takes their sizes, device
-        and type, which the decoder has chosen. The first step allocates slots.
-        """
+        """Create a cache without tokens, with the sizes, device and type of `memory`."""
         nothing = KeyValue(memory.keys[:, :, :0], memory.values[:, :, :0])
         sentences = memory.keys.size(0)
         return cls((nothing,) * layers, memory.keys.new_zeros(sentences, 1, 0), 0, window)
@@ -86,13 +77,7 @@ class KVCache:
     def select(
         self, rows: Int[Tensor, " rows"], sentences: Int[Tensor, " kept"] | None = None
     ) -> "KVCache":
-        """
-        Select the hypotheses that the search continues with.
-
-        `sentences`: indices of the sentences that stay; all if None.
-
-        Keys and values are copied only when finished sentences leave the batch.
-        """
+        """Select hypotheses; keys and values are copied only when sentences leave the batch."""
         layers = self.layers
         if sentences is not None:
             layers = tuple(layer.select(sentences) for layer in layers)
@@ -103,11 +88,7 @@ class KVCache:
         return KVCache(layers, bias, self.filled, self.window)
 
     def advance(self, width: int) -> "KVCache":
-        """
-        Assign each hypothesis the slot of its next token.
-
-        Each hypothesis attends to its own newest token and not to those of its siblings.
-        """
+        """Assign each hypothesis the slot of its next token; its siblings do not attend to it."""
         # 1. room: slots for one more token of each hypothesis
         roomy = self if self.filled + width <= self.mask_bias.size(2) else self._with_room(width)
         # 2. more rows only if a caller reads several tokens of a sentence right after `start`,
@@ -124,11 +105,7 @@ class KVCache:
         return KVCache(roomy.layers, bias, roomy.filled + width, self.window)
 
     def write(self, layer: int, newest: KeyValue) -> KeyValue:
-        """
-        Write a layer's keys and values of the newest tokens into their slots.
-
-        Unused slots hold zeros, so that a weight of zero times their content is zero, never NaN.
-        """
+        """Write the newest keys and values; unused slots hold zeros, so a weight of 0 gives 0."""
         kept = self.layers[layer]
         first = self.filled - newest.keys.size(2)
         kept.keys[:, :, first : self.filled] = newest.keys
@@ -164,13 +141,7 @@ class KVCache:
 
 @dataclass(frozen=True)
 class DecoderState:
-    """
-    The key/value caches of all decoder layers between two steps.
-
-    Notes
-    -----
-    Fulfills the contract `heedful.model.contracts.DecodingState`.
-    """
+    """The key/value caches of all decoder layers between two steps: a `DecodingState`."""
 
     cache: TargetCache
     """Keys and values of the target tokens so far, or what another mixer keeps of them."""

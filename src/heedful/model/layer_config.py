@@ -22,13 +22,7 @@ from heedful.settings.registries import SCORES
 
 @dataclass(frozen=True)
 class LayerConfig:
-    """
-    Sizes and choices shared by all layers of a stack.
-
-    Notes
-    -----
-    The defaults are those of the paper's base model.
-    """
+    """Sizes and choices of all layers of a stack; the defaults are those of the base model."""
 
     d_model: int = 512
     """Width of the states between layers."""
@@ -83,23 +77,7 @@ class LayerConfig:
     """What stands in the place of the feed-forward network in some layers."""
 
     def of_layer(self, number: int) -> "LayerConfig":
-        """
-        Return the choices of one layer.
-
-        Parameters
-        ----------
-        number : int
-            The layer, from 1.
-
-        Returns
-        -------
-        LayerConfig
-            With its own feed-forward network if no other one takes its place.
-
-        Notes
-        -----
-        Everything else is the same in all layers.
-        """
+        """Return the choices of one layer, from 1: only its feed-forward network may differ."""
         return self if number in self.networks.layers else replace(self, networks=NO_NETWORKS)
 
     def __post_init__(self) -> None:
@@ -121,18 +99,7 @@ class LayerConfig:
             )
 
     def attention(self) -> MultiHeadAttention:
-        """
-        Build an attention sub-layer.
-
-        Returns
-        -------
-        MultiHeadAttention
-            With fresh weights.
-
-        Notes
-        -----
-        Section 3.2.
-        """
+        """Build an attention sub-layer with fresh weights (section 3.2)."""
         attention = MultiHeadAttention(
             *(self.d_model, self.heads, self.d_k, self.d_v),
             *(self.projection_bias, self.score, self.kv_heads, self.attention_dropout),
@@ -143,18 +110,7 @@ class LayerConfig:
         return attention
 
     def self_attention(self) -> Any:
-        """
-        Build what mixes the positions of a sequence.
-
-        Returns
-        -------
-        MultiHeadAttention or Mixer
-            With fresh weights.
-
-        Notes
-        -----
-        Section 3.2.3; a `Mixer` takes its place.
-        """
+        """Build self-attention, or the `Mixer` in its place."""
         if self.mixer is not None:
             return self.mixer(self)
         attention = self.attention()
@@ -163,18 +119,7 @@ class LayerConfig:
         return attention
 
     def feed_forward(self) -> FeedForward | Network:
-        """
-        Build a feed-forward sub-layer.
-
-        Returns
-        -------
-        FeedForward or Network
-            With fresh weights.
-
-        Notes
-        -----
-        Section 3.3; a `Network` takes its place.
-        """
+        """Build a feed-forward sub-layer, or the `Network` in its place."""
         if self.networks.build is not None:
             return self.networks.build(self.d_model)
         return FeedForward(
@@ -182,53 +127,20 @@ class LayerConfig:
         )
 
     def residual(self) -> nn.Module:
-        """
-        Build the residual connection and normalization around a sub-layer.
-
-        Returns
-        -------
-        PostNorm or PreNorm
-            With fresh weights.
-
-        Notes
-        -----
-        Sections 3.1 and 5.4.
-        """
+        """Build the residual connection, dropout and norm around a sub-layer."""
         return RESIDUALS[self.norm](
             self.d_model, self.dropout, self.norm_epsilon, self.norm_kind, self.residuals
         )
 
     def final_norm(self) -> nn.Module:
-        """
-        Build the last normalization of a stack.
-
-        Returns
-        -------
-        Module
-            A norm after pre-norm layers, else the identity.
-
-        Notes
-        -----
-        Post-norm stacks end normalized and need no final norm. Pre-norm stacks without a final norm
-        exist: Joey NMT's encoder by default, and early fairseq models.
-        """
+        """Build the last norm of a stack: the identity after post-norm layers."""
+        # "pre-no-final" has none: Joey NMT's encoder by default, and early fairseq models
         if self.norm == "pre":
             return make_norm(self.norm_kind, self.d_model, self.norm_epsilon)
         return nn.Identity()
 
     def output_norm(self) -> nn.Module:
-        """
-        Build the last normalization of a decoder.
-
-        Returns
-        -------
-        Module
-            `final_norm`, scaled if `scale_output` is true.
-
-        Notes
-        -----
-        The original T5 scales the input of its output matrix.
-        """
+        """Build the last norm of a decoder; the original T5 scales it (`scale_output`)."""
         norm = self.final_norm()
         return ScaledNorm(norm, self.d_model**-0.5) if self.scale_output else norm
 

@@ -1,8 +1,7 @@
 """
 Encoder and decoder layers and stacks: section 3.1 of the paper, figure 1 without its two ends.
 
-Each layer is a few sub-layers, each wrapped in residual wiring (`heedful.model.residual`). The
-stacks take vectors, not ids, and are usable alone.
+The stacks take vectors, not ids, and are usable alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,18 +29,7 @@ Layer = TypeVar("Layer", bound=nn.Module)
 
 
 class EncoderLayer(nn.Module):
-    """
-    Self-attention, then a feed-forward network (figure 1, left).
-
-    Parameters
-    ----------
-    config : LayerConfig
-        Sizes, heads, dropout and norm.
-
-    Notes
-    -----
-    Section 3.1.
-    """
+    """Self-attention, then a feed-forward network (figure 1, left)."""
 
     @checked
     def __init__(self, config: LayerConfig) -> None:
@@ -56,25 +44,7 @@ class EncoderLayer(nn.Module):
         x: Float[Tensor, "batch time d_model"],
         layout: Layout | Bool[Tensor, "_ _ _ _"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
-        """
-        Apply self-attention, then the feed-forward network.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (batch, time, d_model)
-            States.
-        layout : Layout or Tensor of bool, optional
-            Which positions attend to which: a layout or a bare mask; everywhere if None.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, time, d_model)
-            New states.
-
-        Notes
-        -----
-        Section 3.1, encoder.
-        """
+        """Compute new states; the layout says which positions attend to which."""
         real = Layout.of(layout).real
         x = self.self_residual(
             x, lambda states: self.self_attention(states, states, layout)[0], real
@@ -87,7 +57,7 @@ class EncoderLayer(nn.Module):
 
 class Encoder(nn.Module, SourceEncoder):
     """
-    A stack of encoder layers.
+    A stack of encoder layers; the paper has six.
 
     Parameters
     ----------
@@ -100,7 +70,7 @@ class Encoder(nn.Module, SourceEncoder):
 
     Notes
     -----
-    Section 3.1: the paper stacks six. Input are vectors, not ids, so it serves any sequence.
+    It takes vectors, not ids, so it serves any sequence.
 
     Examples
     --------
@@ -137,9 +107,9 @@ class Encoder(nn.Module, SourceEncoder):
 
         Parameters
         ----------
-        x : Tensor of float, shape (batch, time, d_model)
+        x : Tensor
             Embedded tokens with their positions.
-        mask : Tensor of bool, shape (batch, 1, 1, time), optional
+        mask : Tensor, optional
             True at real tokens; with rows for heads or queries, true where they may attend.
         weights : list, optional
             A list to which the attention weights (batch, heads, time, time) of each layer are
@@ -147,12 +117,8 @@ class Encoder(nn.Module, SourceEncoder):
 
         Returns
         -------
-        Tensor of float, shape (batch, time, d_model)
+        Tensor
             The memory.
-
-        Notes
-        -----
-        Section 3.1.
         """
         if mask is None:
             mask = x.new_ones(len(x), 1, 1, x.size(1), dtype=torch.bool)
@@ -183,18 +149,7 @@ class Encoder(nn.Module, SourceEncoder):
 
 
 class DecoderLayer(nn.Module):
-    """
-    Masked self-attention, cross-attention, feed-forward network (figure 1, right).
-
-    Parameters
-    ----------
-    config : LayerConfig
-        Sizes, heads, dropout and norm.
-
-    Notes
-    -----
-    Section 3.1.
-    """
+    """Masked self-attention, cross-attention, feed-forward network (figure 1, right)."""
 
     @checked
     def __init__(self, config: LayerConfig) -> None:
@@ -213,29 +168,7 @@ class DecoderLayer(nn.Module):
         layout: Layout | Bool[Tensor, "_ _ _ _"] | None,
         memory_layout: Layout | Bool[Tensor, "_ _ _ _"] | None,
     ) -> Float[Tensor, "batch time d_model"]:
-        """
-        Apply masked self-attention, cross-attention and the feed-forward network.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (batch, time, d_model)
-            States.
-        memory : Tensor of float, shape (batch, source, d_model)
-            Output of the encoder.
-        layout : Layout, Tensor of bool or None
-            Which positions of `x` attend to which: a layout or a bare mask; everywhere if None.
-        memory_layout : Layout, Tensor of bool or None
-            Which positions of `x` attend to which of the memory.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, time, d_model)
-            New states.
-
-        Notes
-        -----
-        Section 3.1, decoder.
-        """
+        """Compute new states; the layouts restrict attention to `x` and to the memory."""
         real = Layout.of(layout).real
         x = self.self_residual(
             x, lambda states: self.self_attention(states, states, layout)[0], real
@@ -259,28 +192,9 @@ class DecoderLayer(nn.Module):
         """
         Process one more token of each hypothesis.
 
-        Parameters
-        ----------
-        x : Tensor of float, shape (sentences, width, d_model)
-            States of the newest tokens.
-        write : callable
-            Writes what the mixer computes of the newest tokens, as keys and values, to the cache;
-            returns what it reads of all.
-        mask_bias : Tensor of float, shape (sentences, heads, width, slots)
-            Zero where a hypothesis contains the token in a slot, else minus infinity.
-        memory : KeyValue
-            Keys and values of the source.
-        memory_mask_bias : Tensor of float, shape (sentences, heads, width, source)
-            Zero at real source tokens, else minus infinity.
-
-        Returns
-        -------
-        Tensor of float, shape (sentences, width, d_model)
-            New states.
-
-        Notes
-        -----
         All hypotheses of a sentence are batched as queries against one copy of its keys and values.
+        `write` adds what the mixer computes of the newest tokens to the cache, and returns what it
+        reads of all tokens. Both biases are zero where a query may attend, else minus infinity.
         """
         own, cross = self.self_attention, self.cross_attention
 
@@ -295,7 +209,7 @@ class DecoderLayer(nn.Module):
 
 class Decoder(nn.Module, TargetDecoder):
     """
-    A stack of decoder layers.
+    A stack of decoder layers; the paper has six.
 
     Parameters
     ----------
@@ -305,10 +219,6 @@ class Decoder(nn.Module, TargetDecoder):
         Number of layers.
     sharing : sequence of int, optional
         For each layer the number of its weights, from 1; layers of one number are one module.
-
-    Notes
-    -----
-    Section 3.1: the paper stacks six.
     """
 
     @checked
@@ -331,30 +241,26 @@ class Decoder(nn.Module, TargetDecoder):
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
         """
-        Run all layers on a known target.
+        Run all layers on a known target, with the causal mask of section 3.2.3.
 
         Parameters
         ----------
-        x : Tensor of float, shape (batch, time, d_model)
+        x : Tensor
             Embedded target tokens with their positions, shifted right by one.
-        memory : Tensor of float, shape (batch, source, d_model)
+        memory : Tensor
             Output of the encoder.
-        memory_mask : Tensor of bool, shape (batch, 1, 1, source), optional
+        memory_mask : Tensor, optional
             True at real source tokens; everywhere if None. It may have rows for heads or queries.
         weights : pair of lists, optional
             Lists to which the weights of self-attention and cross-attention are appended.
-        real : Tensor of bool, shape (batch, time), optional
+        real : Tensor, optional
             True at real tokens, which come first in each row; everywhere if None. The states of
             padding may be zero.
 
         Returns
         -------
-        Tensor of float, shape (batch, time, d_model)
+        Tensor
             The state at position i predicts target token i.
-
-        Notes
-        -----
-        Section 3.1; the mask is that of section 3.2.3.
         """
         own_weights, cross_weights = (None, None) if weights is None else weights
         if memory_mask is not None:

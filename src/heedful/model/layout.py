@@ -73,13 +73,7 @@ def not_a_tensor(what: str, wanted: str, value: Any) -> ArgumentError:
 
 @dataclass(frozen=True)
 class Layout:
-    """
-    How the positions of one sequence attend to those of another, or of the same one.
-
-    Notes
-    -----
-    Made once per batch by the stacks.
-    """
+    """How the positions of one sequence attend to others; the stacks make one for each batch."""
 
     mask: Bool[Tensor, "_ _ _ _"] | None = None
     """
@@ -110,22 +104,10 @@ class Layout:
     @classmethod
     def of(cls, layout: Any) -> "Layout":
         """
-        Make a layout of a bare mask.
+        Make a layout of a bare mask, so that blocks can be called with plain tensors.
 
-        Parameters
-        ----------
-        layout : Tensor of bool, shape (batch, 1 or heads, 1 or queries, keys), Layout or None
-            A mask over padded rows, a layout, or nothing.
-
-        Returns
-        -------
-        Layout
-            The layout itself, or one of padded rows.
-
-        Notes
-        -----
-        So that blocks are called with plain tensors outside heedful. Raises `ArgumentError` for
-        anything else.
+        The mask is (batch, 1 or heads, 1 or queries, keys), over padded rows. A layout is returned
+        as it is; None is a layout without a mask. Raises `ArgumentError` for anything else.
         """
         if isinstance(layout, cls):
             return layout
@@ -133,38 +115,11 @@ class Layout:
 
     @property
     def is_unpadded(self) -> bool:
-        """
-        Tell whether padding was removed from queries or keys.
-
-        Returns
-        -------
-        bool
-            False if all rows are padded.
-
-        Notes
-        -----
-        Then only kernels for tokens without padding can attend.
-        """
+        """Whether padding was removed: only kernels for tokens without padding can attend then."""
         return any(part is not None for part in (self.query_packing, self.key_packing, self.rows))
 
     def places(self, queries: Float[Tensor, "_ time _"]) -> Places:
-        """
-        Find the positions of queries in their sentences.
-
-        Parameters
-        ----------
-        queries : Tensor of float, shape (_, time, _)
-            The queries, as the attention gets them.
-
-        Returns
-        -------
-        Places
-            Their positions.
-
-        Notes
-        -----
-        The position of padding does not matter.
-        """
+        """Find the positions of queries in their sentences; that of padding does not matter."""
         if self.query_packing is not None:
             return Places(self.query_packing.in_row.unsqueeze(0), self.query_packing.time)
         if self.rows is not None and self.numbers is not None:
@@ -180,29 +135,12 @@ def unpad(
     x: Float[Tensor, "batch time d_model"], real: Bool[Tensor, "batch time"] | None, keys: int
 ) -> tuple[Float[Tensor, "_ tokens d_model"], Packing | None]:
     """
-    Remove the padding of a sequence where that is faster.
+    Remove the padding of a sequence where that is faster; return where the tokens were.
 
-    Parameters
-    ----------
-    x : Tensor of float, shape (batch, time, d_model)
-        Padded rows.
-    real : Tensor of bool, shape (batch, time), or None
-        True at real tokens; None keeps the rows, as attention weights need them.
-    keys : int
-        The most keys that a query of `x` attends to.
-
-    Returns
-    -------
-    x : Tensor of float, shape (1, tokens, d_model) or (batch, time, d_model)
-        The real tokens one after the other, or `x` itself.
-    packing : Packing or None
-        Where they were; None if the rows stay.
-
-    Notes
-    -----
     Only attention needs to know rows, so a processor computes everything else for the real tokens
     alone: with oneDNN, at most 256 keys, and padding of more than 3 % of the positions. Results are
-    equal (`heedful.kernels.attention`).
+    equal (`heedful.kernels.attention`). `real`: true at real tokens; None keeps the rows, as
+    attention weights need them. `keys`: the most that a query of `x` attends to.
     """
     packing = None if real is None or not use_cpu_kernel(x, keys) else Packing.of(real)
     return (x, None) if packing is None else (packing.pack(x), packing)
@@ -211,48 +149,12 @@ def unpad(
 def pad(
     x: Float[Tensor, "_ tokens d_model"], packing: Packing | None
 ) -> Float[Tensor, "batch time d_model"]:
-    """
-    Put tokens back into padded rows.
-
-    Parameters
-    ----------
-    x : Tensor of float, shape (1, tokens, d_model) or (batch, time, d_model)
-        States, as `unpad` left them.
-    packing : Packing or None
-        The second result of `unpad`.
-
-    Returns
-    -------
-    Tensor of float, shape (batch, time, d_model)
-        Padded rows.
-
-    Notes
-    -----
-    Padding that was removed comes back as zeros.
-    """
+    """Put tokens back into padded rows; padding that was removed becomes zeros."""
     return x if packing is None else packing.unpack(x)
 
 
 def padding_mask(ids: Int[Tensor, "batch time"], padding: int) -> Bool[Tensor, "batch 1 1 time"]:
-    """
-    Build a mask that hides padding from every query.
-
-    Parameters
-    ----------
-    ids : Tensor of int, shape (batch, time)
-        Token ids.
-    padding : int
-        The padding id.
-
-    Returns
-    -------
-    Tensor of bool, shape (batch, 1, 1, time)
-        True at real tokens.
-
-    Notes
-    -----
-    A row needs at least one real token: a softmax over nothing is NaN.
-    """
+    """Build a mask, true at real tokens; a row needs one, as a softmax over nothing is NaN."""
     return (ids != padding)[:, None, None, :]
 
 
@@ -260,20 +162,6 @@ def causal_mask(length: int, device: torch.device | None = None) -> Bool[Tensor,
     """
     Build a mask that lets each position attend to itself and earlier positions.
 
-    Parameters
-    ----------
-    length : int
-        Number of positions.
-    device : torch.device, optional
-        Device of the mask.
-
-    Returns
-    -------
-    Tensor of bool, shape (1, 1, length, length)
-        True on and below the diagonal.
-
-    Notes
-    -----
     Section 3.2.3: no information flows leftward in the decoder. Padding stands at the end of a row,
     so real positions never attend to it and no further mask is needed.
     """
@@ -283,46 +171,12 @@ def causal_mask(length: int, device: torch.device | None = None) -> Bool[Tensor,
 def split_heads(
     x: Float[Tensor, "batch time width"], heads: int
 ) -> Float[Tensor, "batch heads time d"]:
-    """
-    Split the last axis into heads.
-
-    Parameters
-    ----------
-    x : Tensor of float, shape (batch, time, heads * d)
-        The heads side by side.
-    heads : int
-        Number of heads.
-
-    Returns
-    -------
-    Tensor of float, shape (batch, heads, time, d)
-        A view of `x`.
-
-    Notes
-    -----
-    Undone by `merge_heads`.
-    """
+    """Split the last axis into heads: a view, which `merge_heads` undoes."""
     return x.unflatten(-1, (heads, -1)).transpose(1, 2)
 
 
 def merge_heads(
     context: Float[Tensor, "batch heads time d"],
 ) -> Float[Tensor, "batch time width"]:
-    """
-    Concatenate the heads.
-
-    Parameters
-    ----------
-    context : Tensor of float, shape (batch, heads, time, d)
-        One context per head.
-
-    Returns
-    -------
-    Tensor of float, shape (batch, time, heads * d)
-        The heads side by side.
-
-    Notes
-    -----
-    Section 3.2.2, Concat.
-    """
+    """Concatenate the heads: Concat of section 3.2.2."""
     return context.transpose(1, 2).flatten(2)

@@ -51,11 +51,7 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
 def packed_states(
     model: EncoderDecoder, source: PackedSide, target_in: PackedSide, run: Run = call
 ) -> Float[Tensor, "1 tokens d_model"]:
-    """
-    Compute the decoder states of known targets: `EncoderDecoder.states` without padding.
-
-    `run`: calls each layer and each end. The model is one that `why_not_packed` takes.
-    """
+    """Compute `EncoderDecoder.states` without padding; `run` calls each layer and each end."""
     encoder, decoder = model.encoder, model.decoder
     assert isinstance(encoder, Encoder)  # `why_not_packed` has seen to both
     assert isinstance(decoder, Decoder)
@@ -104,7 +100,6 @@ def _add_and_thin(dropout: nn.Module, norm: nn.Module | None, x: Tensor, encodin
 
 
 def _within(rows: PackedRows, window: Window | None) -> PackedRows:
-    """Restrict attention to a window."""
     return rows if window is None else rows._replace(window=(window.before, window.after))
 
 

@@ -28,49 +28,19 @@ from heedful.model.layout import Layout, check_states
 
 
 class KeyValue(NamedTuple):
-    """
-    Keys and values of a sequence, split into heads.
-
-    Notes
-    -----
-    Computed once per token and read at every later step of a search.
-    """
+    """Keys and values of a sequence, split into heads and read at every step of a search."""
 
     keys: Float[Tensor, "batch heads keys d_k"]
-    """Projected keys."""
     values: Float[Tensor, "batch heads keys d_v"]
-    """Projected values."""
 
     def select(self, rows: Tensor) -> "KeyValue":
-        """
-        Select rows of the batch, in any order and number.
-
-        Parameters
-        ----------
-        rows : Tensor of int, shape (rows,)
-            Index of the old row that each new row continues.
-
-        Returns
-        -------
-        KeyValue
-            The chosen rows.
-
-        Notes
-        -----
-        Finished sentences leave the batch of a search this way.
-        """
+        """Select rows of the batch, in any order and number."""
         return KeyValue(self.keys.index_select(0, rows), self.values.index_select(0, rows))
 
 
 @dataclass(frozen=True)
 class AttentionWeights:
-    """
-    Attention weights of every layer and head for one batch.
-
-    Notes
-    -----
-    The three places of section 3.2.3.
-    """
+    """Attention weights of every layer and head for one batch, by the places of section 3.2.3."""
 
     encoder: list[Tensor]
     """Self-attention of the encoder: for each layer (batch, heads, queries, keys)."""
@@ -81,26 +51,10 @@ class AttentionWeights:
 
     def of_sentence(self, row: int) -> tuple[Tensor, Tensor, Tensor]:
         """
-        Stack the weights of one sentence of the batch.
+        Stack a sentence's weights: encoder, decoder, cross; each (layers, heads, queries, keys).
 
-        Parameters
-        ----------
-        row : int
-            The sentence.
-
-        Returns
-        -------
-        tuple of Tensor
-            Encoder, decoder and cross attention, each of shape (layers, heads, queries, keys).
-
-        Raises
-        ------
-        SettingError
-            If the decoder does not attend to the source.
-
-        Notes
-        -----
-        A kind that the family does not have has no layers.
+        A kind that the family does not have has no layers. Raises `SettingError` without attention
+        to the source.
         """
         if not self.cross:
             raise SettingError(
@@ -119,13 +73,7 @@ class AttentionWeights:
 
 @runtime_checkable
 class TargetCache(Protocol):
-    """
-    What a search keeps of the target tokens so far, in all layers.
-
-    Notes
-    -----
-    `heedful.model.kv_cache.KVCache` is that of attention.
-    """
+    """What a search keeps of the target tokens in all layers, such as `KVCache`."""
 
     @property
     def mask_bias(self) -> Float[Tensor, "sentences width slots"]:
@@ -135,67 +83,15 @@ class TargetCache(Protocol):
     def select(
         self, rows: Int[Tensor, " rows"], sentences: Int[Tensor, " kept"] | None = None
     ) -> "TargetCache":
-        """
-        Select the hypotheses that the search continues with.
-
-        Parameters
-        ----------
-        rows : Tensor of int, shape (new rows,)
-            Index of the old hypothesis that each new one continues.
-        sentences : Tensor of int, shape (new sentences,), optional
-            Indices of the sentences that stay; all if None.
-
-        Returns
-        -------
-        TargetCache
-            That of the chosen hypotheses.
-
-        Notes
-        -----
-        As `heedful.model.contracts.DecodingState.select`.
-        """
+        """Select the hypotheses that the search continues with, as `DecodingState.select` does."""
         ...
 
     def advance(self, width: int) -> "TargetCache":
-        """
-        Make room for the next token of each hypothesis.
-
-        Parameters
-        ----------
-        width : int
-            Hypotheses of a sentence.
-
-        Returns
-        -------
-        TargetCache
-            With room that `write` fills.
-
-        Notes
-        -----
-        Called once a step, before the layers run.
-        """
+        """Make room for the next token of each hypothesis, before the layers run."""
         ...
 
     def write(self, layer: int, newest: Any) -> Any:
-        """
-        Add what a layer computes of the newest tokens.
-
-        Parameters
-        ----------
-        layer : int
-            The layer, from 0.
-        newest : object
-            What the layer's mixer passes to the `write` of its `step`.
-
-        Returns
-        -------
-        object
-            What the mixer reads of all tokens.
-
-        Notes
-        -----
-        Called once a step for each layer.
-        """
+        """Add what a layer's mixer computes of the newest tokens; return what it reads of all."""
         ...
 
 
@@ -203,8 +99,6 @@ class Mixer(nn.Module, ABC):
     """
     Mixes the positions of one sequence.
 
-    Notes
-    -----
     Only one that is a `TargetMixer`, too, may stand in a decoder, and none of them in an encoder.
     """
 
@@ -220,44 +114,22 @@ class Mixer(nn.Module, ABC):
 
         Parameters
         ----------
-        queries_from, keys_from : Tensor of float, shape (batch, time, d_model)
+        queries_from, keys_from : Tensor
             The sequence, twice, as self-attention gets it.
-        layout : Layout or Tensor of bool, optional
-            Which positions are real; all if None.
+        layout : Layout or Tensor, optional
+            Which positions are real, and where padding was removed; all are real if None.
 
         Returns
         -------
-        states : Tensor of float, shape (batch, time, d_model)
+        states : Tensor
             New states.
-        weights : Tensor of float, shape (batch, heads, time, time), or None
+        weights : Tensor or None
             Weights of pairs of positions, if there are any.
-
-        Notes
-        -----
-        Where padding was removed, `layout` says where it was.
         """
 
     @abstractmethod
     def flops(self, lengths: RowLengths, leaves_out: bool) -> int:
-        """
-        Count the operations of the products, a multiply-add as two.
-
-        Parameters
-        ----------
-        lengths : RowLengths
-            How long the rows of a batch are.
-        leaves_out : bool
-            Whether padding was removed before the layers.
-
-        Returns
-        -------
-        int
-            Forward operations.
-
-        Notes
-        -----
-        Counted is what is computed, padding included where it is.
-        """
+        """Count forward operations, a multiply-add as two; `leaves_out`: padding is removed."""
 
 
 def check_mixed(owner: str, width: int, x: Any, keys_from: Any, mask: Tensor | None) -> None:
@@ -279,15 +151,13 @@ class TargetMixer(ABC):
     """
     What a search asks of the mixer in a decoder's layer.
 
-    Notes
-    -----
     `step` must equal `forward` at the newest positions, so a position may read earlier ones alone.
     """
 
     @abstractmethod
     def start_cache(self, layers: int, memory: KeyValue, window: int | None) -> TargetCache:
         """
-        Create what a search keeps before the first token.
+        Create what a search keeps before the first token, in all layers.
 
         Parameters
         ----------
@@ -301,11 +171,7 @@ class TargetMixer(ABC):
         Returns
         -------
         TargetCache
-            That of all layers, without tokens.
-
-        Notes
-        -----
-        Called once a search, of the first layer's mixer.
+            That of all layers; only the first layer's mixer is asked.
         """
 
     @abstractmethod
@@ -316,25 +182,21 @@ class TargetMixer(ABC):
         mask_bias: Float[Tensor, "sentences heads width slots"],
     ) -> Float[Tensor, "sentences width d_model"]:
         """
-        Process one more token of each hypothesis.
+        Process one more token of each hypothesis; those of a sentence are computed together.
 
         Parameters
         ----------
-        x : Tensor of float, shape (sentences, width, d_model)
+        x : Tensor
             States of the newest tokens.
         write : callable
             `TargetCache.write` of this layer.
-        mask_bias : Tensor of float, shape (sentences, heads, width, slots)
+        mask_bias : Tensor
             `TargetCache.mask_bias`, a copy for each head.
 
         Returns
         -------
-        Tensor of float, shape (sentences, width, d_model)
+        Tensor
             New states.
-
-        Notes
-        -----
-        All hypotheses of a sentence are computed together.
         """
 
 
@@ -342,8 +204,6 @@ class Network(nn.Module, ABC):
     """
     A network that maps the state of each position to a new one.
 
-    Notes
-    -----
     Buffers whose names begin with ``running_`` are averages of the training; a checkpoint has them.
     """
 
@@ -358,65 +218,15 @@ class Network(nn.Module, ABC):
         x: Float[Tensor, "*batch d_model"],
         real: Bool[Tensor, "*batch"] | None = None,
     ) -> Float[Tensor, "*batch d_model"]:
-        """
-        Compute new states.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (..., d_model)
-            States.
-        real : Tensor of bool, shape (...), optional
-            True at positions that are not padding; everywhere if None.
-
-        Returns
-        -------
-        Tensor of float, shape (..., d_model)
-            New states; those of padding do not matter.
-
-        Notes
-        -----
-        Padding must not change the states of other positions.
-        """
+        """Compute new states; padding (not `real`) must not change those of other positions."""
 
     @abstractmethod
     def flops(self, tokens: int) -> int:
-        """
-        Count the operations of the products, a multiply-add as two.
-
-        Parameters
-        ----------
-        tokens : int
-            Positions that are not padding.
-
-        Returns
-        -------
-        int
-            Forward operations.
-
-        Notes
-        -----
-        Padding is not computed, and not counted.
-        """
+        """Count forward operations, a multiply-add as two, of tokens that are not padding."""
 
     @classmethod
     def log_figures(cls, networks: Sequence[Any]) -> dict[str, float]:
-        """
-        Summarize all networks of this class in a model for a line of the training log.
-
-        Parameters
-        ----------
-        networks : sequence of Network
-            At least one.
-
-        Returns
-        -------
-        dict of str to float
-            Figures by name; empty by default.
-
-        Notes
-        -----
-        Read once a line, in training.
-        """
+        """Summarize all networks of this class in a model for a line of the training log."""
         del networks
         return {}
 
@@ -437,8 +247,6 @@ class PaddedNorm(ABC):
     """
     A norm that has to know which positions are real.
 
-    Notes
-    -----
     Buffers whose names begin with ``running_`` are averages of the training; a checkpoint has them.
     """
 
@@ -448,25 +256,7 @@ class PaddedNorm(ABC):
         x: Float[Tensor, "batch time d_model"],
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
-        """
-        Normalize states.
-
-        Parameters
-        ----------
-        x : Tensor of float, shape (batch, time, d_model)
-            States.
-        real : Tensor of bool, shape (batch, time), optional
-            True at real positions; everywhere if None.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, time, d_model)
-            Normalized states; those of padding do not matter.
-
-        Notes
-        -----
-        Padding must not change the states of other positions.
-        """
+        """Normalize states; padding (not `real`) must not change those of other positions."""
 
 
 Part = TypeVar("Part", bound=nn.Module)

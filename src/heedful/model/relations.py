@@ -32,11 +32,7 @@ class Places(NamedTuple):
 
     @classmethod
     def of_newest(cls, mask_bias: Float[Tensor, "sentences heads width slots"]) -> "Places":
-        """
-        Find the position of the newest tokens of a search.
-
-        It is the same for all hypotheses, and as many tokens are before it as slots are open.
-        """
+        """Find the position of the newest tokens of a search: as many slots are open before it."""
         return cls((mask_bias[:1, 0, :1] == 0).sum(dim=-1) - 1)  # (1, 1)
 
     @property
@@ -62,8 +58,6 @@ class Rotation(nn.Module, ABC):
     """
     Turns queries and keys so that their products depend on the distance.
 
-    Notes
-    -----
     A search keeps keys that are turned. Values and attention to the source are as they are.
     """
 
@@ -75,22 +69,8 @@ class Rotation(nn.Module, ABC):
         self, x: Float[Tensor, "batch time width"], places: Places
     ) -> Float[Tensor, "batch time width"]:
         """
-        Turn queries or keys.
+        Turn queries or keys, whose heads lie side by side.
 
-        Parameters
-        ----------
-        x : Tensor of float, shape (batch, time, heads * d_k)
-            The heads side by side.
-        places : Places
-            Where the tokens are in their sentences.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, time, heads * d_k)
-            Turned.
-
-        Notes
-        -----
         Where a sentence is cut or shifted as a whole, products must stay as they are.
         """
 
@@ -99,9 +79,8 @@ class Relation(nn.Module, ABC):
     """
     Adds to scores what queries make of distances, and to contexts what distances add to values.
 
-    Notes
-    -----
-    Attention is computed in padded rows then, with all scores in memory.
+    Attention is computed in padded rows then, with all scores in memory. A distance is the position
+    of the key less that of the query; its tensor has one row or `batch`.
     """
 
     is_static: ClassVar[bool] = False
@@ -114,22 +93,8 @@ class Relation(nn.Module, ABC):
         distance: Int[Tensor, "rows queries keys"],
     ) -> Float[Tensor, "batch heads queries keys"]:
         """
-        Compute what is added to the products of queries and keys.
+        Compute what is added before the softmax; queries are divided by sqrt(d_k) already.
 
-        Parameters
-        ----------
-        query : Tensor of float, shape (batch, heads, queries, d_k)
-            Queries, divided by the square root of d_k.
-        distance : Tensor of int, shape (1 or batch, queries, keys)
-            Position of the key less that of the query.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, heads, queries, keys)
-            Added before the softmax.
-
-        Notes
-        -----
         Where a query may not attend to a key the number does not matter, but must be finite.
         """
 
@@ -139,42 +104,8 @@ class Relation(nn.Module, ABC):
         weights: Float[Tensor, "batch heads queries keys"],
         distance: Int[Tensor, "rows queries keys"],
     ) -> Float[Tensor, "batch heads queries d_v"]:
-        """
-        Compute what is added to the weighted sum of the values.
-
-        Parameters
-        ----------
-        weights : Tensor of float, shape (batch, heads, queries, keys)
-            The attention weights.
-        distance : Tensor of int, shape (1 or batch, queries, keys)
-            As in `scores`.
-
-        Returns
-        -------
-        Tensor of float, shape (batch, heads, queries, d_v)
-            Added to the context.
-
-        Notes
-        -----
-        Weights are zero where a query may not attend.
-        """
+        """Compute what is added to the weighted sum of the values; closed keys have weight zero."""
 
     @abstractmethod
     def flops(self, heads: int) -> int:
-        """
-        Count the operations of one query in all heads, a multiply-add as two.
-
-        Parameters
-        ----------
-        heads : int
-            Number of heads.
-
-        Returns
-        -------
-        int
-            Forward operations.
-
-        Notes
-        -----
-        Those of its pairs with keys are counted elsewhere.
-        """
+        """Count the operations of one query in all heads, its pairs with keys left out."""

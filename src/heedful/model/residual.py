@@ -38,11 +38,7 @@ def normalize(
 
 
 class ScaledNorm(nn.Module):
-    """
-    A stack's last norm, whose output is multiplied by a constant.
-
-    T5 scales the states by d_model^-0.5 where the output matrix is that of the embeddings.
-    """
+    """A stack's last norm times a constant: T5's d_model^-0.5 where the output is tied."""
 
     def __init__(self, norm: nn.Module, factor: float) -> None:
         super().__init__()
@@ -62,24 +58,10 @@ Sublayer = Callable[[Tensor], Tensor]
 
 class Residual(nn.Module):
     """
-    Residual connection and normalization around a sub-layer.
+    Residual connection and normalization around a sub-layer, in the order of its subclass.
 
-    Parameters
-    ----------
-    d_model : int
-        Width of the states.
-    dropout : float
-        Dropout probability of the sub-layer's output.
-    epsilon : float, default 1e-6
-        Added to the variance; 1e-6 is from the authors' code, the paper gives none.
-    norm_kind : {'layer', 'none'} or callable, default 'layer'
-        What normalizes, or what builds it from `d_model` and `epsilon`.
-    residual : bool, default True
-        Whether the input is added; without it, for teaching, only the sub-layer's output goes on.
-
-    Notes
-    -----
-    `PostNorm` and `PreNorm` say where the norm stands.
+    An `epsilon` of 1e-6 is from the authors' code, the paper gives none. Without `residual`, for
+    teaching, only the sub-layer's output goes on.
     """
 
     def __init__(

@@ -24,8 +24,6 @@ class ScoreBias(nn.Module, ABC):
     """
     Adds to each score of self-attention a number that depends on a distance.
 
-    Notes
-    -----
     Scores are those after any scaling. Cross-attention has none.
     """
 
@@ -34,20 +32,8 @@ class ScoreBias(nn.Module, ABC):
         self, distance: Int[Tensor, "rows queries keys"]
     ) -> Float[Tensor, "rows heads queries keys"]:
         """
-        Compute what is added for each head.
+        Compute what is added for each head; a distance is the key's position less the query's.
 
-        Parameters
-        ----------
-        distance : Tensor of int, shape (rows, queries, keys)
-            Position of the key less that of the query.
-
-        Returns
-        -------
-        Tensor of float, shape (rows, heads, queries, keys)
-            Added to the scores.
-
-        Notes
-        -----
         Where a query may not attend to a key the number does not matter, but must be finite.
         """
 
@@ -77,11 +63,7 @@ def bias_of_slots(
 
 
 class DistanceTable:
-    """
-    The numbers of all distances within reach, computed once.
-
-    Only for a bias whose weights do not change any more. Several threads may ask.
-    """
+    """The numbers of all distances, computed once for weights that change no more; thread-safe."""
 
     def __init__(self, score_bias: ScoreBias) -> None:
         self.score_bias = score_bias

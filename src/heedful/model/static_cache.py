@@ -219,10 +219,9 @@ class Lease:
 @dataclass(frozen=True)
 class StaticState:
     """
-    The place of a search in its lane between two steps.
+    The place of a search in its lane between two steps: a `DecodingState`.
 
-    The lane is written in place: only the newest state of a search may be used. Fulfills the
-    contract `heedful.model.contracts.DecodingState`.
+    The lane is written in place: only the newest state of a search may be used.
     """
 
     lease: Lease
@@ -248,12 +247,7 @@ class StaticState:
         beam: int = 1,
         prepare: Prepare | None = None,
     ) -> "StaticState":
-        """
-        Take a lane for encoded sentences.
-
-        `bias`: minus infinity at padding of the source, else zero. `width`: of the embeddings.
-        `beam`: the hypotheses of a sentence, if they are known.
-        """
+        """Take a lane for encoded sentences. `bias`: minus infinity at padding, else zero."""
         sentences, source = bias.size(0), bias.size(3)
         sizes = Sizes(
             sentence_bucket(sentences),

@@ -6,9 +6,6 @@ The Transformer: figure 1 of the paper.
     source ids ── embedding + positions ── N x EncoderLayer ──────────── memory
                                                                             │
     target ids ── embedding + positions ── N x DecoderLayer (attends to the memory) ── states
-
-The layers are in `heedful.model.layers`; what every model of an encoder and a decoder does is in
-`heedful.model.encoder_decoder`.
 """
 
 from collections.abc import Sequence
@@ -148,23 +145,7 @@ class Transformer(EncoderDecoder):
 
     @classmethod
     def from_parts(cls, *parts: Any, **settings: Any) -> "Transformer":
-        """
-        Build a Transformer from its parts.
-
-        Parameters
-        ----------
-        *parts, **settings : object
-            The parameters of `EncoderDecoder`.
-
-        Returns
-        -------
-        Transformer
-            With the weights of the parts.
-
-        Notes
-        -----
-        The model of a run is built so: a recipe may put other parts into the layers.
-        """
+        """Build a Transformer from the parameters of `EncoderDecoder`, as a recipe does."""
         model = cls.__new__(cls)
         EncoderDecoder.__init__(model, *parts, **settings)
         return model

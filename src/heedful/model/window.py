@@ -124,7 +124,6 @@ class Blocks:
     """Sequences cut into blocks of queries, each a row of a batch."""
 
     queries: Float[Tensor, "blocks queries width"]
-    """Queries of each block."""
     keys: Float[Tensor, "blocks keys width"]
     values: Float[Tensor, "blocks keys width_v"]
     """Keys and values around it."""
