@@ -240,7 +240,7 @@ def both_sides(name: str, sizes: int | Sequence[int]) -> tuple[int, int]:
     pair = tuple(sizes) if isinstance(sizes, Sequence) else (sizes, sizes)
     if len(pair) != 2:
         raise SettingError(
-            f"`{name}` must be a number or a pair of numbers, but {shorten(sizes)} came."
+            f"`{name}` must be a number or a pair of numbers, but got {shorten(sizes)}."
         )
     both = int(pair[0]), int(pair[1])
     for size in both:
@@ -258,12 +258,12 @@ def check_argument(owner: str, name: str, value: object, annotation: Any, advice
     if not _fits(value, annotation):
         raise ArgumentError(
             f"`{name}` of {owner} must be {_words(annotation)}, but "
-            f"{_what_came(value, annotation)}{advice and f'; {advice}'}."
+            f"{_what_is_wrong(value, annotation)}{advice and f'; {advice}'}."
         )
     if isinstance(value, Integral) and abs(int(value)) > _LARGEST:
         raise ArgumentError(
-            f"`{name}` of {owner} must be a number below 2**64, but one of "
-            f"{int(value).bit_length():,} bits came."
+            f"`{name}` of {owner} must be a number below 2**64, but got one of "
+            f"{int(value).bit_length():,} bits."
         )
 
 
@@ -320,7 +320,7 @@ def _is_list(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray)
 
 
-def _what_came(value: object, annotation: Any) -> str:
+def _what_is_wrong(value: object, annotation: Any) -> str:
     """Show a value, or the first wrong entry of a list."""
     options = get_args(annotation) if _is_union(annotation) else (annotation,)
     entries = [get_args(one)[0] for one in options if get_origin(one) in (Sequence, list, tuple)]
@@ -328,7 +328,7 @@ def _what_came(value: object, annotation: Any) -> str:
         for number, entry in enumerate(value):
             if not any(_fits(entry, kind) for kind in entries):
                 return f"its entry {number} is {shorten(entry)}"
-    return f"{' '.join(shorten(value).split())} came"
+    return f"got {' '.join(shorten(value).split())}"
 
 
 def _words(annotation: Any) -> str:

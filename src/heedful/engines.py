@@ -47,7 +47,7 @@ def open_engine(
         return translator
     if len(paths) != 1:
         raise SettingError(
-            f"--engine ctranslate2 translates with one exported folder, but {len(paths)} came; "
+            f"--engine ctranslate2 translates with one exported folder, but got {len(paths)}; "
             "an ensemble needs --engine torch."
         )
     from heedful.exchange.ctranslate2.translator import ExportedTranslator

@@ -21,8 +21,8 @@ Exceptions and their messages to the user.
         ├── DeviceError                a device that is not there or is too small
         └── MissingExtra               an optional package that is not installed
 
-A message is one paragraph: what must hold, what came, what to do. The command line prints it and
-ends with the exit code of the class; it never shows a traceback for anything in this tree.
+A message is one paragraph: what must hold, what was given, what to do. The command line prints it
+and ends with the exit code of the class; it never shows a traceback for anything in this tree.
 """
 
 import re

@@ -155,7 +155,7 @@ def make_folder(folder: Path) -> None:
     except OSError as error:
         raise StorageError(
             f"{folder} must be a folder, new or old, but the system says "
-            f"“{error.strerror or error}”; name another, or mend the permissions."
+            f"“{error.strerror or error}”; name another, or change the permissions."
         ) from error
 
 
@@ -181,7 +181,7 @@ def writing(folder: Path, promise: str = INTACT) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageError(
-            f"cannot write to {folder}: {error.strerror or error}. Free some space or mend the "
+            f"cannot write to {folder}: {error.strerror or error}. Free some space or change the "
             f"permissions and run the command again; {promise}."
         ) from error
 

@@ -193,7 +193,7 @@ def classes_of_plugins(modules: Iterable[object]) -> list[str]:
 
 
 def failure_of_plugin(error: BaseException) -> PluginError | None:
-    """Name the line of a plugin that an error came through; None if it came through none."""
+    """Name the line of a plugin that an error passed through; None if there is no such line."""
     files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
     for plugin in loaded_plugins():
         if str(plugin.path) in files:
@@ -292,7 +292,7 @@ def _execute(plugin: Plugin) -> None:
 
 
 def _line(plugin: Plugin, error: BaseException) -> str:
-    """Name the line of a file where an error came from."""
+    """Name the line of a file where an error began."""
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)

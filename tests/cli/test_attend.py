@@ -252,7 +252,7 @@ def test_without_matplotlib_pages_are_written_and_pictures_refused(heedful_cli, 
 
 
 def test_several_models_or_one_without_attention_are_refused(trained):
-    with pytest.raises(SettingError, match="2 came as an ensemble"):
+    with pytest.raises(SettingError, match="got an ensemble of 2"):
         attend(Translator.load([trained, trained], device="cpu"), SENTENCE)
     with pytest.raises(TextError, match="must be one line"):
         attend(Translator.load(trained, device="cpu"), "one\ntwo")

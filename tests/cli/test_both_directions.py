@@ -63,7 +63,7 @@ def test_one_command_trains_both_directions_and_then_one(heedful_cli, text, tmp_
         (
             (),
             ("--both-directions-first", "0.5", "--finetune-from", "somewhere"),
-            ("begins with new weights", "--finetune-from came"),
+            ("begins with new weights", "got --finetune-from"),
         ),
     ],
 )

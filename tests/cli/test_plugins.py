@@ -144,7 +144,7 @@ def test_several_plugins_and_what_is_no_plugin(heedful_cli, conv, tmp_path):
     settings = [f"--set={s}" for s in ("train.schedule=flat", "train.learning_rate=0.1")]
     words = ["train", "tiny", "--print-config", "--plugin", conv, *settings]
     assert 'schedule = "flat"' in heedful_cli(*words, "--plugin", flat).stdout
-    refused(heedful_cli(*words), "but 'flat' came")
+    refused(heedful_cli(*words), "but got 'flat'")
     refused(heedful_cli(*words, "--plugin", tmp_path / "none.py"), "none.py cannot: No such file")
     refused(heedful_cli(*words, "--plugin", tmp_path), "must be a Python file")
     broken = write_plugin(tmp_path, "def f(:\n", "broken.py")

@@ -45,8 +45,8 @@ TAKEN = {
 }
 REFUSED = {
     "translator.translate(None)": "`texts` of Translator.translate must be a string or a list of",
-    "translator.translate(5)": "but 5 came",
-    "translator.translate(b'abc')": "but b'abc' came",
+    "translator.translate(5)": "but got 5",
+    "translator.translate(b'abc')": "but got b'abc'",
     "translator.translate({'a'})": "must be a string or a list",
     "translator.translate(['a', None])": "its entry 1 is None",
     "translator.translate([b'a'])": "its entry 0 is b'a'",
@@ -54,7 +54,7 @@ REFUSED = {
     "translator.translate('a', beam='4')": "`beam` of Translator.translate must be a whole number",
     "translator.translate('a', beam=10**9)": "beam must be at most 10,000",
     "translator.translate('a', max_length='9' * 20)": "below a million",
-    "translator.translate('a', length_penalty=1.0)": "must be a string or None, but 1.0 came",
+    "translator.translate('a', length_penalty=1.0)": "must be a string or None, but got 1.0",
     "translator.translate('a', sample={'seed': 1})": "must be a Sampling or None",
     "translator.translate('a', batch_tokens=0)": "`batch_tokens` must be at least 1",
     "translator.translate('a', warn=1)": "must be a function or None",
@@ -99,8 +99,8 @@ REFUSED = {
     "heedful.recipes.recipe(5)": "`name` of recipe must be a string",
     "heedful.train('tiny', out=5)": "`out` of train must be a string or a path",
     "heedful.train('tiny', out='x', source=[None])": "its entry 0 is None",
-    "heedful.train('tiny', out='x', source=['A dog runs.'], target=['Ein Hund rennt.'])": "“A dog "
-    "runs.” is none; correct the name, or write the sentences of each side to a file",
+    "heedful.train('tiny', out='x', source=['A dog runs.'], target=['Ein Hund rennt.'])": "no file "
+    "“A dog runs.”; correct the name, or write the sentences of each side to a file",
     "heedful.train('tiny', out='x', data={'en': ['a']})": "write the sentences of each side to a",
     "heedful.train('tiny', out='x', resume=1)": "must be True or False",
     "heedful.train('tiny', out='x', settings={'train': {'stepz': 5}})": "`train.stepz`",

@@ -122,11 +122,11 @@ def test_a_share_of_the_steps_keeps_their_number(heedful_cli, text, tmp_path):
         ),
         (
             ("train.objective=simcut", "train.second_pass_start=24"),
-            ("`train.second_pass_start` must be a share", "(24)", "24 came"),
+            ("`train.second_pass_start` must be a share", "(24)", "got 24"),
         ),
         (
             ("train.objective=simcut", "train.second_pass_start=1.5"),
-            ("`train.second_pass_start`", "1.5 came"),
+            ("`train.second_pass_start`", "got 1.5"),
         ),
         (("train.objective=simcut", "train.simcut_share=0"), ("train.simcut_share",)),
         (("train.objective=simcut", "train.simcut_weight=0"), ("train.simcut_weight",)),

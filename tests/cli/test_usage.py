@@ -1,4 +1,4 @@
-"""Mistakes on the command line: the answer says what must hold, what came and what to do."""
+"""Mistakes on the command line: the answer says what must hold, what was given and what to do."""
 
 import pytest
 import typer.main
@@ -18,21 +18,21 @@ def find_command(path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("compare runs/a", "two runs are needed, but only one came"),
-        ("compare", "two runs are needed, but none came"),
+        ("compare runs/a", "two runs are needed, but got only one"),
+        ("compare", "two runs are needed, but got none"),
         ("average", "RUN is needed: a run folder"),
         ("evaluate --hypothesis x", "--reference is needed: references; may be repeated"),
         ("evaluate --comet", "--comet needs MODEL_OR_FILE: score with COMET too (extra comet)"),
         ("score r --source", "--source needs FILE: source text"),
         ("serve r --host", "--host needs a value: "),
         ("translate r --scores=3", "--scores takes no value"),
-        ("translate r --beam -2", "--beam must be at least 1, but -2 came"),
-        ("translate r --n-best few", "--n-best must be a whole number, but 'few' came"),
-        ("serve r --port 70000", "--port must be at most 65,535, but 70000 came"),
-        ("compare a b --sentences 2.5", "--sentences must be a whole number, but 2.5 came"),
+        ("translate r --beam -2", "--beam must be at least 1, but got -2"),
+        ("translate r --n-best few", "--n-best must be a whole number, but got 'few'"),
+        ("serve r --port 70000", "--port must be at most 65,535, but got 70000"),
+        ("compare a b --sentences 2.5", "--sentences must be a whole number, but got 2.5"),
         (
             "evaluate --hypothesis h --reference r --test coin",
-            "--test must be 'randomization' or 'bootstrap', but 'coin' came",
+            "--test must be 'randomization' or 'bootstrap', but got 'coin'",
         ),
         ("translate r --top-p 0.5", "--top-p is an option of sampling and needs --sample"),
         ("parse draw a --output a.png", "--output must end in .svg, or in .txt for text"),

@@ -30,13 +30,13 @@ def test_arguments_of_the_annotated_types_pass():
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"texts": "a dog"}, "`texts` of translate must be a list of strings, but 'a dog' came."),
+        ({"texts": "a dog"}, "`texts` of translate must be a list of strings, but got 'a dog'."),
         ({"texts": ["a", 3]}, "`texts` of translate must be a list of strings, but its entry 1 is"),
-        ({"beam": True}, "`beam` of translate must be a whole number, but True came."),
-        ({"penalty": "1"}, "`penalty` of translate must be a number or None, but '1' came."),
-        ({"how": "badly"}, "`how` of translate must be 'fast' or 'well', but 'badly' came."),
+        ({"beam": True}, "`beam` of translate must be a whole number, but got True."),
+        ({"penalty": "1"}, "`penalty` of translate must be a number or None, but got '1'."),
+        ({"how": "badly"}, "`how` of translate must be 'fast' or 'well', but got 'badly'."),
         ({"out": "a\0b"}, "`out` of translate must be a path, but 'a\\x00b' has a NUL."),
-        ({"warn": 1}, "`warn` of translate must be a function or None, but 1 came."),
+        ({"warn": 1}, "`warn` of translate must be a function or None, but got 1."),
     ],
 )
 def test_another_type_is_refused_with_its_name(arguments, told):
@@ -58,7 +58,7 @@ class Folder(PathLike):
 def test_a_path_is_whatever_python_opens():
     assert open_run(Path("x")) == open_run("x") == "x"
     assert open_run(Folder())
-    with pytest.raises(ArgumentError, match="must be a string or a path, but 5 came"):
+    with pytest.raises(ArgumentError, match="must be a string or a path, but got 5"):
         open_run(5)
     with pytest.raises(ArgumentError, match="has a NUL"):
         open_run("a\0b")
@@ -96,11 +96,11 @@ def test_counts_begin_with_one():
 
 @pytest.mark.parametrize("annotation", [int, float, int | None, int | str])
 def test_a_number_beyond_64_bits_is_refused_without_its_digits(annotation):
-    with pytest.raises(ArgumentError, match=r"`x` of f must be a number below .* 16,610 bits came"):
+    with pytest.raises(ArgumentError, match=r"`x` of f must be a number below .* 16,610 bits"):
         check_argument("f", "x", 10**5000, annotation)
     check_argument("f", "x", -(2**64) + 1, annotation)
 
 
 def test_a_fraction_is_no_number_for_torch():
-    with pytest.raises(ArgumentError, match=r"must be a number, but Fraction\(1, 5\) came"):
+    with pytest.raises(ArgumentError, match=r"must be a number, but got Fraction\(1, 5\)"):
         check_argument("f", "x", Fraction(1, 5), float)

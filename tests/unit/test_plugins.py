@@ -76,7 +76,7 @@ def forget_all():
 
 def test_the_names_of_a_plugin_are_values_of_settings_until_it_is_forgotten(tmp_path):
     settings = ["train.schedule=flat", "train.learning_rate=0.5"]
-    with pytest.raises(SettingError, match="'plateau' or 'step', but 'flat' came"):
+    with pytest.raises(SettingError, match="'plateau' or 'step', but got 'flat'"):
         load_config("tiny", settings)
     plugin = load_plugin(write_plugin(tmp_path, SCHEDULE))
     config = load_config("tiny", settings)
@@ -84,7 +84,7 @@ def test_the_names_of_a_plugin_are_values_of_settings_until_it_is_forgotten(tmp_
     assert loaded_plugins() == (plugin,)
     assert plugin.sha256 == hashlib.sha256(SCHEDULE.encode()).hexdigest()
     unload_plugin(plugin)
-    with pytest.raises(SettingError, match="'plateau' or 'step', but 'flat' came"):
+    with pytest.raises(SettingError, match="'plateau' or 'step', but got 'flat'"):
         load_config("tiny", settings)
 
 
@@ -558,8 +558,8 @@ def test_a_score_must_be_a_module(tmp_path):
     ("rule", "message"),
     [
         ("None", "build a function"),
-        ("lambda scores, written, sentences: None", "but NoneType came"),
-        ("lambda scores, written, sentences: scores[:, :3]", r"but one of shape \(\d+, 3\) came"),
+        ("lambda scores, written, sentences: None", "but got NoneType"),
+        ("lambda scores, written, sentences: scores[:, :3]", r"but got one of shape \(\d+, 3\)"),
     ],
 )
 def test_a_rule_must_give_scores(tmp_path, rule, message):
@@ -628,9 +628,9 @@ def test_a_rule_is_kept_by_every_search(tmp_path):
         assert free.tokens != bound.tokens or keywords != {"beam": 1}
     ruled = RunConfig().with_settings({"search.rules": "no-repeat"})
     assert ruled.search.rules == "no-repeat"
-    with pytest.raises(SettingError, match="'other' is none"):
+    with pytest.raises(SettingError, match="none has 'other'"):
         RunConfig().with_settings({"search.rules": "other"})
-    with pytest.raises(SettingError, match=r"'other' is none; name its file with --plugin"):
+    with pytest.raises(SettingError, match=r"none has 'other'; name its file with --plugin"):
         heedful.SearchOptions(rules="other")
     options = heedful.SearchOptions(rules="no-repeat")
     with pytest.raises(SettingError, match="--rules was given"):

@@ -155,8 +155,8 @@ def symmetrize(forward: Links, backward: Links, how: str = "grow-diag-final") ->
     # either direction of which one word (final) or both words (final-and) have no link.
     if how not in SYMMETRIZATIONS:
         raise SettingError(
-            f"two alignments can be made one by {', '.join(SYMMETRIZATIONS)}, but {how!r} is none "
-            "of them."
+            f"two alignments can be made one by {', '.join(SYMMETRIZATIONS)}, but {how!r} is "
+            "not one of them."
         )
     if how == "intersection":
         return forward & backward

@@ -157,7 +157,7 @@ def check_shows_attention(translator: Translator) -> None:
     """Refuse models whose attention cannot be shown."""
     if len(translator.models) > 1:
         raise SettingError(
-            f"attention is shown of one model, but {len(translator.models)} came as an ensemble; "
+            f"attention is shown of one model, but got an ensemble of {len(translator.models)}; "
             "name one run, and at most a second to stand beside it."
         )
     model = translator.run.config.model

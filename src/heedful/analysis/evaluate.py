@@ -298,7 +298,7 @@ def _one_source(source: Files) -> TextSource:
     """Resolve the name of the source text, which is one."""
     names = file_list(source)
     if len(names) != 1:
-        raise TextError(f"`source` must be one file, but {len(names)} came.")
+        raise TextError(f"`source` must be one file, but got {len(names)} of them.")
     return one_file(names[0])
 
 
@@ -318,7 +318,7 @@ def _run_texts(
     if not isinstance(system, str | PathLike | Translator):
         raise ArgumentError(
             "`system` of evaluate must be a file of translations, a run folder or a Translator, "
-            f"but {shorten(system)} came."
+            f"but got {shorten(system)}."
         )
     texts = _Texts(Path(), [], [], {}, [], "")
     if pairs is not None and not (reference or source or against):

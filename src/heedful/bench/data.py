@@ -32,7 +32,7 @@ def bench_data(
     No other toolkit is measured: they divide the work into other stages.
     """
     if bool(source) != bool(target):
-        raise TextError("--source and --target belong together, but only one of them came.")
+        raise TextError("--source and --target belong together, but got only one of them.")
     config = load_config(recipe, settings)
     threads = resolve_threads(threads)
     with tempfile.TemporaryDirectory() as folder:

@@ -167,7 +167,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _fail_by_plugin(error: Exception) -> None:
-    """Exit with the line of a plugin, if an error came through one."""
+    """Exit with the line of a plugin, if an error passed through one."""
     if "heedful.plugins" in sys.modules:
         from heedful.plugins import failure_of_plugin
 

@@ -1,4 +1,4 @@
-"""Usage errors of the command line, in one sentence: what must hold, what came, what to do."""
+"""Usage errors of the command line, in one sentence: what must hold, what was given, what to do."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from heedful.settings.foreign_names import OPTIONS
 _ALIKE = 0.75
 _SHORTEST = len("--beam")  # of options that a longer name may begin with
 _TOO_MANY = r"there is no argument left for: \1"
-_CAME = ("none came", "only one came")
+_MISSING = ("got none", "got only one")
 
 
 def explain_usage(error: TyperException, command: Any, arguments: Sequence[str]) -> str:
@@ -114,12 +114,12 @@ def _explain_missing(error: Any, command: Any) -> str:
     name = parameter.metavar or parameter.name.upper()
     alike = [other for other in command.params if getattr(other, "metavar", None) == name]
     if len(alike) == 2:
-        return f"two {name.lower()}s are needed, but {_CAME[alike.index(parameter)]}"
+        return f"two {name.lower()}s are needed, but {_MISSING[alike.index(parameter)]}"
     return f"{name} is needed: {_help(parameter)}"
 
 
 def _explain_value(error: Any) -> str:
-    """Say what a value must be and what came; our own messages are such a clause already."""
+    """Say what a value must be and what was given; our own messages are such a clause already."""
     from pydantic import ValidationError
 
     name, parameter = error.param_hint, error.param
@@ -131,8 +131,8 @@ def _explain_value(error: Any) -> str:
     from heedful.settings.explain import describe_rule
 
     found = error.__cause__.errors(include_url=False)[0]
-    came = str(found["input"])
-    return f"{name} {describe_rule(found)}, but {came if _is_number(came) else repr(came)} came"
+    text = str(found["input"])
+    return f"{name} {describe_rule(found)}, but got {text if _is_number(text) else repr(text)}"
 
 
 def _is_number(text: str) -> bool:

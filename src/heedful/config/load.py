@@ -126,7 +126,7 @@ def _named_plugins(path: Path, names: object) -> list[Path]:
     """Find the plugins that a settings file names, beside it."""
     if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
         raise SettingError(
-            f'{path}: `plugins` must be a list of files, such as ["mine.py"], but {names!r} came.'
+            f'{path}: `plugins` must be a list of files, such as ["mine.py"], but got {names!r}.'
         )
     return [path.parent / name for name in names]
 
@@ -162,7 +162,7 @@ def _key_and_value(text: str) -> tuple[str, object]:
     key, equals, value = (part.strip() for part in text.partition("="))
     if not equals or not key:
         raise SettingError(
-            f"a setting must be key=value, such as train.steps=200, but {text!r} came."
+            f"a setting must be key=value, such as train.steps=200, but got {text!r}."
         )
     return key, _value(key, value)
 

@@ -61,7 +61,7 @@ class _RunSettings(SettingsTable):
         if tied in ("all", "embeddings") and not self.data.shared_vocabulary:
             raise ValueError(
                 f"`model.tie_embeddings` = {tied} is one table for both languages and needs "
-                "`data.shared_vocabulary` = true, but false came; share the vocabulary, or set "
+                "`data.shared_vocabulary` = true, but got false; share the vocabulary, or set "
                 "`model.tie_embeddings` to output or none"
             )
         return self
@@ -97,7 +97,7 @@ class _RunSettings(SettingsTable):
         if self.train.objective == "rdrop" and not has_dropout:
             raise ValueError(
                 "`train.objective` = rdrop compares two passes that differ by dropout and needs "
-                f"`model.dropout` above 0, but {self.model.dropout:g} came; set it, or set "
+                f"`model.dropout` above 0, but got {self.model.dropout:g}; set it, or set "
                 "`train.objective` to simcut"
             )
         return self
@@ -130,7 +130,7 @@ class _RunSettings(SettingsTable):
         dotted name.
         """
         if not isinstance(values, Mapping):
-            raise SettingError(f"settings must be tables of names and values, but {values!r} came")
+            raise SettingError(f"settings must be tables of names and values, but got {values!r}")
         return RunConfig(**values)
 
     def with_settings(

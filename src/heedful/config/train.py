@@ -146,8 +146,8 @@ class TrainConfig(SettingsTable):
         """Check that patience has validations to count."""
         if self.patience is not None and self.validate_steps is None:
             raise ValueError(
-                "`train.patience` counts validations and needs `train.validate_steps`, but none "
-                "came; set it, or set `train.patience` to none"
+                "`train.patience` counts validations and needs `train.validate_steps`, but "
+                "got none; set it, or set `train.patience` to none"
             )
         return self
 
@@ -173,7 +173,7 @@ class TrainConfig(SettingsTable):
         if start != round(start) or start >= self.steps:
             raise ValueError(
                 f"`train.second_pass_start` must be a share of the steps below 1 or a whole number "
-                f"of them below `train.steps` ({self.steps}), but {start:g} came"
+                f"of them below `train.steps` ({self.steps}), but got {start:g}"
             )
         return self
 
@@ -184,27 +184,27 @@ class TrainConfig(SettingsTable):
         if self.schedule in ("paper", "inverse_sqrt") and self.warmup == 0:
             wrong.append(
                 f"`train.warmup` must be at least 1 for `train.schedule` = {self.schedule}, whose "
-                "rate is a function of it, but 0 came; set it, or set `train.schedule` to constant"
+                "rate is a function of it, but got 0; set it, or set `train.schedule` to constant"
             )
         if self.schedule != "paper" and self.learning_rate is None:
             wrong.append(
                 f"`train.learning_rate` must be set for `train.schedule` = {self.schedule}, but "
-                "none came; it is the peak, such as 0.0005 for Adam or 1.0 for SGD"
+                "got none; it is the peak, such as 0.0005 for Adam or 1.0 for SGD"
             )
         if self.learning_rate is not None and self.min_learning_rate > self.learning_rate:
             wrong.append(
                 f"`train.min_learning_rate` must be at most `train.learning_rate` "
-                f"({self.learning_rate}), but {self.min_learning_rate} came"
+                f"({self.learning_rate}), but got {self.min_learning_rate}"
             )
         if self.schedule == "step" and self.decay_steps is None:
             wrong.append(
-                "`train.decay_steps` must be set for `train.schedule` = step, but none came; it is "
+                "`train.decay_steps` must be set for `train.schedule` = step, but got none; it is "
                 "the number of updates between two decays"
             )
         if self.schedule == "plateau" and self.validate_steps is None:
             wrong.append(
                 "`train.schedule` = plateau decays at validations and needs "
-                "`train.validate_steps`, but none came; set it, or take another schedule"
+                "`train.validate_steps`, but got none; set it, or take another schedule"
             )
         if wrong:
             raise ValueError("; ".join(wrong))

@@ -48,8 +48,8 @@ def check_language(language: str) -> None:
     # ISO 639-3 has 7,900 codes of three letters: those are taken on trust
     if language and not is_language(language) and not (len(code) == 3 and code.isalpha()):
         raise TextError(
-            "The language must be a code of ISO 639, such as de, ja or zh-TW, but "
-            f"“{language}” came; there is no such code."
+            "The language must be a code of ISO 639, such as de, ja or zh-TW, but got "
+            f"“{language}”; there is no such code."
         )
 
 

@@ -82,7 +82,7 @@ def _part(path: Path, name: str, table: object) -> CorpusPart:
     if not isinstance(table, Mapping) or not _NAME.fullmatch(name):
         raise SettingError(
             f"{path} must hold one table for each corpus, named in letters, digits, - and _, but "
-            f"{name!r} is none."
+            f"{name!r} is not one."
         )
     if unknown := sorted(table.keys() - _KEYS):
         raise SettingError(

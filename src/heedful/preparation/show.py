@@ -40,7 +40,7 @@ def show_pairs(
     pairs = EncodedPairs.open(data, view.tokenizer)
     if first >= len(pairs):
         raise TextError(
-            f"--first must name one of the pairs, 0 to {len(pairs) - 1:,}, but {first:,} came."
+            f"--first must name one of the pairs, 0 to {len(pairs) - 1:,}, but got {first:,}."
         )
     texts = Texts.open(data) if (data / "source.text").exists() else None
     for number in range(first, min(first + count, len(pairs))):

@@ -95,6 +95,6 @@ def _check_sampling(sampling: float, kind: str) -> None:
     if sampling and kind not in SAMPLED_KINDS:
         raise SettingError(
             f"data.subword_sampling needs subwords of kind {', '.join(SAMPLED_KINDS)}, which can "
-            f"be cut in several ways, but {sampling} came with kind {kind}; set "
+            f"be cut in several ways, but got {sampling} with kind {kind}; set "
             "data.subword_sampling=0 or choose other subwords."
         )

@@ -127,7 +127,7 @@ class Run:
         if reading == "text" and self.task.is_verbatim:
             raise SettingError(
                 f"reading must be exact with {self.folder.path}, whose task reads lines as they "
-                "are, but text came; leave it out."
+                "are, but it is text; leave it out."
             )
         return replace(self, config=self.config.with_settings({"data.reading": reading}))
 
@@ -166,7 +166,7 @@ class Run:
         if max(forbidden, default=0) >= self.tokenizer.target_size:
             raise SettingError(
                 f"`search.forbidden_ids` must be ids of the target, below "
-                f"{self.tokenizer.target_size}, but {max(forbidden)} came; leave it out."
+                f"{self.tokenizer.target_size}, but got {max(forbidden)}; leave it out."
             )
         return forbidden
 
@@ -280,10 +280,10 @@ def _same_shape(name: str, rule: Any) -> DecodingRule:
         changed = rule(scores, written, sentences)
         if not isinstance(changed, torch.Tensor) or changed.shape != scores.shape:
             shape = getattr(changed, "shape", None)
-            came = type(changed).__name__ if shape is None else f"one of shape {tuple(shape)}"
+            kind = type(changed).__name__ if shape is None else f"one of shape {tuple(shape)}"
             raise PluginError(
                 f"the search rule {name!r} must return a tensor of shape {tuple(scores.shape)}, "
-                f"but {came} came."
+                f"but got {kind}."
             )
         return changed
 
@@ -299,8 +299,8 @@ def recorded_settings(config: RunConfig) -> dict[str, Any]:
     """
     Convert settings for a run folder.
 
-    Only a run with plugins names rules of search, only one that reads text says so, and what came
-    with BART is left out where it is off: other folders are as those of older versions.
+    Only a run with plugins names rules of search, only one that reads text says so, and what
+    BART needs is left out where it is off: other folders are as those of older versions.
     """
     settings = config.to_dict()
     if config.data.reading == "exact":
@@ -345,7 +345,7 @@ def read_settings(folder: RunFolder, changed_plugins: bool = False) -> RunConfig
 
 
 def newer_settings(folder: RunFolder, changed_plugins: bool = False) -> dict[str, Any]:
-    """Return the settings that came after a run was begun, with the values that it has."""
+    """Return the settings that are newer than a run, with the values that it has."""
     written = flat(_read_config(folder).get("settings") or {})
     values = flat(read_settings(folder, changed_plugins).to_dict())
     return {name: value for name, value in values.items() if name not in written}

@@ -282,7 +282,7 @@ class BeamChoices(Choices):
         for buffer, newest in written:
             buffer.index_copy_(0, self.length, newest.unsqueeze(0))
 
-        # 2. finish: a stable sort puts equal scores in the order in which they came
+        # 2. finish: a stable sort puts equal scores in the order of their arrival
         sums = sums.gather(1, best.parents) + best.log_probabilities.double()  # (B, C)
         ranks = torch.arange(plan.end_ranks, device=self.device)
         ends = is_end[:, : plan.end_ranks]

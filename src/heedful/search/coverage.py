@@ -107,18 +107,18 @@ def check_coverage(beta: float | None, models: Sequence[Seq2Seq]) -> None:
     models = [one for each in models for one in _members_of(each)]
     model, off = models[0], "leave it out, or set it to 0, which is off"
     if len(models) > 1:
-        came = f"an ensemble of {len(models)} models came, each with its own; {off}"
+        reason = f"an ensemble of {len(models)} models has as many; {off}"
     elif isinstance(model, EncoderDecoder) and not model.decoder.attends:
-        came = f"this decoder has none; {off}"
+        reason = f"this decoder has none; {off}"
     elif not isinstance(model, EncoderDecoder) or not model.decoder.attends_once:
-        came = f"this decoder has many, in layers and heads; {off}"
+        reason = f"this decoder has many, in layers and heads; {off}"
     elif not model.encoder.positions_differ:
-        came = f"every position of the source gets the same of it here; {off}"
+        reason = f"every position of the source gets the same of it here; {off}"
     else:
         return
     raise SettingError(
         "the coverage penalty is defined by the one attention that a recurrent decoder pays to "
-        f"the source, but {came}."
+        f"the source, but {reason}."
     )
 
 

@@ -152,7 +152,7 @@ class SearchOptions:
                 raise SettingError(f"{name} must be at most {most:,}, but is {value:,}.")
         if unknown := unknown_rules(self.rules or ""):
             raise SettingError(
-                f"rules must be names that a plugin has registered, but {unknown[0]!r} is none; "
+                f"rules must be names that a plugin has registered, but none has {unknown[0]!r}; "
                 "name its file with --plugin."
             )
         cost = self.diversity_strength
@@ -173,14 +173,14 @@ class SearchOptions:
             other = "a beam of 1 (greedy search)" if self.sample is None else "sampling"
             raise SettingError(
                 "coverage-penalty chooses among the finished hypotheses of a beam, but "
-                f"{other} came with it, which compares none; leave coverage-penalty out, or "
+                f"{other} compares none; leave coverage-penalty out, or "
                 "search with a beam of 2 or more."
             )
         if self.sample is not None and (self.beam is not None or self.diverse_groups > 1):
             given = "a beam" if self.beam is not None else "diverse-groups"
             raise SettingError(
-                f"sampling draws each translation by itself and has no beam, but {given} came with "
-                "it; leave out one of the two (n-best says how many are drawn)."
+                f"sampling draws each translation by itself and has no beam, but got {given} as "
+                "well; leave out one of the two (n-best says how many are drawn)."
             )
 
     @property
@@ -252,7 +252,7 @@ class SearchOptions:
         check_keywords(owner, keywords, cls)
         from_keywords = cls(**keywords) if keywords else PAPER_SEARCH
         if options is not None and from_keywords != PAPER_SEARCH:
-            raise ArgumentError("`options` must hold all options of the search, but keywords came.")
+            raise ArgumentError("`options` must hold all options of the search, but got keywords.")
         return options or from_keywords
 
     def over(self, recipe: "SearchConfig") -> "SearchOptions":
@@ -296,8 +296,8 @@ class SearchOptions:
         other = "sampling" if self.sample is not None else other
         if other:
             raise SettingError(
-                f"force-phrases needs a beam that is divided by what has been met, but {other} "
-                "came with it; leave out one of the two."
+                f"force-phrases needs a beam that is divided by what has been met, but got {other} "
+                "as well; leave out one of the two."
             )
 
 

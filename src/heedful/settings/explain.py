@@ -41,7 +41,7 @@ def setting_error(error: ValidationError, table: str, known: Collection[str]) ->
     """
     Convert pydantic's errors to one paragraph that names every wrong setting.
 
-    Returns the error to raise: for each setting its dotted name, what must hold and what came.
+    Returns the error to raise: for each setting its dotted name, what must hold and what was given.
 
     A message of ours from a check of several settings names them itself and is kept word for word;
     every other message is prefixed with the name of its setting.
@@ -126,5 +126,5 @@ def _complaint(name: str, rule: str, found: Any) -> str:
     """Describe which setting must be what, and what it was."""
     value = found["input"]
     plain = value is None or isinstance(value, bool)
-    came = str(value).lower() if plain else shorten(value)
-    return f"`{name}` {rule}, but {came} came"
+    text = str(value).lower() if plain else shorten(value)
+    return f"`{name}` {rule}, but got {text}"

@@ -131,7 +131,7 @@ class ModelSettings(SettingsTable):
             yield from (self._near_divisors(name) for name in self._heads_that_do_not_divide())
         if has_positions and self.positions in SINUSOIDS and self.d_model % 2:
             yield (
-                f"`model.d_model` must be even for sines and cosines, but {self.d_model} came "
+                f"`model.d_model` must be even for sines and cosines, but got {self.d_model} "
                 "(or set `model.positions` to learned)"
             )
 

@@ -88,7 +88,7 @@ class Registry(Mapping[str, Part]):
         """
         if not (isinstance(name, str) and _NAME.fullmatch(name)):
             raise PluginError(
-                f"the name of a {self.kind} must be letters, digits and . + - _, but {name!r} came."
+                f"the name of a {self.kind} must be letters, digits and . + - _, but got {name!r}."
             )
         if name in self._parts:
             owner = self._plugins.get(name)

@@ -181,8 +181,8 @@ def _refuse_sentence(name: str) -> None:
         return
     shown = " ".join(name.split())
     raise TextError(
-        "Text is given by the names of its files, but "
-        f"“{shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}” is none; correct the name, "
+        "Text is given by the names of its files, but there is no file "
+        f"“{shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}”; correct the name, "
         f"or {WRITE_SENTENCES}."
     )
 
@@ -199,7 +199,7 @@ def _refuse_same(source: TextSource, target: TextSource) -> None:
         alike = f"{source} and {target} are the same file"
         raise TextError(
             "Source and target must be two texts, but "
-            f"{f'{source} came for both' if str(source) == str(target) else alike}; name the "
+            f"{f'got {source} for both' if str(source) == str(target) else alike}; name the "
             "translation of the source, or, to train on a copy on purpose, a copy of the file."
         )
 
@@ -217,7 +217,7 @@ def _expand_one(pattern: str) -> list[Path]:
             f"“{error.strerror or error}”; correct the name or its permissions."
         ) from error
     except ValueError as error:
-        raise TextError(f"{pattern!r} must be a file name, but it is none: {error}.") from error
+        raise TextError(f"{pattern!r} must be a file name: {error}.") from error
     if exists:
         kind = "a folder" if path.is_dir() else "a pipe or a device"
         raise TextError(
@@ -227,7 +227,7 @@ def _expand_one(pattern: str) -> list[Path]:
     if not glob.has_magic(pattern):
         hint = "" if _FILE_NAME.search(str(path)) else f", or {WRITE_SENTENCES}"
         raise TextError(
-            f"The text file {path} must exist, but there is none; correct the name{hint}."
+            f"The text file {path} must exist, but it does not; correct the name{hint}."
         )
     found = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
     found = [path for path in found if path.is_file()]

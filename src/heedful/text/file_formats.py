@@ -121,12 +121,12 @@ class TextSource:  # numpydoc ignore=PR02
             return
         if not kind.example:
             raise TextError(
-                f"{self.path} must be named without a part, for the whole file is one text, but it "
-                f"came with “{self.part}”; take that away."
+                f"{self.path} must be named without a part, for the whole file is one text; "
+                f"take “:{self.part}” away."
             )
-        came = f"it came with “{self.part}”" if self.part else "it came without"
+        given = f"got “{self.part}”" if self.part else "got none"
         raise TextError(
-            f"{self.path} must be named with {kind.what}, but {came}; write for example "
+            f"{self.path} must be named with {kind.what}, but {given}; write for example "
             f"{self.path}:{kind.example}, or rename the file if it is plain text."
         )
 

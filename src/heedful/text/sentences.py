@@ -250,7 +250,7 @@ def _beside_part(middle: int, sentence: Span, parts: Sequence[Span]) -> Span:
 
 
 def _numbered(text: str) -> set[int]:
-    """Detect lines of numbered lists: “3. October” alone is none."""
+    """Detect lines of numbered lists: “3. October” alone is not one."""
     lines = [
         (line.start(), int(found.group(1)))
         for line in _LINE.finditer(text)

@@ -282,7 +282,7 @@ def _one_line(cell: str) -> str:
 
 
 def _json_object(line: str) -> dict[str, Any] | str:
-    """Parse a line; returns why it is none if it is not an object."""
+    """Parse a line; returns what is wrong if it is not an object."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:

@@ -83,17 +83,17 @@ def _check(config: RunConfig, options: TrainingOptions, share: float) -> None:
     """Refuse what cannot be trained on both directions, or not first."""
     if not (0.0 < share < 1.0 and config.train.steps > 1):
         raise SettingError(
-            f"{_FLAG} must be a share of the steps above 0 and below 1, such as 0.5, but {share:g} "
-            f"of {config.train.steps} steps came."
+            f"{_FLAG} must be a share of the steps above 0 and below 1, such as 0.5, but got "
+            f"{share:g} of {config.train.steps} steps."
         )
     if not (options.source and options.target):
         raise SettingError(
-            f"{_FLAG} exchanges --source and --target, but text came in another form; give both, "
+            f"{_FLAG} exchanges --source and --target, but the text has another form; give both, "
             "or train on both directions and use --finetune-from yourself."
         )
     if options.finetune_from is not None:
         raise SettingError(
-            f"{_FLAG} begins with new weights, but --finetune-from came; leave one of them out."
+            f"{_FLAG} begins with new weights, but got --finetune-from; leave one of them out."
         )
     if not config.data.shared_vocabulary:
         raise SettingError(

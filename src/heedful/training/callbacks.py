@@ -59,7 +59,7 @@ class Callback:
         if not isinstance(reason, str) or not reason:
             raise ArgumentError(
                 "`reason` of Callback.stop must be text that is not empty, because the result of "
-                f"the training has it, but {reason!r} came."
+                f"the training has it, but got {reason!r}."
             )
         self.stop_reason = reason
 

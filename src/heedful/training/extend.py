@@ -147,8 +147,8 @@ def _check(run: Run, language: NewLanguage) -> None:
     tag = language.symbol(run.tokenizer)
     if tag and not is_tag(f">>{language.code}<<"):
         raise SettingError(
-            f"--tag must be a code of letters, digits, - and _, such as fr, but {language.tag!r} "
-            "came."
+            f"--tag must be a code of letters, digits, - and _, such as fr, but got "
+            f"{language.tag!r}."
         )
     if tag and (tag in known or language.code in known):
         raise SettingError(

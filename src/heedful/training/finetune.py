@@ -166,14 +166,14 @@ def check_objective(pretrained: PretrainedRun | None, objective: str) -> None:
     if pretrained is None:
         raise SettingError(
             f"train.objective = {objective} improves translations that a model makes already and "
-            "must have --finetune-from, a run that was trained by likelihood, but none came; train "
+            "must have --finetune-from, a run that was trained by likelihood, but got none; train "
             "one first, or leave train.objective out."
         )
     if pretrained.reset:
         raise SettingError(
-            f"train.objective = {objective} must start from all of a trained run, but --reset "
-            f"{' --reset '.join(pretrained.reset)} came with it, after which translations are "
-            "noise; train by likelihood after a reset first, then from that run."
+            f"train.objective = {objective} must start from all of a trained run, but got --reset "
+            f"{' --reset '.join(pretrained.reset)}, after which translations are noise; train "
+            "by likelihood after a reset first, then from that run."
         )
 
 

@@ -143,7 +143,7 @@ def _append(columns: Mapping[str, MutableSequence[float]], entry: Mapping[str, A
 
 
 def _number(value: Any) -> float:
-    """Parse a number; NaN if it is none or too long."""
+    """Parse a number; NaN for other text, and for one too long."""
     try:
         return float(value) if isinstance(value, int | float) else np.nan
     except OverflowError:

@@ -122,7 +122,7 @@ class TrainingSetup:
     events: Path | None = None
     """The folder of TensorBoard's events, named like the run."""
     stores_valid: bool = False
-    """Whether the held-out pairs came without files, and are stored in the run."""
+    """Whether the held-out pairs were given without files, and are stored in the run."""
     valid_note: str = ""
     """What of the held-out text is not used: pairs with an empty side, and rows without text."""
 

@@ -7,7 +7,7 @@ Lines of a user as rows of a model, and translated rows as translations of the l
 
 With ``data.reading = exact`` and without terms a row is a line. With ``text`` a row may lack what
 is held back (`heedful.text.reading`), a line that is too long is several rows, and one without a
-letter is none.
+letter has no row.
 """
 
 import re

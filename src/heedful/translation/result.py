@@ -222,7 +222,7 @@ def diverged(symptom: str) -> HeedfulError:
 
 def without_repeats(translation: Translation) -> Translation:
     """
-    Drop each alternative whose text came before.
+    Drop each alternative whose text an earlier one has.
 
     Other subwords or outer blanks of a text are not another translation, nor is a cut loop.
     """

@@ -61,7 +61,7 @@ def test_without_its_segmenter_japanese_is_scored_by_characters_and_said_once(mo
 
 @pytest.mark.parametrize("language", ["xx", "japanese", "d", "12"])
 def test_what_is_no_code_is_refused(language):
-    with pytest.raises(TextError, match=f"“{language}” came"):
+    with pytest.raises(TextError, match=f"got “{language}”"):
         check_language(language)
 
 

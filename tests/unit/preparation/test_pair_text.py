@@ -86,7 +86,7 @@ def failing(pairs):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"pairs": {"en": ["a"]}}, ArgumentError, "came; give .*, a table with two columns"),
+        ({"pairs": {"en": ["a"]}}, ArgumentError, "got .*; give .*, a table with two columns"),
         ({"pairs": "text"}, ArgumentError, "`pairs` of train must be a list of"),
         ({"pairs": []}, TextError, "is empty"),
         ({"pairs": [("a", "b")], "source": "a.en"}, TextError, "--source.* was given too"),

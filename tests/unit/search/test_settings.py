@@ -102,7 +102,7 @@ def test_a_coverage_penalty_acts_where_hypotheses_are_compared() -> None:
         assert without.over(recipe).coverage_penalty == 0.0
     greedy = load_config("tiny", {**families, "search.beam": 1}).search
     asked = SearchOptions(coverage_penalty=0.2)
-    with pytest.raises(SettingError, match=r"a beam of 1 \(greedy search\) came with it"):
+    with pytest.raises(SettingError, match=r"a beam of 1 \(greedy search\) compares none"):
         asked.over(greedy)
 
 
@@ -142,12 +142,12 @@ def test_a_recipe_s_idle_coverage_penalty_is_refused(changes, told) -> None:
         ),
         ({"coverage_penalty": -0.1}, "coverage-penalty must be a number from 0 to 10, but is -0.1"),
         ({"coverage_penalty": float("nan")}, "coverage-penalty must be a number from 0 to 10"),
-        ({"coverage_penalty": 0.2, "beam": 1}, r"a beam of 1 \(greedy search\) came with it"),
-        ({"coverage_penalty": 0.2, "sample": Sampling()}, "sampling came with it"),
+        ({"coverage_penalty": 0.2, "beam": 1}, r"a beam of 1 \(greedy search\) compares none"),
+        ({"coverage_penalty": 0.2, "sample": Sampling()}, "sampling compares none"),
         ({"stop": "soon"}, "stop must be when-none-can-win or .* but is 'soon'"),
         ({"min_length": -1}, "min-length must be at least 0, but is -1"),
-        ({"sample": Sampling(), "beam": 4}, "a beam came"),
-        ({"sample": Sampling(), "diverse_groups": 2}, "diverse-groups came"),
+        ({"sample": Sampling(), "beam": 4}, "got a beam"),
+        ({"sample": Sampling(), "diverse_groups": 2}, "got diverse-groups"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_a_sentence(wrong, told):
@@ -158,8 +158,8 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(wrong, told):
 def test_constraints_go_with_a_plain_beam_only():
     SearchOptions(beam=4, n_best=2, no_repeat_ngram=3).check_constraints()
     for options, told in (
-        (SearchOptions(sample=Sampling()), "sampling came"),
-        (SearchOptions(diverse_groups=2), "diverse-groups came"),
+        (SearchOptions(sample=Sampling()), "got sampling"),
+        (SearchOptions(diverse_groups=2), "got diverse-groups"),
     ):
         with pytest.raises(SettingError, match=told):
             options.check_constraints()
@@ -193,7 +193,7 @@ HUGE = 10**5000
 
 @pytest.mark.parametrize("name", ["beam", "max_length", "min_length", "no_repeat_ngram"])
 def test_numbers_beyond_64_bits_are_refused_without_their_digits(name):
-    with pytest.raises(ArgumentError, match=rf"`{name}` of SearchOptions .* of 16,610 bits came"):
+    with pytest.raises(ArgumentError, match=rf"`{name}` of SearchOptions .* of 16,610 bits"):
         SearchOptions(**{name: HUGE})
 
 

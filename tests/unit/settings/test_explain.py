@@ -27,8 +27,8 @@ def told(**settings: object) -> str:
 def test_every_wrong_setting_is_in_one_paragraph():
     message = told(heads="many", dropout=1.5, dropuot=0.1)
     assert "\n" not in message
-    assert "`model.heads` must be a whole number, but 'many' came" in message
-    assert "`model.dropout` must be below 1, but 1.5 came" in message
+    assert "`model.heads` must be a whole number, but got 'many'" in message
+    assert "`model.dropout` must be below 1, but got 1.5" in message
     assert "unknown setting `model.dropuot`; did you mean `model.dropout`?" in message
 
 

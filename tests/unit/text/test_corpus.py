@@ -274,7 +274,7 @@ def test_one_text_cannot_be_both_sides(tmp_path: Path) -> None:
             Corpus([other, file], [file, target])
     columns = written(tmp_path / "pairs.tsv", b"a\tb\n")
     both = expand([f"{columns}:1", f"{columns}:2"])
-    with pytest.raises(TextError, match=f"two texts, but {columns}:2 came for both"):
+    with pytest.raises(TextError, match=f"two texts, but got {columns}:2 for both"):
         Corpus(both[1:], both[1:])
     assert list(Corpus(both[:1], both[1:]).pairs()) == [("a", "b")]
     # both directions in one model, and a copy made on purpose
@@ -295,7 +295,7 @@ def test_one_text_cannot_be_both_sides(tmp_path: Path) -> None:
 def test_a_sentence_is_no_file_and_is_answered_with_how_to_write_one(sentences: list[str]) -> None:
     with pytest.raises(TextError) as caught:
         expand(sentences)
-    assert "Text is given by the names of its files, but “" in str(caught.value)
+    assert "Text is given by the names of its files, but there is no file “" in str(caught.value)
     assert "takes them as they are: pairs=zip(sources, targets)" in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 
@@ -303,7 +303,7 @@ def test_a_sentence_is_no_file_and_is_answered_with_how_to_write_one(sentences: 
 def test_a_name_with_blanks_is_still_a_name(tmp_path: Path) -> None:
     file = written(tmp_path / "my own text!", b"a\n")
     assert expand([str(file)]) == expand([str(tmp_path / "my own *")]) == [TextSource(file)]
-    with pytest.raises(TextError, match="must exist, but there is none"):
+    with pytest.raises(TextError, match="must exist, but it does not"):
         expand([str(tmp_path / "no such.en.gz")])
 
 

@@ -76,7 +76,7 @@ def test_wrong_encodings_and_damage_are_named_as_in_plain_text(tmp_path: Path) -
         (
             "pairs.tsv",
             "",
-            "pairs.tsv must be named with a column, by its name or its number from 1, but it came ",
+            "pairs.tsv must be named with a column, by its name or its number from 1, but got ",
         ),
         ("pairs.tsv.gz", "", "write for example pairs.tsv.gz:1"),
         ("pairs.tsv", "0", "“0”"),
@@ -86,8 +86,8 @@ def test_wrong_encodings_and_damage_are_named_as_in_plain_text(tmp_path: Path) -
         ("memory.tmx.xz", "e n", "“e n”"),
         ("set.xml", "", "set.xml:src"),
         ("set.xml", "target", "“target”"),
-        ("set.sgm", "en", "take that away"),
-        ("text.en", "2", "take that away"),
+        ("set.sgm", "en", "take “:"),
+        ("text.en", "2", "take “:"),
     ],
 )
 def test_a_part_must_fit_the_format(name: str, part: str, said: str) -> None:

@@ -17,8 +17,8 @@ class SourceVocabulary:
     Answers whether a model knows a character, and how it cuts a word.
 
     `cost`: the cost of texts for the model. `alphabet`: the characters of its words, where a
-    character alone is none of them; empty where it may be. `language`: its code, if known. Answers
-    are remembered, since the same few characters come in every line.
+    character alone may not be a word; empty where it may. `language`: its code, if known. Answers
+    are remembered, since every line has the same few characters.
     """
 
     def __init__(
