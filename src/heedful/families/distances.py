@@ -24,16 +24,16 @@ def beside_distances(model: ModelSettings, products: bool = False) -> Iterator[s
         elif family == "transformer" and mixer != "attention":
             yield (
                 f"`model.attention.{side}` must be attention if `model.positions` is {name}, "
-                f"which acts in its scores, but {mixer} came"
+                f"which acts in its scores, but got {mixer}"
             )
     if model.attention.window is not None:
         yield (
-            f"`model.attention.window` must be none if `model.positions` is {name}, but "
-            f"{model.attention.window} came"
+            f"`model.attention.window` must be none if `model.positions` is {name}, but got "
+            f"{model.attention.window}"
         )
     score = model.attention.score
     if products and score not in ("scaled", "unscaled"):
         yield (
             f"`model.attention.score` must be scaled or unscaled if `model.positions` is {name}, "
-            f"which acts in products of queries and keys, but {score} came"
+            f"which acts in products of queries and keys, but got {score}"
         )

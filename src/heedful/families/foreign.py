@@ -73,7 +73,7 @@ def number_in(
         return default
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < maximum:
         raise ExchangeError(
-            f"The setting `{name}` of a checkpoint must be a number below {maximum:,}, but "
-            f"{str(value)[:40]!r} came; the checkpoint is damaged."
+            f"The setting `{name}` of a checkpoint must be a number below {maximum:,}, but got "
+            f"{str(value)[:40]!r}; the checkpoint is damaged."
         )
     return value

@@ -95,7 +95,7 @@ class LayerConfig:
             other = "mixer" if self.mixer else "window"
             raise SettingError(
                 f"`{other}` must be None where `{positions[0]}` is set, because that acts in the "
-                f"scores of all positions, but {getattr(self, other)!r} came."
+                f"scores of all positions, but got {getattr(self, other)!r}."
             )
 
     def attention(self) -> MultiHeadAttention:

@@ -375,7 +375,7 @@ def _mixer(layer: nn.Module, config: LayerConfig, is_causal: bool) -> Any:
     if isinstance(mixer, Mixer) and isinstance(mixer, TargetMixer) != is_causal:
         reads = "earlier positions alone" if is_causal else "all positions"
         raise SettingError(
-            f"`mixer` of {type(layer).__name__} must read {reads}, but {type(mixer).__name__} came."
+            f"`mixer` of {type(layer).__name__} must read {reads}, but got {type(mixer).__name__}."
         )
     return mixer
 

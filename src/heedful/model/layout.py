@@ -68,7 +68,7 @@ def not_a_tensor(what: str, wanted: str, value: Any) -> ArgumentError:
     given = f"a {type(value).__name__}"
     if isinstance(value, Tensor):
         given = f"one of {str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)}"
-    return ArgumentError(f"{what} must be a tensor of {wanted}, but {given} came.")
+    return ArgumentError(f"{what} must be a tensor of {wanted}, but got {given}.")
 
 
 @dataclass(frozen=True)

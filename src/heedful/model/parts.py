@@ -138,12 +138,12 @@ def check_mixed(owner: str, width: int, x: Any, keys_from: Any, mask: Tensor | N
     if keys_from is not x and (keys_from.shape, keys_from.data_ptr()) != (x.shape, x.data_ptr()):
         raise ArgumentError(
             f"`keys_from` of {owner} must be the sequence of `queries_from`, because it mixes the "
-            "positions of one, but another came; attend to it by MultiHeadAttention."
+            "positions of one, but got another; attend to it by MultiHeadAttention."
         )
     if mask is not None and mask.size(1) * mask.size(2) > 1:
         raise ArgumentError(
             f"the mask of {owner} must have shape (batch, 1, 1, keys), because it does not tell "
-            f"heads or queries apart, but one of shape {tuple(mask.shape)} came."
+            f"heads or queries apart, but got one of shape {tuple(mask.shape)}."
         )
 
 

@@ -82,7 +82,7 @@ def check_window(window: int | None, is_causal: bool) -> None:
     if window is not None and not is_causal:
         raise SettingError(
             "`causal_mask` must be true with a `window`, which hides what follows from a decoder, "
-            "but false came."
+            "but got false."
         )
 
 

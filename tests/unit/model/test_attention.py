@@ -128,7 +128,7 @@ def test_blocks_refuse_what_are_no_states_of_their_width(given):
     assert "`queries_from` of MultiHeadAttention" in refused(attention, given, x)
     assert "`keys_from` of MultiHeadAttention" in refused(attention, x, given)
     whole = torch.zeros(2, 3, 8, dtype=torch.int64)
-    assert "one of int64 of shape (2, 3, 8) came" in refused(attention, whole, x)
+    assert "got one of int64 of shape (2, 3, 8)" in refused(attention, whole, x)
     if not (isinstance(given, torch.Tensor) and given.size(-1) == 8):
         assert "`x` of FeedForward" in refused(FeedForward(8, 16), given)
     if not isinstance(given, torch.Tensor):

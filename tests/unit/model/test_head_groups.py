@@ -109,7 +109,7 @@ def test_groups_of_different_sizes_are_refused():
         (["model.attention.kv_heads=3"], "`model.attention.kv_heads` must divide `model.heads`"),
         (
             ["model.attention.kv_heads=2", "model.decoder_heads=1"],
-            "`model.attention.kv_heads` must divide `model.decoder_heads`, 1, but 2 came",
+            "`model.attention.kv_heads` must divide `model.decoder_heads`, 1, but got 2",
         ),
         (
             ["model.attention.kv_heads=1", "model.attention.score=additive"],

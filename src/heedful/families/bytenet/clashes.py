@@ -16,14 +16,14 @@ def _blocks(model: ModelSettings) -> Iterator[str]:
     bytenet = model.part(ByteNetConfig)
     if bytenet.channels is None and model.d_model % 2:
         yield (
-            "`model.d_model` must be even, because a block is half as wide inside, but "
-            f"{model.d_model} came (or set `model.bytenet.channels`)"
+            "`model.d_model` must be even, because a block is half as wide inside, but got "
+            f"{model.d_model} (or set `model.bytenet.channels`)"
         )
     if bytenet.max_dilation & (bytenet.max_dilation - 1):
         below = 1 << (bytenet.max_dilation.bit_length() - 1)
         yield (
             "`model.bytenet.max_dilation` must be a power of two, because dilations double, but "
-            f"{bytenet.max_dilation} came; near it, {below} and {2 * below} would do"
+            f"got {bytenet.max_dilation}; near it, {below} and {2 * below} would do"
         )
     kernels = {
         getattr(bytenet, f"{side}_kernel")
@@ -38,7 +38,7 @@ def _blocks(model: ModelSettings) -> Iterator[str]:
     if model.encoder == "bytenet" and bytenet.encoder_kernel % 2 == 0:
         yield (
             "`model.bytenet.encoder_kernel` must be odd, because it reads as many positions before "
-            f"as after, but {bytenet.encoder_kernel} came"
+            f"as after, but got {bytenet.encoder_kernel}"
         )
 
 

@@ -24,7 +24,7 @@ def _layers(model: ModelSettings, side: str) -> Iterator[str]:
         if layer.residual > number:
             yield (
                 f"`model.convs2s.{side}_layers`: layer {number} must add the input of one of the "
-                f"{number} layers up to its own, but {layer.residual} came as third number"
+                f"{number} layers up to its own, but its third number is {layer.residual}"
             )
 
 
@@ -35,7 +35,7 @@ def _decoder(model: ModelSettings, memory: int) -> Iterator[str]:
     if (highest := attending_layers(convs2s.attention, layers)[-1]) > layers:
         yield (
             f"`model.convs2s.attention` must name layers of the decoder, which has {layers}, but "
-            f"{highest} came"
+            f"got {highest}"
         )
     if memory != model.d_model:
         yield (

@@ -288,5 +288,5 @@ def _unreadable(name: str, value: object) -> ExchangeError:
     """Explain a setting that is not a list of layers."""
     return ExchangeError(
         f"The setting `{name}` of a checkpoint must be a list such as [(512, 3)] * 9, of at most "
-        f"{MOST_LAYERS} layers, but {str(value)[:40]!r} came; the checkpoint is damaged."
+        f"{MOST_LAYERS} layers, but got {str(value)[:40]!r}; the checkpoint is damaged."
     )

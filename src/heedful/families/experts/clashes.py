@@ -24,12 +24,11 @@ def experts_clashes(model: ModelSettings) -> Iterator[str]:
         if chosen and chosen[-1] > layers:
             yield (
                 f"`model.experts.{side}_layers` must be layers from 1 to {layers} "
-                f"(`model.{side}_layers`), but {text} came"
+                f"(`model.{side}_layers`), but got {text}"
             )
     if not total:
         yield (
-            "`model.experts.count` must be none if no layer has a mixture, but "
-            f"{experts.count} came"
+            f"`model.experts.count` must be none if no layer has a mixture, but got {experts.count}"
         )
 
 
@@ -40,8 +39,8 @@ def _numbers(model: ModelSettings) -> Iterator[str]:
     if groups is not None:
         if count % groups:
             yield (
-                f"`model.experts.groups` must divide `model.experts.count` ({count}), but "
-                f"{groups} came"
+                f"`model.experts.groups` must divide `model.experts.count` ({count}), but got "
+                f"{groups}"
             )
             return
         count = min(groups, count // groups)
@@ -49,10 +48,10 @@ def _numbers(model: ModelSettings) -> Iterator[str]:
     if per_token > count:
         yield (
             f"`model.experts.per_token` must be at most the number{where or ' of experts'} "
-            f"({count}), but {per_token} came"
+            f"({count}), but got {per_token}"
         )
     if per_token == 1 and experts.gating == "noisy" and count > 1:
         yield (
             "`model.experts.per_token` must be 2 or more, because the weight of a single expert "
-            "is always 1 and its gate would learn nothing of the loss, but 1 came"
+            "is always 1 and its gate would learn nothing of the loss, but got 1"
         )

@@ -15,7 +15,7 @@ def fastformer_clashes(model: ModelSettings) -> Iterator[str]:
         if model.d_k not in (None, model.d_model // heads):
             yield (
                 f"`model.d_k` must be none if `model.attention.{side}` is {kind}, whose heads "
-                f"share `model.d_model`, but {model.d_k} came"
+                f"share `model.d_model`, but got {model.d_k}"
             )
         if model.d_model % heads:
             yield (
@@ -25,5 +25,5 @@ def fastformer_clashes(model: ModelSettings) -> Iterator[str]:
     if attention.decoder == "fastformer-linear" and not model.causal_mask:
         yield (
             "`model.causal_mask` must be true if `model.attention.decoder` is fastformer-linear, "
-            "which never reads what follows, but false came"
+            "which never reads what follows, but got false"
         )

@@ -23,7 +23,7 @@ class Pooled(Family):
         if model.decoder == "transformer" and not model.residuals:
             yield (
                 f"`model.residuals` must be true if `model.encoder` is {model.encoder}, because a "
-                "decoder would keep nothing of its own words without them, but false came"
+                "decoder would keep nothing of its own words without them, but got false"
             )
 
     def no_alignment(self, model: ModelSettings) -> str:

@@ -27,7 +27,7 @@ def _depth(model: ModelSettings) -> Iterator[str]:
     if begin is not None and begin > deepest:
         yield (
             "`model.recurrent.residual_from` must be at most the number of recurrent layers "
-            f"({deepest}), because it would change nothing otherwise, but {begin} came"
+            f"({deepest}), because it would change nothing otherwise, but got {begin}"
         )
     for side in sides if begin == 1 else []:
         is_both = side == "encoder" and model.part(RecurrentConfig).direction.endswith(
@@ -51,14 +51,14 @@ def _projection(model: ModelSettings) -> Iterator[str]:
     if recurrent.cell != "lstm" or recurrent.fast_forward:
         yield (
             "`model.recurrent.projection_size` needs LSTMs without `model.recurrent.fast_forward`, "
-            f"but {size} came for {recurrent.cell} cells"
+            f"but got {size} for {recurrent.cell} cells"
             + (" with it" if recurrent.fast_forward else "")
         )
     for side in ("encoder", "decoder"):
         if getattr(model, side) == "recurrent" and size >= _hidden(model, side):
             yield (
                 "`model.recurrent.projection_size` must be less than the width of the states of "
-                f"the {side} ({_hidden(model, side)}), but {size} came"
+                f"the {side} ({_hidden(model, side)}), but got {size}"
             )
 
 
@@ -69,13 +69,13 @@ def _encoder(model: ModelSettings) -> Iterator[str]:
     if recurrent.fast_forward and both:
         yield (
             "`model.recurrent.fast_forward` needs `model.recurrent.direction` to be forward or "
-            f"interleaved, but {recurrent.direction} came"
+            f"interleaved, but got {recurrent.direction}"
         )
     if recurrent.direction == "first-bidirectional" and recurrent.residual_from in (1, 2):
         yield (
             "`model.recurrent.residual_from` must be at least 3 where the first layer is "
-            "bidirectional, because the second reads twice its own width, but "
-            f"{recurrent.residual_from} came"
+            "bidirectional, because the second reads twice its own width, but got "
+            f"{recurrent.residual_from}"
         )
     if model.decoder == "transformer" and memory_width(model) != model.d_model:
         yield (
@@ -114,7 +114,7 @@ def _no_attention(model: ModelSettings) -> Iterator[str]:
         if getattr(recurrent, name) not in allowed:
             yield (
                 f"`model.recurrent.{name}` must be {listed(allowed)} without attention "
-                f"(`model.recurrent.score` = none), but {getattr(recurrent, name)} came"
+                f"(`model.recurrent.score` = none), but got {getattr(recurrent, name)}"
             )
 
 
@@ -124,14 +124,14 @@ def _attention(model: ModelSettings, memory: int) -> Iterator[str]:
     if recurrent.readout == "state" and recurrent.feed != "context":
         yield (
             "`model.recurrent.feed` must be context if `model.recurrent.readout` is state, because "
-            f"attention would change nothing otherwise, but {recurrent.feed} came"
+            f"attention would change nothing otherwise, but got {recurrent.feed}"
         )
     if recurrent.feed == "none" and recurrent.feed_layers == "all":
-        yield "`model.recurrent.feed_layers` must be first if nothing is fed, but all came"
+        yield "`model.recurrent.feed_layers` must be first if nothing is fed, but got all"
     if recurrent.query == "previous" and encoder_family(model.encoder).no_alignment(model):
         yield (
             f"`model.recurrent.query` must be current if `model.encoder` is {model.encoder}, "
-            "because all positions of it are alike, but previous came"
+            "because all positions of it are alike, but got previous"
         )
     if recurrent.score == "dot" and width != memory:
         yield (
@@ -148,20 +148,20 @@ def _start(model: ModelSettings) -> Iterator[str]:
     if start == "zero" and recurrent.score == "none":
         yield (
             "`model.recurrent.start` must not be zero without attention (`model.recurrent.score` = "
-            "none), because the decoder would know nothing of the source, but zero came; mean fits "
+            "none), because the decoder would know nothing of the source, but got zero; mean fits "
             "any encoder"
         )
     if recurrent.projection_size is not None and start not in ("zero", "final"):
         yield (
             "`model.recurrent.start` must be zero or final if `model.recurrent.projection_size` is "
-            f"set, because h and c are then of two widths, but {start} came"
+            f"set, because h and c are then of two widths, but got {start}"
         )
     if start in ("zero", "mean"):
         return
     if model.encoder != "recurrent":
         yield (
             "`model.recurrent.start` must be zero or mean after an encoder that is not recurrent "
-            f"(`model.encoder` is {model.encoder}), but {start} came"
+            f"(`model.encoder` is {model.encoder}), but got {start}"
         )
         return
     top_is_both = direction in ("bidirectional", "interleaved") or (
@@ -199,7 +199,7 @@ def _room_for_mixtures(recurrent: RecurrentConfig, side: str) -> Iterator[str]:
     if recurrent.fast_forward:
         yield (
             "`model.recurrent.fast_forward` must be false with mixtures of experts, which are not "
-            "linear, but true came"
+            "linear, but got true"
         )
     if side == "encoder":
         if recurrent.direction == "interleaved":

@@ -27,7 +27,7 @@ class RelativeBucketsFamily(Family):
             yield (
                 "`model.relative_buckets.max_distance` must be above half of "
                 f"`model.relative_buckets.count`, {buckets.count // 2}, because so many distances "
-                f"have a bucket of their own, but {buckets.max_distance} came"
+                f"have a bucket of their own, but got {buckets.max_distance}"
             )
 
     def beyond_transformer(self, model: ModelSettings) -> list[tuple[str, object]]:

@@ -45,8 +45,8 @@ class RelativeBuckets(ScoreBias):
         if exact < 1 or max_distance <= exact:
             raise SettingError(
                 f"`count` must be at least {4 if bidirectional else 2} and `max_distance` above "
-                f"{exact}, the distances with a bucket of their own, but {count} and "
-                f"{max_distance} came."
+                f"{exact}, the distances with a bucket of their own, but got {count} and "
+                f"{max_distance}."
             )
         self.one_way, self.bidirectional = one_way, bidirectional
         self.weight = nn.Parameter(torch.zeros(count, heads))

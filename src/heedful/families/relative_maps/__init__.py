@@ -21,7 +21,7 @@ class RelativeMapsFamily(Family):
         if model.attention.window is None:
             yield (
                 "`model.attention.window` must be the width of the convolution if "
-                "`model.attention.encoder` is convolution, but none came"
+                "`model.attention.encoder` is convolution, but got none"
             )
 
 

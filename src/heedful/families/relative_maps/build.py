@@ -9,5 +9,5 @@ def build_mixer(side: str, config: LayerConfig) -> RelativeMaps:
     """Build the maps for a layer of the encoder."""
     del side
     if config.window is None:
-        raise SettingError("`window` must be the width of the convolution, but none came.")
+        raise SettingError("`window` must be the width of the convolution, but got none.")
     return RelativeMaps(config.d_model, 2 * (config.window // 2) + 1)

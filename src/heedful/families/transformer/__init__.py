@@ -26,7 +26,7 @@ class TransformerFamily(Family):
         if is_windowed and not model.causal_mask:
             yield (
                 "`model.attention.window` hides from a decoder what follows, so "
-                "`model.causal_mask` must be true with it, but false came"
+                "`model.causal_mask` must be true with it, but got false"
             )
         for side in ("encoder", "decoder"):
             yield from self._sharing_clashes(model, side)
@@ -36,19 +36,19 @@ class TransformerFamily(Family):
     def _sharing_clashes(self, model: ModelSettings, side: str) -> Iterable[str]:
         """Check that each layer has weights, and that they are numbered in the order of layers."""
         numbers, layers = model.sharing(side), getattr(model, f"{side}_layers")
-        name, came = f"`model.{side}_sharing`", getattr(model, f"{side}_sharing")
+        name, sharing = f"`model.{side}_sharing`", getattr(model, f"{side}_sharing")
         if len(numbers) != layers:
             yield (
                 f"{name} must have a number for each of {layers} layers (`model.{side}_layers`), "
-                f"but {came} has {len(numbers)}"
+                f"but {sharing} has {len(numbers)}"
             )
         elif len({*numbers}) < layers and part_layers(model, side):
             yield (
                 f"{name} must be empty where some layers of the {side} have networks of another "
-                f"family, but {came} came"
+                f"family, but got {sharing}"
             )
         elif [*dict.fromkeys(numbers)] != [*range(1, max(numbers) + 1)]:
-            yield f"{name} must number weights from 1 in the order of layers, but {came} came"
+            yield f"{name} must number weights from 1 in the order of layers, but got {sharing}"
 
     def _group_clashes(self, model: ModelSettings, kv_heads: int) -> Iterable[str]:
         """Check that groups of heads are alike, and that no head has weights of its own."""
@@ -57,12 +57,12 @@ class TransformerFamily(Family):
             if getattr(model, side) == "transformer" and getattr(model, name) % kv_heads:
                 yield (
                     f"`model.attention.kv_heads` must divide `model.{name}`, "
-                    f"{getattr(model, name)}, but {kv_heads} came"
+                    f"{getattr(model, name)}, but got {kv_heads}"
                 )
         if model.attention.score not in ("scaled", "unscaled"):
             yield (
                 "`model.attention.score` must be scaled or unscaled if `model.attention.kv_heads` "
-                f"is set, but {model.attention.score} came"
+                f"is set, but got {model.attention.score}"
             )
 
 

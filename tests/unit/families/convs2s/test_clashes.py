@@ -13,7 +13,7 @@ BOTH = ["model.encoder=convs2s", "model.decoder=convs2s"]
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (["convs2s.attention=1 21"], "the decoder, which has 20, but 21 came"),
+        (["convs2s.attention=1 21"], "the decoder, which has 20, but got 21"),
         (["convs2s.out_embed_dim=256"], "`model.d_model` (512), but it is 256; leave it out"),
         (["convs2s.encoder_layers=(512,3,2)"], "layer 1 must add the input of one of the 1"),
         (["d_model=511"], "must be even for sines and cosines"),
@@ -28,7 +28,7 @@ def test_what_does_not_fit_is_named(settings, words):
 def test_several_faults_are_named_at_once():
     with pytest.raises(SettingError) as caught:
         load_config("tiny", [*BOTH, "model.convs2s.attention=21", "model.convs2s.out_embed_dim=1"])
-    assert "21 came" in str(caught.value) and "but it is 1;" in str(caught.value)
+    assert "but got 21" in str(caught.value) and "but it is 1;" in str(caught.value)
 
 
 @pytest.mark.family("recurrent")

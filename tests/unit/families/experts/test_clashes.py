@@ -17,12 +17,12 @@ DECODER = [
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (["count=4", "per_token=5"], "must be at most the number of experts (4), but 5 came"),
+        (["count=4", "per_token=5"], "must be at most the number of experts (4), but got 5"),
         (["count=4", "per_token=1"], "its gate would learn nothing of the loss"),
-        (["count=9", "groups=2"], "must divide `model.experts.count` (9), but 2 came"),
+        (["count=9", "groups=2"], "must divide `model.experts.count` (9), but got 2"),
         (
             ["count=12", "groups=6", "per_token=3"],
-            "at most the number of groups and of experts in a group (2), but 3 came",
+            "at most the number of groups and of experts in a group (2), but got 3",
         ),
         (["count=4", "encoder_layers=3"], "must be layers from 1 to 2 (`model.encoder_layers`)"),
         (["count=4", "encoder_layers=none", "decoder_layers=none"], "must be none if no layer"),

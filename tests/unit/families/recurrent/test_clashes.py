@@ -21,7 +21,7 @@ BOTH = ["model.encoder=recurrent", "model.decoder=recurrent"]
         ),
         (
             ["cell=gru", "projection_size=5"],
-            "needs LSTMs without `model.recurrent.fast_forward`, but 5 came for gru",
+            "needs LSTMs without `model.recurrent.fast_forward`, but got 5 for gru",
         ),
         (["projection_size=512", "start=zero"], "must be less than the width of the states of the"),
         (["projection_size=8"], "start` must be zero or final if"),
