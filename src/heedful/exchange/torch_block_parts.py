@@ -130,7 +130,7 @@ def layer_from_torch_reasons(
             yield f"the sub-layers of {path} differ in {setting}"
     if activation_name(theirs.activation) is None:
         yield (
-            f"{path} has the activation {theirs.activation!r}, which is none of "
+            f"{path} has the activation {theirs.activation!r}, which is not one of "
             f"{', '.join(ACTIVATIONS)}"
         )
 

@@ -62,7 +62,7 @@ class CardFacts:
             if len(name) > 96 or not _DATASET.fullmatch(name):
                 raise ExchangeError(
                     "--dataset must be the name of a data set of the Hugging Face hub, such as "
-                    f"wmt/wmt14, but {name!r} came; leave out what is not there."
+                    f"wmt/wmt14, but got {name!r}; leave out what is not there."
                 )
         for path in self.scores:
             evaluated_scores(path)

@@ -85,7 +85,7 @@ class ModelFile:
         if scale is None or scale.size not in (1, len(stored)) or not np.all(scale != 0):
             raise ExchangeError(
                 f"model.bin must have a scale for each row of {name}, which is stored in whole "
-                f"numbers, but {'none came' if scale is None else f'{scale.size} came'} for "
+                f"numbers, but has {'none' if scale is None else scale.size} for "
                 f"{len(stored)} rows; the file is damaged or of an unknown kind of quantization."
             )
         divisor = np.asarray(scale, np.float32).reshape(-1, *[1] * (stored.ndim - 1))

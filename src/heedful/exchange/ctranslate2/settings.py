@@ -82,8 +82,8 @@ class Variables:
             for name in _WITHOUT_MEANING:
                 self._attribute(f"{side}/{name}", 0)
             for name in _NOUGHT:
-                came = self._attribute(f"{side}/{name}", 0)
-                self.reasons.add_if(came != 0, f"{side}/{name} is set, which heedful does not have")
+                flag = self._attribute(f"{side}/{name}", 0)
+                self.reasons.add_if(flag != 0, f"{side}/{name} is set, which heedful does not have")
         return {
             "d_model": d_model,
             **{
@@ -109,7 +109,7 @@ class Variables:
             fits = heads > 0 and rows > 0 and rows % (3 * heads) == 0
             self.reasons.add_if(
                 not fits,
-                f"{rows} rows of queries, keys and values are none for {heads} heads ({side})",
+                f"{rows} rows of queries, keys and values do not fit {heads} heads ({side})",
             )
             shape[f"{side}_heads"] = heads
             shape[f"{side}_d_ff"] = self._size(f"{side}/layer_0/ffn/linear_0/weight", 0)
@@ -138,8 +138,8 @@ class Variables:
             return
         width = rows // heads
         for name, needed in (("head_dim", width), ("num_heads_kv", heads), ("multi_query", 0)):
-            came = int(self._attribute(f"{prefix}/{name}", needed))
-            self.reasons.add_if(came != needed, f"{prefix}/{name} is {came} instead of {needed}")
+            value = int(self._attribute(f"{prefix}/{name}", needed))
+            self.reasons.add_if(value != needed, f"{prefix}/{name} is {value} instead of {needed}")
         plain = 1.0 / math.sqrt(width)
         scale = self._attribute(f"{prefix}/queries_scale", plain)
         if not math.isclose(scale, plain, rel_tol=1e-6):

@@ -7,7 +7,7 @@ by its listed digest, and gets this name only with that content. The cache is la
 library's::
 
     models--ORG--NAME/blobs/DIGEST                the content
-    models--ORG--NAME/blobs/DIGEST.incomplete     what came so far; the next attempt continues it
+    models--ORG--NAME/blobs/DIGEST.incomplete     what arrived so far; the next attempt continues it
     models--ORG--NAME/snapshots/COMMIT/FILE       a link to the content
 
 Requests go through the library's session, which follows redirects and keeps the token from other
@@ -41,7 +41,7 @@ _KEPT = "what was fetched is kept"
 
 
 def read_facts(url: str) -> dict[str, Any]:
-    """Ask for a JSON object; `ValueError` if the answer is none, or is too large."""
+    """Ask for a JSON object; `ValueError` if the answer is another value, or too large."""
     content = b""
     with _answer(url) as response:
         for chunk in response.iter_raw(_CHUNK):
@@ -78,8 +78,8 @@ def download(url: str, place: Path, size: int, digest: str, title: str) -> None:
                     return
                 part.unlink()
     raise DownloadError(
-        f"{title} must have the digest {digest}, but what came has another one; it was changed on "
-        "its way, and is deleted. Try again."
+        f"{title} must have the digest {digest}, but the download has another one; it was "
+        "changed on its way, and is deleted. Try again."
     )
 
 
@@ -136,7 +136,7 @@ def _answer(url: str, start: int = 0) -> Iterator[Any]:
 
 @contextmanager
 def _own(part: Path) -> Iterator[FileIO]:
-    """Open what came of a file so far, while no other process does."""
+    """Open what has arrived of a file, while no other process does."""
     while True:
         with writing(part.parent, _KEPT):
             ways = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -167,8 +167,8 @@ def _fill(file: FileIO, url: str, size: int, title: str) -> None:
                         if at > size:
                             _restart(file)
                             raise DownloadError(
-                                f"{title} must have {size:,} bytes, as the hub lists, but more "
-                                "came; try again later."
+                                f"{title} must have {size:,} bytes, as the hub lists, but "
+                                "has more; try again later."
                             )
                         _write(file, chunk, title)
                         bar.update(len(chunk))
@@ -180,7 +180,7 @@ def _fill(file: FileIO, url: str, size: int, title: str) -> None:
             else:
                 failures = failures + 1 if at <= before else 0
                 if failures == _ATTEMPTS:
-                    raise ValueError(f"only {at:,} of {size:,} bytes came")
+                    raise ValueError(f"only {at:,} of {size:,} bytes arrived")
 
 
 def _write(file: FileIO, chunk: bytes, title: str) -> None:

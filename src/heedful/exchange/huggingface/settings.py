@@ -182,6 +182,6 @@ def spelling(spelled: Mapping[str, Any], token: str, usual: str) -> str:
 
 
 def listed_ids(generation: Mapping[str, Any], name: str) -> list[Any]:
-    """Read a setting that is a list; empty if it is none."""
+    """Read a setting that is a list; any other value reads as an empty one."""
     value = generation.get(name)
     return value if isinstance(value, list) else []

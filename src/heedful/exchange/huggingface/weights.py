@@ -45,7 +45,7 @@ def has_safetensors(folder: Path) -> bool:
 
 
 def shard_names(index: Path) -> dict[str, str]:
-    """Read an index: the file of each tensor. Raises `ExchangeError` if it is none."""
+    """Read an index: the file of each tensor. Raises `ExchangeError` for another file."""
     places = read_settings_file(index).get("weight_map")
     if not isinstance(places, dict) or not places:
         raise ExchangeError(f"{index} must have a weight_map that names a file for each tensor.")

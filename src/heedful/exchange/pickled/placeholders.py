@@ -41,7 +41,7 @@ Make = Callable[[tuple[Any, ...]], Any]
 def of_type(kind: type, value: Any) -> Any:
     """Check that an opcode's operand is exactly of a type, or raise `TypeError`."""
     if type(value) is not kind:
-        raise TypeError(f"a {kind.__name__} must be there, but a {type(value).__name__} came")
+        raise TypeError(f"a {kind.__name__} must be there, but got a {type(value).__name__}")
     return value
 
 
@@ -52,7 +52,7 @@ def key_of(value: Any) -> Any:
     parts = value if isinstance(value, tuple) and len(value) <= _LONGEST_KEY else (value,)
     if all(isinstance(part, _SCALARS) for part in parts):
         return value
-    raise TypeError(f"a key must be a number or text, but a {type(value).__name__} came")
+    raise TypeError(f"a key must be a number or text, but got a {type(value).__name__}")
 
 
 def paired(values: Sequence[Any]) -> dict[Any, Any]:

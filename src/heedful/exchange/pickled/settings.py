@@ -22,8 +22,8 @@ def settings_of(value: Any) -> dict[str, Any]:
     plain = _plain(value, 0, left)
     if not isinstance(plain, dict):
         raise ExchangeError(
-            "The settings of a checkpoint must be names and values, but a "
-            f"{type(value).__name__} came; it is a checkpoint of something else."
+            "The settings of a checkpoint must be names and values, but got a "
+            f"{type(value).__name__}; it is a checkpoint of something else."
         )
     return plain
 
