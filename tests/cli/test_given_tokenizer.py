@@ -127,7 +127,7 @@ def test_untagged_lines_are_warned_of_once_and_an_empty_language_is_refused(
 @pytest.mark.parametrize(
     ("given", "settings", "named"),
     [
-        ("a b c\n", {}, "is none of them: line 1 is 'a b c'"),
+        ("a b c\n", {}, "is something else: line 1 is 'a b c'"),
         ("the\n", {"data.subword_sampling": 0.1}, "kind word-list; set data.subword_sampling=0"),
         (
             None,

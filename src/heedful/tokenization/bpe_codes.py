@@ -138,7 +138,7 @@ def _parse(content: bytes) -> tuple[str, list[tuple[str, str]]]:
         lines = content.decode("utf-8").rstrip("\n").split("\n")
     except UnicodeDecodeError as error:
         raise TokenizerError(
-            f"Byte-pair codes must be UTF-8 text, but byte {error.start:,} is none; give the file "
+            f"Byte-pair codes must be UTF-8 text, but byte {error.start:,} is not; give the file "
             "that subword-nmt wrote."
         ) from error
     version, first = "0.1", 0

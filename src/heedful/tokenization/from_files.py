@@ -106,8 +106,8 @@ def _neither(path: Path, reason: str) -> TokenizerError:
     """Build the error that lists the supported files."""
     return TokenizerError(
         "A tokenizer must be a folder with tokenizer.json, a sentencepiece .model, a codes file of "
-        f"subword-nmt, or a list of words, one a line, each alone or with a count; {path} is none "
-        f"of them: {reason.rstrip('.')}."
+        f"subword-nmt, or a list of words, one a line, each alone or with a count; {path} is "
+        f"something else: {reason.rstrip('.')}."
     )
 
 

@@ -160,7 +160,7 @@ def load_processor(model: bytes) -> Any:
     """
     Load a SentencePiece model and read all of its subwords.
 
-    Raises `TokenizerError` if it is none, or a subword, or what is written for unknown ones, is not
+    Raises `TokenizerError` for other bytes, and where a subword or the text for unknown ones is not
     UTF-8.
     """
     processor = sentencepiece.SentencePieceProcessor()

@@ -95,7 +95,7 @@ def read_models(folder: Path) -> tuple[list[SubwordModel], TokenizerFacts]:
 
     Raises `RunFolderError` if a file is missing, cannot be read, or has another checksum than it
     was saved with. Raises `TokenizerError` if ``tokenizer.json`` is not what this version writes,
-    or a model is none.
+    or a model cannot be read.
     """
     path = Path(folder) / RECORD
     record = _checked_record(_read(path), path)

@@ -157,7 +157,7 @@ class Tokenizer:
                 raise SettingError(
                     f"{option} chooses among the languages of a model, but this one has a single "
                     f"direction, {self.source_language or '?'} to {self.target_language or '?'}, "
-                    f"and {name!r:.40} came; leave it out."
+                    f"and got {name!r:.40}; leave it out."
                 )
             else:
                 names.append(own)
@@ -321,7 +321,7 @@ class Tokenizer:
 
         Raises `RunFolderError` if a file is missing, cannot be read, or has another checksum than
         it was saved with. Raises `TokenizerError` if ``tokenizer.json`` is not what this version
-        writes, or a model is none.
+        writes, or a model cannot be read.
         """
         models, facts = read_models(folder)
         return cls(*models, **facts._asdict())

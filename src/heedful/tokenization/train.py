@@ -103,7 +103,7 @@ def learn_subwords(
     if vocabulary_size <= len(SPECIAL_IDS):
         raise TokenizerError(
             f"data.vocabulary_size must be more than {len(SPECIAL_IDS)}, the number of special "
-            f"symbols, but {vocabulary_size} came; set some hundreds or more."
+            f"symbols, but got {vocabulary_size}; set some hundreds or more."
         )
     # Subwords of several characters need room, too.
     room = vocabulary_size // 2 if kind in ("bpe", "unigram") else vocabulary_size
@@ -338,7 +338,7 @@ def _size_error(
         return _too_small(sentences, text, size, smallest)
     if largest := _largest(reason, kind, size):
         return TokenizerError(
-            f"data.vocabulary_size must be at most {largest} for this text, but {size} came: the "
+            f"data.vocabulary_size must be at most {largest} for this text, but got {size}: the "
             f"{text} has no more subwords; set data.vocabulary_size={largest} or give more text."
         )
     return TokenizerError(
@@ -350,7 +350,7 @@ def _size_error(
 def _too_small(sentences: _Sentences, text: str, size: int, smallest: int) -> TokenizerError:
     """Build the error with the smallest vocabulary size that has room for every character."""
     return TokenizerError(
-        f"data.vocabulary_size must be at least {smallest} for this text, but {size} came: every "
+        f"data.vocabulary_size must be at least {smallest} for this text, but got {size}: every "
         f"character of the {text} and the special symbols need a place; set "
         f"data.vocabulary_size={smallest} or more{sentences.advice(smallest - size)}."
     )

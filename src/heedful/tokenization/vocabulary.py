@@ -44,8 +44,8 @@ class Vocabulary:
         room = size - len(SPECIAL_PIECES) - len(tags)
         if room < 1:
             raise TokenizerError(
-                f"data.vocabulary_size must be at least {size - room + 1} for this text, but "
-                f"{size} came: the special symbols and language tags need a place each, and so "
+                f"data.vocabulary_size must be at least {size - room + 1} for this text, but got "
+                f"{size}: the special symbols and language tags need a place each, and so "
                 "does what the text is cut into."
             )
         pieces = sorted(counts, key=lambda piece: (-counts[piece], piece))[:room]

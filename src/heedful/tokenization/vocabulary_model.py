@@ -107,7 +107,7 @@ def learn_codes_vocabulary(
     subwords, often parts of names in the other language, are split further.
 
     Raises `TextError` if the text is empty or cannot be read. Raises `TokenizerError` if the codes
-    are none, or the vocabulary has no room.
+    cannot be read, or the vocabulary has no room.
     """
     words, tags = _count_words(files, text, words_of, tagged)
     merges = BpeCodes(codes)

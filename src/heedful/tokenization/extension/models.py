@@ -77,7 +77,7 @@ class ExtensibleModel:
 
     @cached_property
     def ordinary(self) -> frozenset[str]:
-        """The subwords that text is cut into; bytes are none."""
+        """The subwords that text is cut into; bytes are left out."""
         processor = self._processor
         return frozenset(
             processor.id_to_piece(number)
