@@ -51,34 +51,34 @@ def parsing_clashes(settings: Mapping[str, Any]) -> Iterator[str]:
     if settings["parsing.linearisation"] is None:
         if settings["train.best_by"] == "f1":
             yield (
-                "`train.best_by` = f1 compares trees and needs `parsing.linearisation`, but that "
-                "is none; set `train.best_by` to bleu or loss"
+                "`train.best_by` = f1 compares trees and needs `parsing.linearisation`, but it "
+                "is not set; set `train.best_by` to bleu or loss"
             )
         return
     if settings["data.augment"]:
         yield (
             "`data.augment` must be empty for a parser, because it would change words of trees, "
-            f"but {settings['data.augment']!r} came"
+            f"but got {settings['data.augment']!r}"
         )
     target = settings["data.target_subwords"]
     if settings["data.shared_vocabulary"]:
         yield (
             "`data.shared_vocabulary` must be false for a parser, whose words and symbols have "
-            "nothing in common, but true came"
+            "nothing in common, but got true"
         )
     elif target != "symbols":
-        yield f"`data.target_subwords` must be symbols for a parser, but {target} came"
+        yield f"`data.target_subwords` must be symbols for a parser, but got {target}"
     if not settings["parsing.next_word"]:
         return
     numbers = settings["parsing.word_numbers"]
     if numbers is not None:
         yield (
             "`parsing.word_numbers` must be none beside `parsing.next_word`, which finds words "
-            f"without numbers, but {numbers} came"
+            f"without numbers, but got {numbers}"
         )
     if settings["data.subwords"] == "word":
         yield (
             "`data.subwords` must be bpe, unigram or character beside `parsing.next_word`, which "
-            "counts words by their first subwords, but word came, where several unknown words may "
+            "counts words by their first subwords, but got word, where several unknown words may "
             "be one"
         )

@@ -189,8 +189,8 @@ class Parser:
         for tag in chain.from_iterable(tags or ()):
             if not tag or set(tag) & set("() \t\r\n"):
                 raise ArgumentError(
-                    "`tags` must be parts of speech without brackets and spaces, but "
-                    f"{shorten(tag)} came; no tree could be written with it."
+                    "`tags` must be parts of speech without brackets and spaces, but got "
+                    f"{shorten(tag)}; no tree could be written with it."
                 )
         given = [None] * len(words) if tags is None else list(map(tuple, tags))
         sources = [self.source_line(" ".join(some)) for some in words]

@@ -90,8 +90,8 @@ class ParserRun(RunTask):
         for line, count, limit in zip(lines, words, limits, strict=True):
             if self.parsing.word_numbers is not None and not is_numbered(line):
                 raise TextError(
-                    f"{self.folder} is a parser that reads numbered words, but “{line[:60]}” "
-                    "came; use `heedful parse predict`, which numbers them."
+                    f"{self.folder} is a parser that reads numbered words, but got “{line[:60]}”; "
+                    "use `heedful parse predict`, which numbers them."
                 )
             if fewest_symbols(count) > limit:
                 raise TextError(

@@ -21,7 +21,7 @@ class Parsing(Task):
     text_options = TreeOptions
     alone = "A parser is trained from trees alone"
     other_text = (
-        "parsing.linearisation makes a parser, which is trained from trees, but text came; use "
+        "parsing.linearisation makes a parser, which is trained from trees, but got text; use "
         "`heedful parse train`, or set parsing.linearisation=none."
     )
     shared = ("parsing.linearisation", "parsing.lower_case", "parsing.word_numbers")

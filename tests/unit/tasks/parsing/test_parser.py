@@ -89,7 +89,7 @@ def test_tags_are_written_but_not_read(run):
     with pytest.raises(ArgumentError, match="one part of speech for each word"):
         parser.parse(["she reads"], tags=[["PRP"]])
     for tag in ("", "V Z", "(", "V\n"):
-        with pytest.raises(ArgumentError, match="without brackets and spaces, but '"):
+        with pytest.raises(ArgumentError, match="without brackets and spaces, but got '"):
             parser.parse(["she reads"], tags=[["PRP", tag]])
 
 
@@ -130,7 +130,7 @@ def test_a_translator_of_numbered_words_refuses_others(run):
     if parser.translator.run.config.parsing.word_numbers is None:
         assert parser.translator.translate("she reads").text
         return
-    with pytest.raises(TextError, match="reads numbered words, but “she reads” came"):
+    with pytest.raises(TextError, match="reads numbered words, but got “she reads”"):
         parser.translator.translate("she reads")
 
 

@@ -143,10 +143,10 @@ class _Reading:
             raise self._error(line, f"{key} must be {wanted}", value)
         self.numbers[key] = int(value)
 
-    def _error(self, line: int, must: str, came: str) -> TextError:
-        """Build the error that something else came in this line."""
-        came = f"“{came[:40]}” came" if came else "nothing came"
-        return TextError(f"{self.name}, line {line}: {must}, but {came}; correct the file.")
+    def _error(self, line: int, must: str, text: str) -> TextError:
+        """Build the error that this line has something else."""
+        text = f"“{text[:40]}”" if text else "nothing"
+        return TextError(f"{self.name}, line {line}: {must}, but got {text}; correct the file.")
 
 
 _SETS = {

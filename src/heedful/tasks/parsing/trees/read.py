@@ -93,7 +93,7 @@ def parse_trees(
         count = "one" if len(open_nodes) == 1 else len(open_nodes)
         raise open_nodes[0].place.error(
             "every bracket of this tree must be closed" + " in its line" * (unit == "line"),
-            f"the end of the {unit}, with {count} still open,",
+            f"the end of the {unit}, with {count} still open",
         )
 
 
@@ -108,10 +108,10 @@ class _Place:
     def __init__(self, name: str, line: int, column: int) -> None:
         self.name, self.line, self.column = name, line, column
 
-    def error(self, must: str, came: str) -> TextError:
-        """Build the error that something else came here."""
+    def error(self, must: str, text: str) -> TextError:
+        """Build the error that something else stands here."""
         return TextError(
-            f"{self.name}, line {self.line}, column {self.column}: {must}, but {came} came; "
+            f"{self.name}, line {self.line}, column {self.column}: {must}, but got {text}; "
             f"correct the file ({OPEN} and {CLOSE} are brackets in a word)."
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from heedful.tasks.parsing.trees.tree import escape_brackets
 
 _FIRST = 0xE000
-# Other white space, such as thin spaces, may be part of a word, but is none by itself.
+# Other white space, such as thin spaces, may be part of a word, but is not a word by itself.
 _SPACE = re.compile(r"[ \t\r\n]+")
 
 

@@ -54,15 +54,15 @@ def test_pairs_count_as_equal_both_ways_and_no_further(tmp_path):
     [
         (
             "DELETE_LABELS TOP",
-            r"the first word must be a parameter \(DELETE_LABEL, .*“DELETE_LABELS” came",
+            r"the first word must be a parameter \(DELETE_LABEL, .*got “DELETE_LABELS”",
         ),
-        ("DELETE_LABEL", "DELETE_LABEL must have one value, but nothing came"),
-        ("DELETE_LABEL TOP S1", "one value, but “TOP S1” came"),
-        ("EQ_LABEL ADVP", "EQ_LABEL must have two values, but “ADVP” came"),
-        ("LABELED 2", "LABELED must be 0 or 1, but “2” came"),
-        ("CUTOFF_LEN forty", "CUTOFF_LEN must be a whole number .*, but “forty” came"),
-        ("MAX_ERROR -1", "MAX_ERROR must be a whole number .*, but “-1” came"),
-        ("MAX_ERROR " + "9" * 5000, f"of at most 9 digits, but “{'9' * 40}” came"),
+        ("DELETE_LABEL", "DELETE_LABEL must have one value, but got nothing"),
+        ("DELETE_LABEL TOP S1", "one value, but got “TOP S1”"),
+        ("EQ_LABEL ADVP", "EQ_LABEL must have two values, but got “ADVP”"),
+        ("LABELED 2", "LABELED must be 0 or 1, but got “2”"),
+        ("CUTOFF_LEN forty", "CUTOFF_LEN must be a whole number .*, but got “forty”"),
+        ("MAX_ERROR -1", "MAX_ERROR must be a whole number .*, but got “-1”"),
+        ("MAX_ERROR " + "9" * 5000, f"of at most 9 digits, but got “{'9' * 40}”"),
     ],
 )
 def test_what_is_no_parameter_is_named_with_its_line(tmp_path, line, reason):
