@@ -96,7 +96,7 @@ def make_figure(
     for head in heads:
         if not 1 <= head <= attention.heads:
             raise SettingError(
-                f"--heads must be between 1 and {attention.heads} for this run, but {head} came."
+                f"--heads must be between 1 and {attention.heads} for this run, but got {head}."
             )
     given = bool(sentence)
     weights = attention.weights[layer - 1]

@@ -158,7 +158,7 @@ def _read(kept: Path, budget: float, threads: int) -> dict[str, Any]:
 
 
 def _check_state(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the rounds of a file; raises `ValueError` where they are none."""
+    """Return the rounds of a file; raises `ValueError` for anything else."""
     planned, rounds = state["planned"], state["rounds"]
     if type(planned) is not int or not FEWEST <= planned <= _MOST:
         raise ValueError(f"{planned!r} rounds are planned")

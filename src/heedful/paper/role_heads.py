@@ -106,7 +106,7 @@ def answer_questions(
     # The verb asks; “did what” is answered by itself. A pronoun asks for its antecedent, as in
     # figure 4 of the paper.
     if len(sentences) < 2:
-        raise ValueError(f"at least 2 sentences are needed, but {len(sentences)} came")
+        raise ValueError(f"at least 2 sentences are needed, but got {len(sentences)}")
     rows = [word_attention(translator, sentence.text).weights for sentence in sentences]
     asked = [
         [

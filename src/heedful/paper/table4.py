@@ -147,7 +147,7 @@ def make_table4(
     if trees is None:
         if runs or train_trees:
             raise ArgumentError(
-                "`trees` must name gold trees to score the parsers on, but none came; give --trees."
+                "`trees` must name gold trees to score the parsers on, but got none; give --trees."
             )
         return Table4((), (), 0)
     # what cannot be opened is said before the work

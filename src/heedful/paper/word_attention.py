@@ -78,7 +78,7 @@ class WordAttention:
             places = places or [i for i, word in enumerate(self.words) if simplify(word) == simple]
         if len(places) < int(count):
             raise SettingError(
-                f"{option} must name words of the sentence, but “{name}” is none of them: "
+                f"{option} must name words of the sentence, but it has no “{name}”: "
                 f"{' '.join(self.words)}. The second of equal words is written “its:2”."
             )
         return places[int(count) - 1]

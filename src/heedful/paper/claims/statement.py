@@ -65,7 +65,7 @@ class Checked:
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "Checked":
-        """Read it from JSON's values; `ValueError`, `TypeError` or `KeyError` where it is none."""
+        """Read it from JSON's values; `ValueError`, `TypeError` or `KeyError` for others."""
         holds, sentence = plain["holds"], plain["sentence"]
         if not (holds is None or isinstance(holds, bool)):
             raise ValueError(f"`holds` is {holds!r}")

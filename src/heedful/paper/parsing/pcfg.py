@@ -88,7 +88,7 @@ class Pcfg:
             return self.lexicon.log_probabilities(words)
         if len(tags) != len(words):
             raise TextError(
-                f"each word must have one tag, but {len(tags)} tags came for {len(words)} words; "
+                f"each word must have one tag, but got {len(tags)} tags for {len(words)} words; "
                 "give as many."
             )
         is_tag = np.array(self.lexicon.tags) == np.array(tags)[:, np.newaxis]  # (words, tags)

@@ -166,5 +166,5 @@ def test_what_cannot_be_parsed_is_said():
     parser = Pcfg(read(*TREES))
     with pytest.raises(TextError, match="must have a word, but it has none"):
         parser.parse([])
-    with pytest.raises(TextError, match="2 tags came for 1 words"):
+    with pytest.raises(TextError, match="got 2 tags for 1 words"):
         parser.parse(["the"], ["D", "N"])
