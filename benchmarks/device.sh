@@ -51,7 +51,7 @@ run)
     exec timeout --signal INT --kill-after 15 "$SECONDS_LEFT" "$@"
     ;;
 *)
-    echo "tests, bench or run is needed, but $task came" >&2
+    echo "tests, bench or run is needed, but got $task" >&2
     exit 2
     ;;
 esac

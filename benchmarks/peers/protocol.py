@@ -186,7 +186,7 @@ def only_paper_shape(model: dict[str, Any]) -> None:
     """Refuse model settings that the peer does not support."""
     families = {"encoder": "transformer", "decoder": "transformer"}
     if any(model[side] != family for side, family in families.items()):
-        raise SystemExit("the peer is given Transformers only, but a recurrent model came")
+        raise SystemExit("the peer is given Transformers only, but got a recurrent model")
     wanted = {
         "norm": "post",
         "tie_embeddings": "all",
@@ -197,4 +197,4 @@ def only_paper_shape(model: dict[str, Any]) -> None:
     sizes = ("d_k", "d_v", "encoder_heads", "decoder_heads", "encoder_d_ff", "decoder_d_ff")
     different |= {name: model[name] for name in sizes if model[name] is not None}
     if different:
-        raise SystemExit(f"the peer is given the paper's shape only, but {different} came")
+        raise SystemExit(f"the peer is given the paper's shape only, but got {different}")

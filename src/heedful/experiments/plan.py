@@ -94,7 +94,7 @@ class Plan:
 
     @classmethod
     def read(cls, path: Path) -> "Plan":
-        """Read it; `RunFolderError` where it is none."""
+        """Read a plan; `RunFolderError` for a file of another kind."""
         return read_json(path, "be the plan of a table", cls._of)
 
     @classmethod

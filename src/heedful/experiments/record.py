@@ -36,7 +36,7 @@ class Record:
 
     @classmethod
     def read(cls, path: Path) -> "Record":
-        """Read a record; `RunFolderError` for a file that is none."""
+        """Read a record; `RunFolderError` for a file of another kind."""
         return read_json(path, "be a record of measurements", lambda plain: cls(**plain))
 
     def write(self, path: Path) -> None:

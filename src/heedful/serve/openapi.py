@@ -29,7 +29,7 @@ _WRONG = {
     413: "The body is too large.",
     415: "The body is of another type.",
     421: "The host is not one of this machine, and not allowed.",
-    429: "Too many sentences wait, or too many requests came; Retry-After says when to try again.",
+    429: "Too many sentences wait, or too many requests were sent; see Retry-After.",
     500: "The server failed.",
     503: "The server is stopping, or the answer took too long.",
 }

@@ -20,7 +20,7 @@ _Body = TypeVar("_Body", bound=RequestBody)
 _JSON = "application/json"
 # Unknown field names are cut to this many characters in messages: a client chooses their length.
 _MAX_NAME_LENGTH = 40
-# Wrong fields that one message names: enough to mend a request, short enough to read.
+# Wrong fields that one message names: enough to correct a request, short enough to read.
 _MAX_REPORTED = 10
 # Fields of a body; the largest request here has fewer than twenty.
 _MAX_FIELDS = 100
@@ -49,7 +49,7 @@ async def read_body(request: Request, kind: type[_Body]) -> _Body:
         values = _url_encoded(body) if is_form else _json(body)
     if isinstance(values, dict) and len(values) > _MAX_FIELDS:
         raise HttpError(
-            400, f"a body may have at most {_MAX_FIELDS} fields, but {len(values):,} came."
+            400, f"a body may have at most {_MAX_FIELDS} fields, but got {len(values):,}."
         )
     try:
         return kind.model_validate(values, strict=kind.exact and not is_form)

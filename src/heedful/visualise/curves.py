@@ -166,8 +166,8 @@ def moving_mean(values: Line, lines: int) -> Line:
     """
     Compute a moving average.
 
-    Returns a curve that does not lag behind the other, as a mean over the past would; not a number
-    where the other is none.
+    Returns a curve that does not lag behind the other, as a mean over the past would; NaN where the
+    other is NaN.
 
     By running sums, so the width of the window costs nothing.
 

@@ -163,7 +163,7 @@ def _open(address: str, headers: dict[str, str]) -> HTTPResponse:
         why = getattr(error.reason, "strerror", None) or error.reason
         raise Unreachable(f"no answer: {why}") from error
     except OSError as error:
-        raise _Cut("the connection was lost before an answer came") from error
+        raise _Cut("the connection was lost before an answer arrived") from error
     except (HTTPException, ValueError) as error:
         raise DownloadError(f"it cannot be requested: {error}") from error
     if response.status not in (200, 206) or response.headers.get_content_type() == "text/html":

@@ -47,7 +47,7 @@ def get_corpus(
     Raises `DownloadError` if a file is nowhere to be had. Raises `TextError` if a file is not the
     one that it must be. Raises `StorageError` if the disk is full. Raises `UserError` if a mirror
     is neither a folder nor an address, or the folder is in use or holds another corpus. Raises
-    `RunStopped` if Ctrl-C came; what has arrived is kept.
+    `RunStopped` on Ctrl-C; what has arrived is kept.
     """
     for mirror in mirrors:
         _check_mirror(mirror)

@@ -5,8 +5,8 @@ Japanese syllables in kana, and their transliteration by the Hepburn rules.
 
     しんかんせん  →  shinkansen        きっぷ  →  kippu        コーヒー  →  kōhī
 
-The words are drawn at random from the syllables of the language, so most are none; whatever the
-word, the rules give one spelling. Long vowels have a macron, as in modified Hepburn, except ei and
+The words are drawn at random from the syllables of the language, so most are not words; the rules
+give one spelling for each. Long vowels have a macron, as in modified Hepburn, except ei and
 ii of hiragana.
 """
 

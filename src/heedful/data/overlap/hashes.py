@@ -101,7 +101,7 @@ def hash_lines(lines: Sequence[str]) -> LineHashes:
 
 
 def _without_marks(kinds: UInt8[np.ndarray, " C"]) -> UInt8[np.ndarray, " C"]:
-    """Replace the kind of each mark by that of the last character that is none."""
+    """Replace the kind of each mark by that of the last character before it."""
     if not (kinds == MARK).any():
         return kinds
     places = np.where(kinds == MARK, 0, np.arange(len(kinds)))

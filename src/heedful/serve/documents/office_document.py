@@ -76,7 +76,7 @@ with another text that holds the same numbers.
 
 
 def read_docx(content: bytes) -> OfficeText:
-    """Read a document of Word; `TextError` if it is none, or is not safe to read."""
+    """Read a document of Word; `TextError` for another file, or one that is not safe."""
     archive = Archive(content, "a .docx file")
     names = [name for name in archive.contents if _DOCX_PART.fullmatch(name)]
     if "word/document.xml" not in names:
@@ -90,7 +90,7 @@ def read_docx(content: bytes) -> OfficeText:
 
 
 def read_odt(content: bytes) -> OfficeText:
-    """Read a text document of OpenDocument; `TextError` if it is none, or is not safe to read."""
+    """Read a text of OpenDocument; `TextError` for another file, or one that is not safe."""
     archive = Archive(content, "an .odt file")
     names = [name for name in ("content.xml", "styles.xml") if name in archive.contents]
     if "content.xml" not in names:
