@@ -57,7 +57,7 @@ def draw(seed: int, count: int) -> list[tuple[str, Sentence]]:
 
 
 def split(place: str, text: str) -> Iterator[Sentence]:
-    """Split a text into sentences; what has few words, such as a list of names, is none."""
+    """Split a text into sentences; what has few words, such as a list of names, is left out."""
     for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z“`{])", " ".join(text.split())):
         words = [word.strip(".,;:!?()“”") for word in sentence.split()]
         if sum(map(str.isalpha, words)) >= FEWEST_WORDS:

@@ -1,5 +1,5 @@
 """
-Refuse British spellings: `python tools/spelling.py`, a part of `make check`.
+Refuse British spellings and odd phrases: `python tools/spelling.py`, a part of `make check`.
 
 Reads every text of the repository, with names of files, and takes names such as `headColor` and
 `test_colors` apart. Records of measurements, saved runs and corpora stay as they were written.
@@ -42,6 +42,12 @@ REFUSED = {
     r"sceptic[a-z]*": "skeptic",
     r"towards": "toward",
     r"whilst|amongst": "while, among",
+}
+# Phrases that a reader has to read twice, and what says the same in plain English.
+PHRASES = {
+    r"\bbut\b[^.;]*\bcame\b(?! (back|before|first|from|later|out|to)\b)": "but got 3",
+    r"\b(it|they) (is|are) none\b|\b(is|are) none of them\b": "is not one, or: there is none",
+    r"\bmend(s|ed|ing)?\b": "correct, repair or change",
 }
 # Names that users write, and those of other programs.
 ALLOWED = re.compile(
@@ -90,6 +96,9 @@ def places_of(name: str, text: str) -> Iterator[str]:
         for word in _WORD.findall(ALLOWED.sub(" ", line)):
             if american := spelling_of(word.lower()):
                 yield f"{name}:{number}: “{word}” is British; American English has {american}"
+        for form, plain in PHRASES.items():
+            if phrase := re.search(form, line):
+                yield f"{name}:{number}: “{phrase[0]}” is hard to read; write for example: {plain}"
 
 
 @cache

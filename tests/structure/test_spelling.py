@@ -23,6 +23,15 @@ def test_a_british_word_is_named_with_its_line(text, words):
     assert all(place.startswith("page.md:2: “") for place in places)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["`d_model` must be even, but 3 came.", "Read a file; None if it is none.", "mend the file"],
+)
+def test_a_phrase_that_is_read_twice_is_named_with_its_line(text):
+    (place,) = spelling.places_of("page.md", f"first\n{text}")
+    assert place.startswith("page.md:2: “")
+
+
 def test_a_british_name_of_a_file_is_named():
     assert len(list(spelling.places_of("docs/normalisation.md", ""))) == 1
 
@@ -33,6 +42,7 @@ def test_a_british_name_of_a_file_is_named():
         "raise, exercise, precise, otherwise, supervised, noise, promised, revised",
         "four hours, contour, LibreTranslate, analyses, controlled, installed, fulfilled",
         "realistic, optimistic, minimist, organist, specialist, modeling, labels",
+        "None if there is none; but the fast engine came later; recommend, amend",
         "`model.recurrent.initialisation`, heedful.visualise, except asyncio.CancelledError",
     ],
 )
