@@ -81,7 +81,7 @@ def attend(
     view: Annotated[
         str,
         typer.Option(
-            help="Draw heads (each one), their mean, or the rollout (attention through all layers."
+            help="Draw each head (heads), their mean, or attention through all layers (rollout)."
         ),
     ] = "heads",
     numbers: Annotated[

@@ -256,7 +256,7 @@ def device(
     minutes: Annotated[
         float,
         typer.Option(
-            min=0.1, help="Most minutes of a part; after them no further measurement begins."
+            min=0.1, help="Time limit of a part in minutes; after it no further measurement begins."
         ),
     ] = 8.5,
     peers: Peers = _HERE,

@@ -54,28 +54,31 @@ def serve(
         float, typer.Option(min=0, help="Milliseconds to wait for more sentences of a batch.")
     ] = 5.0,
     max_characters: Annotated[
-        int, typer.Option(min=1, help="Most characters of all texts of a request.")
+        int, typer.Option(min=1, help="Maximum number of characters in a request.")
     ] = 20_000,
-    max_lines: Annotated[int, typer.Option(min=1, help="Most texts of a request.")] = 512,
+    max_lines: Annotated[int, typer.Option(min=1, help="Maximum texts in a request.")] = 512,
     max_alternatives: Annotated[
-        int, typer.Option(min=0, max=100, help="Most alternatives of a sentence.")
+        int, typer.Option(min=0, max=100, help="Maximum number of alternatives of a sentence.")
     ] = 10,
     max_beam: Annotated[int, typer.Option(min=1, help="Largest beam size in a request.")] = 16,
     max_seconds: Annotated[
-        float, typer.Option(min=0.1, help="Most seconds from the end of a request to its answer.")
+        float,
+        typer.Option(min=0.1, help="Maximum seconds from the end of a request to its answer."),
     ] = 60.0,
-    max_body: Annotated[int, typer.Option(min=100, help="Most bytes of a request's body.")] = 1
+    max_body: Annotated[int, typer.Option(min=100, help="Maximum bytes of a request's body.")] = 1
     << 20,
-    max_connections: Annotated[int, typer.Option(min=1, help="Most open connections.")] = 1000,
+    max_connections: Annotated[int, typer.Option(min=1, help="Maximum open connections.")] = 1000,
     max_queue: Annotated[
-        int, typer.Option(min=1, help="Most waiting sentences; more are refused with 429.")
+        int, typer.Option(min=1, help="Maximum waiting sentences; more are refused with 429.")
     ] = 2000,
     per_minute: Annotated[
         int,
-        typer.Option(min=0, help="Most requests per minute of an address or key; 0 for no limit."),
+        typer.Option(
+            min=0, help="Requests per minute allowed from an address or key; 0: no limit."
+        ),
     ] = 0,
     wrong_keys: Annotated[
-        int, typer.Option(min=0, help="Most wrong keys per minute of an address; 0 for no limit.")
+        int, typer.Option(min=0, help="Wrong keys per minute allowed from an address; 0: no limit.")
     ] = 10,
     trusted_proxies: Annotated[
         str,
@@ -112,7 +115,7 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Host name by which clients reach the server, as behind a proxy; may be "
+            help="Host name that clients use for the server, for example behind a proxy; may be "
             "repeated; * for any. By default localhost, or any name if --host can be reached "
             "from other machines.",
         ),

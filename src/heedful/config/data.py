@@ -50,7 +50,7 @@ class DataConfig(SettingsTable):
     shared_vocabulary: bool = True
     """Whether both languages share one vocabulary."""
     max_length: Count = 256
-    """Most subwords of a sentence; pairs with a longer one are dropped."""
+    """Maximum subwords of a sentence; pairs with a longer one are dropped."""
     max_length_ratio: Annotated[float, Field(ge=1)] | None = None
     """Drop pairs whose length ratio is larger, longer side over shorter. None means no limit."""
     min_script_share: Annotated[float, Field(gt=0, le=1)] | None = None

@@ -62,4 +62,4 @@ class SearchConfig(SettingsTable):
     rules: Annotated[str, AfterValidator(_known)] = ""
     """Rules of plugins that every search keeps, by their names, separated by spaces."""
     max_source_length: Count = 1024
-    """Most subwords of a source line; a longer one is cut with a warning."""
+    """Maximum subwords of a source line; a longer one is cut with a warning."""

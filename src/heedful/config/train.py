@@ -43,7 +43,7 @@ class TrainConfig(SettingsTable):
     block_tokens: Count | None = None
     """Padded tokens of a block of pairs of similar length. None means one block per batch."""
     micro_batch_tokens: Count | None = None
-    """Most tokens a side computed at once; the batch stays the same. None means automatic."""
+    """Maximum tokens per side computed at once; the batch stays the same. None: automatic."""
     schedule: Literal["paper", "constant", "inverse_sqrt", "cosine", "plateau", "step"] = "paper"
     """Course of the learning rate after the warm-up; paper is equation 3."""
     warmup: CountOrZero = 4000
@@ -91,7 +91,7 @@ class TrainConfig(SettingsTable):
     reward_metric: Annotated[Literal["gleu", "bleu", "chrf"], _BY_EITHER] = "gleu"
     """Reward of a translation: GLEU, smoothed BLEU or chrF of the sentence. Risk is 1 - reward."""
     likelihood_weight: Annotated[NotNegative, _BY_EITHER] = 0.017
-    """Factor of the references' log-likelihood beside the reward of their pairs. 0 means none."""
+    """Factor of the references' log-likelihood, which is added to the reward. 0 means none."""
     samples: Annotated[Several, _BY_REWARD] = 15
     """Translations drawn of each pair; the baseline of one is the mean reward of the others."""
     n_best: Annotated[Several, _BY_RISK] = 10
@@ -105,7 +105,7 @@ class TrainConfig(SettingsTable):
     smoothing_target: Annotated[Literal["uniform", "others"], _BY_REFERENCES] = "uniform"
     """Smooth over all subwords (Szegedy et al.) or over all except the correct one."""
     guided_attention: Annotated[NotNegative, _BY_LIKELIHOOD] = 0.0
-    """Factor of a penalty of attention far from the diagonal, which fades. 0 means none."""
+    """Factor of a penalty on attention far from the diagonal; it decreases. 0 means none."""
     guided_steps: Annotated[Count, ActsIf("train.guided_attention", unless=(0.0,))] = 1000
     """Updates over which this penalty falls to 0."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1

@@ -141,7 +141,7 @@ def _not_utf_8() -> HttpError:
     """Build the error for a form in another encoding."""
     return HttpError(
         400,
-        "a form must be in UTF-8, as it stands or as %C3%A9, but holds other bytes; encode it so.",
+        "a form must be in UTF-8, plain or percent-encoded (%C3%A9), but holds other bytes.",
     )
 
 
