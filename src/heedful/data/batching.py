@@ -200,7 +200,7 @@ class BatchOrder:
     batch_tokens: int
     """Tokens of the larger side of a batch."""
     micro_batch_tokens: int
-    """Most tokens a side that are computed at once, padding included unless it is left out."""
+    """Maximum tokens per side that are computed at once, padding included unless it is left out."""
     counting: str
     """'real' counts tokens without padding, 'padded' rows times the longest side."""
     seed: int

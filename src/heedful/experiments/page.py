@@ -71,7 +71,7 @@ def table(heads: str, cells: str, rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def named(rows: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Add to each row of a mapping its name."""
+    """Add its name to each row of a mapping."""
     return [{"name": name, **row} for name, row in rows.items()]
 
 

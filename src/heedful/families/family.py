@@ -107,8 +107,8 @@ class Family:
         """
         List settings that do not go together, each with what to change.
 
-        Asked of the families that the settings name, and of those of networks. `memory`: width of
-        the encoder's states.
+        Called for each family that the settings name or a layer's networks have. `memory`: width
+        of the encoder's states.
         """
         del model, memory
         return ()

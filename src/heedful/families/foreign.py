@@ -37,7 +37,7 @@ class ForeignModel:
     factors: Mapping[str, float] = field(default_factory=dict)
     """Factors of our weights, such as scales of embeddings that ours are not multiplied by."""
     max_length: int = 0
-    """Most tokens of a text where positions are learned; 0 for the default."""
+    """Maximum tokens of a text where positions are learned; 0 for the default."""
     notes: tuple[str, ...] = ()
     """Remarks for the user."""
 

@@ -52,7 +52,7 @@ def window(s: LayerSizes, causal: bool = False) -> Window:
 
 
 def _attention(s: LayerSizes, keys: int) -> int:
-    """Count scores and mixing for so many keys a query, and four projections."""
+    """Count the scores and weighted sums of `keys` per query, and four projections."""
     return 2 * s.n * keys * s.d + 4 * s.n * s.d**2
 
 

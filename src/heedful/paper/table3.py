@@ -121,7 +121,7 @@ class Table3:
     """All or some of `SYSTEMS`, two trainings of the base row among them."""
     text: str
     narrow: int = 1
-    """By how much models are narrower than by the rule."""
+    """Factor by which models are narrower than the rule for this text says."""
 
     @property
     def seeds(self) -> list[MeasuredSystem]:
@@ -313,9 +313,8 @@ def _by_chance(pairs: Sequence[tuple[PublishedRow, MeasuredSystem]]) -> str:
     if perplexity is None or bleu is None:
         return ""
     return (
-        f" Of all orders of the rows, {100 * perplexity:.0f} % correlate as much in perplexity, "
-        f"and {100 * bleu:.0f} % in BLEU: above 5 %, the order is not shown to be other than "
-        "chance."
+        f" {100 * perplexity:.0f} % of all orders of the rows correlate at least as much in "
+        f"perplexity, and {100 * bleu:.0f} % in BLEU; above 5 %, chance may explain the order."
     )
 
 

@@ -27,7 +27,7 @@ class SkippedRows:
         place = f"line {row:,}" if isinstance(row, int) else row
         if self._refuses:
             raise TextError(
-                f"{name} must have text in every row, because another file has as many lines, but "
+                f"{name} must have text in every row, because other files are aligned with it, but "
                 f"{place} {reason}; repair or remove it in all of them."
             )
         self._counts[name] = self._counts.get(name, 0) + 1

@@ -80,7 +80,7 @@ def _length(config: RunConfig, steps: int, share: float) -> list[str]:
 
 
 def _check(config: RunConfig, options: TrainingOptions, share: float) -> None:
-    """Refuse what cannot be trained on both directions, or not first."""
+    """Refuse settings that do not allow a first training on both directions."""
     if not (0.0 < share < 1.0 and config.train.steps > 1):
         raise SettingError(
             f"{_FLAG} must be a share of the steps above 0 and below 1, such as 0.5, but got "

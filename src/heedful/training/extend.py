@@ -53,7 +53,7 @@ class NewLanguage:
     target: Files | None = None
     """Text that it will write."""
     pieces: int = 500
-    """Most new subwords of each vocabulary."""
+    """Maximum number of new subwords in a vocabulary."""
     tag: str = ""
     """Its language tag, with or without angle brackets; empty for none."""
     keep: Files | None = None

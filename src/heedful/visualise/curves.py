@@ -69,7 +69,7 @@ class RunCurves:
     valid_loss: Validations
     """Loss on validation pairs; NaN if there is none."""
     scores: Mapping[str, tuple[Validations, bool]]
-    """Of their translations, by the name of the score, and whether higher is better."""
+    """Scores of their translations, by name; true where higher is better."""
     figures: Mapping[str, Line] = field(default_factory=dict)
     """Means of the training's own translations, such as their reward; NaN if there are none."""
 

@@ -133,7 +133,7 @@ def _free_place(
     point: tuple[float, float], width: float, panel: _Box, taken: Sequence[_Box]
 ) -> tuple[tuple[float, float], _Box, bool]:
     """
-    Find the nearest free place for a name; right beside the point, if there is none.
+    Find the nearest free place for a name; next to the point if nothing is free.
 
     Returns its distance from the point to the right and upwards, its box, and whether it is far.
     """

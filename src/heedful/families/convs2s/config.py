@@ -72,7 +72,7 @@ class ConvS2SConfig(SettingsTable):
     table: ClassVar[str] = "model.convs2s"
 
     encoder_layers: Annotated[ConvolutionalLayers, ENCODER] = "20x(512,3)"
-    """Channels and kernel of the encoder's layers; a third number says from how far below."""
+    """Channels and kernel of the encoder's layers; a third number n adds the input n - 1 below."""
     decoder_layers: Annotated[ConvolutionalLayers, DECODER] = "20x(512,3)"
     """Channels and kernel of the decoder's layers."""
     attention: Annotated[Attending, DECODER] = "all"

@@ -220,7 +220,7 @@ def _written(layers: list[_Layer]) -> str:
 
 
 def _shapes(settings: Mapping[str, Any], name: str) -> list[_Layer]:
-    """Read the shapes of all layers: channels, kernel, and from how far below it adds."""
+    """Read the shapes of all layers: channels, kernel, and which earlier input is added."""
     layers = []
     for number, shape in enumerate(_list(settings, name, _DEFAULT_LAYERS), start=1):
         sizes = (*shape, 1) if isinstance(shape, tuple) and len(shape) == 2 else shape

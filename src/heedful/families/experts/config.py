@@ -32,7 +32,7 @@ class ExpertsConfig(SettingsTable):
     count: Annotated[int, Field(ge=1, le=100_000)] | None = None
     """Experts of a mixture. None means no mixtures."""
     per_token: Annotated[Width, EXPERTS] = 2
-    """Experts k that serve a token; with groups, groups of a token and experts in each."""
+    """Experts that serve a token; with groups, its groups, and also its experts in each."""
     gating: Annotated[Literal["noisy", "balanced"], EXPERTS] = "noisy"
     """Noisy top-k, or equal shares of each batch with thresholds learned for translating."""
     groups: Annotated[Annotated[int, Field(ge=2, le=10_000)] | None, EXPERTS] = None

@@ -151,7 +151,7 @@ class GroupedGate(nn.Module):
         self.secondary = nn.ModuleList(secondary)
 
     def flops(self, tokens: int) -> "GateFlops":
-        """Count what is computed for some tokens, as if all groups had as many of them."""
+        """Count the operations for some tokens that are spread evenly over the groups."""
         gating, pairs = self.primary.flops(tokens)
         groups, parts = len(self.secondary), []
         for number, gate in enumerate(self.secondary):

@@ -36,7 +36,7 @@ class MixtureConfig:
     """Inner width of each expert."""
     experts: int
     per_token: int
-    """Experts of a token; with groups, groups of a token and experts in each of them."""
+    """Experts that serve a token; with groups, its groups, and also its experts in each."""
     gating: Literal["noisy", "balanced"] = "noisy"
     groups: int | None = None
     """Groups of a gate on two levels."""

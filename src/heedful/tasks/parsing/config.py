@@ -23,7 +23,7 @@ class ParsingConfig(SettingsTable):
     longest_chain: Annotated[
         Annotated[int, Field(ge=1, le=100)], PARSER, ActsIf("parsing.constrained", (True,))
     ] = 10
-    """Most phrases that may open in a row; 6 do in the Penn Treebank's sample, 8 in CRAFT."""
+    """Maximum phrases that open in a row; 6 do in the Penn Treebank's sample, 8 in CRAFT."""
     word_numbers: Annotated[Annotated[int, Field(ge=2, le=1000)] | None, PARSER] = None
     """Number words modulo this on both sides, so that attention finds the next one. None: not."""
     next_word: Annotated[bool, PARSER] = False

@@ -68,7 +68,7 @@ class PlannedTraining:
     def of(
         cls, model: EncoderDecoder, settings: TrainConfig, target_share: float = 1.0
     ) -> "PlannedTraining":
-        """Describe a training of a model on `meta`; `target_share`: of the tokens a side."""
+        """Describe a training of a model on `meta`; `target_share`: of the longer side's tokens."""
         is_bf16 = settings.precision != "fp32"
         moments = 2 if settings.optimizer == "adam" else int(settings.momentum > 0)
         average = settings.ema_decay is not None

@@ -7,7 +7,7 @@ A training step whose work is recorded: losses and gradients in one graph, the u
     device                copy ── losses, gradients ── norm, check, Adam, rounded copies
 
 The host waits for nothing within a step. Whether loss and gradients are finite numbers is decided
-on the device: from the first step that they are not, updates change nothing, and the host learns of
+on the device: from the first step where one is not, updates change nothing, and the host learns of
 it one step later. So weights and moments are those of before that step.
 """
 

@@ -78,7 +78,7 @@ class CandidateObjective(ABC):
     likelihood_weight: float
     """Factor of the log-likelihood, alpha of GNMT's equation 9."""
     limit: LengthLimit
-    """Most tokens of a candidate."""
+    """Maximum tokens of a candidate."""
     allowed: AllowedTokens
     """What searches may generate; probabilities are those among them."""
     micro_batch_tokens: int

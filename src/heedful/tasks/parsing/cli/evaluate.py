@@ -47,8 +47,8 @@ def evaluate(
     """
     Score predicted trees against gold ones by EVALB's rules.
 
-    No sentence is left out: one without a tree of its words counts as unparsed. EVALB's own figure,
-    which leaves such out, stands below.
+    No sentence is left out: one without a tree of its words counts as unparsed. EVALB leaves such
+    sentences out; its figure is printed below ours.
     """
     from heedful.evaluation.significance import Resampling
     from heedful.tasks.parsing.trees.evalb_table import evalb_table

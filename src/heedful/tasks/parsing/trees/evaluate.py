@@ -31,7 +31,7 @@ class TreeEvaluation:
 
     score: TreeScore
     cutoff: int
-    """Most words of the sentences of the second summary."""
+    """Maximum length of the sentences in the second summary, in words."""
     evalb: EvalbResult
     interval: tuple[float, float] | None = None
     """The 95 % confidence interval of F1, if requested."""
