@@ -105,8 +105,8 @@ def body(record: Record) -> str:
     return (
         "Other tasks of lines, each trained once by the recipe of its name; the commands are those "
         "of its page. Scores are of the test text, with the average of the last checkpoints, beam "
-        f"4; in brackets 95 of 100 drawn samples.\n\n{tasks}\n\n"
-        "The minutes count what stood beside a training on this machine, too."
+        f"4; in brackets the range of 95 % of bootstrap samples.\n\n{tasks}\n\n"
+        "The minutes include the time that other work on this machine took."
     )
 
 
