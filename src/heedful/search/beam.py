@@ -46,22 +46,8 @@ from heedful.search.stopping import BeamProgress, StoppingPolicy, StoppingRule
 
 def prune(ended: Bool[Tensor, "beams candidates"], beam: int) -> Int[Tensor, "beams beam"]:
     """
-    Choose the candidates that stay open.
+    Choose the candidates that stay open: the best that are not complete, best first.
 
-    Parameters
-    ----------
-    ended : Tensor of bool, shape (beams, candidates)
-        True for complete candidates, best candidate first.
-    beam : int
-        Number of candidates that stay open.
-
-    Returns
-    -------
-    Tensor of int, shape (beams, beam)
-        Columns of the best candidates that are not complete, best first.
-
-    Notes
-    -----
     A stable sort by “complete or not” keeps the order of the scores. Each open hypothesis has one
     extension that ends, so 2 x beam candidates leave `beam` others unless the vocabulary is tiny.
     """
@@ -101,33 +87,13 @@ def beam_search(
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
-    Translate a batch of sentences by beam search.
+    Translate a batch of sentences by beam search: of each its best hypotheses, best first.
 
-    Parameters
-    ----------
-    model : Seq2Seq
-        In evaluation mode.
-    source : Tensor of int, shape (sentences, source)
-        Padded ids, on the model's device.
-    limits : sequence of int
-        Maximum number of target tokens of each sentence, the end symbol not counted.
-    settings : SearchOptions, optional
-        Beam, length penalty, stopping and n-best list; the paper's by default.
-    rules : sequence of DecodingRule, optional
-        Rules for the next token.
-    observer : callable, optional
-        Called with every sentence after every step.
-
-    Returns
-    -------
-    list of list of Hypothesis
-        For each sentence its best hypotheses, best first.
-
-    Notes
-    -----
     Section 6.1: beam 4, alpha 0.6, early termination. A hypothesis at its limit ends if the end
     symbol is among its best continuations; otherwise it is cut, and counts only where too few have
-    ended. A step costs one forward pass of `beam` rows per sentence.
+    ended. A step costs one forward pass of `beam` rows per sentence. `limits`: maximum number of
+    target tokens of each sentence, the end symbol not counted. `observer`: called with every
+    sentence after every step.
     """
     check_coverage(settings.coverage_penalty, [model])
     return search(
@@ -155,36 +121,12 @@ def search(
     """
     Run beam search on any source of next-token log-probabilities.
 
-    Parameters
-    ----------
-    next_log_probabilities : callable
-        Maps the newest tokens (rows,) and the state to log-probabilities (rows, vocabulary) and the
-        next state.
-    state : DecodingState
-        The state before the first token, one row per group.
-    tokens : Tensor of int, shape (beams,)
-        The tokens that precede the first one.
-    limits : sequence of int
-        Maximum number of target tokens of each sentence, the end symbol not counted.
-    settings : SearchOptions
-        The beam is divided among `diverse_groups`: separate beams that stay in the batch together.
-    end_token : int
-        The end symbol.
-    rules : sequence of DecodingRule, optional
-        Rules for the next token.
-    extend_by : callable, optional
-        Chooses the continuations of each beam; `extend` if None.
-    observer : callable, optional
-        Called with every group after every step.
-
-    Returns
-    -------
-    list of list of Hypothesis
-        For each group its best hypotheses, best first; the groups of a sentence are adjacent.
-
-    Notes
-    -----
     Tests call it with tables of probabilities and compare it with an exhaustive search.
+    `next_log_probabilities` maps the newest tokens (rows,) and the state to log-probabilities
+    (rows, vocabulary) and the next state; `state` has one row per group, and `tokens` precede the
+    first one. The beam is divided among `diverse_groups`: separate beams that stay in the batch
+    together. `extend_by` chooses the continuations of each beam (`extend` if None). Returns for
+    each group its best hypotheses, best first; the groups of a sentence are adjacent.
     """
     groups, beam, eos_candidates = settings.diverse_groups, settings.width, settings.eos_ranks
     stopping, rule = settings.stopping, settings.stopping.rule

@@ -86,9 +86,7 @@ def _filled(chosen: list[Hypothesis], more: list[Hypothesis], n_best: int) -> li
 
 def interleave_groups(groups: Sequence[Sequence[Hypothesis]], n_best: int) -> list[Hypothesis]:
     """
-    Interleave the hypotheses of several groups.
-
-    `groups`: of each group its hypotheses, best first.
+    Interleave the hypotheses of several groups, each sorted with the best first.
 
     Ordered by score alone, the list would often contain only the first group.
     """

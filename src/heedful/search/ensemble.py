@@ -108,11 +108,7 @@ class Ensemble(Seq2Seq):
         return torch.cat(states, dim=-1), EnsembleState(tuple(members), True)
 
     def project(self, states: Float[Tensor, "*batch widths"]) -> Float[Tensor, "*batch vocabulary"]:
-        """
-        Compute the logarithm of the mean probability of each token.
-
-        ``log sum_i w_i p_i``, taken through the largest term so that nothing underflows.
-        """
+        """Compute ``log sum_i w_i p_i``, taken through the largest term against underflow."""
         found = []
         parts = states.split(self.widths, dim=-1)
         for model, part in zip(self.members, parts, strict=True):

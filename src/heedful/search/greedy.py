@@ -116,11 +116,9 @@ def greedy_search(
     """
     Translate a batch of sentences by the most probable token at each step.
 
-    `limits`: maximum number of target tokens of each sentence, the end symbol not counted. Of the
-    settings only the length penalty counts, for the score.
-
     Not the same as beam search with one hypothesis, which continues past a first end while a longer
-    one may score better. Validation uses this; it is several times cheaper.
+    one may score better. Validation uses this; it is several times cheaper. Of the settings only
+    the length penalty counts, for the score.
     """
     return decode_stepwise(
         *start_decoding(model, source),

@@ -26,8 +26,6 @@ class LengthPenalty:
     """
     A length penalty: the log-probability is divided by a function of the length.
 
-    Notes
-    -----
     Without it a search prefers short translations, since each token lowers the probability.
     """
 
@@ -43,23 +41,7 @@ class LengthPenalty:
 
     @classmethod
     def parse(cls, text: str) -> "LengthPenalty":
-        """
-        Parse a length penalty as users write it.
-
-        Parameters
-        ----------
-        text : str
-            ``gnmt:0.6``, ``power:1.0`` or ``none``.
-
-        Returns
-        -------
-        LengthPenalty
-            The penalty.
-
-        Notes
-        -----
-        Raises `SettingError` for anything else.
-        """
+        """Parse ``gnmt:0.6``, ``power:1.0`` or ``none``; `SettingError` for anything else."""
         match = _PENALTY.fullmatch(text)
         if match is None:
             raise SettingError(
@@ -71,21 +53,9 @@ class LengthPenalty:
 
     def divisor(self, length: int) -> float:
         """
-        Compute the divisor of the log-probability for a length.
+        Compute the divisor for a length, the end symbol included.
 
-        Parameters
-        ----------
-        length : int
-            Tokens, the end symbol included, at least 1.
-
-        Returns
-        -------
-        float
-            At least 1, and never decreasing with the length.
-
-        Notes
-        -----
-        The stopping rules rely on this.
+        It is at least 1 and never decreases with the length: the stopping rules rely on this.
         """
         length += self.before
         if self.kind == "gnmt":
@@ -96,13 +66,10 @@ class LengthPenalty:
 @dataclass(frozen=True)
 class LengthLimit:
     """
-    The maximum number of generated tokens.
+    The maximum number of generated tokens; the end symbol is counted on neither side.
 
-    Notes
-    -----
-    Section 6.1: “maximum output length during inference to input length + 50”. The end symbol is
-    counted on neither side. What happens to a hypothesis at the limit is
-    `StoppingPolicy.length_limit_policy`.
+    Section 6.1: “maximum output length during inference to input length + 50”. What happens to a
+    hypothesis at the limit is `StoppingPolicy.length_limit_policy`.
     """
 
     extra: int
@@ -112,23 +79,7 @@ class LengthLimit:
 
     @classmethod
     def parse(cls, text: str) -> "LengthLimit":
-        """
-        Parse a length limit as users write it.
-
-        Parameters
-        ----------
-        text : str
-            ``input+50`` or ``200``.
-
-        Returns
-        -------
-        LengthLimit
-            The limit.
-
-        Notes
-        -----
-        Raises `SettingError` for anything else.
-        """
+        """Parse ``input+50`` or ``200``; `SettingError` for anything else."""
         relative = text.startswith("input+")
         number = text.removeprefix("input+")
         if re.fullmatch(r"[0-9]{1,6}", number) and (relative or int(number) > 0):
@@ -139,21 +90,5 @@ class LengthLimit:
         )
 
     def tokens(self, source_length: int) -> int:
-        """
-        Compute the limit for a source length.
-
-        Parameters
-        ----------
-        source_length : int
-            Source tokens, without special symbols.
-
-        Returns
-        -------
-        int
-            Maximum number of target tokens, without the end symbol.
-
-        Notes
-        -----
-        Section 6.1.
-        """
+        """Compute the limit of target tokens for so many source tokens, without special symbols."""
         return self.extra + (source_length if self.relative else 0)

@@ -27,11 +27,7 @@ it was at its limit; no open hypothesis could win any more; enough had ended. Em
 
 @dataclass(frozen=True)
 class HypothesisView:
-    """
-    One hypothesis at one step, as the observer sees it.
-
-    The cost of diversity (`heedful.search.diverse`) is not in its log-probability.
-    """
+    """One hypothesis at one step; its log-probability is without the cost of diversity."""
 
     parent: int
     """Index of its parent among the open hypotheses of the step before; 0 at the first step."""

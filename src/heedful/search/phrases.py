@@ -15,11 +15,7 @@ Ids = Sequence[int]
 
 @dataclass(frozen=True)
 class LineConstraints:
-    """
-    Constraints on the translation of one line.
-
-    Phrases are token sequences: the same letters in other subwords are another phrase.
-    """
+    """Constraints on one line; the same letters in other subwords are another phrase."""
 
     prefix: tuple[int, ...] = ()
     """Its first tokens."""
@@ -40,11 +36,9 @@ class PhraseProgress(NamedTuple):
 
 class Phrases:
     """
-    The phrases that one sentence's translation must contain.
+    The token sequences that one sentence's translation must contain, each as often as listed.
 
-    `phrases`: token sequences; one that is listed twice must occur twice. Empty ones are left out.
-
-    Occurrences may overlap, so “a a” occurs twice in “a a a”.
+    Occurrences may overlap, so “a a” occurs twice in “a a a”. Empty ones are left out.
     """
 
     def __init__(self, phrases: Sequence[Ids]) -> None:

@@ -50,32 +50,24 @@ class DecodingRule(Protocol):
 
         Parameters
         ----------
-        scores : Tensor of float, shape (rows, vocabulary)
+        scores : Tensor
             Log-probabilities of the next token; may be changed in place.
-        written : Tensor of int, shape (rows, length)
+        written : Tensor
             The tokens of each row so far, without the start symbol.
-        sentences : Tensor of int, shape (rows,)
-            The sentence of each row, from 0 in its batch.
+        sentences : Tensor
+            The sentence of each row, from 0 in its batch; its rows may be in any order and number.
 
         Returns
         -------
-        Tensor of float, shape (rows, vocabulary)
-            What the search reads.
-
-        Notes
-        -----
-        Rows of one sentence may be in any order and number.
+        Tensor
+            The log-probabilities that the search reads.
         """
         ...
 
 
 @dataclass(frozen=True)
 class AllowedTokens:
-    """
-    Only subwords of the vocabulary and the end symbol are allowed.
-
-    A model gives other ids a little probability, however well it was trained.
-    """
+    """Only subwords and the end symbol are allowed: smoothing gives every id some probability."""
 
     vocabulary: int | None = None
     """Ids from here on are padding of the output matrix; None if there are none."""
@@ -106,11 +98,7 @@ def _others(
 
 @dataclass(frozen=True)
 class FirstToken:
-    """
-    Each translation begins with one token, which costs nothing.
-
-    ``forced_bos_token_id`` of Hugging Face: the target language of models with many.
-    """
+    """Each translation begins with one token at no cost: Hugging Face's ``forced_bos_token_id``."""
 
     token: int
 
@@ -130,12 +118,9 @@ class FirstToken:
 
 class ForcedPrefix:
     """
-    Each translation begins with given tokens.
+    Each translation begins with given tokens, which keep their log-probabilities.
 
-    `prefixes`: the first tokens of each sentence; empty where there are none.
-
-    The tokens keep their own log-probabilities, so a forced translation is scored like any other. A
-    prefix longer than the limit of its sentence is cut there.
+    A prefix longer than the limit of its sentence is cut there.
     """
 
     def __init__(
@@ -165,13 +150,7 @@ class ForcedPrefix:
 
 
 class AvoidPhrases:
-    """
-    Given phrases never occur.
-
-    `phrases`: for each sentence the token sequences that must not occur.
-
-    Only these token sequences are forbidden; the same letters in other subwords are another phrase.
-    """
+    """Given token sequences never occur; the same letters in other subwords are another phrase."""
 
     def __init__(
         self, phrases: Sequence[Sequence[Sequence[int]]], device: torch.device | None = None
@@ -235,9 +214,9 @@ class NoRepeatNgram:
 @dataclass(frozen=True)
 class Renormalization:
     """
-    The probabilities of the remaining tokens are renormalized to one.
+    The probabilities of the remaining tokens are renormalized to one; applied last.
 
-    ``renormalize_logits`` of Hugging Face, which the models of OPUS-MT set. Applied last.
+    ``renormalize_logits`` of Hugging Face, which the models of OPUS-MT set.
     """
 
     def __call__(
@@ -277,11 +256,7 @@ def _forbid(
 
 @dataclass(frozen=True)
 class MinLength:
-    """
-    No translation ends before it has a minimum number of tokens.
-
-    fairseq and Joey NMT require one token by default, so they never give an empty line.
-    """
+    """No translation ends before a minimum number of tokens: fairseq and Joey NMT require one."""
 
     tokens: int
     """Number of tokens, the end symbol not counted."""

@@ -106,9 +106,7 @@ def choose(
     probabilities: Float64[Tensor, "rows vocabulary"], chance: Float64[Tensor, " rows"]
 ) -> Int[Tensor, " rows"]:
     """
-    Find the token whose interval of the cumulative distribution contains the draw.
-
-    `chance`: uniform numbers from 0 up to 1, 1 not included.
+    Find the token whose interval of the cumulative distribution contains the draw, in [0, 1).
 
     Inversion of the cumulative distribution needs one random number per draw; Gumbel noise would
     need one for each token of the vocabulary.
@@ -124,9 +122,7 @@ def uniforms(
     seed: int, lines: Int[Tensor, " rows"], samples: Int[Tensor, " rows"], step: int
 ) -> Float64[Tensor, " rows"]:
     """
-    Compute one uniform number per row from seed, line, sample and position.
-
-    Returns a uniform number in [0, 1) per row, a multiple of 2^-48.
+    Compute a uniform number in [0, 1) per row from seed, line, sample and position.
 
     Counter-based, without a generator state: nothing must move along when rows end or are
     reordered, and nothing depends on the rest of the batch.

@@ -32,12 +32,10 @@ def target_ranks(
     vocabulary: int,
 ) -> list[list[int]]:
     """
-    Compute the rank of every given token in the model's distribution.
+    Compute the rank of every given token in the model's distribution; equal ones share it.
 
-    `vocabulary`: ids from here on are filling and do not count.
-
-    Equally probable tokens share the better rank. A translation whose ranks are all 1 is what
-    greedy search finds.
+    A translation whose ranks are all 1 is what greedy search finds. `vocabulary`: ids from here on
+    are filling and do not count.
     """
     states = model.states(source, target_in)
     real = target_out != model.padding
@@ -94,11 +92,9 @@ def pair_log_probabilities(
     model: EncoderDecoder, collator: Collator, sources: Sequence[Ids], targets: Sequence[Ids]
 ) -> list[list[float]]:
     """
-    Compute the log-probability of every target token of given pairs.
+    Compute the log-probability of every target token, as a search that chose these reports.
 
     `sources, targets`: ids of the pairs, without special symbols.
-
-    One pass over the known target; equal to what a search that chose these tokens reports.
     """
     batch = collator.batch(sources, targets).to(model.device)
     states = model.states(batch.source, batch.target_in)

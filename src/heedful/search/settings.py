@@ -229,7 +229,7 @@ class SearchOptions:
         cls, owner: str, options: "SearchOptions | None", keywords: Mapping[str, Any]
     ) -> "SearchOptions":
         """
-        Make options of the keywords of a function, or return those that it got.
+        Make options of the keywords of a function (`owner`), or return those that it got.
 
         Parameters
         ----------
@@ -243,11 +243,7 @@ class SearchOptions:
         Returns
         -------
         SearchOptions
-            The options.
-
-        Notes
-        -----
-        Raises `ArgumentError` for wrong types, and TypeError for unknown names, as Python does.
+            The options; `ArgumentError` for wrong types, and TypeError for unknown names.
         """
         check_keywords(owner, keywords, cls)
         from_keywords = cls(**keywords) if keywords else PAPER_SEARCH
@@ -267,12 +263,8 @@ class SearchOptions:
         Returns
         -------
         SearchOptions
-            The options of the caller, and the recipe's where the caller left them open.
-
-        Notes
-        -----
-        A recipe's beam does not act in sampling, and its coverage penalty only where hypotheses
-        are compared.
+            The caller's options, and the recipe's where the caller left them open. In sampling its
+            beam does not act; its coverage penalty acts only where hypotheses are compared.
         """
         names = [option.name for option in fields(self) if getattr(self, option.name) is None]
         filling = {name: getattr(recipe, name) for name in names if hasattr(recipe, name)}

@@ -45,11 +45,7 @@ def start_decoding(
 
 @dataclass(frozen=True)
 class Candidates:
-    """
-    The best continuations of each beam, best first: of a sentence, or of one of its groups.
-
-    2 x beam candidates: even if half of them end, `beam` stay open.
-    """
+    """The best 2 x beam continuations of each beam, best first: if half end, `beam` stay open."""
 
     totals: Float[Tensor, "beams candidates"]
     """Sort keys of the hypotheses: in plain beam search their log-probability."""
@@ -78,9 +74,7 @@ def extend(
     candidates: int,
 ) -> Candidates:
     """
-    Find the best one-token continuations of each beam.
-
-    `next_log_probabilities`: of each possible next token; minus infinity where it is forbidden.
+    Find the best one-token continuations of each beam; minus infinity is forbidden.
 
     Totals are compared without a length penalty: all candidates have the same length.
     """

@@ -31,13 +31,7 @@ MODULES = ("heedful.search.compat",)
 
 
 class BeamProgress(NamedTuple):
-    """
-    What a stopping rule sees of the beam of a sentence after a step.
-
-    Notes
-    -----
-    The end symbol counts in all lengths.
-    """
+    """What a stopping rule sees of a sentence's beam; lengths count the end symbol."""
 
     open: Sequence[OpenHypothesis]
     """Hypotheses of the beam, the best first; dead ones have a probability of zero."""
@@ -70,8 +64,6 @@ class StoppingRule:
     """
     The rule ``when-none-can-win``, and what any other one may change.
 
-    Notes
-    -----
     A toolkit's rule goes with the way in which it prunes the beam and counts lengths.
     """
 
@@ -99,10 +91,10 @@ class StoppingRule:
         ----------
         candidates : Candidates
             The best continuations of each beam.
-        ended : Tensor of bool, shape (beams, candidates)
-            True for those that end.
-        prefixes : Tensor of int, shape (rows, length)
-            The tokens of each open hypothesis so far.
+        ended : Tensor
+            True for those that end: (beams, candidates).
+        prefixes : Tensor
+            The tokens of each open hypothesis so far: (rows, length).
         beam : int
             Number of candidates that stay open.
         end_token : int
@@ -112,31 +104,23 @@ class StoppingRule:
         -------
         tuple of Tensor or None
             Columns that stay open, their totals, and which candidates end; None for the paper's.
-
-        Notes
-        -----
-        A toolkit's stopping rule goes with its way to prune.
         """
         del candidates, ended, prefixes, beam, end_token
         return None
 
     def goes_on(self, progress: BeamProgress) -> bool:
         """
-        Decide whether the search of a sentence continues.
+        Decide whether a sentence's search, whose beam is below the limit, continues.
 
         Parameters
         ----------
         progress : BeamProgress
-            Of its beam, below the limit.
+            Of its beam.
 
         Returns
         -------
         bool
-            False if it is over.
-
-        Notes
-        -----
-        The paper's rule looks ahead to the maximum length; most others do not.
+            False if it is over. The paper's rule looks ahead to the limit; most others do not.
         """
         return can_still_win(
             progress.best_open,
@@ -147,89 +131,29 @@ class StoppingRule:
         )
 
     def resolved_for(self, penalty: LengthPenalty) -> str:
-        """
-        Name the rule to apply under a length penalty.
-
-        Parameters
-        ----------
-        penalty : LengthPenalty
-            Of the search.
-
-        Returns
-        -------
-        str
-            The name of this rule or another one.
-
-        Notes
-        -----
-        For rules that depend on whether lengths count.
-        """
+        """Name the rule to apply under a length penalty, if it depends on whether lengths count."""
         del penalty
         return self.name
 
     def without_places(self) -> str:
-        """
-        Name the rule for searches whose beams have no fixed places: groups and constraints.
-
-        Returns
-        -------
-        str
-            The name of this rule or another one.
-
-        Notes
-        -----
-        For rules that prune in their own way.
-        """
+        """Name the rule for beams without fixed places, in groups and with constraints."""
         return self.name
 
     def counted(self, penalty: LengthPenalty) -> LengthPenalty:
-        """
-        Return the penalty as the toolkit counts lengths.
-
-        Parameters
-        ----------
-        penalty : LengthPenalty
-            Of the search.
-
-        Returns
-        -------
-        LengthPenalty
-            Of the same formula.
-
-        Notes
-        -----
-        Here a length is that of the target with its end symbol.
-        """
+        """Return the penalty by a toolkit's own count of lengths, else with the end symbol."""
         return penalty
 
 
 @cache
 def stopping_rules() -> dict[str, StoppingRule]:
-    """
-    List the stopping rules.
-
-    Returns
-    -------
-    dict of str to StoppingRule
-        The rules by name, the paper's first.
-
-    Notes
-    -----
-    Those of a module are its `RULES`.
-    """
+    """List the stopping rules by name, the paper's first; those of a module are its `RULES`."""
     others = (rule for module in MODULES for rule in import_module(module).RULES)
     return {rule.name: rule for rule in (StoppingRule(), *others)}
 
 
 @dataclass(frozen=True)
 class StoppingPolicy:
-    """
-    When a search stops and what happens at the length limit.
-
-    Notes
-    -----
-    The defaults are the paper's, as far as it says.
-    """
+    """When a search stops and what happens at the length limit; by default as in the paper."""
 
     stop: str = "when-none-can-win"
     """When a sentence is done."""
@@ -252,38 +176,11 @@ class StoppingPolicy:
         return stopping_rules()[self.stop]
 
     def resolved_for(self, penalty: LengthPenalty) -> "StoppingPolicy":
-        """
-        Return the policy to apply under a length penalty.
-
-        Parameters
-        ----------
-        penalty : LengthPenalty
-            Of the search.
-
-        Returns
-        -------
-        StoppingPolicy
-            The same policy, perhaps with another rule.
-
-        Notes
-        -----
-        Such as ``as-ctranslate2``, which depends on whether lengths count.
-        """
+        """Return the policy for a penalty: ``as-ctranslate2`` depends on whether lengths count."""
         return replace(self, stop=self.rule.resolved_for(penalty))
 
     def without_places(self) -> "StoppingPolicy":
-        """
-        Return the policy for searches whose beams have no fixed places: groups and constraints.
-
-        Returns
-        -------
-        StoppingPolicy
-            The same policy, perhaps with another rule.
-
-        Notes
-        -----
-        Toolkits whose rules need such places have no such searches.
-        """
+        """Return the policy for beams without fixed places, in groups and with constraints."""
         return replace(self, stop=self.rule.without_places())
 
 
@@ -297,29 +194,11 @@ def can_still_win(
     """
     Decide whether an open hypothesis may still enter the n-best list.
 
-    Parameters
-    ----------
-    best_open : float
-        Log-probability of the best open hypothesis.
-    limit : int
-        Maximum length, the end symbol included.
-    penalty : LengthPenalty
-        Its divisor never decreases with the length.
-    complete : sequence of Hypothesis
-        Complete hypotheses so far, best first.
-    wanted : int
-        Number of hypotheses that will be returned.
-
-    Returns
-    -------
-    bool
-        False if none can.
-
-    Notes
-    -----
     Log-probabilities only fall, so the upper bound is the present log-probability divided by the
-    largest divisor. A coverage penalty is at most 0, so the bound holds with one, too; it is not
-    as tight, for the attention to come may cover all.
+    largest divisor. A coverage penalty is at most 0, so the bound holds with one, too; it is not as
+    tight, for the attention to come may cover all. `best_open`: log-probability of the best open
+    hypothesis; `limit` includes the end symbol; `complete` is sorted, best first; `wanted`: how
+    many are returned.
     """
     if best_open == float("-inf"):
         return False
