@@ -25,8 +25,7 @@ def extend(
         typer.Option(help="Tag of the new language, such as de, which source lines begin with."),
     ] = "",
     pieces: Annotated[
-        int,
-        typer.Option(min=0, max=1_000_000, help="Maximum number of new subwords in a vocabulary."),
+        int, typer.Option(min=0, max=1_000_000, help="Maximum new subwords of a vocabulary.")
     ] = 500,
     keep: Annotated[
         list[str] | None,

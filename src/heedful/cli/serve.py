@@ -62,8 +62,7 @@ def serve(
     ] = 10,
     max_beam: Annotated[int, typer.Option(min=1, help="Largest beam size in a request.")] = 16,
     max_seconds: Annotated[
-        float,
-        typer.Option(min=0.1, help="Maximum seconds from the end of a request to its answer."),
+        float, typer.Option(min=0.1, help="Maximum seconds between a request and its answer.")
     ] = 60.0,
     max_body: Annotated[int, typer.Option(min=100, help="Maximum bytes of a request's body.")] = 1
     << 20,
@@ -73,9 +72,7 @@ def serve(
     ] = 2000,
     per_minute: Annotated[
         int,
-        typer.Option(
-            min=0, help="Requests per minute allowed from an address or key; 0: no limit."
-        ),
+        typer.Option(min=0, help="Requests per minute from an address or key; 0 for no limit."),
     ] = 0,
     wrong_keys: Annotated[
         int, typer.Option(min=0, help="Wrong keys per minute allowed from an address; 0: no limit.")
