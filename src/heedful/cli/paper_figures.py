@@ -18,7 +18,7 @@ Sentence = Annotated[
 ]
 Layer = Annotated[
     int,
-    typer.Option(min=0, help="Layer of the encoder, from 1; 0 is the fifth, or the last of fewer."),
+    typer.Option(min=0, help="Encoder layer, from 1; 0 is the fifth, or the last if fewer exist."),
 ]
 Query = Annotated[
     str,

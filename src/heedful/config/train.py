@@ -99,7 +99,7 @@ class TrainConfig(SettingsTable):
     risk_sharpness: Annotated[Positive, _BY_RISK] = 1.0
     """Power of their probabilities before these are renormalized; Shen et al. have 0.005."""
     risk_reference: Annotated[bool, _BY_RISK] = False
-    """Whether the reference joins them."""
+    """Whether the reference is one of the candidates."""
     label_smoothing: Annotated[Share, _BY_REFERENCES] = 0.1
     """Probability moved from the correct subword to the others."""
     smoothing_target: Annotated[Literal["uniform", "others"], _BY_REFERENCES] = "uniform"

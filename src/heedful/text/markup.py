@@ -209,7 +209,7 @@ class _Repair:
 
 
 def _is_reference(piece: bytes) -> bool:
-    """Whether XML allows a reference to a character or an entity."""
+    """Whether a piece is a reference (to a character or an entity) that XML allows."""
     number = _NUMBER.fullmatch(piece)
     if number is None:
         return piece in _PREDEFINED

@@ -179,7 +179,7 @@ class Lengths:
 
 
 def _normalized_by_output(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """Give each output a length of its own, and the output matrix none."""
+    """Normalize weights by output; the output matrix has no normalization."""
     # Checkpoints of before version 2 have one length for each shift of a decoder's kernel; they are
     # multiplied, and the lengths of the outputs taken.
     changed = dict(tensors)

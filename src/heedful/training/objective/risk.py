@@ -39,7 +39,7 @@ class MinimumRisk(CandidateObjective):
     sharpness: float
     """Power of the probabilities before they are renormalized."""
     with_reference: bool
-    """Whether the reference joins the list."""
+    """Whether the reference is one of the candidates."""
 
     def describe(self) -> str:
         return f"risk over the {self.candidates} best translations of each pair"
