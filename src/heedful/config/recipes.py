@@ -64,18 +64,7 @@ def recipe(name: str) -> RunConfig:
 
 
 def recipe_names() -> list[str]:
-    """
-    List the built-in recipes.
-
-    Returns
-    -------
-    list of str
-        Their names, the paper's first and the small ones last.
-
-    Notes
-    -----
-    In the order of this module.
-    """
+    """List the built-in recipes, the paper's first and the small ones last."""
     return list(RECIPES)
 
 

@@ -33,32 +33,13 @@ _MOMENTUM = ("momentum",)
 
 class MixedPrecisionOptimizer:
     """
-    Adam or SGD with fp32 master weights.
+    Adam or SGD with fp32 master weights, by torch's fused kernels.
 
-    Parameters
-    ----------
-    model : torch.nn.Module
-        Its parameters must be fp32; in bf16 they are replaced by rounded copies.
-    precision : {'fp32', 'bf16'}
-        Number format of the model's computation.
-    optimizer : {'adam', 'sgd'}
-        The rule of an update; Adam is the paper's.
-    beta1, beta2, epsilon : float
-        Adam's settings; the paper has 0.9, 0.98 and 1e-9.
-    momentum : float, default 0.0
-        Share of the update before that SGD adds to the next one.
-    nesterov : bool, default False
-        Whether the momentum is Nesterov's.
-    weight_decay : float, default 0.0
-        Decoupled decay (AdamW, SGDW); the paper has none.
-    ema_decay : float, optional
-        Decay of an exponential moving average of the masters; None for no average, as in the paper.
-
-    Notes
-    -----
-    Tied weights are one parameter and are counted, updated and saved once. Both rules are torch's
-    fused kernels, called as functions: its classes import its compiler, which takes over a second;
-    AdamW without decay is Adam.
+    The parameters of the model must be fp32; in bf16 they are replaced by rounded copies. Tied
+    weights are one parameter and are counted, updated and saved once. The kernels are called as
+    functions: torch's classes import its compiler, which takes over a second. AdamW without decay
+    is Adam. With `ema_decay` the masters have an exponential moving average; the paper has neither
+    this nor weight decay.
     """
 
     def __init__(
@@ -110,27 +91,7 @@ class MixedPrecisionOptimizer:
     def of(
         cls, model: nn.Module, precision: str, settings: "TrainConfig"
     ) -> "MixedPrecisionOptimizer":
-        """
-        Create the optimizer that a run's settings describe.
-
-        Parameters
-        ----------
-        model : torch.nn.Module
-            Its parameters must be fp32; in bf16 they are replaced by rounded copies.
-        precision : {'fp32', 'bf16'}
-            Number format of the model's computation.
-        settings : TrainConfig
-            The table `train` of the settings.
-
-        Returns
-        -------
-        MixedPrecisionOptimizer
-            The optimizer, before its first step.
-
-        Notes
-        -----
-        The paper's is the default of each setting.
-        """
+        """Create the optimizer that a run's settings describe; their defaults are the paper's."""
         return cls(
             model,
             precision,
@@ -146,32 +107,14 @@ class MixedPrecisionOptimizer:
 
     @property
     def moment_kinds(self) -> tuple[str, ...]:
-        """
-        Return the kinds of moments that the optimizer keeps of each weight.
-
-        Returns
-        -------
-        tuple of str
-            ``('first', 'second')`` for Adam, ``('momentum',)`` or nothing for SGD.
-
-        Notes
-        -----
-        Written to a checkpoint, so that its reader knows what must be there.
-        """
+        """Moments of each weight, in a checkpoint: first and second, or momentum, or none."""
         return tuple(self._moments)
 
     @property
     def gradients(self) -> list[Tensor]:
         """
-        Return the fp32 gradients in the order of `names`.
+        Return the fp32 gradients since the last step, in the order of `names`; ranks add them up.
 
-        Returns
-        -------
-        list of Tensor
-            Sums since the last step; ranks add them up in place.
-
-        Notes
-        -----
         Never None: a rank without a micro-batch contributes zeros.
         """
         gradients = []
@@ -182,13 +125,7 @@ class MixedPrecisionOptimizer:
         return gradients
 
     def accumulate_gradients(self) -> None:
-        """
-        Add the gradients of a micro-batch to the fp32 sums.
-
-        Notes
-        -----
-        Call after each backward pass. In fp32 torch has already added them.
-        """
+        """Add the gradients of a backward pass to the sums; in fp32 torch has already done so."""
         if not self.has_working_copy:
             return
         if self._converts_together and self._accumulate_at_once():
@@ -222,50 +159,20 @@ class MixedPrecisionOptimizer:
         return True
 
     def gradient_norm(self) -> float:
-        """
-        Compute the norm of the summed gradients.
-
-        Returns
-        -------
-        float
-            Euclidean norm over all weights; not finite if any gradient is not.
-
-        Notes
-        -----
-        Checked before every step.
-        """
+        """Compute the Euclidean norm of the summed gradients; not finite if any gradient is not."""
         return float(nn.utils.get_total_norm(self.gradients))
 
     @property
     def has_working_copy(self) -> bool:
-        """
-        Tell whether the model computes with rounded copies of the weights.
-
-        Returns
-        -------
-        bool
-            True in bf16, False in fp32.
-
-        Notes
-        -----
-        In fp32 the masters are the model's parameters themselves.
-        """
+        """Whether the model computes with rounded copies of the weights, as in bf16."""
         return self.masters is not self.model_parameters
 
     def step(self, learning_rate: float, scale: float) -> None:
         """
-        Change the weights by one step.
+        Change the weights by one step, and reset the sums.
 
-        Parameters
-        ----------
-        learning_rate : float
-            Learning rate of this step.
-        scale : float
-            Factor of the summed gradients: one over the tokens of the batch, and less to clip.
-
-        Notes
-        -----
-        Resets the sums. torch scales the gradients in the pass it makes anyway.
+        `scale`: factor of the summed gradients: one over the tokens of the batch, and less to clip.
+        torch scales the gradients in the pass it makes anyway.
         """
         with torch.no_grad():
             if self.optimizer == "adam":
@@ -349,27 +256,13 @@ class MixedPrecisionOptimizer:
         )
 
     def zero_grad(self) -> None:
-        """
-        Reset the summed gradients.
-
-        Notes
-        -----
-        Called after a step and after the trial of the largest batch; the next backward pass then
-        need not add to zeros.
-        """
+        """Reset the summed gradients, so that the next backward pass need not add to zeros."""
         for master in self.masters:
             master.grad = None
 
     @contextmanager
     def averaged_weights(self) -> Iterator[None]:
-        """
-        Use the weights that a checkpoint would hold, within the context.
-
-        Notes
-        -----
-        For validation: its result must be that of the saved weights. Without a moving average these
-        are the training weights.
-        """
+        """Use the weights that a checkpoint would hold, within the context: a validation must."""
         if self.averages:
             self._exchange()
         try:
@@ -380,17 +273,10 @@ class MixedPrecisionOptimizer:
 
     def weights(self) -> dict[str, Tensor]:
         """
-        Return the fp32 weights to save, by name.
+        Return the fp32 weights to save by name, detached and not copied: `model.safetensors`.
 
-        Returns
-        -------
-        dict of str to Tensor
-            Detached, not copied.
-
-        Notes
-        -----
-        The content of `model.safetensors`: the moving average if there is one, and the running
-        averages of batch norm, which are those of the latest weights.
+        The moving average if there is one, and the running averages of batch norm, which are those
+        of the latest weights.
         """
         used = self.averages or self.masters
         found = {name: weight.detach() for name, weight in zip(self.names, used, strict=True)}
@@ -398,18 +284,11 @@ class MixedPrecisionOptimizer:
 
     def moments(self) -> dict[str, Tensor]:
         """
-        Return the training-only state: the moments, and the masters if there is an average.
+        Return the state that only training needs: the content of `training.safetensors`.
 
-        Returns
-        -------
-        dict of str to Tensor
-            ``first.NAME`` and ``second.NAME``, or ``momentum.NAME``; with a moving average also
-            ``master.NAME``.
-
-        Notes
-        -----
-        The content of `training.safetensors`. Adam's counter is not in it: it is the step
-        number, plus the pretrained run's steps if its optimizer was kept.
+        ``first.NAME`` and ``second.NAME``, or ``momentum.NAME``; with a moving average also
+        ``master.NAME``. Adam's counter is not in it: it is the step number, plus the pretrained
+        run's steps if its optimizer was kept.
         """
         moments = {}
         if self.averages:
@@ -422,22 +301,7 @@ class MixedPrecisionOptimizer:
         return moments
 
     def load(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], step: int) -> None:
-        """
-        Continue from a checkpoint.
-
-        Parameters
-        ----------
-        weights : mapping of str to Tensor
-            As `weights` returned them.
-        moments : mapping of str to Tensor
-            As `moments` returned them; empty to start the optimizer anew.
-        step : int
-            Steps taken so far.
-
-        Notes
-        -----
-        Bit for bit: the working copy is rounded from the masters as after any step.
-        """
+        """Continue from a checkpoint, bit for bit; without moments the optimizer starts anew."""
         with torch.no_grad():
             for name, average in self.running_averages.items():
                 average.copy_(weights[name])

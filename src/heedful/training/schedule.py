@@ -78,8 +78,6 @@ class Schedule:
     """
     The learning rate of every step of a training.
 
-    Notes
-    -----
     Plain values, so that it can be computed anywhere: the same on all ranks, and the same again
     when a run is resumed. Only `plateau` depends on more, on the decays that validations caused.
     """
@@ -110,22 +108,8 @@ class Schedule:
     @classmethod
     def of(cls, config: "RunConfig", earlier_steps: int = 0) -> "Schedule":
         """
-        Take the schedule from the settings of a run.
+        Take the schedule from a run, or go on after the steps of a pretrained one.
 
-        Parameters
-        ----------
-        config : RunConfig
-            The settings.
-        earlier_steps : int, default 0
-            Steps taken by a pretrained run whose schedule goes on.
-
-        Returns
-        -------
-        Schedule
-            The schedule.
-
-        Notes
-        -----
         A cosine that goes on ends with this run, as if both were one.
         """
         settings = config.train
@@ -151,25 +135,7 @@ class Schedule:
         return SCHEDULES[self.name]
 
     def rate(self, step: int, decays: int = 0) -> float:
-        """
-        Compute the learning rate of a step.
-
-        Parameters
-        ----------
-        step : int
-            Number of the step in this run, counted from 1.
-        decays : int, default 0
-            Decays so far, counted by `plateau` alone.
-
-        Returns
-        -------
-        float
-            The rate.
-
-        Notes
-        -----
-        Section 5.3 for `paper`; the other formulas are the functions of this module.
-        """
+        """Compute the learning rate of a step, counted from 1; only `plateau` counts `decays`."""
         step += self.earlier_steps
         rate = self._formula(self, step, decays)
         try:
@@ -185,20 +151,8 @@ class Schedule:
 
     def is_past_warmup(self, step: int) -> bool:
         """
-        Tell whether the warm-up is over after a step.
+        Tell whether the warm-up is over after a step: true from the step that has the peak on.
 
-        Parameters
-        ----------
-        step : int
-            Number of the step in this run.
-
-        Returns
-        -------
-        bool
-            True from the step that has the peak on.
-
-        Notes
-        -----
         While the rate still rises, a validation is no reason to lower it: fairseq's
         ``reduce_lr_on_plateau`` waits as well.
         """
