@@ -39,24 +39,8 @@ SMOOTHING_FORMS = ("uniform", "others")
 
 def chunk_rows(rows: int, vocabulary: int, device: torch.device | None = None) -> Iterator[slice]:
     """
-    Compute how many rows of logits to compute at a time.
+    Compute how many rows of logits to compute at a time, as slices that cover all rows.
 
-    Parameters
-    ----------
-    rows : int
-        Number of positions.
-    vocabulary : int
-        Number of classes.
-    device : torch.device, optional
-        Where the logits are computed; the CPU if None.
-
-    Yields
-    ------
-    slice
-        Consecutive parts that cover all rows.
-
-    Notes
-    -----
     At most about eight million logits in a chunk, on a GPU 270 million, but at least 64 rows:
     products of fewer rows are slow.
     """
@@ -145,29 +129,7 @@ def _loss_rows(
 def smoothed_target(
     targets: Int[Tensor, " rows"], classes: int, smoothing: float, form: str
 ) -> Float[Tensor, "rows classes"]:
-    """
-    Compute the smoothed target distribution.
-
-    Parameters
-    ----------
-    targets : Tensor of int, shape (rows,)
-        The right class of each row.
-    classes : int
-        Size of the vocabulary.
-    smoothing : float
-        The e of the module's text.
-    form : {'uniform', 'others'}
-        Which classes share the e, see above.
-
-    Returns
-    -------
-    Tensor of float32, shape (rows, classes)
-        Rows that sum to one.
-
-    Notes
-    -----
-    Only for the plain loss and for reading.
-    """
+    """Compute the smoothed target distribution, whose rows sum to one, for the plain loss."""
     off, on = smoothed_shares(classes, smoothing, form)
     full = torch.full((len(targets), classes), off, device=targets.device)
     return full.scatter_(1, targets.unsqueeze(1), on)
@@ -182,33 +144,12 @@ def plain_loss(
     form: str = "uniform",
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """
-    Compute the loss by its definition.
+    Compute the loss by its definition: sums over rows of real target positions.
 
-    Parameters
-    ----------
-    states : Tensor of float, shape (rows, d_model)
-        Decoder states of real target positions, without padding.
-    targets : Tensor of int, shape (rows,)
-        The tokens to predict.
-    weight : Tensor of float, shape (classes, d_model)
-        The output matrix.
-    bias : Tensor of float, shape (classes,), optional
-        Added to every row of logits.
-    smoothing : float, default 0.1
-        The share of probability that is taken from the target (see `form`).
-    form : {'uniform', 'others'}, default 'uniform'
-        Where it goes: to all classes alike, or to all but the target.
-
-    Returns
-    -------
-    loss : Tensor of float, scalar
-        Sum over the rows of the cross-entropy with the smoothed target.
-    nll : Tensor of float, scalar
-        Sum of the negative log-probabilities of the targets themselves.
-
-    Notes
-    -----
-    Sums, not means: the caller divides by the tokens of the whole batch on all ranks.
+    The first is the cross-entropy with the smoothed target, the second the negative log-probability
+    of the targets themselves. Sums, not means: the caller divides by the tokens of the whole batch
+    on all ranks. `smoothing` is the share of probability that is taken from the target; `form` says
+    where it goes: to all classes alike (``uniform``), or to all but the target (``others``).
     """
     log_probabilities = torch.log_softmax(nn.functional.linear(states, weight, bias).float(), dim=1)
     wanted = smoothed_target(targets, weight.size(0), smoothing, form)
@@ -225,32 +166,8 @@ def chunked_loss(
     form: str = "uniform",
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """
-    Compute the same loss, some rows at a time.
+    Compute `plain_loss` some rows at a time; the first sum has gradients, the second has none.
 
-    Parameters
-    ----------
-    states : Tensor of float, shape (rows, d_model)
-        Decoder states of real target positions, without padding.
-    targets : Tensor of int, shape (rows,)
-        The tokens to predict.
-    weight : Tensor of float, shape (classes, d_model)
-        The output matrix.
-    bias : Tensor of float, shape (classes,), optional
-        Added to every row of logits.
-    smoothing : float, default 0.1
-        The share of probability that is taken from the target (see `form`).
-    form : {'uniform', 'others'}, default 'uniform'
-        Where it goes: to all classes alike, or to all but the target.
-
-    Returns
-    -------
-    loss : Tensor of float, scalar
-        Sum over the rows of the cross-entropy with the smoothed target; has gradients.
-    nll : Tensor of float, scalar
-        Sum of the negative log-probabilities of the targets; has none.
-
-    Notes
-    -----
     Needs memory for about 2,000 rows of probabilities instead of all rows of logits, probabilities
     and gradients. Sums and exponentials are computed in fp32 whatever the type of the states; the
     probabilities themselves are rounded to that type.
