@@ -78,13 +78,7 @@ class ByteNetEncoder(ByteNetStack, SourceEncoder):
 
 @dataclass(frozen=True)
 class ByteNetState(RowState):
-    """
-    The state of a ByteNet decoder between two steps.
-
-    Notes
-    -----
-    Fulfills the contract `heedful.model.contracts.DecodingState`.
-    """
+    """The state of a ByteNet decoder between two steps: a `DecodingState`."""
 
     of_source: ClassVar[tuple[str, ...]] = ("columns",)
 

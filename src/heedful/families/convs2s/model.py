@@ -151,18 +151,7 @@ class ConvS2SStack(nn.Module):
 
 
 class ConvS2SEncoder(ConvS2SStack, SourceEncoder):
-    """
-    A convolutional encoder.
-
-    Parameters
-    ----------
-    wiring : ConvS2SWiring
-        Sizes and choices.
-
-    Notes
-    -----
-    Section 3.2. Padding is set to zero before each convolution.
-    """
+    """A convolutional encoder (section 3.2); padding is set to zero before each convolution."""
 
     def __init__(self, wiring: ConvS2SWiring) -> None:
         super().__init__(wiring, wiring.d_model, causal=False)
@@ -195,13 +184,7 @@ class ConvS2SEncoder(ConvS2SStack, SourceEncoder):
 
 @dataclass(frozen=True)
 class ConvS2SState(RowState):
-    """
-    The state of a convolutional decoder between two steps.
-
-    Notes
-    -----
-    Fulfills the contract `heedful.model.contracts.DecodingState`.
-    """
+    """The state of a convolutional decoder between two steps: a `DecodingState`."""
 
     of_source: ClassVar[tuple[str, ...]] = ("keys", "values", "mask")
 
@@ -221,16 +204,9 @@ class ConvS2SState(RowState):
 
 class ConvS2SDecoder(ConvS2SStack, TargetDecoder):
     """
-    A convolutional decoder whose layers attend one after the other.
+    A convolutional decoder whose layers attend one after the other (section 3.3).
 
-    Parameters
-    ----------
-    wiring : ConvS2SWiring
-        Sizes and choices.
-
-    Notes
-    -----
-    Section 3.3: multi-step attention. A step keeps the last inputs of each layer.
+    A step keeps the last inputs of each layer.
     """
 
     def __init__(self, wiring: ConvS2SWiring) -> None:
@@ -324,22 +300,7 @@ class ConvS2SDecoder(ConvS2SStack, TargetDecoder):
 
 
 class ConvS2SAttention(nn.Module):
-    """
-    The attention of one decoder layer.
-
-    Parameters
-    ----------
-    channels : int
-        Width of the layer's states.
-    d_model : int
-        Width of embeddings, keys and values.
-    weight_norm : bool, default True
-        Whether both projections have weight normalization.
-
-    Notes
-    -----
-    Section 3.3, equations 1 and 2.
-    """
+    """The attention of one decoder layer: section 3.3, equations 1 and 2."""
 
     def __init__(self, channels: int, d_model: int, weight_norm: bool = True) -> None:
         super().__init__()
@@ -356,29 +317,11 @@ class ConvS2SAttention(nn.Module):
         packing: Packing | None = None,
     ) -> tuple[Float[Tensor, "_ queries channels"], Float[Tensor, "batch _ source"]]:
         """
-        Add the context to the states.
+        Add the context to the states; return the weights, too, of which each row sums to one.
 
-        Parameters
-        ----------
-        states : Tensor of float, shape (batch, queries, channels)
-            Outputs of the layer's convolution.
-        embeddings : Tensor of float, shape (batch, queries, d_model)
-            Of the target tokens, positions included.
-        keys, values : Tensor of float, shape (batch, source, d_model)
-            From the encoder.
-        mask : Tensor of bool, shape (batch, 1, source)
-            True at real source tokens.
-        packing : Packing, optional
-            Where the states were, if padding was removed from them and from the embeddings.
-
-        Returns
-        -------
-        tuple of Tensor
-            New states, and the weights, of which each row sums to one.
-
-        Notes
-        -----
         Section 3.5 multiplies the context by m sqrt(1/m), with m the number of real source tokens.
+        `embeddings`: of the target tokens, positions included. `packing`: where states and
+        embeddings were, if padding was removed from them.
         """
         queries = (self.in_proj(states) + embeddings) * _ROOT_HALF  # (batch, queries, d_model)
         queries = pad(queries, packing)

@@ -40,13 +40,7 @@ from heedful.model.parts import Parts
 
 @dataclass(frozen=True)
 class RecurrentState(RowState):
-    """
-    The state of a recurrent decoder between two steps.
-
-    Notes
-    -----
-    Fulfills the contract `heedful.model.contracts.DecodingState`.
-    """
+    """The state of a recurrent decoder between two steps: a `DecodingState`."""
 
     of_source: ClassVar[tuple[str, ...]] = ("keys", "values", "mask")
 
@@ -67,18 +61,7 @@ class RecurrentState(RowState):
 
 
 class RecurrentDecoder(RecurrentStack, TargetDecoder):
-    """
-    A recurrent decoder, with attention or without.
-
-    Parameters
-    ----------
-    wiring : RecurrentWiring
-        Sizes and choices.
-
-    Notes
-    -----
-    Which settings are which system: `docs/explain/recurrent.md`.
-    """
+    """A recurrent decoder, with attention or without; `docs/explain/recurrent.md` names systems."""
 
     @checked
     def __init__(self, wiring: RecurrentWiring) -> None:

@@ -26,18 +26,10 @@ from heedful.model.parts import Parts
 
 class RecurrentEncoder(RecurrentStack, SourceEncoder):
     """
-    A recurrent encoder.
+    A recurrent encoder, with the directions of four publications.
 
-    Parameters
-    ----------
-    wiring : RecurrentWiring
-        Sizes and choices.
-
-    Notes
-    -----
-    The directions of Bahdanau et al. 2015 (two), Sutskever et al. 2014 (one, reversed source), Wu
-    et al. 2016 (two in the first layer) and Zhou et al. 2016 (interleaved, with fast-forward
-    connections).
+    Bahdanau et al. 2015 have two, Sutskever et al. 2014 one, of the reversed source, Wu et al. 2016
+    two in the first layer, and Zhou et al. 2016 interleaved ones with fast-forward connections.
     """
 
     @checked
