@@ -65,9 +65,7 @@ def test_a_tree_that_goes_on_in_the_next_line_is_refused_where_lines_count(tmp_p
     file = tmp_path / "trees"
     file.write_text("(S (NN a))\n(S\n  (NN b))\n", encoding="utf-8")
     assert len(list(read_trees(file))) == 2
-    reason = (
-        "line 2, column 1: .* closed in its line, but got the end of the line, with one still open"
-    )
+    reason = "line 2, column 1: .* in its line, but got the end of the line, with one still open"
     with pytest.raises(TextError, match=reason):
         read_tree_lines(file)
 
