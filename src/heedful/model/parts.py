@@ -138,7 +138,7 @@ def check_mixed(owner: str, width: int, x: Any, keys_from: Any, mask: Tensor | N
     if keys_from is not x and (keys_from.shape, keys_from.data_ptr()) != (x.shape, x.data_ptr()):
         raise ArgumentError(
             f"`keys_from` of {owner} must be the sequence of `queries_from`, because it mixes the "
-            "positions of one, but got another; attend to it by MultiHeadAttention."
+            "positions of one, but got another; use MultiHeadAttention for two sequences."
         )
     if mask is not None and mask.size(1) * mask.size(2) > 1:
         raise ArgumentError(
