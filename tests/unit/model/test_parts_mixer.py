@@ -78,7 +78,7 @@ def test_a_decoder_has_one_that_reads_what_precedes():
         for place in range(X.size(1)):
             out, state = decoder.step(X[:, place : place + 1], state)
             torch.testing.assert_close(out[:, 0], known[:, place])
-    with pytest.raises(SettingError, match="of EncoderLayer must read all positions, but Sum"):
+    with pytest.raises(SettingError, match="of EncoderLayer must read all positions, but got Sum"):
         Encoder(LayerConfig(**SIZES, mixer=Sum), 1)
 
 
