@@ -2,6 +2,7 @@
 
 from benchmarks.parsers import RATES, SYSTEMS, body, chosen_rate, read_parts, trainings
 from benchmarks.report import data_folder
+
 from heedful.experiments.record import Record
 
 
