@@ -7,6 +7,7 @@ import torch
 from tests.support.bart import make
 from tests.support.marian import text
 
+import heedful
 from heedful.errors import ArgumentError, ExchangeError, SettingError
 from heedful.exchange.bart.read import read
 from heedful.exchange.convert import export_model, import_model
@@ -136,6 +137,38 @@ def test_scores_of_a_target_are_those_of_the_language(tmp_path):
     attention = translator.attend(source, target)
     assert attention.source_tokens[0] == "eng_Latn"
     assert attention.target_tokens[0] == "fra_Latn"
+
+
+def test_each_call_takes_languages_alike(tmp_path):
+    imported(tmp_path, "mbart", ReadOptions("en", "fr"))
+    load = {"device": "cpu", "precision": "fp32"}
+    one = Translator.load(tmp_path / "run", **load)
+    ensemble = Translator.load([tmp_path / "run"] * 2, **load)
+    (source, target), *_ = text(1)
+    pair = {"from_language": "fr", "to_language": "de"}
+    for translator in (one, ensemble):
+        chosen = translator.between("fr", "de")
+        assert translator.translate(source, **pair) == chosen.translate(source)
+        assert translator.score(source, target, **pair) == chosen.score(source, target)
+        assert translator.score(source, target, **pair) != translator.score(source, target)
+        assert translator.align(source, target, **pair) == chosen.align(source, target)
+        attention = translator.attend(source, target, **pair)
+        assert attention.source_tokens[-1] == "fr_XX"
+        assert (attention.cross == chosen.attend(source, target).cross).all()
+        named = [{"de_DE": target, "fr_XX": source}]
+        (scored,) = heedful.score(translator, pairs=named, **pair)
+        assert [*scored.log_probabilities] == chosen.score(source, target)
+        loss = heedful.evaluate(translator, pairs=named, **pair).loss
+        assert loss == pytest.approx(-scored.mean)
+    (scored,) = heedful.score(tmp_path / "run", pairs=named, precision="fp32", **pair)
+    assert [*scored.log_probabilities] == pytest.approx(one.score(source, target, **pair))
+    for call in (heedful.score, heedful.evaluate):
+        with pytest.raises(SettingError, match="to_language must be a language of this model"):
+            call(one, pairs=named, to_language="tlh")
+    with pytest.raises(ArgumentError, match="leave them out, or name the run"):
+        heedful.evaluate(tmp_path / "a.de", tmp_path / "b.de", to_language="de")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'to_langauge'"):
+        one.score(source, target, to_langauge="de")
 
 
 @pytest.mark.parametrize("language", [5, None, ["fr"], b"fr"])

@@ -167,6 +167,8 @@ def evaluate(
     source: Files | None = None,
     pairs: Pairs | None = None,
     options: SearchOptions | None = None,
+    from_language: str = "",
+    to_language: str = "",
     language: str = "",
     lowercase: bool = False,
     comet: str = "",
@@ -190,6 +192,8 @@ def evaluate(
         For a run: sources and references in memory, as `heedful.train` takes them, not as files.
     options : SearchOptions, optional
         Options of a run's search.
+    from_language, to_language : str, optional
+        Languages that a run translates between, for models with many (`Translator.between`).
     language : str, optional
         Code of the target language; by default the ending of the files.
     lowercase : bool, default False
@@ -222,6 +226,12 @@ def evaluate(
     is_file = (
         isinstance(system, str | Path) and not Path(system).is_dir() and hub_name(system) is None
     )
+    languages = from_language, to_language
+    if is_file and any(languages):
+        raise ArgumentError(
+            "`from_language` and `to_language` choose what a run translates, but `system` is a "
+            "file of translations; leave them out, or name the run. `language` is that of a file."
+        )
     if is_file and pairs is None:
         texts = _read_files(Path(system), reference, source, against)
     elif is_file:
@@ -230,7 +240,7 @@ def evaluate(
             "give its references as `reference`."
         )
     else:
-        texts = _run_texts(system, reference, source, pairs, options, against)
+        texts = _run_texts(system, reference, source, pairs, options, against, languages)
     scored = scored_lines(texts.references)
     sets = [select(reference, scored) for reference in texts.references]
     lines = select(texts.translations, scored)
@@ -309,6 +319,7 @@ def _run_texts(
     pairs: Pairs | None,
     options: SearchOptions | None,
     against: Files,
+    languages: tuple[str, str],
 ) -> _Texts:
     """Translate the sources by a run, and compute its loss on the first reference."""
     from heedful.runs.run import Run
@@ -320,11 +331,11 @@ def _run_texts(
             "`system` of evaluate must be a file of translations, a run folder or a Translator, "
             f"but got {shorten(system)}."
         )
+    run = system.run if isinstance(system, Translator) else Run.open(system)
+    direction = run.between(*languages, ("from_language", "to_language")).direction
     texts = _Texts(Path(), [], [], {}, [], "")
     if pairs is not None and not (reference or source or against):
-        run = system.run if isinstance(system, Translator) else Run.open(system)
-        data = run.config.data
-        listed = [*pairs_in_memory(pairs, (data.source_language, data.target_language))]
+        listed = [*pairs_in_memory(pairs, direction)]
         texts = replace(texts, references=[[t for _, t in listed]], sources=[s for s, _ in listed])
     elif pairs is None and source is not None and reference is not None:
         first = AlignedTexts(_one_source(source), "source")
@@ -336,6 +347,7 @@ def _run_texts(
 
     # 2. translations, and the loss of the references
     translator = system if isinstance(system, Translator) else Translator.load(system)
+    translator = translator.between(*languages)
     translations = translator.translate(texts.sources, options)
     lines = zip(texts.sources, texts.references[0], strict=True)
     known = [(line, target) for line, target in lines if target is not None]

@@ -13,11 +13,11 @@ from heedful.cli.options import (
     Weights,
     check_choice,
     check_stop,
+    run_argument,
     with_flags,
 )
 from heedful.cli.plugin_option import with_plugins
 from heedful.cli.terminal_text import echo_json
-from heedful.runs.hub_names import run_path
 from heedful.search.settings import PEERS_SEARCH, SearchOptions
 
 if TYPE_CHECKING:
@@ -124,11 +124,7 @@ def translate(
     search: dict[str, Any],
     run: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="RUN",
-            help="A run folder; without one the weights are random.",
-            parser=run_path,
-        ),
+        run_argument("A run folder; without one the weights are random."),
     ] = None,
     input: Annotated[Path | None, typer.Option(help="Text to translate with RUN.")] = None,
     reference: Annotated[

@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heedful.cli.options import Device, Precision, RunPath, Threads, Weights, check_choice
+from heedful.cli.options import (
+    Device,
+    Precision,
+    RunPath,
+    Threads,
+    Weights,
+    check_choice,
+    run_argument,
+)
 from heedful.cli.terminal_text import echo_json
 from heedful.errors import escape_controls
-from heedful.runs.hub_names import run_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,9 +31,7 @@ _WIDTH_OF_A_FILE = 100
 
 def compare(
     first: RunPath,
-    second: Annotated[
-        Path, typer.Argument(metavar="RUN", help="Another run folder.", parser=run_path)
-    ],
+    second: Annotated[Path, run_argument("Another run folder.")],
     source: Annotated[Path | None, typer.Option(help="Text to translate with both.")] = None,
     reference: Annotated[
         list[str] | None,

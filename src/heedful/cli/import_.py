@@ -5,20 +5,18 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.options import AcceptDifferences, warn
+from heedful.cli.options import AcceptDifferences, run_argument, warn
 from heedful.cli.terminal_text import echo
 from heedful.exchange.registry import is_class, listed, reader_names
-from heedful.runs.hub_names import hub_name, run_path
+from heedful.runs.hub_names import hub_name
 
 
 def import_(
     path: Annotated[
         Path,
-        typer.Argument(
-            metavar="PATH-OR-NAME",
-            help="Folder or file of the other toolkit, or with --from huggingface ORG/NAME of the "
-            "hub.",
-            parser=run_path,
+        run_argument(
+            "Folder or file of the other toolkit, or with --from huggingface ORG/NAME of the hub.",
+            "PATH-OR-NAME",
         ),
     ],
     kind: Annotated[

@@ -6,18 +6,14 @@ from typing import Annotated
 
 import typer
 
+from heedful.cli.options import run_argument
 from heedful.cli.terminal_text import echo
-from heedful.runs.hub_names import run_path
 
 
 def info(
     run: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="RUN",
-            help="A run folder; without one, this machine is described.",
-            parser=run_path,
-        ),
+        run_argument("A run folder; without one, this machine is described."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

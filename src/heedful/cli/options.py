@@ -16,7 +16,13 @@ from heedful.runs.hub_names import run_path
 from heedful.text.compression import without_compression
 from heedful.text.language_codes import in_another_script, look_up
 
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.", parser=run_path)]
+
+def run_argument(help: str, metavar: str = "RUN") -> Any:
+    """Make an argument that is a run folder or a name on the hub."""
+    return typer.Argument(metavar=metavar, help=help, parser=run_path)
+
+
+RunPath = Annotated[Path, run_argument("A run folder.")]
 Recipe = Annotated[str, typer.Argument(metavar="RECIPE", help="A built-in recipe or a TOML file.")]
 PrintConfig = Annotated[
     bool, typer.Option("--print-config", help="Print all settings as TOML and exit.")

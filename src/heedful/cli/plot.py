@@ -5,15 +5,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from heedful.cli.options import warn
+from heedful.cli.options import run_argument, warn
 from heedful.cli.terminal_text import echo
-from heedful.runs.hub_names import run_path
 
 
 def plot(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN", help="One or more run folders.", parser=run_path),
+        run_argument("One or more run folders."),
     ],
     out: Annotated[
         Path | None, typer.Option(help="The figure to write: .png, .svg or .pdf.")

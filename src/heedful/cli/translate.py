@@ -25,12 +25,12 @@ from heedful.cli.options import (
     check_runs,
     check_stop,
     choose_languages,
+    run_argument,
     warn,
     with_flags,
 )
 from heedful.cli.standard_input import standard_input
 from heedful.cli.terminal_text import write_utf8
-from heedful.runs.hub_names import run_path
 from heedful.search.settings import Sampling, SearchOptions
 
 
@@ -50,11 +50,7 @@ from heedful.search.settings import Sampling, SearchOptions
 def translate(
     run: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="RUN",
-            help="A run folder; several with the same subwords are an ensemble.",
-            parser=run_path,
-        ),
+        run_argument("A run folder; several with the same subwords are an ensemble."),
     ],
     search: dict[str, Any],
     input: Annotated[Path | None, typer.Option(help="Text to translate; by default stdin.")] = None,
@@ -351,7 +347,7 @@ def _translate_whole_file(
 
     if engine == "torch":
         model = translator.run.config.model
-        language = translator.run.config.data.source_language
+        language = translator.run.direction.source
         aligns = is_single and not model.no_alignment
     else:
         language, aligns = "", False

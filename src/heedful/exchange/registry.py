@@ -21,7 +21,7 @@ class Toolkit(NamedTuple):
     writes: str = ""
     """What its modules read and write, where its name does not say so."""
     aliases: Mapping[str, str] = MappingProxyType({})
-    """Other names that people give, and the `model_type` that they mean; empty for any."""
+    """Other names that people give, and the `model_type` that is written for them."""
     model_types: tuple[str, ...] = ()
     """Values of `model_type` in config.json, if this is a class of Hugging Face."""
     title: str = ""
@@ -55,7 +55,7 @@ TOOLKITS = {
         "heedful.exchange.t5.write",
         "Hugging Face's folders of T5, Flan-T5 and mT5",
         "also mt5 and flan-t5",
-        {"flan-t5": "", "mt5": ""},
+        dict.fromkeys(("flan-t5", "mt5"), "t5"),
         ("t5", "mt5"),
         "T5",
     ),

@@ -37,7 +37,7 @@ from heedful.serve.response_schemas import (
 from heedful.serve.responses import detected_language
 from heedful.serve.routing import choose_route
 from heedful.serve.service import Service
-from heedful.text.language_codes import language_of_code
+from heedful.text.language_codes import language_of_code, parse_code
 
 _NAMES = """
 aa Afar, ab Abkhazian, af Afrikaans, am Amharic, ar Arabic, as Assamese, ay Aymara, az
@@ -71,12 +71,17 @@ def language_name(code: str) -> str:
 
     >>> language_name("pt-BR")
     'Portuguese (BR)'
+    >>> language_name("eng_Latn"), language_name("en_XX"), language_name("zho_Hant")
+    ('English', 'English', 'Chinese (Hant)')
     """
     plain, _, rest = code.replace("_", "-").partition("-")
     name = _BY_CODE.get(plain.lower()) or _BY_CODE.get(language_of_code(plain))
     if name is None:
         return code
-    return f"{name} ({rest})" if rest else name
+    # What the language implies is left out, and mBART's mark for no country.
+    own = parse_code(plain)
+    more = [p for p in rest.split("-") if p not in ("", "XX") and parse_code(f"{plain}-{p}") != own]
+    return f"{name} ({'-'.join(more)})" if more else name
 
 
 # Documents of offices that are unpacked at a time; others wait. Each may take some 200 MB.

@@ -100,6 +100,8 @@ def score(
     precision: str = "auto",
     threads: int = 0,
     reading: Literal["exact", "text"] | None = None,
+    from_language: str = "",
+    to_language: str = "",
     warn: Warn | None = None,
 ) -> Iterator[ScoredPair]:
     """
@@ -121,6 +123,8 @@ def score(
         How alignments are extracted, such as ``layer=2,shift``.
     weights, device, precision, threads, reading : optional
         As for `Translator.load`; not used with a translator.
+    from_language, to_language : str, optional
+        Languages of the pairs, for models with many (`Translator.between`).
     warn : callable, optional
         Called with a message about missing language tags, or about rows of a table that are
         skipped.
@@ -145,9 +149,8 @@ def score(
             threads=threads,
             reading=reading,
         )
-    data = translator.run.config.data
-    languages = data.source_language, data.target_language
-    sentences = sentence_pairs("score", source, target, pairs, warn, languages)
+    translator = translator.between(from_language, to_language)
+    sentences = sentence_pairs("score", source, target, pairs, warn, translator.run.direction)
     if alignments:
         translator.aligner.extraction(align_by)
     return _score(translator, sentences, ranks, align_by if alignments else None, warn)

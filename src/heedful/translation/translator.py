@@ -14,8 +14,6 @@ from functools import cached_property
 from os import PathLike
 from typing import Any, Literal, overload
 
-import torch
-
 from heedful.arguments import Files, check_counts, checked, read_pairs, read_texts, with_fields_of
 from heedful.data.length_batches import by_length
 from heedful.errors import DeviceError
@@ -33,13 +31,13 @@ from heedful.search.search import run_search
 from heedful.search.settings import SearchOptions
 from heedful.text.reading.terms import Terms
 from heedful.translation.aligner import Aligner
+from heedful.translation.attention_of_pairs import AttentionOfPairs
 from heedful.translation.batches import mean_scores, search_batches
 from heedful.translation.constraints import by_line, check_prefixes, read_constraints, warn_missing
 from heedful.translation.ensemble import check_members
 from heedful.translation.languages import LanguageChoice, chooses_languages
 from heedful.translation.reading import LongLines, TextReader, warn_of_loops, without_links
 from heedful.translation.result import (
-    Attention,
     Translation,
     WordAlignment,
     as_translation,
@@ -48,7 +46,7 @@ from heedful.translation.result import (
     with_notes,
     without_repeats,
 )
-from heedful.translation.sources import check_ids, source_ids
+from heedful.translation.sources import source_ids
 
 # Positions a side that `score` computes at once; chosen by hand: more of them take more memory.
 _BATCH_TOKENS = 2048
@@ -57,7 +55,7 @@ _STEP_LOGITS = 1 << 26
 Warn = Callable[[str], None]
 
 
-class Translator(LanguageChoice):
+class Translator(LanguageChoice, AttentionOfPairs):
     """
     A translator with one trained run, or an ensemble of several.
 
@@ -341,18 +339,25 @@ class Translator(LanguageChoice):
 
     @overload
     def align(  # type: ignore[overload-overlap]  # a string is taken as one, not as its letters
-        self, sources: str, targets: str, align_by: str = ""
+        self, sources: str, targets: str, align_by: str = "", **languages: str
     ) -> WordAlignment: ...
 
     @overload
     def align(
-        self, sources: Iterable[str], targets: Iterable[str], align_by: str = ""
+        self, sources: Iterable[str], targets: Iterable[str], align_by: str = "", **languages: str
     ) -> list[WordAlignment]: ...
 
     @checked
     @in_turn
+    @chooses_languages
     def align(
-        self, sources: str | Iterable[str], targets: str | Iterable[str], align_by: str = ""
+        self,
+        sources: str | Iterable[str],
+        targets: str | Iterable[str],
+        align_by: str = "",
+        *,
+        from_language: str = "",
+        to_language: str = "",
     ) -> WordAlignment | list[WordAlignment]:
         """
         Align the words of given translations.
@@ -365,6 +370,8 @@ class Translator(LanguageChoice):
             The translations, in order.
         align_by : str, optional
             How alignments are extracted, such as ``layer=2,shift`` (`Extraction.parse`).
+        from_language, to_language : str, optional
+            Languages of this call, for models with many (`between`).
 
         Returns
         -------
@@ -381,21 +388,29 @@ class Translator(LanguageChoice):
 
     @overload
     def score(  # type: ignore[overload-overlap]
-        self, sources: str, targets: str, batch_tokens: int = _BATCH_TOKENS
+        self, sources: str, targets: str, batch_tokens: int = _BATCH_TOKENS, **languages: str
     ) -> list[float]: ...
 
     @overload
     def score(
-        self, sources: Iterable[str], targets: Iterable[str], batch_tokens: int = _BATCH_TOKENS
+        self,
+        sources: Iterable[str],
+        targets: Iterable[str],
+        batch_tokens: int = _BATCH_TOKENS,
+        **languages: str,
     ) -> list[list[float]]: ...
 
     @checked
     @in_turn
+    @chooses_languages
     def score(
         self,
         sources: str | Iterable[str],
         targets: str | Iterable[str],
         batch_tokens: int = _BATCH_TOKENS,
+        *,
+        from_language: str = "",
+        to_language: str = "",
     ) -> list[float] | list[list[float]]:
         """
         Compute the log-probabilities of given translations.
@@ -408,6 +423,8 @@ class Translator(LanguageChoice):
             The translations, in order.
         batch_tokens : int, default 2048
             Positions of either side per batch, padding included.
+        from_language, to_language : str, optional
+            Languages of this call, for models with many (`between`).
 
         Returns
         -------
@@ -428,70 +445,6 @@ class Translator(LanguageChoice):
             for row, log_probabilities in zip(rows, scored, strict=True):
                 results[row] = log_probabilities
         return results[0] if isinstance(sources, str) else results
-
-    @checked
-    @in_turn
-    def attend(self, source: str, target: str | None = None) -> Attention:
-        """
-        Compute the attention of every layer and head for a sentence.
-
-        Parameters
-        ----------
-        source : str
-            A sentence.
-        target : str, optional
-            A translation of it; the model's own if None.
-
-        Returns
-        -------
-        Attention
-            Subwords and weights.
-
-        Notes
-        -----
-        Figures 3 to 5 of the paper show such weights.
-        """
-        if target is None:
-            found = self.translate(source, attention=True).attention
-            if found is not None:  # a blank source is not translated and has none yet
-                return found
-        targets = self.run.read_targets(read_texts("target", target or ""))
-        (target_ids,) = self.tokenizer.encode_target(targets)
-        (ids,) = self._source_ids(self.run.read_sources(read_texts("source", source)), None)
-        return self.attention_of(ids, target_ids)
-
-    @checked
-    @torch.inference_mode()
-    @in_turn
-    def attention_of(self, source: Sequence[int], target: Sequence[int]) -> Attention:
-        """
-        Compute all attention weights of a pair of ids.
-
-        Parameters
-        ----------
-        source : sequence of int
-            Subwords of the source, without special symbols.
-        target : sequence of int
-            Subwords of the target, without special symbols.
-
-        Returns
-        -------
-        Attention
-            Attention of the first model, if there are several.
-
-        Notes
-        -----
-        One pass over the known target, as in training.
-        """
-        check_ids(source, target, self.run.vocabularies)
-        batch = self.collator.batch([source], [target]).to(self.model.device)
-        weights = self.models[0].attention(batch.source, batch.target_in)
-        end = [self.collator.end_token]
-        return Attention(
-            tuple(self.tokenizer.pieces_source([*source, *(end * self.collator.source_end)])),
-            tuple(self.tokenizer.pieces_target([*target, *end])),
-            *(kind.float().cpu().numpy() for kind in weights.of_sentence(0)),
-        )
 
     def _source_ids(
         self, texts: Sequence[str], warn: Warn | None, lines: Sequence[int] = ()

@@ -56,8 +56,9 @@ def test_a_toolkit_has_the_names_that_people_give(alias, name):
 
 def test_an_alias_may_mean_one_class():
     assert class_meant("mBART_50") == "mbart"
+    assert class_meant("mt5") == class_meant("flan-t5") == "t5"
     assert class_meant("nllb") == class_meant("m2m100") == "m2m_100"
-    for name in ("bart", "t5", "mt5", "huggingface", "ctranslate2"):
+    for name in ("bart", "t5", "huggingface", "ctranslate2"):
         assert class_meant(name) == ""
 
 

@@ -1,0 +1,92 @@
+"""Attention of a translator's layers and heads for a pair of sentences."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from heedful.arguments import checked, read_texts
+from heedful.machine.forks import in_turn
+from heedful.translation.languages import chooses_languages
+from heedful.translation.result import Attention
+from heedful.translation.sources import check_ids
+
+
+class AttentionOfPairs:
+    """The part of a `Translator` that shows attention."""
+
+    @checked
+    @in_turn
+    @chooses_languages
+    def attend(
+        self,
+        source: str,
+        target: str | None = None,
+        *,
+        from_language: str = "",
+        to_language: str = "",
+    ) -> Attention:
+        """
+        Compute the attention of every layer and head for a sentence.
+
+        Parameters
+        ----------
+        source : str
+            A sentence.
+        target : str, optional
+            A translation of it; the model's own if None.
+        from_language, to_language : str, optional
+            Languages of this call, for models with many (`between`).
+
+        Returns
+        -------
+        Attention
+            Subwords and weights.
+
+        Notes
+        -----
+        Figures 3 to 5 of the paper show such weights.
+        """
+        own: Any = self
+        if target is None:
+            found: Attention | None = own.translate(source, attention=True).attention
+            if found is not None:  # a blank source is not translated and has none yet
+                return found
+        targets = own.run.read_targets(read_texts("target", target or ""))
+        (target_ids,) = own.tokenizer.encode_target(targets)
+        (ids,) = own._source_ids(own.run.read_sources(read_texts("source", source)), None)
+        return self.attention_of(ids, target_ids)
+
+    @checked
+    @torch.inference_mode()
+    @in_turn
+    def attention_of(self, source: Sequence[int], target: Sequence[int]) -> Attention:
+        """
+        Compute all attention weights of a pair of ids.
+
+        Parameters
+        ----------
+        source : sequence of int
+            Subwords of the source, without special symbols.
+        target : sequence of int
+            Subwords of the target, without special symbols.
+
+        Returns
+        -------
+        Attention
+            Attention of the first model, if there are several.
+
+        Notes
+        -----
+        One pass over the known target, as in training.
+        """
+        own: Any = self
+        check_ids(source, target, own.run.vocabularies)
+        batch = own.collator.batch([source], [target]).to(own.model.device)
+        weights = own.models[0].attention(batch.source, batch.target_in)
+        end = [own.collator.end_token]
+        return Attention(
+            tuple(own.tokenizer.pieces_source([*source, *(end * own.collator.source_end)])),
+            tuple(own.tokenizer.pieces_target([*target, *end])),
+            *(kind.float().cpu().numpy() for kind in weights.of_sentence(0)),
+        )
