@@ -2,12 +2,15 @@
 
 import json
 import signal
+import subprocess
+import sys
+import threading
 import time
 
 import pytest
 
 from tests.support.commands import refused
-from tests.support.hub import environment, running
+from tests.support.hub import WRITER, environment, running
 from tests.support.marian import make, text
 from tests.support.serving import serving
 
@@ -155,6 +158,39 @@ def test_a_killed_conversion_leaves_nothing_that_is_taken_for_whole(zygote, hub,
     assert again.returncode == 0, errors
     assert len(output.splitlines()) == 2
     assert not list(models.glob(".*.partial"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_upload_ends_at_once_and_leaves_nothing(
+    zygote, hub, home, heedful, translated, tmp_path, number
+):
+    begun, over = threading.Event(), threading.Event()
+
+    def hold(handler, method, path):
+        if not path.startswith("/upload/"):
+            return False
+        begun.set()
+        over.wait()
+        return True
+
+    variables = {**zygote.environ, **environment(hub, home / "cache", WRITER)}
+    variables["TMPDIR"] = str(tmp_path)
+    hub.lie = hold
+    try:
+        # a process of its own, because the library reads its variables when it is imported
+        command = [sys.executable, "-m", "heedful", "hub", "push", NAME, "me/held"]
+        started = subprocess.Popen(command, cwd=home, env=variables, stderr=subprocess.PIPE)
+        while not begun.wait(0.05):
+            assert started.poll() is None, started.stderr.read()
+        started.send_signal(number)
+        started.communicate(60)  # while the hub still holds the upload
+    finally:
+        over.set()
+        hub.lie = None
+    assert started.returncode == -number
+    command = [sys.executable, "-m", "heedful", "hub", "list"]
+    assert NAME.encode() in subprocess.check_output(command, cwd=home, env=variables)
+    assert not list(tmp_path.glob("heedful-push-*"))
 
 
 def test_converted_models_are_listed_updated_and_removed(heedful, hub, translated):

@@ -29,7 +29,9 @@ def list_models(
 ) -> None:
     """List the converted models: name, commit, license, size, and what stands for them."""
     from heedful.exchange.hub.cache import cached_models
+    from heedful.exchange.hub.upload_folder import remove_abandoned
 
+    remove_abandoned()
     models = cached_models()
     if as_json:
         shown = [

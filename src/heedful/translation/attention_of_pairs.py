@@ -1,7 +1,7 @@
 """Attention of a translator's layers and heads for a pair of sentences."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import torch
 
@@ -11,6 +11,14 @@ from heedful.translation.languages import chooses_languages
 from heedful.translation.result import Attention
 from heedful.translation.sources import check_ids
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _of_translator(method: _Function) -> _Function:
+    """Name a method as users do, in messages and help."""
+    method.__qualname__ = f"Translator.{method.__name__}"
+    return method
+
 
 class AttentionOfPairs:
     """The part of a `Translator` that shows attention."""
@@ -18,6 +26,7 @@ class AttentionOfPairs:
     @checked
     @in_turn
     @chooses_languages
+    @_of_translator
     def attend(
         self,
         source: str,
@@ -60,6 +69,7 @@ class AttentionOfPairs:
     @checked
     @torch.inference_mode()
     @in_turn
+    @_of_translator
     def attention_of(self, source: Sequence[int], target: Sequence[int]) -> Attention:
         """
         Compute all attention weights of a pair of ids.

@@ -339,12 +339,24 @@ class Translator(LanguageChoice, AttentionOfPairs):
 
     @overload
     def align(  # type: ignore[overload-overlap]  # a string is taken as one, not as its letters
-        self, sources: str, targets: str, align_by: str = "", **languages: str
+        self,
+        sources: str,
+        targets: str,
+        align_by: str = "",
+        *,
+        from_language: str = "",
+        to_language: str = "",
     ) -> WordAlignment: ...
 
     @overload
     def align(
-        self, sources: Iterable[str], targets: Iterable[str], align_by: str = "", **languages: str
+        self,
+        sources: Iterable[str],
+        targets: Iterable[str],
+        align_by: str = "",
+        *,
+        from_language: str = "",
+        to_language: str = "",
     ) -> list[WordAlignment]: ...
 
     @checked
@@ -388,7 +400,13 @@ class Translator(LanguageChoice, AttentionOfPairs):
 
     @overload
     def score(  # type: ignore[overload-overlap]
-        self, sources: str, targets: str, batch_tokens: int = _BATCH_TOKENS, **languages: str
+        self,
+        sources: str,
+        targets: str,
+        batch_tokens: int = _BATCH_TOKENS,
+        *,
+        from_language: str = "",
+        to_language: str = "",
     ) -> list[float]: ...
 
     @overload
@@ -397,7 +415,9 @@ class Translator(LanguageChoice, AttentionOfPairs):
         sources: Iterable[str],
         targets: Iterable[str],
         batch_tokens: int = _BATCH_TOKENS,
-        **languages: str,
+        *,
+        from_language: str = "",
+        to_language: str = "",
     ) -> list[list[float]]: ...
 
     @checked

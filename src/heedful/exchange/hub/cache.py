@@ -12,7 +12,8 @@ rename after its conversion, so whatever is there is complete. What is downloade
 of huggingface_hub, which other programs share.
 
 A revision is pinned at its first use: later uses need no network and give the same model, until
-`heedful hub update`.
+`heedful hub update`. A damaged pins.json or hub.json is reported and counts as missing: the next
+use, or `heedful hub remove`, makes it again.
 """
 
 import fcntl
@@ -36,6 +37,7 @@ CONVERSION = 1
 COMMIT = re.compile(r"[0-9a-f]{40}")
 """What a commit is called."""
 _PINS, _LOCK = "pins.json", ".lock"
+_DAMAGED: set[Path] = set()
 
 
 def hub_cache() -> Path:
@@ -80,8 +82,7 @@ class ModelCache:
 
     def pins(self) -> dict[str, str]:
         """Read the commit of each revision that was named."""
-        path = self.folder / _PINS
-        content = read_json(path) if path.is_file() else {}
+        content = _read_record(self.folder / _PINS)
         return {name: commit for name, commit in content.items() if COMMIT.fullmatch(str(commit))}
 
     def pin(self, revision: str, commit: str) -> None:
@@ -110,7 +111,7 @@ class ModelCache:
         commit = self.commit_of(revision)
         if commit is None:
             return None
-        is_current = _read_record(self.place(commit)).get("conversion") == CONVERSION
+        is_current = _read_record(self.place(commit) / RECORD).get("conversion") == CONVERSION
         return self.place(commit) if is_current else None
 
     def models(self) -> list[CachedModel]:
@@ -124,7 +125,7 @@ class ModelCache:
                 continue
             pinned = tuple(name for name, pin in pins.items() if pin == commit)
             name = HubName(self.repo, commit)
-            models.append(CachedModel(name, run, _read_record(run), pinned))
+            models.append(CachedModel(name, run, _read_record(run / RECORD), pinned))
         return models
 
     def remove(self, commit: str) -> None:
@@ -193,11 +194,16 @@ def find_cached(name: HubName, is_exact: bool) -> list[CachedModel]:
     return models
 
 
-def _read_record(run: Path) -> dict[str, Any]:
-    """Read what hub.json says; nothing if it is missing or damaged: the run is made again then."""
+def _read_record(path: Path) -> dict[str, Any]:
+    """Read a record of the cache; nothing if it is missing, or damaged, which is said once."""
+    if not path.is_file():
+        return {}
     try:
-        return read_json(run / RECORD)
-    except RunFolderError:
+        return read_json(path)
+    except RunFolderError as error:
+        if path not in _DAMAGED:
+            _DAMAGED.add(path)
+            say(f"{str(error).rstrip('.')}; it counts as missing, and the next use makes it again.")
         return {}
 
 

@@ -10,9 +10,12 @@ they mean to the library.
 import os
 import re
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -144,13 +147,15 @@ class HubClient:
                 )
             if name.revision != "main":
                 api.create_branch(name.repo, branch=name.revision, exist_ok=True)
-            commit = api.upload_folder(
+            send = partial(
+                api.upload_folder,
                 repo_id=name.repo,
                 folder_path=folder,
                 revision=name.revision,
                 commit_message=message,
                 delete_patterns=[*TEXT_FILES, *LAYOUTS, *SHARDS],
             )
+            commit = _interruptible(send)
         return str(commit.commit_url)
 
     def _describe_downloaded(self, name: HubName) -> HubModel:
@@ -195,6 +200,24 @@ class HubClient:
             raise
         except Exception as error:
             raise explain(error, name, self.shown, self.is_offline) from error
+
+
+def _interruptible(work: Callable[[], Any]) -> Any:
+    """
+    Call a function in a thread, and let Ctrl-C end the wait for it.
+
+    The library sends files in threads and waits for them, however long they take.
+    """
+    result: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:
+            result.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return result.result()
 
 
 def _without_password(endpoint: str) -> str:

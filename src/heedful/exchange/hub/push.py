@@ -1,13 +1,13 @@
 """From a run folder to the hub: exported as a class of Hugging Face, compared, uploaded."""
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from heedful._version import __version__
 from heedful.errors import ExchangeError
 from heedful.exchange.card.model_card import CardFacts
 from heedful.exchange.convert import export_model
 from heedful.exchange.hub.client import HubClient
+from heedful.exchange.hub.upload_folder import upload_folder
 from heedful.exchange.parity import Parity
 from heedful.exchange.registry import HUGGING_FACE
 from heedful.runs.hub_names import HubName
@@ -37,8 +37,8 @@ def push_run(
             "set; leave it out."
         )
     client.require_token(name)
-    with TemporaryDirectory(prefix="heedful-push-") as place:
-        folder = Path(place) / name.title
+    with upload_folder() as place:
+        folder = place / name.title
         parity, notes = export_model(run, HUGGING_FACE, folder, weights=weights, facts=facts)
         if not accept_differences:
             parity.check_outputs(folder)

@@ -62,6 +62,27 @@ def test_a_half_written_model_and_an_earlier_conversion_are_not_found(home):
     assert [model.name.revision for model in cache.cached_models()] == [COMMITS[0]]
 
 
+@pytest.mark.parametrize("damaged", ["", "{", "[]", "[" * 100_000, '{"main": NaN', "\ud800"])
+@pytest.mark.parametrize("name", ["pins.json", RECORD])
+def test_a_damaged_record_is_named_once_and_repaired(home, capsys, name, damaged):
+    models = cache.ModelCache("org/one")
+    run = fill(COMMITS[0])
+    models.pin("main", COMMITS[0])
+    path = next(home.rglob(name))
+    path.write_bytes(damaged.encode(errors="surrogatepass"))
+    assert models.find("main") is None
+    assert [model.run for model in cache.cached_models()] == [run]
+    said = capsys.readouterr().err
+    assert said.startswith(f"{path} must ") and said.count("\n") == 1
+    assert said.endswith("; it counts as missing, and the next use makes it again.\n")
+    models.pin("v1", COMMITS[0])
+    assert models.pins()["v1"] == COMMITS[0]
+    path.write_bytes(damaged.encode(errors="surrogatepass"))
+    for model in cache.find_cached(HubName("org/one"), False):
+        cache.ModelCache("org/one").remove(model.name.revision)
+    assert not (home / "org--one").exists()
+
+
 def test_models_are_listed_and_removed_with_their_pins(home):
     models = cache.ModelCache("org/one")
     for commit in COMMITS:
