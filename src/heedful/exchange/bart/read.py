@@ -22,7 +22,7 @@ from heedful.exchange.huggingface import settings as files
 from heedful.exchange.huggingface.engine import TransformersReference
 from heedful.exchange.huggingface.search import read_rule
 from heedful.exchange.huggingface.weights import read_weights
-from heedful.exchange.marian.names import BIAS
+from heedful.exchange.marian.names import BIAS, HEAD
 from heedful.exchange.parity import ReferenceModel
 from heedful.families.keymap import RowMap
 from heedful.tokenization.id_mapping import IdMapping
@@ -48,7 +48,7 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
         layers=("encoder_layers", "decoder_layers"),
         positions=("max_position_embeddings",),
     )
-    generation = files.generation_settings(path, settings)
+    generation, padding = files.generation_settings(path, settings), settings["pad_token_id"]
     settings = files.with_special_ids(settings, generation)
     rows, positions = settings["vocab_size"], settings["max_position_embeddings"]
     text = read_text_files(path, settings["model_type"], rows)
@@ -58,6 +58,14 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     tokenizer, notes = build_tokenizer(text, rows, options, forced, path, wanted)
     id_mapping = mapping_of(tokenizer)
     start = _start(settings, tokenizer, reasons)
+    files.check_head(settings, tensors, HEAD, reasons)
+    # sinusoids begin behind the row of padding that config.json names, whatever generate uses
+    is_learned = CLASSES[settings["model_type"]].is_learned
+    wanted = id_mapping.origins[PAD]
+    reasons.add_if(
+        not is_learned and padding != wanted,
+        f"pad_token_id of config.json must be {wanted}, but is {padding!r}",
+    )
     if not tokenizer.languages:
         _check_start_symbol(forced, id_mapping, reasons)
     generation = {name: v for name, v in generation.items() if name != "forced_bos_token_id"}

@@ -135,6 +135,17 @@ def check_activation(settings: Mapping[str, Any], name: str, reasons: Problems) 
     )
 
 
+def check_head(
+    settings: Mapping[str, Any], tensors: Mapping[str, Any], head: str, reasons: Problems
+) -> None:
+    """List an output layer that is neither tied nor stored; transformers draws it at random."""
+    is_tied = settings.get("tie_word_embeddings", True)
+    reasons.add_if(
+        not is_tied and head not in tensors,
+        f"tie_word_embeddings is {is_tied!r}, but the weights have no {head}",
+    )
+
+
 def check_rate(value: object, name: str, reasons: Problems) -> None:
     """Add a reason for a dropout that is not a probability below 1."""
     is_rate = isinstance(value, int | float) and 0 <= value < 1

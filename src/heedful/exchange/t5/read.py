@@ -18,6 +18,7 @@ from heedful.exchange.huggingface.search import read_rule
 from heedful.exchange.huggingface.settings import (
     ADVICE,
     check_files,
+    check_head,
     check_sizes,
     check_type,
     generation_settings,
@@ -27,7 +28,7 @@ from heedful.exchange.huggingface.settings import (
 from heedful.exchange.huggingface.unigram import FILE
 from heedful.exchange.huggingface.weights import read_weights
 from heedful.exchange.parity import ReferenceModel
-from heedful.exchange.t5.names import t5_map
+from heedful.exchange.t5.names import HEAD, t5_map
 from heedful.exchange.t5.settings import NUMBERS, check_settings, complete, model_settings
 from heedful.exchange.t5.text import (
     MODEL,
@@ -76,6 +77,7 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     )
     id_mapping, content = read_vocabulary(path, settings, spelled)
     start = _start(settings, id_mapping, reasons)
+    check_head(settings, tensors, HEAD, reasons)
     rule = read_rule({**generation, **task.search}, id_mapping, _MOST_TOKENS, reasons)
     reasons.refuse(f"the model in {path} cannot be imported", ADVICE)
     tokenizer = build_tokenizer(id_mapping, content, task)

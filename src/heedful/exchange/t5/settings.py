@@ -85,6 +85,17 @@ def check_settings(settings: Mapping[str, Any], reasons: Problems) -> None:
         kind not in [*_ACTIVATIONS],
         f"feed_forward_proj must be one of {', '.join(_ACTIVATIONS)}, but is {kind!r}",
     )
+    if isinstance(kind, str):  # what transformers derives from it, unless the file says otherwise
+        function = kind.removeprefix("gated-")
+        derived = {
+            "dense_act_fn": "gelu_new" if kind == "gated-gelu" else function,
+            "is_gated_act": kind != function,
+        }
+        for name, value in derived.items():
+            reasons.add_if(
+                settings.get(name, value) != value,
+                f"{name} must be {value}, as feed_forward_proj says, but is {settings.get(name)!r}",
+            )
     check_rate(settings["dropout_rate"], "dropout_rate", reasons)
     epsilon = settings["layer_norm_epsilon"]
     reasons.add_if(

@@ -51,3 +51,18 @@ def test_a_start_that_is_no_special_symbol_is_refused(changed, start):
 def test_a_token_that_is_no_text_is_refused(changed, content):
     folder = changed("tokenizer.json", lambda s: s["added_tokens"][0].update(content=content))
     assert "must give each piece a number" in complaint(folder)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"pad_token_id": 3}, "pad_token_id of config.json must be 1, but is 3"),
+        (
+            {"tie_word_embeddings": False},
+            "tie_word_embeddings is False, but the weights have no lm_head.weight",
+        ),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_settings_that_the_weights_or_other_files_contradict_are_refused(changed, setting, message):
+    assert message in complaint(changed("config.json", lambda s: s.update(setting)))

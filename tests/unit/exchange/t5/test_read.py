@@ -158,3 +158,16 @@ def test_files_that_are_missing_are_named(folder, tmp_path):
 def test_a_start_that_is_no_special_symbol_is_refused(folder, start):
     change(folder / "generation_config.json", decoder_start_token_id=start)
     assert "decoder_start_token_id must be padding, end or" in complaint(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("dense_act_fn", "gelu_new", "dense_act_fn must be relu, as feed_forward_proj says"),
+        ("is_gated_act", True, "is_gated_act must be False, as feed_forward_proj says"),
+        ("tie_word_embeddings", False, "but the weights have no lm_head.weight"),
+    ],
+)
+def test_settings_that_others_contradict_are_refused(folder, name, value, message):
+    change(folder / "config.json", **{name: value})
+    assert message in complaint(folder)
