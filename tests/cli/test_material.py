@@ -106,6 +106,15 @@ def test_one_model_learns_several_directions_and_goes_where_it_is_told(
     assert spaced.stdout == f"{score}\t{words}\n0.000000\t\n"
     spaced = heedful_cli("translate", whole, "--target-language", "fr", stdin=" \tthe  dog \n  \n")
     assert spaced.stdout == f" \t{words} \n  \n"
+    named = heedful_cli("translate", whole, "--target-language", "fr", stdin="the dog\n")
+    either = heedful_cli("translate", whole, "--to-language", "fr", stdin="the dog\n")
+    assert (either.stdout, either.stderr) == (named.stdout, named.stderr)
+    code = (
+        f"import heedful; heedful.Translator.load({str(whole)!r}).translate('a', to_language='fr')"
+    )
+    refused = heedful_cli("-c", code)
+    assert "but this one reads a tag before each text (" in refused.stderr
+    assert "begin the text with a tag." in refused.stderr
     unknown = heedful_cli("translate", whole, "--target-language", "xx", stdin="the dog\n")
     assert unknown.returncode == 2
     assert "must be a language of this model's tags (>>en<<, >>fr<<), but is xx" in unknown.stderr

@@ -145,7 +145,7 @@ def attend(
         reading=reading,
     )
     chosen = {
-        name: choose_languages(model, from_language, to_language, target_language)
+        name: choose_languages(model, from_language, to_language, target_language, has_tags=True)
         for name, model in models.items()
     }
     models = {name: model for name, (model, _) in chosen.items()}

@@ -198,14 +198,22 @@ ToLanguage = Annotated[
 
 
 def choose_languages(
-    translator: Any, from_language: str, to_language: str, target_language: str | None = None
+    translator: Any,
+    from_language: str,
+    to_language: str,
+    target_language: str | None = None,
+    *,
+    has_tags: bool = False,
 ) -> tuple[Any, str]:
     """
     Return a translator for the named languages, and the tag to put before its lines.
 
-    `target_language`: of the tag; a model with tokens of languages has none and takes it so.
+    `target_language`: of the tag. Either option names what the model has, a token or a tag.
+    `has_tags`: whether the command puts tags before lines.
     """
     tokenizer = translator.tokenizer
+    if to_language and target_language is None and has_tags and tokenizer.tags:
+        target_language, to_language = to_language, ""
     if target_language and tokenizer.languages:
         to_language, target_language = to_language or target_language, None
     tag = find_tag(target_language, tokenizer.tags)

@@ -269,7 +269,9 @@ def translate(
         align_by=align_by if alignments or replace_unknown or dictionary else None,
         reading=reading,
     )
-    translator, tag = choose_languages(translator, from_language, to_language, target_language)
+    translator, tag = choose_languages(
+        translator, from_language, to_language, target_language, has_tags=True
+    )
     if whole_file is not None and output is not None:
         _translate_whole_file(
             translator,

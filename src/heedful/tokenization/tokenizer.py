@@ -153,6 +153,12 @@ class Tokenizer:
             has_tokens = self.frame is not None and bool(self.frame.languages)
             if name and self.frame is not None and has_tokens:
                 names.append(self.frame.code(name, option))
+            elif name and names and self.tags:
+                shown = f"{', '.join(self.tags[:5])}{', ...' if len(self.tags) > 5 else ''}"
+                raise SettingError(
+                    f"{option} chooses among the languages of a model, but this one reads a tag "
+                    f"before each text ({shown}), and {name!r:.40} came; begin the text with a tag."
+                )
             elif name and look_up(name, [own]) is None:
                 raise SettingError(
                     f"{option} chooses among the languages of a model, but this one has a single "

@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from heedful.errors import DownloadError, ExchangeError, HeedfulError, MissingExtra
+from heedful.errors import DownloadError, ExchangeError, HeedfulError, MissingExtra, StorageError
 from heedful.exchange.hub.cache import COMMIT
 from heedful.exchange.hub.failures import explain
 from heedful.exchange.hub.transfer import SECONDS, digest_of, download, link, read_facts
@@ -64,7 +64,13 @@ class HubClient:
         self._library = _import_library(purpose)
         self.endpoint = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
         self.shown = _without_password(self.endpoint)
-        _check_token(self._library.get_token())
+        try:
+            _check_token(self._library.get_token())
+        except OSError as error:
+            raise StorageError(
+                f"the token for the hub must be readable, but {error.filename} is not: "
+                f"{error.strerror}. Name another folder by HF_HOME."
+            ) from error
         self.is_offline = any(
             os.environ.get(name, "").upper() in _TRUE
             for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")

@@ -39,6 +39,13 @@ def test_a_server_that_is_no_hub_is_refused(hub, monkeypatch):
         HubClient("a test").describe(NAME)
 
 
+def test_a_home_that_is_a_file_is_one_paragraph(hub, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "file" / "token"))
+    with pytest.raises(StorageError, match=r"the token for the hub must be readable, but .*token"):
+        HubClient("a test")
+
+
 def test_an_upload_needs_a_token(hub, tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
     with pytest.raises(ExchangeError, match="log in with `hf auth login`, or set HF_TOKEN"):
