@@ -70,6 +70,13 @@ def test_layers_of_the_encoder_are_refused():
         load_config("paper-base", ["model.encoder=average", "model.encoder_layers=2"])
 
 
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_a_transformer_s_decoder_needs_residuals(pooling):
+    with pytest.raises(SettingError, match="would keep nothing of its own words"):
+        load_config("tiny", [f"model.encoder={pooling}", "model.residuals=false"])
+    load_config("tiny", [f"model.encoder={pooling}"])
+
+
 @pytest.mark.family("recurrent")
 def test_a_recurrent_decoder_begins_with_zeros_or_a_mean():
     with pytest.raises(SettingError, match="must be zero or mean after an encoder"):
