@@ -106,6 +106,20 @@ def test_a_callback_is_told_of_everything_that_the_log_has(train):
     assert min(losses) < recorder.named("log")[-1]["loss"] < max(losses)
 
 
+def test_a_line_is_written_before_a_callback_gets_it(train, tmp_path):
+    last_lines = []
+
+    class Reader(Callback):
+        def on_log(self, line):
+            written = (tmp_path / "run" / "log.jsonl").read_text("utf-8").splitlines()
+            last_lines.append(json.loads(written[-1]) == line)
+
+        on_validation = on_log
+
+    train(Reader())
+    assert len(last_lines) > 3 and all(last_lines)
+
+
 def test_a_callback_stops_a_run_that_then_goes_on_as_if_it_had_not(train, tmp_path):
     recorder = Recorder(lambda callback: callback.stop("pruned"), ("validation", 2))
     result = train(recorder)

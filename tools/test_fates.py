@@ -1,0 +1,168 @@
+"""
+Tell what became of each test of an earlier commit: `python tools/test_fates.py`.
+
+Compares the tests of commit 1804b1e with those of the working tree and writes tests/fates.tsv. A
+test is kept if its file still holds its name, and moved if another file does; of several files the
+one whose test shares most words with it counts. tools/test_fates.toml tells what became of all
+others: renamed, merged into other tests, or deleted for a reason. If a test has no fate, or a fate
+names a test that does not exist, nothing is written and the exit code is 1.
+"""
+
+import ast
+import io
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+BEFORE = "1804b1e"
+BY_HAND = ROOT / "tools" / "test_fates.toml"
+TABLE = ROOT / "tests" / "fates.tsv"
+
+# The fates of the file that is written by hand; its values name tests, except for the last.
+FATES = ("renamed", "merged", "deleted")
+
+# Tests by `file::name`.
+Tests = dict[str, ast.FunctionDef]
+
+
+class Fate(NamedTuple):
+    """What became of a test: the tests that took its place, or the reason why it was deleted."""
+
+    test: str
+    fate: str
+    places: tuple[str, ...]
+    reason: str = ""
+
+
+def main() -> int:
+    """Write the table; return 1 if a test has no fate or a fate names no test."""
+    before, now = tests_of(files_of(BEFORE)), tests_of(files_here())
+    by_hand = read_fates(BY_HAND.read_text(encoding="utf-8"))
+    fates = find_fates(before, now, by_hand)
+    if problems := [*check(before, now, by_hand, fates)]:
+        print(" ".join(problems), file=sys.stderr)
+        return 1
+    TABLE.write_text("".join(rows(fates)), encoding="utf-8")
+    counts = Counter(fate.fate for fate in fates)
+    print(", ".join(f"{count:,} {fate}" for fate, count in counts.most_common()))
+    return 0
+
+
+def files_of(revision: str) -> Iterator[tuple[str, str]]:
+    """Read the files of tests of a revision: their names and texts."""
+    command = ["git", "archive", revision, "tests"]
+    packed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        for member in archive:
+            content = archive.extractfile(member) if is_of_tests(member.name) else None
+            if content is not None:
+                yield member.name, content.read().decode("utf-8")
+
+
+def files_here() -> Iterator[tuple[str, str]]:
+    """Read the files of tests of the working tree."""
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        if is_of_tests(name):
+            yield name, path.read_text(encoding="utf-8")
+
+
+def is_of_tests(name: str) -> bool:
+    """Decide whether pytest looks for tests in a file."""
+    return bool(re.search(r"/test_\w+\.py$", name))
+
+
+def tests_of(files: Iterable[tuple[str, str]]) -> Tests:
+    """Find the test functions of files."""
+    return {
+        f"{name}::{node.name}": node
+        for name, text in files
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test")
+    }
+
+
+def read_fates(text: str) -> list[Fate]:
+    """Read what is written by hand: a table for each fate, with a line for each test."""
+    tables = tomllib.loads(text)
+    fates = []
+    for fate in FATES:
+        for test, value in tables.get(fate, {}).items():
+            if fate == "deleted":
+                fates.append(Fate(test, fate, (), value))
+            else:
+                fates.append(Fate(test, fate, (value,) if isinstance(value, str) else (*value,)))
+    return fates
+
+
+def find_fates(before: Tests, now: Tests, by_hand: Iterable[Fate]) -> list[Fate]:
+    """Find the fates of the tests of before; what is written by hand goes first."""
+    known = {fate.test: fate for fate in by_hand}
+    by_name: dict[str, list[str]] = defaultdict(list)
+    for test in now:
+        by_name[name_of(test)].append(test)
+    fates = []
+    for test, function in before.items():
+        if test in known:
+            fates.append(known[test])
+        elif test in now:
+            fates.append(Fate(test, "kept", (test,)))
+        elif places := by_name[name_of(test)]:
+            nearest = max(places, key=lambda place: likeness(function, now[place]))
+            fates.append(Fate(test, "moved", (nearest,)))
+    return fates
+
+
+def name_of(test: str) -> str:
+    """Take the name of the function of a test."""
+    return test.partition("::")[2]
+
+
+def likeness(first: ast.FunctionDef, second: ast.FunctionDef) -> float:
+    """Compute the share of words that two functions have in common (Dice's coefficient)."""
+    counts = [Counter(re.findall(r"\w+", ast.unparse(function))) for function in (first, second)]
+    return 2 * (counts[0] & counts[1]).total() / (counts[0].total() + counts[1].total())
+
+
+def check(
+    before: Tests, now: Tests, by_hand: Iterable[Fate], fates: Iterable[Fate]
+) -> Iterator[str]:
+    """Name the tests without a fate, and the names of fates that no test has."""
+    if lost := before.keys() - {fate.test for fate in fates}:
+        yield (
+            f"Each test of {BEFORE} must have a fate, but these have none: {join_names(lost)}. "
+            "Write into tools/test_fates.toml what became of them."
+        )
+    if unknown := {fate.test for fate in by_hand} - before.keys():
+        yield (
+            f"tools/test_fates.toml must tell of tests of {BEFORE}, which has none of these: "
+            f"{join_names(unknown)}."
+        )
+    if missing := {place for fate in fates for place in fate.places} - now.keys():
+        yield (
+            "tools/test_fates.toml must name tests that exist, but these do not: "
+            f"{join_names(missing)}."
+        )
+
+
+def join_names(tests: Iterable[str]) -> str:
+    """Write the names of tests one after the other."""
+    return ", ".join(sorted(tests))
+
+
+def rows(fates: Iterable[Fate]) -> Iterator[str]:
+    """Write the lines of the table."""
+    yield f"test of {BEFORE}\tfate\twhere it is now, or why it was deleted\n"
+    for test, fate, places, reason in fates:
+        yield f"{test}\t{fate}\t{reason or join_names(places)}\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
