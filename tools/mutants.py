@@ -41,6 +41,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain, islice, zip_longest
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -372,7 +373,7 @@ def judge(mutant: Mutant, root: Path, plain: dict[tuple[str, ...], float | None]
 
 def describe(record: dict[str, Any]) -> str:
     """Describe a verdict in a line."""
-    before, after = (" ".join(record[name].split()) for name in ("before", "after"))
+    before, after = (shorten(record[name], 60, placeholder=" …") for name in ("before", "after"))
     place = f"{record['module']}:{record['line']}"
     return f"{record['verdict']:8} {place} {record['operator']}: {before} -> {after}"
 
