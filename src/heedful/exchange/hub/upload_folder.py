@@ -49,7 +49,8 @@ def _locked_folder() -> tuple[Path, int]:
     """Make and lock a folder; another process may delete it before it is locked."""
     while True:
         folder = Path(mkdtemp(prefix=_PREFIX))
-        with suppress(OSError):
+        # It is locked or gone, so its other owner deletes it; any other error would come again.
+        with suppress(BlockingIOError, FileNotFoundError):
             descriptor = _lock(folder)
             if is_at(folder, descriptor):
                 return folder, descriptor

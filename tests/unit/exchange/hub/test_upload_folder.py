@@ -1,5 +1,7 @@
 """Folders of uploads: private to one, deleted at its end, and by the next one after a kill."""
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -7,10 +9,12 @@ import sys
 
 import pytest
 
+from heedful.errors import StorageError
 from heedful.exchange.hub.upload_folder import remove_abandoned, upload_folder
 
 FILL = """
 import time
+from heedful.errors import StorageError
 from heedful.exchange.hub.upload_folder import upload_folder
 with upload_folder() as folder:
     (folder / "model.safetensors").write_bytes(b"1")
@@ -64,3 +68,12 @@ def test_a_link_and_a_file_of_that_name_are_left_alone(place):
     remove_abandoned()
     assert len(list(place.iterdir())) == 3
     assert (place / "mine" / "text").read_text() == "kept"
+
+
+def test_a_disk_that_knows_no_locks_is_named(place, monkeypatch):
+    def refuse(descriptor, operation):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(StorageError, match=f"{place}: No locks available"), upload_folder():
+        pass
