@@ -37,7 +37,7 @@ _VALIDATIONS = 4
 _COMMON = (f"train.batch_tokens={BATCH}", "train.threads=1", "train.validation_samples=0")
 
 
-class System(NamedTuple):
+class TunedParser(NamedTuple):
     """A parser, and what it changes of its recipe."""
 
     title: str
@@ -46,9 +46,9 @@ class System(NamedTuple):
 
 
 SYSTEMS = {
-    "transformer": System("Transformer, 3 layers"),
-    "lstm": System("LSTM with attention, 2 layers below 1", "parsing-small-lstm"),
-    "hybrid": System(
+    "transformer": TunedParser("Transformer, 3 layers"),
+    "lstm": TunedParser("LSTM with attention, 2 layers below 1", "parsing-small-lstm"),
+    "hybrid": TunedParser(
         "LSTM below a Transformer's decoder, 2 layers below 3",
         settings=(
             *("model.encoder=recurrent", "model.encoder_layers=2"),
@@ -58,7 +58,7 @@ SYSTEMS = {
 }
 
 
-class Parts(NamedTuple):
+class SampleParts(NamedTuple):
     """The sample in three parts."""
 
     train: list[Tree]
@@ -107,9 +107,9 @@ def _keep(kind: str, made: dict[str, Any], commit: str) -> None:
     PAGE.keep("parsers", measured("parsers") | {kind: made}, commit)
 
 
-def read_parts(data: Path) -> Parts:
+def read_parts(data: Path) -> SampleParts:
     """Divide the files of the sample."""
-    parts = Parts([], [], [])
+    parts = SampleParts([], [], [])
     for name, trees in read_treebank(data / WSJ).items():
         parts[(name >= FIRST_UNSEEN) + (name >= FIRST_DEV)].extend(trees)
     return parts
@@ -145,7 +145,7 @@ def steps_in(system: str, minutes: float) -> int:
     return max(_VALIDATIONS, int(minutes * 60 / speed["seconds_per_step"]))
 
 
-def fit(training: Training, run: Path, parts: Parts, steps: int, validations: int) -> None:
+def fit(training: Training, run: Path, parts: SampleParts, steps: int, validations: int) -> None:
     """Train for so many steps."""
     files: list[str | Path] = []
     for option, part in (("--trees", parts.train), ("--valid-trees", parts.dev)):
@@ -163,7 +163,7 @@ def fit(training: Training, run: Path, parts: Parts, steps: int, validations: in
     train(run, system.recipe, files, (*training.settings, *lengths), task=("parse",))
 
 
-def measure_speed(training: Training, run: Path, parts: Parts) -> dict[str, Any]:
+def measure_speed(training: Training, run: Path, parts: SampleParts) -> dict[str, Any]:
     """Measure the seconds of a step, in the second half of a short training."""
     fit(training, run, parts, SPEED_STEPS, 1)
     lines = [line for line in read_log(run) if "target_tokens" in line]
@@ -172,7 +172,7 @@ def measure_speed(training: Training, run: Path, parts: Parts) -> dict[str, Any]
     return {"seconds_per_step": (last["seconds"] - first["seconds"]) / steps}
 
 
-def measure_trial(training: Training, run: Path, parts: Parts) -> dict[str, Any]:
+def measure_trial(training: Training, run: Path, parts: SampleParts) -> dict[str, Any]:
     """Train for a short time, and read what its validations found."""
     steps = steps_in(training.system, TRIAL_MINUTES)
     fit(training, run, parts, steps, _VALIDATIONS)
@@ -181,7 +181,7 @@ def measure_trial(training: Training, run: Path, parts: Parts) -> dict[str, Any]
     return {"steps": steps, "perplexity": best["valid_perplexity"], "f1": best["f1"]}
 
 
-def measure_seed(training: Training, run: Path, parts: Parts) -> dict[str, Any]:
+def measure_seed(training: Training, run: Path, parts: SampleParts) -> dict[str, Any]:
     """Train, and parse what chose its rate, and what chose nothing."""
     steps = steps_in(training.system, MINUTES)
     fit(training, run, parts, steps, 2 * _VALIDATIONS)
@@ -200,7 +200,7 @@ def measure_seed(training: Training, run: Path, parts: Parts) -> dict[str, Any]:
 _MEASURES = {"speed": measure_speed, "trials": measure_trial, "seeds": measure_seed}
 
 
-def grammars(parts: Parts) -> Iterator[dict[str, Any]]:
+def grammars(parts: SampleParts) -> Iterator[dict[str, Any]]:
     """Score both grammars on both parts."""
     for parents in (False, True):
         yield {

@@ -160,6 +160,14 @@ def test_a_killed_conversion_leaves_nothing_that_is_taken_for_whole(zygote, hub,
     assert not list(models.glob(".*.partial"))
 
 
+PUSH = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from heedful.__main__ import main
+main()
+"""
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_upload_ends_at_once_and_leaves_nothing(
     zygote, hub, home, heedful, translated, tmp_path, number
@@ -177,8 +185,9 @@ def test_an_interrupted_upload_ends_at_once_and_leaves_nothing(
     variables["TMPDIR"] = str(tmp_path)
     hub.lie = hold
     try:
-        # a process of its own, because the library reads its variables when it is imported
-        command = [sys.executable, "-m", "heedful", "hub", "push", NAME, "me/held"]
+        # A process of its own, because the library reads its variables when it is imported; in the
+        # background of a shell it would be born deaf to Ctrl-C.
+        command = [sys.executable, "-c", PUSH, "hub", "push", NAME, "me/held"]
         started = subprocess.Popen(command, cwd=home, env=variables, stderr=subprocess.PIPE)
         while not begun.wait(0.05):
             assert started.poll() is None, started.stderr.read()

@@ -109,14 +109,14 @@ def test_a_callback_is_told_of_everything_that_the_log_has(train):
 def test_a_line_is_written_before_a_callback_gets_it(train, tmp_path):
     last_lines = []
 
-    class Reader(Callback):
+    class LogReader(Callback):
         def on_log(self, line):
             written = (tmp_path / "run" / "log.jsonl").read_text("utf-8").splitlines()
             last_lines.append(json.loads(written[-1]) == line)
 
         on_validation = on_log
 
-    train(Reader())
+    train(LogReader())
     assert len(last_lines) > 3 and all(last_lines)
 
 
