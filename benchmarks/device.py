@@ -233,7 +233,7 @@ def train_peers_body(record: Record) -> str:
 
 def search_peers_body(record: Record) -> str:
     """Lay the search beside peers out."""
-    return f"## The search beside other toolkits\n\n{_beside(record, 'sentences')}"
+    return f"## The search compared with other toolkits\n\n{_beside(record, 'sentences')}"
 
 
 def _beside(record: Record, unit: str) -> str:

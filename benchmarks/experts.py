@@ -1,5 +1,5 @@
 """
-Mixtures of experts on Multi30k, and their speed beside dense models.
+Mixtures of experts on Multi30k, and their speed compared with dense models.
 
     python -m benchmarks.experts quality [--runs FOLDER]
     python -m benchmarks.experts speed

@@ -7,10 +7,11 @@ Word alignments from a model's attention.
       └ a layer, the mean of its heads ─ subwords to words ─ the word with most weight ─ links
 
 A translator is never trained on word alignments, but attends to the words it translates. How well
-its attention shows this depends on the layer. Of six it is the penultimate (Garg et al. 2019,
-“Jointly Learning to Align and Translate with Transformer Models”; models trained for days), of two
-to four, on the embedded corpus, the last. `rate_layers` measures it against gold links; a few
-hundred pairs suffice. No model is needed here and no torch: weights come in as arrays.
+its attention shows this depends on the layer. In models of six layers that were trained for days it
+is the penultimate (Garg et al. 2019, “Jointly Learning to Align and Translate with Transformer
+Models”). In models of two to four, on the embedded corpus, it is the last. `rate_layers` measures
+it against gold links; a few hundred pairs suffice. No model is needed here and no torch: weights
+come in as arrays.
 """
 
 from collections.abc import Iterable, Sequence
@@ -84,9 +85,9 @@ class Extraction:
                     raise ValueError
             except ValueError:
                 raise SettingError(
-                    "how alignments are read off attention must be parts such as layer=2, layer=-1 "
-                    "(the last), layer=mean, head=1, shift, threshold=0.3 (above 0, at most "
-                    "1), each once and with commas between them, but "
+                    "the choice of attention for alignments must be parts such as layer=2, "
+                    "layer=-1 (the last), layer=mean, head=1, shift, threshold=0.3 (above 0, at "
+                    "most 1), each once and with commas between them, but "
                     f"{part!r} in {text!r} is not one of these."
                 ) from None
         return cls(**values)  # type: ignore[arg-type]
@@ -117,12 +118,13 @@ class Extraction:
         """Refuse layers and heads that a model does not have."""
         if not 0 <= self._place(layers) < layers:
             raise SettingError(
-                f"alignments are read off a decoder layer from 1 to {layers}, or from -1 (the "
+                f"alignments are computed from a decoder layer from 1 to {layers}, or from -1 (the "
                 f"last) to -{layers}, but layer={self.layer} was given."
             )
         if self.head > heads:
             raise SettingError(
-                f"alignments are read off a head from 1 to {heads}, but head={self.head} was given."
+                f"alignments are computed from a head from 1 to {heads}, but head={self.head} was "
+                "given."
             )
 
     def _place(self, layers: int) -> int:

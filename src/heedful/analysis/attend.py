@@ -157,13 +157,13 @@ def check_shows_attention(translator: Translator) -> None:
     """Refuse models whose attention cannot be shown."""
     if len(translator.models) > 1:
         raise SettingError(
-            f"attention is shown of one model, but got an ensemble of {len(translator.models)}; "
-            "name one run, and at most a second to stand beside it."
+            f"attention is shown for one model, but got an ensemble of {len(translator.models)}; "
+            "name one run, and at most a second one with --beside."
         )
     model = translator.run.config.model
     if model.no_attention:
         raise SettingError(
-            "attention is shown of models that have it, but the decoder of "
+            "attention is shown only for models that have it, but the decoder of "
             f"{translator.run.folder.path} has none ({model.no_attention}); name another run."
         )
 

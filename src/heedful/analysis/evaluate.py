@@ -83,7 +83,7 @@ class Evaluation:  # numpydoc ignore=PR02
     lines: tuple[int, int]
     """Lines that are scored, and all; a line without a reference is not scored."""
     loss: float | None = None
-    """Of a run: loss of a token of the first reference in nats; None for a file."""
+    """Mean loss of the first reference's tokens in nats, for a run; None for a file."""
 
     def __repr__(self) -> str:
         scores = [
@@ -104,14 +104,14 @@ class Evaluation:  # numpydoc ignore=PR02
         scores, lines = self.scores, self.lines[0]
         if not scores["bleu"].score and "chrf" in scores and scores["chrf"].score:
             notes.append(
-                "BLEU is 0 because no four words in a row are the same in a translation and its "
-                "reference, as where lines are shorter; chrF needs fewer words."
+                "BLEU is 0 because no translation shares four words in a row with its reference; "
+                "for such short lines use chrF."
             )
         if self.resampled and lines < _FEW_LINES:
             count = "One line decides" if lines == 1 else f"{lines} lines decide"
             notes.append(
                 f"{count} nothing: intervals and p-values need some hundred lines, because other "
-                "lines of the same text may score otherwise."
+                "lines may score differently."
             )
         return tuple(notes)
 

@@ -52,12 +52,13 @@ def attend(
     weights: Weights = "default",
     beside: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="Another run, shown beside the first.", parser=run_path),
+        typer.Option(metavar="PATH", help="Another run, shown next to the first.", parser=run_path),
     ] = None,
     beside_weights: Annotated[
         str,
         typer.Option(
-            help="Weights of --beside, such as step-1000; without --beside, weights of RUN itself."
+            help="Weights of the run --beside, such as step-1000; without --beside, other weights "
+            "of RUN."
         ),
     ] = "",
     kind: Annotated[

@@ -77,8 +77,8 @@ def train(
         bool,
         typer.Option(
             "--profile",
-            help="Print how heedful's time is divided between the parts of a step, and what its "
-            "products would take alone.",
+            help="Print how heedful's time is divided between the parts of a step, and the time "
+            "of its matrix products alone.",
         ),
     ] = False,
     rounds: Rounds = 1,
@@ -93,9 +93,9 @@ def train(
     Time the training step: batch, forward, loss, backward, update.
 
     Pairs are random; their lengths differ from the mean by at most a fifth. “Share of products” is
-    the time of the model's matrix products for real tokens, at the rate measured just before,
-    divided by the time of the step. With --precision bf16 or fp32 all systems use that precision;
-    by default each is measured in every precision that it has.
+    the share of the step's time that the matrix products for real tokens take at the rate measured
+    just before. With --precision bf16 or fp32 all systems use that precision; by default each is
+    measured in every precision that it has.
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     from heedful.bench.train import bench_train
@@ -155,7 +155,7 @@ def translate(
         typer.Option(
             "--profile",
             help="Print how heedful's time is divided between the parts of the model, in a search "
-            "by one thread, and what its products would take alone.",
+            "by one thread, and the time of its matrix products alone.",
         ),
     ] = False,
     rounds: Rounds = 1,
@@ -172,8 +172,8 @@ def translate(
     All toolkits use the weights of RUN, and heedful's search stops by --stop. Without RUN weights
     and lines are random, and every translation has exactly --tokens tokens. Prints for each
     toolkit: how many translations are equal to heedful's, and BLEU if there is a --reference. With
-    --precision bf16 or fp32 all toolkits use that precision; else each uses all it has, heedful
-    also 8 bits, and fp32 beside bf16.
+    --precision bf16 or fp32 all toolkits use that precision; otherwise each is measured in all of
+    its precisions, heedful also in 8 bits.
     """
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))
     check_stop(search["stop"])
@@ -268,8 +268,8 @@ def device(
     """
     Show whether a GPU is used well, part by part.
 
-    First the results are compared with those of the processor, then the rates that bound the device
-    are measured, then step and search with every lever on and off, and other toolkits. Each part
+    First the results are compared with the processor's. Then the device's peak rates are measured,
+    then training step and search with each optimization on and off, then other toolkits. Each part
     writes its record at once and takes less than nine minutes; a part that fails is recorded, and
     the next one follows.
     """

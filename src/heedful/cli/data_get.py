@@ -49,8 +49,8 @@ def get(
         str,
         typer.Argument(
             metavar="NAME",
-            help="A name from `heedful data list`, "
-            "opus:CORPUS/VERSION/SOURCE-TARGET; those that are generated need no download.",
+            help="A name from `heedful data list`, or opus:CORPUS/VERSION/SOURCE-TARGET; "
+            "generated corpora need no download.",
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="Output folder; by default data/NAME.")] = None,

@@ -54,10 +54,11 @@ def evaluate(
     Score translations: BLEU, chrF, TER, exact match, CER.
 
     Each has its signature. Exact match is the share of the lines that are equal to a reference. CER
-    is the character error rate: edits for each hundred characters of the references. These two
-    ignore spaces at the ends of a line. BLEU, chrF and TER are sacreBLEU's. The paper's BLEU is
-    tokenized and compound-split like the figures of its Table 2, by the rules of tensor2tensor's
-    get_ende_bleu.sh, and not comparable with sacreBLEU's. It needs the extra “paper”.
+    is the character error rate: edits for each hundred characters of the references. Exact match
+    and CER ignore spaces at the ends of a line. BLEU, chrF and TER are sacreBLEU's. The paper's
+    BLEU is tokenized and compound-split like the figures of its Table 2, by the rules of
+    tensor2tensor's get_ende_bleu.sh, and not comparable with sacreBLEU's. It needs the extra
+    “paper”.
     """
     from heedful.analysis.evaluate import evaluate as evaluate_system
     from heedful.evaluation.significance import Resampling

@@ -30,8 +30,8 @@ def extend(
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            help="Text of the old languages, whose subwords must stay as they are; new subwords "
-            "that would change them are left out."
+            help="Text of the old languages; new subwords that would change how it is split are "
+            "left out."
         ),
     ] = None,
     weights: Weights = "default",

@@ -20,27 +20,27 @@ def claims(
     vocabulary: Vocabulary = 4000,
     budget: Budget = "30m",
     out: Annotated[
-        Path, typer.Option(help="Output folder; measurements that it has are kept.")
+        Path, typer.Option(help="Output folder; measurements already in it are kept.")
     ] = Path("claims"),
     plan: Annotated[
         Path | None,
         typer.Option(
             "--plan",
             metavar="FOLDER",
-            help="Output folder of another call, to make its trainings again: their steps, budget "
-            "and threads.",
+            help="Output folder of another call; the models are trained with the same steps, "
+            "budget and threads.",
         ),
     ] = None,
     threads: Threads = 0,
     as_json: Json = False,
 ) -> None:
     """
-    Decide what is said of the paper's parts by measurements.
+    Test claims about the paper's parts by measurement.
 
     Claims: convolution, shift, batch-norm, gradients, dot-product, parallel, mask, attention, long,
     encoders, batch-size, scores, heads, cost. Each gets a verdict with its numbers, a picture, and
-    its place on a page. Small models are trained for the last eight, within the budget and on
-    equally many positions, padding included; the others take a minute and no data.
+    its place on a page. Small models are trained for the last eight claims, within the budget and
+    on equally many positions, padding included. The other claims take a minute and no data.
     """
     from heedful.experiments.corpus import choose_corpus
     from heedful.paper.claims.check import RESERVATION, check_claims, to_dict

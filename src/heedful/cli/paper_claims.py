@@ -15,7 +15,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def positions(
     d_model: Annotated[
-        int, typer.Option(min=4, max=2048, help="Width of the vectors, even.")
+        int, typer.Option(min=4, max=2048, help="Width of the vectors; it must be even.")
     ] = 128,
     length: Annotated[
         int, typer.Option(min=2, max=1024, help="Positions of the longest sentence in training.")
@@ -34,8 +34,8 @@ def positions(
     The encodings are index, one-hot, normalized index, and sinusoids as in the paper's text and in
     its code. The criteria: each position has its own encoding; it is deterministic; neighbors have
     the same distance in every sentence; it extends to sentences longer than those in training. Each
-    result is printed with the number that it is based on. Then follow the dot products between
-    positions: whether they depend only on the distance, and how they fall with it.
+    result is printed with the number that it is based on. The dot products between positions are
+    checked, too: whether they depend on the distance alone, and how they fall with it.
     """
     if d_model % 2:
         raise typer.BadParameter(f"must be even, but is {d_model}.", param_hint="--d-model")

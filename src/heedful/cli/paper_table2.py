@@ -30,7 +30,7 @@ EarlierPlan = Annotated[
     typer.Option(
         "--plan",
         metavar="FILE",
-        help="plan.json of another run, to make that one again: its steps, budget and threads.",
+        help="plan.json of another run; this one takes the same steps, budget and threads.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -47,7 +47,7 @@ def table2(
         typer.Option(
             metavar="NAME",
             help="bytenet, deep-att, gnmt, gnmt-rl, convs2s, moe, base or big; may be repeated. "
-            "All if none is named.",
+            "By default all.",
         ),
     ] = None,
     ensembles: Annotated[
@@ -61,9 +61,9 @@ def table2(
     """
     Train small siblings of Table 2's systems, and compare them.
 
-    The budget is turned into steps before the start, by each system's rate: 70 % of it trains, each
-    system as long as the others; the rest encodes, validates and scores. Interrupted, the same
-    command goes on.
+    The budget is converted to steps before the start, by each system's rate. 70 % of it is for
+    training, the same time for each system; the rest is for encoding, validation and scoring. After
+    an interruption the same command continues.
     """
     from heedful.experiments.corpus import choose_corpus
     from heedful.experiments.report import difference_rows

@@ -31,10 +31,10 @@ def table3(
     """
     Train the rows of Table 3, scaled down, and compare them.
 
-    All widths are a quarter (without --data an eighth) and all depths a half of the paper's, and
-    all rows take equally many steps, the big model three times as many; two more seeds of the base
-    row show the noise. 70 % of the budget trains, and is turned into steps before the start.
-    After an interruption the same command continues.
+    All widths are a quarter (without --data an eighth) and all depths a half of the paper's. All
+    rows take the same number of steps, the big model three times as many. Two more seeds of the
+    base row show the noise. 70 % of the budget is for training, and is converted to steps before
+    the start. After an interruption the same command continues.
     """
     from heedful.experiments.corpus import choose_corpus
     from heedful.files import make_folder

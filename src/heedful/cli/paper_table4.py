@@ -34,10 +34,10 @@ def table4(
     threads: Threads = 0,
 ) -> None:
     """
-    Print the published parsers, and yours beside a grammar.
+    Print the published parsers, then yours and a grammar.
 
-    Without RUN and --trees only the paper's rows. Yours get 95 % intervals, and a sentence says
-    which differences are significant. `heedful parse train` trains a parser.
+    Without RUN and --trees it prints only the paper's rows. Your parsers get 95 % intervals, and a
+    sentence says which differences are significant. `heedful parse train` trains a parser.
     """
     from heedful.experiments.page import write_table
     from heedful.files import make_folder

@@ -122,15 +122,15 @@ def serve(
         typer.Option(
             metavar="TIME",
             help="Unload a model that was not used for this long, such as 10m; the next request "
-            "loads it again. By default all stay in memory.",
+            "loads it again. By default all models stay in memory.",
         ),
     ] = "",
     reading: Reading = None,
     glossary: Annotated[
         Path | None,
         typer.Option(
-            help="Translations of terms for all requests: lines of a term, a tab, its "
-            "translation. A request's own win."
+            help="File with a term, a tab and its translation on each line, for all requests. A "
+            "request's own win."
         ),
     ] = None,
     protected: Annotated[

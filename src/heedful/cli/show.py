@@ -27,7 +27,7 @@ def show(
         int,
         typer.Option(
             min=0,
-            help="Seed of what training draws: data.subword_sampling and data.augment.",
+            help="Random seed of data.subword_sampling and data.augment.",
         ),
     ] = 1,
     source: Annotated[

@@ -130,13 +130,14 @@ def translate(
     dictionary: Annotated[
         Path | None,
         typer.Option(
-            help="Replace unknown words by translations: lines of a word, a tab, its translation."
+            help="Replace unknown words by this file's translations: a word, a tab, its "
+            "translation on each line."
         ),
     ] = None,
     reading: Reading = None,
     glossary: Annotated[
         Path | None,
-        typer.Option(help="Translations of terms: lines of a term, a tab, its translation."),
+        typer.Option(help="File with a term, a tab and its translation on each line."),
     ] = None,
     protected: Annotated[
         Path | None,
@@ -166,13 +167,12 @@ def translate(
     Search options that are not set are the run's. An empty line stays empty. Each translation is
     one line: control characters that byte tokens spell become spaces, and a warning counts them.
     Output is written whenever input pauses, so the command works in a pipe and by hand. With
-    --n-best the format is: number ||| text ||| score. No list of a search repeats a text, so some
-    may be shorter, and an empty line has one entry; ||| in a text is written as &#124;&#124;&#124;,
-    which --format jsonl does not need. With --alignments the word alignment follows
-    as one more field, after a tab. The files of --target-prefix, --force-phrases and
-    --avoid-phrases need one line, possibly empty, for each line of the input. A run whose
-    data.reading is text gives back what it cannot translate, such as emoji and placeholders, in its
-    place, and the case of capitals; --format jsonl says what was done. An input named .html, .srt,
+    --n-best the format is: number ||| text ||| score. A search lists no text twice, so some lists
+    are shorter; an empty line has one entry. ||| in a text is written as &#124;&#124;&#124;, except
+    in --format jsonl. With --alignments the word alignment follows as one more field, after a tab.
+    The files of --target-prefix, --force-phrases and --avoid-phrases need one line, possibly empty,
+    for each line of the input. A run with data.reading=text copies emoji and placeholders to their
+    places, and restores capitals; --format jsonl says what was done. An input named .html, .srt,
     .vtt, .md, .docx or .odt is translated as a whole, with its layout, to --output.
     """
     check_choice("--format", format, ("text", "jsonl"))

@@ -34,7 +34,7 @@ class DataConfig(SettingsTable):
     subwords: Literal["bpe", "unigram", "character", "word"] = "bpe"
     """How text is split into subwords."""
     character_coverage: Annotated[float, Field(gt=0.5, le=1)] = 1.0
-    """Least share of lines with all characters in the vocabulary; the rarest have no place."""
+    """Least share of lines with all their characters in the vocabulary; the rarest are left out."""
     target_subwords: Annotated[
         Literal["as-source", "symbols"], ActsIf("data.shared_vocabulary", (False,))
     ] = "as-source"
@@ -52,7 +52,7 @@ class DataConfig(SettingsTable):
     max_length: Count = 256
     """Maximum subwords of a sentence; pairs with a longer one are dropped."""
     max_length_ratio: Annotated[float, Field(ge=1)] | None = None
-    """Drop pairs whose length ratio is larger, longer side over shorter. None means no limit."""
+    """Drop pairs with a larger ratio of lengths, longer side over shorter. None means no limit."""
     min_script_share: Annotated[float, Field(gt=0, le=1)] | None = None
     """Drop pairs with a smaller share of letters in the language's script. None means any."""
     drop_duplicates: bool = False
@@ -60,4 +60,4 @@ class DataConfig(SettingsTable):
     unescape: bool = False
     """Whether escapes of Moses' tokenizer, such as &apos; and @-@, are resolved."""
     mixing_temperature: Annotated[float, Field(ge=1)] = 1.0
-    """Sampling of corpora without weights: 1 in proportion to size, larger values more evenly."""
+    """Temperature at which corpora without weights are sampled: 1 in proportion to size."""

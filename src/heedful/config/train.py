@@ -45,7 +45,7 @@ class TrainConfig(SettingsTable):
     micro_batch_tokens: Count | None = None
     """Maximum tokens per side computed at once; the batch stays the same. None: automatic."""
     schedule: Literal["paper", "constant", "inverse_sqrt", "cosine", "plateau", "step"] = "paper"
-    """Course of the learning rate after the warm-up; paper is equation 3."""
+    """Schedule of the learning rate after the warm-up; paper is equation 3."""
     warmup: CountOrZero = 4000
     """Updates during which the learning rate rises. 0 means none."""
     learning_rate_factor: Annotated[Positive, ActsIf("train.schedule", ("paper",))] = 1.0
@@ -61,7 +61,7 @@ class TrainConfig(SettingsTable):
     ] = 0.5
     """Factor of the learning rate at each decay."""
     plateau_patience: Annotated[CountOrZero, ActsIf("train.schedule", ("plateau",))] = 1
-    """Validations without a better result that are let pass; one more lowers the learning rate."""
+    """Validations without a better result before the learning rate is lowered, less one."""
     decay_steps: Annotated[Count | None, ActsIf("train.schedule", ("step",))] = None
     """Updates between two decays."""
     decay_start: Annotated[Count | None, ActsIf("train.schedule", ("step",))] = None
@@ -79,7 +79,7 @@ class TrainConfig(SettingsTable):
     nesterov: Annotated[bool, ActsIf("train.momentum", unless=(0.0,))] = False
     """Whether the momentum is Nesterov's."""
     objective: Literal["likelihood", "simcut", "rdrop", "reward", "risk"] = "likelihood"
-    """What is optimized; simcut, rdrop take two passes; reward, risk need --finetune-from."""
+    """Training objective; simcut, rdrop take two passes; reward, risk need --finetune-from."""
     simcut_weight: Annotated[Positive, _BY_SIMCUT] = 3.0
     """Factor of the divergence of the second pass from the first: the alpha of SimCut."""
     simcut_share: Annotated[float, Field(gt=0, lt=1), _BY_SIMCUT] = 0.05
@@ -97,7 +97,7 @@ class TrainConfig(SettingsTable):
     n_best: Annotated[Several, _BY_RISK] = 10
     """Translations that beam search finds of each pair, to share out the risk among them."""
     risk_sharpness: Annotated[Positive, _BY_RISK] = 1.0
-    """Power of their probabilities before these are renormalized; Shen et al. have 0.005."""
+    """Exponent of their probabilities before these are renormalized; Shen et al. use 0.005."""
     risk_reference: Annotated[bool, _BY_RISK] = False
     """Whether the reference is one of the candidates."""
     label_smoothing: Annotated[Share, _BY_REFERENCES] = 0.1
@@ -119,9 +119,9 @@ class TrainConfig(SettingsTable):
     threads: CountOrZero = 0
     """CPU threads. 0 means one for each core."""
     checkpoint_steps: Count | None = None
-    """Updates between checkpoints. None means none by updates, only by minutes."""
+    """Updates between checkpoints. None means that only minutes count."""
     checkpoint_minutes: Positive | None = 10.0
-    """Minutes between checkpoints. None means none by minutes, only by updates."""
+    """Minutes between checkpoints. None means that only updates count."""
     keep_last: Count = 5
     """Number of newest checkpoints to keep."""
     keep_best: CountOrZero = 1
@@ -133,7 +133,7 @@ class TrainConfig(SettingsTable):
     best_by: BestBy = "bleu"
     """Metric of the best checkpoint: BLEU, chrF, loss, exact lines, character errors, F1."""
     patience: Count | None = None
-    """Validations without a better result before training stops. None means no such stop."""
+    """Validations without a better result before training stops. None means no early stop."""
     clip_norm: Positive | None = None
     """Clip the gradient to this norm. None means no clipping."""
     weight_decay: NotNegative = 0.0

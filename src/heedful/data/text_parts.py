@@ -1,4 +1,4 @@
-"""The parts of a text, written beside each other: train, valid and test in two languages."""
+"""The parts of a text, written to one folder: train, valid and test in two languages."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence

@@ -36,7 +36,7 @@ def bundle_of(
     Convert a model; `ExchangeError` names all missing, extra and misshapen tensors.
 
     `name`: file and toolkit, for messages. `ignored`: patterns of tensors without weights that the
-    toolkit may store beside any model.
+    toolkit may store with any model.
     """
     _refuse_impossible_sizes(name, model)
     data = {

@@ -14,9 +14,9 @@ from heedful.experiments.system import TableSystem
 from heedful.experiments.task import TableTask
 
 _TRAINING_SHARE = 0.7
-"""Of the budget; the rest is for preparing, measuring, validating and scoring."""
+"""Share of the budget for training; the rest prepares, measures, validates and scores."""
 SECONDS_OF_VALIDATION = 2.5
-"""Of one on the embedded text."""
+"""Seconds that one validation takes on the embedded text."""
 _FEWEST = 10
 _SCORING = 6
 """Seconds of a system besides that share: starting, two validations, averaging and scoring."""
@@ -101,8 +101,8 @@ def why_left_out(
         elif system.name in left_out:
             fewest = "no step" if system.after else f"fewer than {_FEWEST} steps"
             reasons[system.name] = (
-                f"{system.title} is left out: its share of {say_time(budget)} has {fewest} for "
-                "it; give more with --budget."
+                f"{system.title} is left out: its share of {say_time(budget)} is enough for "
+                f"{fewest}; give more with --budget."
             )
     return {name: capital(reason) for name, reason in reasons.items()}
 

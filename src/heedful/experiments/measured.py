@@ -66,7 +66,7 @@ class MeasuredSystem:
     chrf: float
     signature: str
     sentences_per_second: float
-    """In search; measured once, beside whatever ran."""
+    """Speed in search; measured once, while other programs may have run."""
     curve: tuple[CurvePoint, ...]
     search_tokens_per_second: float | None = None
     """Target tokens with end symbols; None of what was measured before they were counted."""

@@ -167,7 +167,7 @@ class EncodedSystem(NamedTuple):
     """All that differs from the recipe."""
     config: RunConfig
     folder: str
-    """Of the text, in the table's folder."""
+    """Folder of the text, in the table's folder."""
 
 
 def encode_all(task: TableTask) -> dict[str, EncodedSystem]:

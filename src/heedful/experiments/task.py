@@ -23,9 +23,9 @@ class TableTask(NamedTuple):
     equal: Equal
     """What the systems have in common."""
     share: float = 1.0
-    """Of the whole budget, where other trainings have the rest."""
+    """Share of the whole budget; other trainings have the rest."""
     validations: int | None = None
-    """Of each training; as many as its time allows if None."""
+    """Number in each training; as many as its time allows if None."""
 
     @property
     def trained(self) -> list[TableSystem]:

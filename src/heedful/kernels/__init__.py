@@ -1,1 +1,1 @@
-"""CPU kernels for training, compiled ones beside plain ones."""
+"""CPU kernels for training, each compiled one with a plain twin."""

@@ -1,5 +1,5 @@
 """
-The label-smoothed loss of a fixed number of rows, some of which do not count.
+The label-smoothed loss of a fixed number of rows; some rows do not count.
 
 A graph of a GPU has one shape, so what is left of a batch's room is filled with rows that must
 change nothing. The sums and gradients are those of `heedful.kernels.loss.plain_loss` for the rows

@@ -40,13 +40,13 @@ class PairFactors(NamedTuple):
     """What the four parts of the loss are multiplied by; the sum of each two is positive."""
 
     first: float
-    """Of the cross-entropy of the first pass, p."""
+    """Weight of the cross-entropy of the first pass, p."""
     second: float
-    """Of that of the second pass, q."""
+    """Weight of the cross-entropy of the second pass, q."""
     forward: float
-    """Of KL(p || q)."""
+    """Weight of KL(p || q)."""
     backward: float
-    """Of KL(q || p)."""
+    """Weight of KL(q || p)."""
 
 
 class PairLoss(NamedTuple):
@@ -169,8 +169,8 @@ def _differentiate(
     """
     Write the gradients of some rows' logits, but for what all classes have alike, to `out`.
 
-    `scores`: logits of both passes in fp32, the first of which are overwritten. `excess`: what the
-    smoothed target has at the right class beyond the others. `out`: in the type of the states.
+    `scores`: logits of both passes in fp32; those of the first pass are overwritten. `excess`: what
+    the smoothed target has at the right class beyond the others. `out`: in the type of the states.
 
     Returns log-probabilities of the targets in both passes, logarithms of both normalizers, and
     both divergences, each of shape (rows,); a divergence without factor is 0.

@@ -13,8 +13,8 @@ A program of the loss has one row and goes over it twice: for the largest score,
 the sum, each lane by itself, then to write the gradient in place of the scores.
 
 A program of attention has one head of one sentence. Torch's kernel computes tiles of 128 by 128
-positions, of which a sentence of 25 tokens fills 4 %; these are smaller. No two programs add to
-one number, so results are the same in every run.
+positions, but a sentence of 25 tokens fills only 4 % of a tile. The tiles here are smaller. No two
+programs add to one number, so results are the same in every run.
 """
 
 # What Triton compiles is not typed, and its loops read best with short names.

@@ -24,7 +24,7 @@ class _Pool:
     begun = False
     """Whether this process may have started them."""
     lost = False
-    """Whether an earlier process did, of which this one is a fork."""
+    """Whether the process from which this one was forked did so."""
 
 
 def allowed_threads(threads: int) -> int:

@@ -132,7 +132,7 @@ def _products(query: Tensor, key: Tensor, relation: Relation | None, distance: T
 def _attention_of(
     scores: Tensor, value: Tensor, mask: Tensor | None, dropout: Dropout | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Turn scores into weights, of which a dropout may drop some, and weigh the values."""
+    """Turn scores into weights, drop some of them in training, and weigh the values."""
     if mask is not None:
         scores = scores.masked_fill(~mask, float("-inf"))
     weights = torch.softmax(scores, dim=-1)

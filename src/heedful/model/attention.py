@@ -174,7 +174,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         How a query meets a key: ``scaled`` q k / sqrt(d_k) (paper), ``unscaled`` q k, or
         ``additive`` v tanh(q + k) with one vector v a head; or the name of a plugin's score.
     kv_heads : int, optional
-        Heads of keys and values, each of which serves a group of heads of queries; `heads` if None.
+        Heads of keys and values; each serves a group of query heads; `heads` if None.
     dropout : float, default 0.0
         Share of the attention weights that is dropped in training.
 

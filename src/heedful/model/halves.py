@@ -18,9 +18,9 @@ class FinalState:
     """Last states of one recurrent layer: h, and c of an LSTM, each of shape (batch, width)."""
 
     forward: tuple[Tensor, ...] | None
-    """Of the direction that ends with the last token."""
+    """States of the direction that ends with the last token."""
     backward: tuple[Tensor, ...] | None
-    """Of the direction that ends with the first token."""
+    """States of the direction that ends with the first token."""
 
 
 @dataclass(frozen=True)

@@ -58,8 +58,8 @@ class AttentionWeights:
         """
         if not self.cross:
             raise SettingError(
-                "attention is shown of models that have it, but the decoder of this one has none; "
-                "name another run."
+                "attention is shown only for models that have it, but the decoder of this one has "
+                "none; name another run."
             )
         target, source = self.cross[0].shape[2:]
         shapes = ((source, source), (target, target), (target, source))

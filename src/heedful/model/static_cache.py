@@ -162,7 +162,7 @@ class Lanes:
         self._lock = threading.RLock()  # a collected search may return its lane at any time
         self._free: list[tuple[Lane, int]] = []  # with their bytes, the least recently used first
         self.newest = threading.local()
-        """Of each thread the step whose states it may project."""
+        """The step whose states a thread may project, for each thread."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Lanes":
         return Lanes()

@@ -33,7 +33,7 @@ _PAYS = 2
 
 
 class Window(NamedTuple):
-    """How many neighbors on either side a position attends to, beside itself."""
+    """How many neighbors on either side a position attends to, in addition to itself."""
 
     before: int
     after: int

@@ -1,7 +1,7 @@
 """
 Products of a layer that wait for each other, and all of its multiply-adds, counted as they happen.
 
-The sequential operations of Table 1 are the longest chain of products of which each needs the
+The sequential operations of Table 1 are the longest chain of products in which each needs the
 result of the one before.
 """
 

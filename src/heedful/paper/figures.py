@@ -243,7 +243,7 @@ def _structured(weights: Float[np.ndarray, "heads words words"]) -> list[int]:
 
 
 def _sources(paper: PaperExample, number: int, given: bool) -> str:
-    """Describe what the paper's figure shows, and of which sentence."""
+    """Describe what the paper's figure shows, and for which sentence."""
     sentence = "" if given else " The sentence is the paper's."
     return f"After figure {number} of the paper: {paper.about}{sentence}"
 

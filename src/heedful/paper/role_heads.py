@@ -4,7 +4,7 @@ Attention heads that answer a question: who, did what, to whom.
 A verb asks three questions of its sentence (who, did what, to whom), and a head of its own may
 answer each. Here every head is rated by its attention from the query word to the answer words. One
 sentence proves little: on sentences of the embedded grammar, whose subjects, verbs and objects are
-known, the best head is chosen on one half and rated on the other, beside the baseline of a fixed
+known, the best head is chosen on one half and rated on the other, against the baseline of a fixed
 distance.
 """
 

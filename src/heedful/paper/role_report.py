@@ -101,8 +101,8 @@ def find_in_grammar(translator: Translator, size: int) -> RoleReport:
     sheet = ReportPage(
         "Who, did what, to whom: sentences of the grammar",
         f"Heads chosen by {size // 2:,} sentences and rated by {answers[0].sentences:,} others. "
-        "The questions of a verb are who, did what, to whom; that of a pronoun is its noun. “Even” "
-        "is the weight if all words had equal weights; “right” is how often no "
+        "The questions of a verb are who, did what, to whom; the question of a pronoun is its "
+        "noun. “Even” is the weight if all words had equal weights; “right” is how often no "
         "word has more weight "
         "than the answer; the last column is how often the answer is at its most frequent distance "
         "from the query word.",

@@ -3,7 +3,7 @@ Scaling of dot products by the root of d_k (section 3.2.1).
 
 The paper's footnote: if the components of q and k are independent with mean 0 and variance 1, q.k
 has variance d_k; and large products push “the softmax function into regions where it has extremely
-small gradients”. Both are measured here with drawn queries and keys, beside what theory gives. The
+small gradients”. Both are measured here with random queries and keys, and compared with theory. The
 third number answers why the scale is 1/sqrt(d_k) and not 1/d_k.
 """
 

@@ -39,7 +39,7 @@ class Table1:
     """Each layer's cost, sequential steps and longest path, with times."""
 
     products: dict[str, CountedProducts]
-    """Of one layer at the sizes of `COUNTED`, by name."""
+    """Products of one layer at the sizes of `COUNTED`, by name."""
     paths: dict[str, tuple[int | None, int | None]]
     """Found by gradients at the sizes of `PATHS`: both sides read, and earlier positions alone."""
     times: LayerTimes
@@ -65,7 +65,7 @@ class Table1:
 
     @property
     def count_rows(self) -> Rows:
-        """Published beside exact and counted."""
+        """Published, exact and counted numbers, side by side."""
         rows: Rows = [
             (
                 *("layer", "published cost", "as a number", "with projections", "counted"),

@@ -78,8 +78,8 @@ _GNMT = (
     *("search.coverage_penalty=0.2", *_WIDER_START, *_GUIDED),
 )
 _OF_ONE = {
-    "gnmt-rl": "GNMT + RL goes on from GNMT for as long again; its steps are those by reward, and "
-    "its operations lack those of the samples.",
+    "gnmt-rl": "GNMT + RL continues GNMT for the same time; only steps with reward are counted, "
+    "without the operations of sampling.",
     "gnmt-ensemble": "The ensemble of GNMT is of models without reward, and searches without the "
     "coverage penalty.",
 }
@@ -93,8 +93,8 @@ _RESERVATION = (
     "is half of a 95 % interval over sentences; another seed can change as much."
 )
 _DIFFERENCES = (
-    f"BLEU of the row minus that of the column; {SURE} marks those whose 95 % interval leaves zero "
-    "out."
+    f"BLEU of the row minus BLEU of the column; {SURE} marks differences with a 95 % interval "
+    "that excludes zero."
 )
 _CONVS2S = (
     *("model.encoder=convs2s", "model.decoder=convs2s", "model.d_model=256"),
@@ -128,7 +128,7 @@ _REWARD = (
 _REWARD_SLOWDOWN = 32.0
 
 _PAIRS = (("en", "de"), ("en", "fr"))
-"""Of the published scores, in their order."""
+"""Languages of the published scores, in their order."""
 
 # Of four for each system, the one with the least perplexity after trials of equal time:
 # docs/results/tuning.md.
@@ -287,7 +287,7 @@ class Table2:
 
     @property
     def published_rows(self) -> Rows:
-        """The paper's table, each cost beside the paper's formula."""
+        """The paper's table, with each cost next to the paper's formula."""
         rows: Rows = [
             (
                 *("system", "BLEU en-de", "BLEU en-fr", "cost en-de", "by formula"),
@@ -306,7 +306,7 @@ class Table2:
 
     @property
     def rows(self) -> Rows:
-        """Ours, each beside the published BLEU where that is of the same pair of languages."""
+        """Ours, with the published BLEU if that has the same pair of languages."""
         pair = tuple(file.partition(":")[0].rpartition(".")[2] for file in self.text.split()[:2])
         if pair not in _PAIRS:
             return cost_rows(self.systems)

@@ -115,7 +115,7 @@ SYSTEMS = (
 
 @dataclass(frozen=True)
 class Table3:
-    """The published rows beside ours."""
+    """The published rows next to ours."""
 
     systems: tuple[MeasuredSystem, ...]
     """All or some of `SYSTEMS`, two trainings of the base row among them."""

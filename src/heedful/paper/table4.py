@@ -1,5 +1,5 @@
 """
-Table 4: the published parsers, and beside them our own on the user's trees.
+Table 4: the published parsers, and our own on the user's trees.
 
 Published rows are F1 on section 23 of the Wall Street Journal, so they are no yardstick for other
 trees. What is comparable to our own parsers are the floors and the grammars: they are scored on the
@@ -140,7 +140,7 @@ def make_table4(
     say: Callable[[str], object] = lambda _: None,
 ) -> Table4:
     """
-    Score parsers on trees, beside the floors and two grammars learned from `train_trees`.
+    Score parsers, floors and two grammars learned from `train_trees` on the same trees.
 
     Raises `ArgumentError` for runs or training trees without trees to score them on.
     """

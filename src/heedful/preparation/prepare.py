@@ -150,8 +150,8 @@ def _is_complete(path: Path, record: dict[str, Any]) -> bool:
     ]
     if other:
         raise RunFolderError(
-            f"--out must go on with what was begun in {path}, but {'; '.join(other)}. Use the same "
-            "settings and text, or name another folder."
+            f"--out must continue the preparation that was begun in {path}, but "
+            f"{'; '.join(other)}. Use the same settings and text, or name another folder."
         )
     return begun["complete"] is True
 

@@ -112,7 +112,7 @@ class RawText(UnpreparedText):
             return ""
         return (
             f"note: lines of {', '.join(plain)} have no language tag and those of "
-            f"{', '.join(tagged)} have: give every corpus one if they differ in the target "
+            f"{', '.join(tagged)} have one: give every corpus one if they differ in the target "
             "language"
         )
 

@@ -1,4 +1,4 @@
-"""What `config.json` records beside the settings: choices for the machine, and training files."""
+"""What `config.json` records after the settings: choices for the machine, and training files."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -84,13 +84,13 @@ class PluginRecord(_Record):
     """What a plugin is recognized by."""
 
     name: Annotated[str, written_as(NAME, "must be the name of a Python file")]
-    """Of the file, and of its copy in the run folder."""
+    """Name of the file, and of its copy in the run folder."""
     sha256: Annotated[str, written_as("[0-9a-f]{64}", "must be a SHA-256")]
     """Of its bytes."""
 
 
 class RecordedParts(SettingsTable):
-    """The parts of `config.json` that are checked beside the settings."""
+    """The parts of `config.json` that are checked together with the settings."""
 
     choices: MachineSettings | None = None
     """None in a file that does not say."""

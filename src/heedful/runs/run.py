@@ -410,7 +410,7 @@ def _copy_plugins(folder: RunFolder, plugins: Sequence[Plugin]) -> None:
 
 
 def _read_config(folder: RunFolder) -> dict[str, Any]:
-    """Read `config.json`; check its version, and what it holds beside the settings."""
+    """Read `config.json`; check its version, and its entries other than the settings."""
     content = read_json(folder.config)
     if content.get("format") != _FORMAT:
         raise RunFolderError(

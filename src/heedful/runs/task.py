@@ -25,7 +25,7 @@ class RunTask:
     """A run that translates; a run with another task has a subclass (`heedful.tasks`)."""
 
     folder: Path
-    """Of the run, for messages."""
+    """Folder of the run, for messages."""
     config: RunConfig
     tokenizer: Tokenizer
     is_verbatim: ClassVar[bool] = False

@@ -132,9 +132,9 @@ class Choices(ABC):
         self.done = self._zeros(self.sentences, dtype=torch.bool)
         """Whether a sentence is over."""
         self.history: list[Tensor] = []
-        """Of all steps, (T, B, ...)."""
+        """Choices of all steps, (T, B, ...)."""
         self.now: list[Tensor] = [self.limits, self.done]
-        """Of the newest step, (B, ...)."""
+        """Choices of the newest step, (B, ...)."""
 
     def _zeros(self, *shape: int, dtype: torch.dtype) -> Tensor:
         """Allocate a buffer."""
@@ -245,7 +245,7 @@ class BeamChoices(Choices):
         self.listed = self._zeros(self.sentences, plan.complete, dtype=torch.float64)
         """Scores of the complete hypotheses, the best first; minus infinity where there is none."""
         self.places = self._zeros(self.sentences, plan.complete, dtype=torch.long)
-        """Of each its last step and candidate: step * C + candidate, steps from 0."""
+        """Last step and candidate of each: step * C + candidate, steps from 0."""
         self.lived = torch.zeros_like(self.limits)
         """Steps of each sentence until it was over."""
         self.now += [self.totals, self.sums, self.listed, self.places, self.lived]

@@ -112,7 +112,7 @@ class Ensemble(Seq2Seq):
         found = []
         parts = states.split(self.widths, dim=-1)
         for model, part in zip(self.members, parts, strict=True):
-            part = part.to(model.output.weight.dtype)  # states beside each other have one type
+            part = part.to(model.output.weight.dtype)  # concatenated states have one type
             each = torch.log_softmax(model.project(part).float(), dim=-1)
             filling = max(self.rows) - each.size(-1)
             found.append(nn.functional.pad(each, (0, filling), value=float("-inf")))

@@ -5,7 +5,7 @@ Each draw is a function of four numbers alone: the seed, the number of the line,
 sample and the position of the token. They are stirred into 64 bits by SplitMix64's mixing function
 (Steele, Lea and Flood 2014), 48 of which make a uniform number; where it falls in the cumulative
 distribution of the next token is the token that is drawn. So the same line gives the same samples
-whatever is translated beside it: only where a sum of probabilities and a draw agree to about seven
+whatever else is in the batch: only where a sum of probabilities and a draw agree to about seven
 digits can the rounding of another batch shape tip the choice.
 """
 

@@ -1,7 +1,7 @@
 """
 Forced decoding: log-probabilities of given translations.
 
-Of each token its log-probability, and how many other tokens the model would have preferred, and
+Gives the log-probability of each token, how many other tokens the model would have preferred, and
 which.
 """
 

@@ -296,4 +296,4 @@ class SearchOptions:
 PAPER_SEARCH = SearchOptions()
 """The paper's (section 6.1)."""
 PEERS_SEARCH = SearchOptions(4, "power:1", max_length="input+50", stop="as-ctranslate2")
-"""As other toolkits search, for measurements beside them."""
+"""Search as other toolkits do, to measure against them."""

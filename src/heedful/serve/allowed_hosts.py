@@ -24,7 +24,7 @@ class AllowedHosts:
     """
     The host names that requests may have.
 
-    `names`: from --allow-host, beside those of this machine; ``*`` for any.
+    `names`: from --allow-host, in addition to those of this machine; ``*`` for any.
     `address`: where the server listens.
     """
 

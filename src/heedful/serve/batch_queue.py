@@ -22,7 +22,7 @@ class Search:
     """Search settings of a job; jobs with equal settings can share a batch."""
 
     options: SearchOptions = field(default_factory=SearchOptions)
-    """Of the search; a beam of None is the model's."""
+    """Options of the search; a beam of None is the model's."""
     probabilities: bool = False
     alignments: bool = False
     attention: bool = False

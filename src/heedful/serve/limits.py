@@ -12,7 +12,7 @@ class Limits:
     lines: int = 512
     """Texts of a request."""
     alternatives: int = 10
-    """Translations of a sentence beside the best."""
+    """Translations of a sentence in addition to the best."""
     beam: int = 16
     """Open hypotheses of a search."""
     seconds: float = 60.0

@@ -46,7 +46,7 @@ class FileFormat:
 
     endings: tuple[str, ...]
     read: Callable[[BufferedReader, str, Sequence[str], SkippedRows], _Rows]
-    """Reads parts of a file, of which the second argument is the name."""
+    """Reads parts of a file; the second argument is the file's name."""
     what: str = "nothing"
     """What a part is."""
     example: str = ""

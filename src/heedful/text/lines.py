@@ -138,7 +138,7 @@ def json_line(content: object) -> str:
 
 
 def _raw_lines(stream: Iterable[bytes]) -> Iterable[bytes]:
-    """Iterate over lines, of which one that is too long ends just behind the bound."""
+    """Iterate over lines; a line that is too long ends just behind the bound."""
     if isinstance(stream, BufferedReader):
         return iter(partial(stream.readline, LONGEST_LINE + 1), b"")
     return stream

@@ -9,10 +9,10 @@ has, each with one segment (``<seg>``)::
       <tuv xml:lang="de"><seg>Die Eingabetaste drücken</seg></tuv>
     </tu>
 
-Of a segment the text is taken. In TMX 1.4b, ``<bpt>``, ``<ept>``, ``<it>``, ``<ph>`` and ``<ut>``
-hold codes of the format that the text came from, and ``<sub>`` a text that stands inside such a
-code (a footnote, the title of a link): all of that is dropped. ``<hi>`` marks a piece of the text
-itself, which stays.
+Only the text of a segment is read. In TMX 1.4b, ``<bpt>``, ``<ept>``, ``<it>``, ``<ph>`` and
+``<ut>`` hold codes of the format that the text came from, and ``<sub>`` a text that stands inside
+such a code (a footnote, the title of a link): all of that is dropped. ``<hi>`` marks a piece of the
+text itself, which stays.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

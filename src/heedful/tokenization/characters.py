@@ -3,7 +3,7 @@ Which characters of a text get a subword of their own.
 
 A text from the web has characters that only a few of its lines hold. Each would take a place in the
 vocabulary, and one noisy line can hold thousands. So lines are counted, not characters:
-`data.character_coverage` is the least share of lines of which every character has a place. The
+`data.character_coverage` is the least share of lines whose characters all have a place. The
 rarest characters, those of the fewest lines, have none as long as that share is kept.
 SentencePiece's setting of that name counts characters, so a long noisy line would weigh as much as
 a hundred clean ones.

@@ -220,6 +220,6 @@ def _check_shared(models: Sequence[SubwordModel], shared: bool, path: Path) -> N
     if shared != share_vocabulary(models):
         raise TokenizerError(
             f"data.shared_vocabulary must be {str(not shared).lower()} for the tokenizer in "
-            f"{path}, which has {2 if shared else 1} of the two vocabularies that there can be, "
+            f"{path}, whose number of vocabularies is {2 if shared else 1}, "
             f"but it is {str(shared).lower()}; set data.shared_vocabulary."
         )

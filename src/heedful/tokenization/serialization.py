@@ -2,9 +2,9 @@
 The files of a tokenizer in a run folder.
 
 ``tokenizer.json`` says the kind and the SHA-256 of the others: sentencepiece's ``tokenizer.model``,
-``tokenizer.codes`` and ``tokenizer.vocabulary.json``, or what another toolkit cuts text with beside
-``tokenizer.imported.json``. Where the sides differ each has its own: ``tokenizer.source.model`` and
-``tokenizer.target.model``.
+``tokenizer.codes`` and ``tokenizer.vocabulary.json``, or the files that another toolkit cuts text
+with, together with ``tokenizer.imported.json``. Where the sides differ each has its own:
+``tokenizer.source.model`` and ``tokenizer.target.model``.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ LONGEST_PREFIX = 1000
 
 
 class TokenizerFacts(NamedTuple):
-    """What ``tokenizer.json`` says beside its models."""
+    """What ``tokenizer.json`` says in addition to its models."""
 
     source_language: str
     target_language: str

@@ -157,7 +157,7 @@ class Tokenizer:
                 shown = f"{', '.join(self.tags[:5])}{', ...' if len(self.tags) > 5 else ''}"
                 raise SettingError(
                     f"{option} chooses among the languages of a model, but this one reads a tag "
-                    f"before each text ({shown}), and {name!r:.40} came; begin the text with a tag."
+                    f"before each text ({shown}), but got {name!r:.40}; begin the text with a tag."
                 )
             elif name and look_up(name, [own]) is None:
                 raise SettingError(
@@ -347,7 +347,7 @@ class Tokenizer:
             return model.encode(texts)
         if self.kind not in SAMPLED_KINDS:
             raise TokenizerError(
-                f"data.subword_sampling needs subwords of which some can be cut further (of kind "
+                f"data.subword_sampling needs subwords that can be cut further (of kind "
                 f"{', '.join(SAMPLED_KINDS)}), but this tokenizer is of kind {self.kind}; set "
                 "data.subword_sampling=0."
             )

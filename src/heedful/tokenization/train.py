@@ -58,7 +58,7 @@ class SubwordOptions:
     """How a text becomes subwords, apart from their kind and number."""
 
     character_coverage: float = 1.0
-    """Least share of lines of which every character has a place in the vocabulary."""
+    """Least share of lines whose characters are all in the vocabulary."""
     normalization: str = IDENTITY
     """What the model rewrites before it cuts (`heedful.tokenization.normalization`)."""
     at_most: bool = False

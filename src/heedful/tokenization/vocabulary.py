@@ -45,8 +45,8 @@ class Vocabulary:
         if room < 1:
             raise TokenizerError(
                 f"data.vocabulary_size must be at least {size - room + 1} for this text, but got "
-                f"{size}: the special symbols and language tags need a place each, and so "
-                "does what the text is cut into."
+                f"{size}: the special symbols and language tags need a place each, and so do the "
+                "pieces of the text."
             )
         pieces = sorted(counts, key=lambda piece: (-counts[piece], piece))[:room]
         return cls(pieces, tags, splits_others)

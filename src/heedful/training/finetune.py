@@ -100,7 +100,7 @@ def find_pretrained(
     if "optimizer" in keep_state and reset:
         raise SettingError(
             "--keep-state optimizer needs every weight that it has moments of, but --reset "
-            f"{' --reset '.join(reset)} gives some of them up; choose one of the two."
+            f"{' --reset '.join(reset)} replaces some of them; choose one of the two."
         )
     parent = Run.open(path)
     place = parent.checkpoint_folder(weights)
@@ -165,9 +165,9 @@ def check_objective(pretrained: PretrainedRun | None, objective: str) -> None:
         return
     if pretrained is None:
         raise SettingError(
-            f"train.objective = {objective} improves translations that a model makes already and "
-            "must have --finetune-from, a run that was trained by likelihood, but got none; train "
-            "one first, or leave train.objective out."
+            f"train.objective = {objective} improves the translations of a trained model and "
+            "needs --finetune-from with a run trained by likelihood, but got none; train one "
+            "first, or leave train.objective out."
         )
     if pretrained.reset:
         raise SettingError(

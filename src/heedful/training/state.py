@@ -54,7 +54,7 @@ class StepTotals(NamedTuple):
     penalty: float = 0.0
     """`Seq2Seq.penalty` times the target tokens of its micro-batch, summed; not in `loss`."""
     figure: float = 0.0
-    """What the log shows beside the loss, summed: rewards or risks of pairs, or divergences."""
+    """Sum of what the log shows after the loss: rewards or risks of pairs, or divergences."""
     pairs: float = 0.0
     """What `figure` is summed over: pairs with candidates, or target tokens of two passes."""
     callback_stops: float = 0.0
@@ -242,7 +242,7 @@ def _is_count(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    """Whether a value is a number from zero, of which operations may need more than 64 bits."""
+    """Whether a value is a finite number of at least zero, possibly beyond 64 bits."""
     return isinstance(value, int | float) and 0 <= value < math.inf
 
 

@@ -159,8 +159,8 @@ class Aligner:
                 else "that of this run is the same for all words of the source"
             )
             raise SettingError(
-                "word alignments, and the source words that replace unknown ones, are read off "
-                f"attention, but {fault} ({model.no_alignment}); name another run."
+                "word alignments, and the source words that replace unknown ones, are computed "
+                f"from attention, but {fault} ({model.no_alignment}); name another run."
             )
         found = Extraction.parse(text)
         found.check(*model.cross_attention)

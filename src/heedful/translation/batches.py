@@ -1,4 +1,4 @@
-"""Batches of sentences, searched beside each other, and pairs scored by every member."""
+"""Batches of sentences, searched in parallel, and pairs scored by every member."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -26,9 +26,9 @@ def search_batches(
     """
     Search batches, several at a time where that changes no number.
 
-    What Python does between the products of one then stands beside the products of another. All
-    threads are in use: each batch has as many as the others, and the last batches, of which there
-    are too few, have all of them one after the other.
+    Python's work between the products of one batch then overlaps with the products of another. All
+    threads are in use: each batch has as many as the others. The last batches, too few to share the
+    threads, use all threads one after the other.
     """
     threads = torch.get_num_threads()
     most = min(threads, len(batches))

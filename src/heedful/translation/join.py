@@ -16,7 +16,7 @@ class SentenceLayout(Protocol):
         translations: Sequence[str],
         links: Sequence[Iterable[tuple[int, int]] | None] = (),
     ) -> str:
-        """Replace the sentences by translations, of which the words are linked."""
+        """Replace the sentences by translations whose words are linked."""
         ...
 
 

@@ -63,7 +63,7 @@ class RunCurves:
     """Mean loss of a target token, with and without label smoothing."""
     learning_rate: Line
     speed: Line
-    """Of the optimizer, and target tokens per second."""
+    """Learning rate of the optimizer, and speed in target tokens per second."""
     valid_x: Validations
     """Horizontal position of the validations."""
     valid_loss: Validations

@@ -1,8 +1,8 @@
 """
 The explorer: one self-contained page of attention, decoding steps and beam.
 
-The page's code lies in ``visualise/web``: scripts without imports, of which each holds one idea,
-and which together define the one name ``heedfulExplorer``. A stand-alone file embeds them whole; a
+The page's code lies in ``visualise/web``: scripts without imports. Each holds one idea, and
+together they define the one name ``heedfulExplorer``. A stand-alone file embeds them whole; a
 server sends what `explorer_script` and `explorer_styles` return.
 """
 

@@ -54,7 +54,7 @@ def theory_and_measurement(
     widths: Sequence[int], panels: Sequence[CurvePanel], x_label: str, out: Path, sheet: ReportPage
 ) -> None:
     """
-    Draw measurements beside theory.
+    Draw measurements and theory together.
 
     An error bar smaller than its point is hidden by it.
 

@@ -17,7 +17,7 @@ from heedful.files import open_ordinary, read_within, sync, write_whole
 SUMS = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\\\0]+)")
 
-writing = functools.partial(files.writing, promise="it goes on from what is there")
+writing = functools.partial(files.writing, promise="it continues from the part that was downloaded")
 """Turn failures to write into one sentence."""
 
 

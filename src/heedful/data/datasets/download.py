@@ -132,8 +132,7 @@ def _fetch_once(address: str, partial: Path, size: int | None, watch: Watch) -> 
         forget(partial)
         if total is None:
             raise DownloadError(
-                f"more than {most:,} bytes were sent, which is the most for a file whose size is "
-                "not stated"
+                f"more than {most:,} bytes were sent, the limit for a file of unknown size"
             )
         raise DownloadError(f"more than the {total:,} bytes of the file were sent")
 
@@ -253,7 +252,7 @@ class _WebOnly(HTTPRedirectHandler):
         """Refuse a redirect to anything else."""
         scheme = urlsplit(newurl).scheme
         if scheme not in SCHEMES or (req.type == "https" and scheme == "http"):
-            raise DownloadError(f"it leads on to {newurl}, which is not followed")
+            raise DownloadError(f"it redirects to {newurl}, which is not followed")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 

@@ -164,7 +164,7 @@ class _Search:
                     reason = "".join(c if c.isprintable() else "\ufffd" for c in str(error))
                     if isinstance(error, Unreachable):
                         self._silent[host] = reason
-                    self._say(f"{download.name} is not to be had from {place}: {reason}")
+                    self._say(f"{download.name} cannot be fetched from {place}: {reason}")
             reasons.append((str(place).removesuffix(quote(download.name)), reason))
         return reasons
 
@@ -216,7 +216,7 @@ class _Search:
         expected, whence = self._expected(download)
         found = sha256_of(path)
         if not expected:
-            return found, "its SHA-256 was recorded, not verified: none is known for it"
+            return found, "its SHA-256 was recorded, not verified: no published one is known"
         if found != expected:
             raise _Wrong(f"must have the SHA-256 {expected} ({whence}), but has {found}")
         return found, f"its SHA-256 is {whence}"
@@ -315,7 +315,7 @@ def _aligned_lines(folder: Path, texts: Sequence[CorpusText]) -> dict[str, int]:
             raise TextError(
                 f"the lines of {folder / other.name} and {folder / text.name} must belong "
                 f"together, but there are {lines[other.name]:,} and {lines[text.name]:,}; the "
-                "downloads are not the ones that the catalogue describes."
+                "downloads are not the ones that the catalog describes."
             )
     return lines
 

@@ -1,10 +1,10 @@
 """
 Sentence pairs as subword ids on disk.
 
-Training reads pairs in any order, so the ids lie in flat files of which only what is used is read:
-the system keeps it as long as it has room, and a corpus may be larger than the memory. A folder
-holds, for each side, the ids of all sentences end to end (``source.ids``) and where each one begins
-(``source.offsets``); ``meta.json`` records their origin and the digests of all blocks,
+Training reads pairs in any order, so the ids lie in flat files, and only the parts in use are read.
+The system keeps these parts as long as it has room, so a corpus may be larger than the memory. A
+folder holds, for each side, the ids of all sentences end to end (``source.ids``) and where each one
+begins (``source.offsets``); ``meta.json`` records their origin and the digests of all blocks,
 ``report.json`` what was filtered.
 """
 
@@ -222,7 +222,7 @@ def _open_side(
     offsets = places.read(0, places.count)
     if offsets[0] != 0 or offsets[-1] != count:
         raise RunFolderError(
-            f"{folder / side}.offsets must lead through {count:,} ids, but it leads from "
+            f"{folder / side}.offsets must cover {count:,} ids, but it runs from "
             f"{offsets[0]:,} to {offsets[-1]:,}: it is damaged; {AGAIN}."
         )
     digests = meta[side].get("blocks", _NO_BLOCKS)

@@ -213,7 +213,7 @@ def _kept(corpus: Corpus, parts: Sequence[Path]) -> Iterator[tuple[str, str]]:
 
 
 def _require_pairs(report: CleaningReport, shards: Path) -> None:
-    """Refuse text of which every pair was dropped."""
+    """Refuse text if every pair was dropped."""
     if not report.kept:
         shutil.rmtree(shards, ignore_errors=True)
         most = max(report.dropped, key=lambda reason: report.dropped[reason])

@@ -80,9 +80,8 @@ class FlatFile:
         """Report a file that ends too early."""
         size = os.fstat(self._descriptor).st_size
         raise RunFolderError(
-            f"{self.path} must keep its {self.nbytes:,} bytes while it is read, but has "
-            f"{size:,} now: something cut it off. Checkpoints are intact; for "
-            f"{self.path.parent}, {self.again}."
+            f"{self.path} must keep its {self.nbytes:,} bytes while it is read, but has {size:,} "
+            f"now: it was cut off. Checkpoints are intact; for {self.path.parent}, {self.again}."
         )
 
 
@@ -92,7 +91,7 @@ def check_rising(path: Path, offsets: NDArray[Any], again: str) -> None:
         part = offsets[first : first + _OFFSETS + 1]
         if (part[1:] < part[:-1]).any():
             raise RunFolderError(
-                f"{path} must lead from each sentence to the next, but it leads backwards: it is "
+                f"{path} must increase from sentence to sentence, but it decreases: it is "
                 f"damaged; {again}."
             )
 
@@ -259,8 +258,8 @@ def open_flat(
     edges = places.read(0, places.count)
     if not len(edges) or edges[0] != 0 or edges[-1] != text.count:
         raise RunFolderError(
-            f"{offsets} must lead through the {text.count:,} values of {values.name}, but it "
-            f"does not: one of them is damaged; {again}."
+            f"{offsets} must cover the {text.count:,} values of {values.name}, but it does not: "
+            f"one of them is damaged; {again}."
         )
     CheckedValues(places, digests[offsets.name]).check()
     check_rising(offsets, edges, again)

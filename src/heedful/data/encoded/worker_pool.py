@@ -157,7 +157,7 @@ def _death(status: int) -> errors.HeedfulError:
     else:
         how = f"ended with status {status}"
     return errors.HeedfulError(
-        f"Every process that encodes text must live to the end, but one {how}; what it printed is "
+        f"Every process that encodes text must run to its end, but one {how}; what it printed is "
         f"above. {_KEPT} Fewer --processes need less memory."
     )
 
@@ -169,8 +169,8 @@ def _failure(answer: dict[str, Any]) -> BaseException:
         return OSError(answer["number"], answer["message"])
     if kind == "MemoryError":
         return errors.HeedfulError(
-            "Every process that encodes text must have the memory it needs (some 150 MB each), but "
-            f"one had not; use fewer --processes. {_KEPT}"
+            "Every process that encodes text must have the memory it needs (some 150 MB each), "
+            f"but one did not; use fewer --processes. {_KEPT}"
         )
     named = getattr(errors, kind, errors.HeedfulError)
     return named(answer["message"])

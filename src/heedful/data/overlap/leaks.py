@@ -43,7 +43,7 @@ class Leaks:
         self.exact = 0
         """Pairs with a side that equals a held-out one."""
         self.both = 0
-        """Of these, pairs that equal a held-out pair on both sides."""
+        """Those pairs among them that equal a held-out pair on both sides."""
         self.near = 0
         """Pairs with a side that nearly repeats one."""
         self._examples: dict[str, list[str]] = {"=": [], "~": []}
@@ -64,7 +64,7 @@ class Leaks:
                 self._first[-1].setdefault(number, line)
 
     def count(self, sources: Sequence[str], targets: Sequence[str], lines: Sequence[int]) -> None:
-        """Compare training pairs, of which `lines` are the numbers in their file."""
+        """Compare training pairs; `lines` are their line numbers."""
         sides = _untagged(sources), targets
         matches = [index.find(side) for index, side in zip(self._index, sides, strict=True)]
         for place in sorted({*matches[0], *matches[1]}):

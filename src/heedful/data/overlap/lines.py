@@ -178,7 +178,7 @@ def _rarest(hashed: Sequence[LineHashes]) -> _RareGrams:
 
 
 def _joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """Concatenate arrays, of which there may be none."""
+    """Concatenate any number of arrays, possibly zero."""
     return np.concatenate(arrays) if arrays else np.zeros(0, np.uint64)
 
 

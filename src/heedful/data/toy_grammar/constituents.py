@@ -9,7 +9,7 @@ The phrases of English sentences of the toy corpus, with labels and tags like th
 
 Words are those between spaces. There are no traces and no function tags. Where annotators of the
 Penn Treebank may choose, the choice is ours: “tired” is JJ, and a reason for not doing something
-stands beside “did not” and the verb, not below the verb.
+is a sister of “did not” and the verb, not below the verb.
 """
 
 from collections.abc import Iterator

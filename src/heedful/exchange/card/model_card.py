@@ -288,7 +288,7 @@ def _file_facts(entry: Mapping[str, Any]) -> str:
 
 
 def _pairs(folder: RunFolder) -> Iterator[str]:
-    """Count the pairs of each corpus of which the run holds the ids."""
+    """Count the pairs of each corpus whose ids are in the run folder."""
     for path in sorted(folder.data.rglob("meta.json")):
         meta = read_json(path)
         corpus = path.parent.relative_to(folder.data).as_posix()

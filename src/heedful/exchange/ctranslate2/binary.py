@@ -13,7 +13,7 @@ The file ``model.bin`` of CTranslate2, read with NumPy alone.
 
 Text is its length (uint16), its bytes and a zero, which the length counts. All of it little-endian.
 The file comes from a stranger: nothing is read past its end, and no number in it is believed before
-it was compared with what is there.
+it was compared with the values written there.
 """
 
 import struct

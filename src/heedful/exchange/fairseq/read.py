@@ -130,7 +130,7 @@ def _add_transformer_problems(settings: Mapping[str, Any], reasons: Problems) ->
         size = settings.get(name, width)
         unset = isinstance(size, str)  # an interpolation of omegaconf: the same
         reasons.add_if(
-            not unset and size != width, f"`{name}` is {size} beside an encoder of {width}"
+            not unset and size != width, f"`{name}` is {size}, but the encoder's is {width}"
         )
     learned = [bool(settings.get(f"{side}_learned_pos")) for side in ("encoder", "decoder")]
     reasons.add_if(learned[0] != learned[1], "only one side has learned positions")

@@ -189,7 +189,7 @@ def find_cached(name: HubName, is_exact: bool) -> list[CachedModel]:
     if not models:
         raise RunFolderError(
             f"the cache must hold {name}, but {hub_cache()} does not; `heedful hub list` shows "
-            "what is there."
+            "its models."
         )
     return models
 

@@ -10,7 +10,7 @@ from heedful.errors import ExchangeError
 from heedful.exchange.formats import Problems, read_settings_file
 from heedful.exchange.huggingface.weights import LAYOUTS, SAFETENSORS, weights_file
 
-ADVICE = "Import a model that has none of this, or change the files if they are wrong"
+ADVICE = "Import another model, or change the files if they are wrong"
 """What to do about a model that cannot be expressed."""
 ACTIVATIONS = {
     "relu": "relu",

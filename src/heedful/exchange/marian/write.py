@@ -43,8 +43,8 @@ from heedful.tokenization.special_symbols import END, PAD, START, UNKNOWN
 from heedful.tokenization.tokenizer import Tokenizer
 
 _ADVICE = (
-    "Where it is a setting, train a model with another one; --finetune-from with --set "
-    "brings a trained one closer"
+    "If it is a setting, train a model with another value, or fine-tune this one: --finetune-from "
+    "with --set"
 )
 _BOUND = 1e-4
 

@@ -172,7 +172,7 @@ def _identified(identifier: Any) -> tuple[str, str, int]:
         and identifier[4] >= 0
     )
     if not is_storage:
-        raise _no_checkpoint("it names something outside of it that is not a block of numbers")
+        raise _no_checkpoint("it refers to outside data that is not a block of numbers")
     return storage_kind(identifier[1]), identifier[2], identifier[4]
 
 

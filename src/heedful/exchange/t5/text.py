@@ -52,7 +52,7 @@ def read_task(settings: Mapping[str, Any], options: ReadOptions, reasons: Proble
         return PrefixTask()
     languages = options.source_language, options.target_language
     name, prefix = options.task, options.source_prefix
-    reasons.add_if(bool(name and prefix), "--task and --source-prefix must not come together")
+    reasons.add_if(bool(name and prefix), "--task and --source-prefix must not be given together")
     if name and name not in known:
         reasons.add_if(True, f"--task must be one of {', '.join(known) or 'none'}, but is {name!r}")
         return PrefixTask()

@@ -2,7 +2,7 @@
 Export as a folder that Hugging Face's `T5ForConditionalGeneration` and `T5Tokenizer` load.
 
 The model must have been one of this class: ids, sentencepiece model and sentinels are the original
-ones. Of the run itself come weights, search and prefix.
+ones. Weights, search and prefix are the run's own.
 """
 
 from pathlib import Path

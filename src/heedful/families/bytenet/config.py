@@ -30,6 +30,6 @@ class ByteNetConfig(SettingsTable):
     unfolding_factor: Annotated[float, Field(ge=1, le=10), DECODER] = 1.2
     """Columns for each source subword, a of the paper; after the last one there are zeros."""
     unfolding_offset: Annotated[int, Field(ge=0, le=10_000), DECODER] = 0
-    """Columns beside these, b of the paper."""
+    """Columns added to these, b of the paper."""
     unfolding_padding: Annotated[Literal["learned", "zero"], DECODER] = "learned"
-    """What columns beyond the source begin with: a learned vector, or zeros."""
+    """Initial value of columns beyond the source: a learned vector, or zeros."""

@@ -83,7 +83,7 @@ class ByteNetState(RowState):
     of_source: ClassVar[tuple[str, ...]] = ("columns",)
 
     pasts: tuple[Tensor, ...]
-    """Of each block what its convolution will read again, shape (rows, span, channels)."""
+    """What the convolution of each block will read again, shape (rows, span, channels)."""
     columns: Tensor
     """The encoder's columns as the join reads them, shape (sentences, columns, width)."""
     length: int = 0

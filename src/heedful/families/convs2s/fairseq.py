@@ -49,7 +49,7 @@ def problems(settings: Mapping[str, Any]) -> Iterator[str]:
     """List what our ConvS2S cannot express."""
     width, target_width = (number_in(settings, f"{side}_embed_dim", 512) for side in _SIDES)
     if width != target_width:
-        yield f"`decoder_embed_dim` is {target_width} beside an encoder of {width}"
+        yield f"`decoder_embed_dim` is {target_width}, but the encoder's is {width}"
     readout = number_in(settings, "decoder_out_embed_dim", 256)
     if settings.get("share_input_output_embed") and readout != width:
         yield f"`share_input_output_embed` with embeddings of {width} and a readout of {readout}"

@@ -317,7 +317,7 @@ class ConvS2SAttention(nn.Module):
         packing: Packing | None = None,
     ) -> tuple[Float[Tensor, "_ queries channels"], Float[Tensor, "batch _ source"]]:
         """
-        Add the context to the states; return the weights, too, of which each row sums to one.
+        Add the context to the states; return the weights, too; each row sums to one.
 
         Section 3.5 multiplies the context by m sqrt(1/m), with m the number of real source tokens.
         `embeddings`: of the target tokens, positions included. `packing`: where states and

@@ -1,5 +1,5 @@
 """
-A mixture of experts: many feed-forward networks, a few of which serve each token.
+A mixture of experts: many feed-forward networks; a few of them serve each token.
 
 ::
 

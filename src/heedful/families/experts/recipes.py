@@ -2,7 +2,7 @@
 The translation models of Shazeer et al. 2017 as settings, each with its source.
 
 A comment names the appendix; “ours” is a choice that no source was found for. Their largest model
-has 2,048 experts, of which each token takes two in each of two groups.
+has 2,048 experts; each token uses two in each of two groups.
 """
 
 from typing import Any

@@ -158,7 +158,7 @@ class RunningSums:
     """What a search keeps of the target in place of a cache: two means a layer and hypothesis."""
 
     layers: tuple[list[RunningMean], ...]
-    """Of queries and of keys; empty lists before the first token."""
+    """Running means of queries and of keys; empty lists before the first token."""
     mask_bias: Float[Tensor, "sentences width 0"]
     """Nothing to attend to."""
 

@@ -27,7 +27,7 @@ class RecurrentConfig(SettingsTable):
     decoder_hidden_size: Annotated[Width | None, DECODER] = None
     """Width of the decoder's states. None means hidden_size."""
     projection_size: Annotated[Width | None, ActsIf("model.recurrent.cell", ("lstm",))] = None
-    """Width to which each LSTM's output is projected. None means it is not."""
+    """Width to which each LSTM's output is projected. None means no projection."""
     direction: Annotated[
         Literal["forward", "bidirectional", "first-bidirectional", "interleaved"], ENCODER
     ] = "bidirectional"
@@ -35,7 +35,7 @@ class RecurrentConfig(SettingsTable):
     reverse_source: Annotated[bool, ENCODER] = False
     """Whether the encoder reads the source from its end."""
     residual_from: Annotated[int, Field(ge=1)] | None = None
-    """First layer, from 1, whose input is added to its output. None means no layer."""
+    """First layer, counted from 1, with a residual connection. None means no layer."""
     fast_forward: bool = False
     """Whether a layer also reads half of what the layer below computed from its input alone."""
     score: Annotated[
@@ -48,17 +48,17 @@ class RecurrentConfig(SettingsTable):
     ] = None
     """Inner width of additive and product scores. None means the width of the decoder's states."""
     query: Annotated[Literal["current", "previous"], ATTENTION] = "current"
-    """What attends: the top state of the current step, or the bottom state of the previous one."""
+    """Query of attention: the top state of this step, or the bottom state of the last one."""
     feed: Annotated[Literal["none", "context", "readout"], DECODER] = "readout"
-    """What a step reads beside its token: nothing, the context, or the last step's readout."""
+    """Input of a step after its token: nothing, the context, or the last step's readout."""
     feed_layers: Annotated[
         Literal["first", "all"], ActsIf("model.recurrent.feed", unless=("none",))
     ] = "first"
-    """Decoder layers that read it."""
+    """Decoder layers that read this input."""
     readout: Annotated[Literal["state", "state-context", "attentional", "maxout"], DECODER] = (
         "attentional"
     )
-    """What meets the output matrix: the state, state and context, their tanh layer, or maxout."""
+    """Input of the output matrix: the state, state and context, their tanh layer, or maxout."""
     readout_size: Annotated[
         Width | None, ActsIf("model.recurrent.readout", ("attentional", "maxout"))
     ] = None
@@ -66,7 +66,7 @@ class RecurrentConfig(SettingsTable):
     start: Annotated[Literal["zero", "mean", "bridge", "backward", "last", "final"], DECODER] = (
         "bridge"
     )
-    """First decoder state: zero, made of the encoder's states, or its last or final states."""
+    """Initial decoder state: zero, made from the encoder's states, or its last or final states."""
     embedding_dropout: Share | None = None
     """Dropout probability of embeddings. None means model.dropout."""
     layer_dropout: Share | None = None
@@ -74,8 +74,8 @@ class RecurrentConfig(SettingsTable):
     readout_dropout: Annotated[Share | None, DECODER] = None
     """Dropout probability of the readout. None means model.dropout."""
     initialisation: Literal["uniform", "glorot"] = "uniform"
-    """First weights: uniform within initial_range, or by Glorot's bound."""
+    """Initial weights: uniform within initial_range, or within Glorot's bound."""
     initial_range: Annotated[Positive, ActsIf("model.recurrent.initialisation", ("uniform",))] = 0.1
     """Largest first weight."""
     forget_bias: Annotated[float, ActsIf("model.recurrent.cell", ("lstm",))] = 1.0
-    """First bias of an LSTM's forget gate."""
+    """Initial bias of an LSTM's forget gate."""

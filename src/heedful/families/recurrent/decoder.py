@@ -47,7 +47,7 @@ class RecurrentState(RowState):
     layers: tuple[CellState, ...]
     """h, and c of an LSTM, of each layer, shape (rows, width)."""
     fed: Tensor | None
-    """What the next step reads beside its embedding, shape (rows, width)."""
+    """What the next step reads in addition to its embedding, shape (rows, width)."""
     keys: Tensor | None
     """From `RecurrentAttention.project`, shape (sentences, source, key width)."""
     values: Tensor
@@ -401,7 +401,7 @@ class _KnownInput(NamedTuple):
     fed_weight: Tensor
     """The first layer's weights of what is fed, shape (gates, fed)."""
     products: StepProducts
-    """Of the loop that reads the target."""
+    """Products of the loop that reads the target."""
 
 
 @dataclass(frozen=True)

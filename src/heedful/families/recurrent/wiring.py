@@ -20,9 +20,9 @@ class RecurrentWiring:
     layers: int
     cell: Cell = "lstm"
     projection_size: int | None = None
-    """Width to which an LSTM's output, of each direction, is projected; None means it is not."""
+    """Width to which an LSTM projects the output of each direction; None means no projection."""
     residual_from: int | None = None
-    """First layer, from 1, whose input is added to its output."""
+    """First layer, counted from 1, with a residual connection."""
     fast_forward: bool = False
     """Whether a layer also reads half of what the layer below computed from its input alone."""
     embedding_dropout: float = 0.0
@@ -44,7 +44,7 @@ class RecurrentWiring:
     query: Literal["current", "previous"] = "current"
     """The top state of this step, or the bottom state of the last one."""
     feed: Literal["none", "context", "readout"] = "none"
-    """What the layers read beside the embedding."""
+    """What the layers read in addition to the embedding."""
     feed_layers: Literal["first", "all"] = "first"
     """The layers that read it."""
     readout: Literal["state", "state-context", "attentional", "maxout"] = "state"

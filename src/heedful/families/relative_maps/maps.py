@@ -44,7 +44,7 @@ class RelativeMaps(Mixer):
         layout: Layout | Tensor | None = None,
     ) -> tuple[Float[Tensor, "batch time d_model"], None]:
         """
-        Sum the maps of each position's neighbors, of which padding is zero.
+        Sum the maps of each position's neighbors; padding counts as zero.
 
         The sequence comes twice, as self-attention gets it. Returns new states, and None in the
         place of weights.

@@ -157,7 +157,7 @@ class NativeLinear(nn.Module):
     `weight`: the matrix; `d_in` must be a multiple of four. `library`: where the functions are;
     what was compiled for this machine if None.
 
-    What a row gives does not depend on the rows beside it.
+    The result for a row does not depend on the other rows.
 
     Raises `RuntimeError` if there are no such functions here.
     """

@@ -94,7 +94,7 @@ class ClaimTrainings(NamedTuple):
     budget: float
     """In seconds."""
     plan: Path | None
-    """Of another call, to make it again."""
+    """Plan of another call, to repeat its steps."""
     threads: int
 
 

@@ -53,7 +53,7 @@ class PlainBatchNorm(torch.nn.BatchNorm1d):
 
 
 def measure_batch_norm() -> Measured:
-    """Normalize one sentence alone and beside others."""
+    """Normalize one sentence alone and in a batch with others."""
     others = (1, 2, 4, 8, 16, 32)
     norms = {
         "batch norm": PlainBatchNorm(_D_MODEL, eps=1e-6).train(),

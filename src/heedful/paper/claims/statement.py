@@ -124,15 +124,15 @@ class PaperClaim(NamedTuple):
     must_learn: tuple[str, ...] = ()
     """Models without which it is left open if they have not learned to translate; else the best."""
     may_learn_nothing: tuple[str, ...] = ()
-    """Models of which the statement says that they learn nothing of use."""
+    """Models that learn nothing of use, as the statement claims."""
     decided_by_bleu: bool = False
     """Whether it is left open where all models make hardly an error."""
     weight: int = 1
     """How many times as long its models train as those of the other claims."""
     shown: tuple[int, int] = (0, -1)
-    """Panel and size of the numbers that stand beside the verdict."""
+    """Panel and size of the numbers that are printed with the verdict."""
     validations: int | None = None
-    """Of each model; as many as its time allows if None."""
+    """Number for each model; as many as its time allows if None."""
     text: Callable[[TableCorpus, Path], TableCorpus] | None = None
     """Makes the text of these models from another one, into a folder."""
 

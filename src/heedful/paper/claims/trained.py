@@ -33,7 +33,7 @@ _SENTENCES, _FOR_ENTROPY = 50, 20
 _HEADS_OF = ("trained", "before training", "before training, as sharp")
 _MOST_SHARPENED, _HALVINGS = 1000.0, 16
 _PARTS_OF_TOP = (0.25, 0.5, 0.75, 0.9, 0.98)
-"""Of the best BLEU that all reach: the qualities whose cost is compared."""
+"""Fractions of the best BLEU that all reach; the cost of reaching each is compared."""
 _AS_LOW = 1.1
 """Two perplexities are alike within this factor."""
 

@@ -30,7 +30,7 @@ class Chart:
     words: Float[np.ndarray, "words tags"]
     """Log-probabilities of the tags."""
     made: Float[np.ndarray, "words ends labels"]
-    """Of labels whose topmost rule has two children or more."""
+    """Best log-probabilities if the topmost rule has two children or more."""
     best: Float[np.ndarray, "words ends labels"]
     """The same, after unary rules."""
     rule: Int[np.ndarray, "words ends labels"]

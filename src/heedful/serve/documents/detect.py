@@ -3,8 +3,9 @@ Language detection with calibrated confidence.
 
 At least 90 % of guesses at 90 are right. Text in an unsupported language gets low confidences.
 
-The identifier compares sequences of letters, of which a few words have too few. So a language that
-is not written in the script of the text gets nothing, and one or two short words give at most 80 %.
+The identifier compares sequences of letters, and a few words have too few of them. So a language
+that is not written in the script of the text gets nothing, and one or two short words give at most
+80 %.
 """
 
 import math
@@ -25,7 +26,7 @@ _PRIOR = 300.0
 _TEMPERATURE = 0.5
 # More characters than these cost time and do not change the result.
 _MAX_CHARACTERS = 4000
-# Arrows, signs and emoji, of which the identifier reads the bytes like those of letters.
+# Arrows, signs and emoji, whose bytes the identifier reads like those of letters.
 _SYMBOLS = re.compile("[\u2190-\u2bff\U0001f000-\U0001faff][\u200d\ufe0f]*")
 # Language codes for which the identifier uses another code.
 _ALIASES = {"nb": "no", "nn": "no"}

@@ -73,12 +73,12 @@ def parsing_clashes(settings: Mapping[str, Any]) -> Iterator[str]:
     numbers = settings["parsing.word_numbers"]
     if numbers is not None:
         yield (
-            "`parsing.word_numbers` must be none beside `parsing.next_word`, which finds words "
+            "`parsing.word_numbers` must be none with `parsing.next_word`, which finds words "
             f"without numbers, but got {numbers}"
         )
     if settings["data.subwords"] == "word":
         yield (
-            "`data.subwords` must be bpe, unigram or character beside `parsing.next_word`, which "
+            "`data.subwords` must be bpe, unigram or character with `parsing.next_word`, which "
             "counts words by their first subwords, but got word, where several unknown words may "
             "be one"
         )

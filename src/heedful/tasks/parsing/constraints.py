@@ -35,7 +35,7 @@ class TreeSymbols:
     kinds: tuple[int, ...]
     """OTHER, WORD, OPEN or CLOSE."""
     labels: tuple[int, ...]
-    """Of what opens or closes the number of its label, of a word its own; -1 if there is none."""
+    """Number of the label that a symbol opens or closes, or of a word; -1 if there is none."""
     numbers: int | None = None
     """Words are numbered modulo this."""
 

@@ -1,8 +1,8 @@
 """
 What a parser's decoder reads of the word that comes next.
 
-How many words were written of a tree says which one is next. So beside its newest symbol the
-decoder reads the encoder's state of that word, which attention would have to find by counting
+How many words were written of a tree says which one is next. So in addition to its newest symbol
+the decoder reads the encoder's state of that word, which attention would have to find by counting
 (deterministic attention: Ma et al. 2017).
 """
 

@@ -1,5 +1,5 @@
 """
-Words in capitals of which a model knows only the lower case, and the case of their translations.
+Words in capitals that a model knows only in lower case, and the case of their translations.
 
 ::
 

@@ -20,7 +20,7 @@ class Languages(NamedTuple):
 
 
 UNKNOWN = Languages()
-"""Languages of which nothing is known, with Unicode's own rules."""
+"""Languages without rules here; Unicode's own rules apply to them."""
 
 
 def lower_case(text: str, language: str = "") -> str:

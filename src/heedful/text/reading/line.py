@@ -70,7 +70,7 @@ class ReadLine:
         return not self.is_copied and (by_word or any(map(self._is_inner, self.line.gaps)))
 
     def _is_inner(self, gap: Gap) -> bool:
-        """Whether words stand on both sides of a gap, or the model reads what is there."""
+        """Whether words stand on both sides of a gap, or text that the model reads."""
         sides = self.line.text[: gap.seen[0]], self.line.text[gap.seen[0] :]
         return gap.piece.kind == "term" or all(any(map(str.isalnum, side)) for side in sides)
 

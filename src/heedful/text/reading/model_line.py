@@ -66,7 +66,7 @@ def model_line(pieces: Sequence[Piece]) -> ModelLine:
 
 
 def _joint(left: str, with_blank: str, right: str, with_lead: str) -> str:
-    """Return the space between two texts of which the middle was cut out; empty for none."""
+    """Return the space between two texts after the text between them was cut out; may be empty."""
     if not left:
         return ""
     if not right or right != with_lead:

@@ -205,7 +205,7 @@ def read_glossary(path: Path, warn: Callable[[str], None]) -> dict[str, str]:
     """
     Read terms and their translations: two columns with a tab between them.
 
-    `warn`: called about terms with two translations, of which the first is used.
+    `warn`: called about terms with two translations; the first is used.
 
     Raises `TextError` with the line of an entry that is no such pair. Empty lines, and lines that
     begin with ``#``, are skipped.

@@ -33,7 +33,7 @@ _READS = 4
 
 
 class StepResults(NamedTuple):
-    """What the device computes of a step beside the weights."""
+    """What the device computes in a step, apart from the weights."""
 
     loss: float
     nll: float

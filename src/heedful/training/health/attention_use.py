@@ -70,8 +70,8 @@ class AttentionUse:
         else:
             return None
         return (
-            f"attention is not used: {fault} of the source, so the model translates as one "
-            "without attention. More steps seldom help. Try guided attention "
+            f"attention is not used: {fault} of the source, so the model translates as if it had "
+            "no attention. More steps seldom help. Try guided attention "
             "(train.guided_attention=1), another learning rate, a longer warm-up or wider first "
             "weights; of a recurrent encoder, layers that read both ways "
             "(model.recurrent.direction=bidirectional) or fewer of them."

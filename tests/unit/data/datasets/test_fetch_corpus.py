@@ -139,7 +139,7 @@ def test_after_one_mirror_comes_the_next(tmp_path):
         corpus = corpus_at(empty.address, old.address, good.address)
         _, said = get(corpus, tmp_path)
     assert names(tmp_path) == WHOLE
-    assert "train.en.gz is not to be had from" in said
+    assert "train.en.gz cannot be fetched from" in said
     assert "HTTP 404 Not Found" in said
     assert sha256(wrong) in said
     assert [len(site.asked) for site in (empty, old, good)] == [2, 2, 2]
@@ -216,8 +216,8 @@ def test_a_wrong_file_of_a_folder_is_passed_over(tmp_path):
     (mirror / "train.en.gz").write_bytes(FR)
     with serving(**pages()) as site:
         _, said = get(corpus_at(site.address), folder, mirror)
-    assert f"train.en.gz is not to be had from {mirror / 'train.en.gz'}: it must have" in said
-    assert f"train.fr.gz is not to be had from {mirror / 'train.fr.gz'}: there is no" in said
+    assert f"train.en.gz cannot be fetched from {mirror / 'train.en.gz'}: it must have" in said
+    assert f"train.fr.gz cannot be fetched from {mirror / 'train.fr.gz'}: there is no" in said
     assert names(folder) == WHOLE
 
 

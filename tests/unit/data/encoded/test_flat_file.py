@@ -65,7 +65,7 @@ def test_damage_is_told_with_the_remedy(files):
     values.write_bytes(content[:-1])
     assert "it was cut off" in message()
     values.write_bytes(content[:-2])
-    assert "must lead through the 5 values" in message()
+    assert "must cover the 5 values" in message()
     values.write_bytes(b"\1" + content[1:])
     assert str(values) in message()
     values.unlink()

@@ -43,7 +43,7 @@ def test_what_is_read_is_the_opened_file_not_its_successor(tmp_path: Path) -> No
     with pytest.raises(RunFolderError) as caught:
         file.read(0, 3)
     assert str(caught.value) == (
-        f"{path} must keep its 16 bytes while it is read, but has 9 now: something cut it off. "
+        f"{path} must keep its 16 bytes while it is read, but has 9 now: it was cut off. "
         f"Checkpoints are intact; for {tmp_path}, make it again."
     )
 

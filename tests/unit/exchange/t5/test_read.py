@@ -102,7 +102,7 @@ def test_tasks_are_named(folder):
     message = complaint(folder, task="translation_en_to_de")
     assert "--task must be one of summarization, translation_en_to_fr" in message
     message = complaint(folder, task="summarization", source_prefix="sum: ")
-    assert "--task and --source-prefix must not come together" in message
+    assert "--task and --source-prefix must not be given together" in message
     assert "at most 1,000 characters" in complaint(folder, source_prefix="x" * 1001)
     change(folder / "config.json", task_specific_params=["translation"])
     assert "task_specific_params must be a table" in complaint(folder)

@@ -69,7 +69,7 @@ def test_a_checkpoint_of_before_version_2_is_read(tmp_path):
     ("changes", "told"),
     [
         ({"arch": "fconv_self_att_wp"}, "not one of the families transformer and fconv"),
-        ({"decoder_embed_dim": 4}, "`decoder_embed_dim` is 4 beside an encoder of 8"),
+        ({"decoder_embed_dim": 4}, "`decoder_embed_dim` is 4, but the encoder's is 8"),
         ({"decoder_attention": "False"}, "`decoder_attention` is off in all layers"),
         ({"decoder_attention": "[True]"}, "`decoder_attention` has 1 values for 3 layers"),
         ({"encoder_layers": "__import__('os').abort()"}, "`encoder_layers` of a checkpoint must"),

@@ -34,8 +34,8 @@ def test_settings_that_do_not_fit_are_refused(settings, reason):
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        (["parsing.word_numbers=4"], "`parsing.word_numbers` must be none beside"),
-        (["data.subwords=word"], "`data.subwords` must be bpe, unigram or character beside"),
+        (["parsing.word_numbers=4"], "`parsing.word_numbers` must be none with"),
+        (["data.subwords=word"], "`data.subwords` must be bpe, unigram or character with"),
     ],
 )
 def test_words_are_found_in_one_way(settings, reason):

@@ -44,8 +44,8 @@ def draw(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Draw these trees beside the gold ones, and mark what differs; one a line, an "
-            "empty line is not a tree.",
+            help="Draw these trees next to the gold ones, and mark what differs; one a line, "
+            "an empty line is not a tree.",
         ),
     ] = None,
     line: Annotated[

@@ -21,7 +21,8 @@ def evaluate(
         ),
     ] = None,
     parameters: Annotated[
-        Path | None, typer.Option(help="A .prm file of EVALB; by default as COLLINS.prm.")
+        Path | None,
+        typer.Option(help="A .prm file of EVALB; the default equals COLLINS.prm."),
     ] = None,
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Print the 95 % interval of F1.")

@@ -44,7 +44,7 @@ def predict(
     trees: Annotated[
         Path | None,
         typer.Option(
-            help="Take the sentences and the parts of speech that are written from these trees; - "
+            help="Parse the sentences of these trees, and copy the trees' parts of speech; - "
             "reads stdin."
         ),
     ] = None,

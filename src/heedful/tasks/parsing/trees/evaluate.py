@@ -1,4 +1,4 @@
-"""Evaluation of files of trees: scores, intervals, and EVALB's own figure beside them."""
+"""Evaluation of files of trees: scores, intervals, and EVALB's own figure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
