@@ -1,8 +1,8 @@
 """
 Screenshots of a terminal, the web page and the explorer: `python docs/screenshots.py RUN`.
 
-RUN is a run of the quickstart, with its text beside it. Shows commands and what they print; serves
-the run, opens the page in Chromium, and writes what it shows to `docs/images`; then opens pages of
+RUN is a run of the quickstart, with its text beside it. Shows commands and what they print. Serves
+the run, opens the page in Chromium, and writes what it shows to `docs/images`. Then opens pages of
 `heedful attend` and writes the pictures of the explorer.
 """
 

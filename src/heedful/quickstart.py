@@ -90,8 +90,8 @@ def claim_folder(out: Path, resume: bool) -> Claim:
     """Check that a quickstart may be made, or resumed, in a folder."""
     if resume and not (out / "text").is_dir():
         raise RunFolderError(
-            f"--resume continues an interrupted quickstart, but {out} has no files of one; "
-            "leave --resume out."
+            f"--resume continues an interrupted quickstart, but {out} holds no quickstart; leave "
+            "--resume out."
         )
     if not resume and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunFolderError(
@@ -105,7 +105,7 @@ def claim_folder(out: Path, resume: bool) -> Claim:
 
 @contextmanager
 def leaves_nothing(claim: Claim, run: Path) -> Iterator[None]:
-    """Delete the text of a training that is refused, for that leaves nothing either."""
+    """Delete the text if the training is refused, because a refused training leaves no files."""
     try:
         yield
     except UserError as error:

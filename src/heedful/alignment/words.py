@@ -53,8 +53,8 @@ def units_of_words(
     """
     Match a known text with its tokens from a word vocabulary.
 
-    SentencePiece has one unknown symbol for several unknown words in a row, and for surplus spaces;
-    the text between two known words shows how many words a symbol covers.
+    SentencePiece has one unknown symbol for several unknown words in a row, and for surplus spaces.
+    The text between two known words shows how many words a symbol covers.
 
     >>> [list(unit.words) for unit in units_of_words(["▁the", "<unk>"], ["the", "zebra", "herd"])]
     [[0], [1, 2]]

@@ -1,7 +1,7 @@
 """
 Comparison of two runs: settings, cost, scores, largest differences.
 
-The runs may have different recipes, tokenizers and machines; whatever makes a figure of one not
+The runs may have different recipes, tokenizers and machines. Whatever makes a figure of one not
 comparable with that of the other is said in a note.
 """
 

@@ -213,7 +213,7 @@ def evaluate(
     -------
     Evaluation
         Its `scores` have BLEU, the paper's BLEU, chrF, TER, exact match and CER, each with its
-        signature; a run has its `loss` too. Printed, it is the table of the command.
+        signature. A run has its `loss` too. Printed, it is the table of the command.
 
     Notes
     -----

@@ -133,7 +133,7 @@ class RoundRobin:
     """
     The results of all rounds.
 
-    A shared machine reaches its full rate only at times, so the rate is measured often; in this
+    A shared machine reaches its full rate only at times. So the rate is measured often; in this
     process, with as many threads as the systems have (`Conditions.resolve`).
     """
 

@@ -37,7 +37,7 @@ class BenchText:
     The text to translate and the search settings.
 
     All systems use the same beam, batch, penalty and limit. Stopping rules decide how many steps
-    follow the best translation, so heedful uses that of the others; the number of equal output
+    follow the best translation. So heedful uses that of the others. The number of equal output
     lines is part of the result.
     """
 

@@ -56,9 +56,8 @@ def evaluate(
     Each has its signature. Exact match is the share of the lines that are equal to a reference. CER
     is the character error rate: edits for each hundred characters of the references. Exact match
     and CER ignore spaces at the ends of a line. BLEU, chrF and TER are sacreBLEU's. The paper's
-    BLEU is tokenized and compound-split like the figures of its Table 2, by the rules of
-    tensor2tensor's get_ende_bleu.sh, and not comparable with sacreBLEU's. It needs the extra
-    “paper”.
+    BLEU tokenizes and splits compounds as tensor2tensor's get_ende_bleu.sh does for the paper's
+    Table 2. It is not comparable with sacreBLEU's. It needs the extra “paper”.
     """
     from heedful.analysis.evaluate import evaluate as evaluate_system
     from heedful.evaluation.significance import Resampling

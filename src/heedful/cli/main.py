@@ -109,7 +109,7 @@ def main() -> None:
     """
     Run the command line.
 
-    The parts of a training step are longer than those of a search, so idle threads need to spin
+    The parts of a training step are longer than those of a search. So idle threads need to spin
     only for a hundredth of a millisecond. Of two trainings on two cores, a minute each alone, both
     took six with the longer time, two with this.
 

@@ -69,7 +69,7 @@ def scaling(
     """
     Measure why attention divides by the root of d_k.
 
-    Queries and keys with independent normal components of variance 1 are drawn; then the variance
+    Queries and keys with independent normal components of variance 1 are drawn. Then the variance
     of their products, the gradient of the softmax over them (the sum of p (1 - p) over the keys)
     and the gradient that reaches the query are measured, without a scale, with 1/sqrt(d_k), and
     with 1/d_k. Margins are 95 % confidence intervals.

@@ -62,7 +62,7 @@ def table2(
     Train small siblings of Table 2's systems, and compare them.
 
     The budget is converted to steps before the start, by each system's rate. 70 % of it is for
-    training, the same time for each system; the rest is for encoding, validation and scoring. After
+    training, the same time for each system. The rest is for encoding, validation and scoring. After
     an interruption the same command continues.
     """
     from heedful.experiments.corpus import choose_corpus

@@ -168,7 +168,7 @@ def translate(
     one line: control characters that byte tokens spell become spaces, and a warning counts them.
     Output is written whenever input pauses, so the command works in a pipe and by hand. With
     --n-best the format is: number ||| text ||| score. A search lists no text twice, so some lists
-    are shorter; an empty line has one entry. ||| in a text is written as &#124;&#124;&#124;, except
+    are shorter. An empty line has one entry. ||| in a text is written as &#124;&#124;&#124;, except
     in --format jsonl. With --alignments the word alignment follows as one more field, after a tab.
     The files of --target-prefix, --force-phrases and --avoid-phrases need one line, possibly empty,
     for each line of the input. A run with data.reading=text copies emoji and placeholders to their

@@ -107,7 +107,7 @@ class TrainConfig(SettingsTable):
     guided_attention: Annotated[NotNegative, _BY_LIKELIHOOD] = 0.0
     """Factor of a penalty on attention far from the diagonal; it decreases. 0 means none."""
     guided_steps: Annotated[Count, ActsIf("train.guided_attention", unless=(0.0,))] = 1000
-    """Updates over which this penalty falls to 0."""
+    """Updates over which the penalty on attention falls to 0."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     """Random seed."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
@@ -125,7 +125,7 @@ class TrainConfig(SettingsTable):
     keep_last: Count = 5
     """Number of newest checkpoints to keep."""
     keep_best: CountOrZero = 1
-    """Number of best validated checkpoints to keep in addition."""
+    """Number of checkpoints with the best validations to keep, in addition to the newest."""
     validate_steps: Count | None = 1000
     """Updates between validations; the last update is validated too. None means no validation."""
     validation_samples: CountOrZero = 3

@@ -2,8 +2,8 @@
 Training pairs as people type them: `data.augment`.
 
 Each augmentation takes a pair and a generator and returns a changed pair. What belongs to the
-content, such as capitals and symbols, changes on both sides, and the model learns to carry it over;
-typing errors stay in the source. A pair is changed by one augmentation at most, or by none, and the
+content, such as capitals and symbols, changes on both sides, and the model learns to carry it over.
+Typing errors stay in the source. A pair is changed by one augmentation at most, or by none, and the
 target's words stay what they are. `AUGMENTATIONS` in `heedful.settings.registries` lists them.
 """
 

@@ -2,7 +2,7 @@
 Several training corpora: read as one, and mixed with given shares.
 
 The content of an epoch is a pure function of seed and epoch. A small corpus is read several times
-in an epoch, a large one over several epochs; no pair is repeated before all others of its corpus
+in an epoch, a large one over several epochs. No pair is repeated before all others of its corpus
 have been read.
 """
 

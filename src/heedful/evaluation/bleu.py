@@ -1,7 +1,7 @@
 """
 Scores of translated text: sacreBLEU's, exact match and character error rate.
 
-Every score carries its signature, the line that says how it was made; two figures may be compared
+Every score carries its signature, the line that says how it was made. Two figures may be compared
 when their signatures agree (Post 2018, “A Call for Clarity in Reporting BLEU Scores”).
 """
 

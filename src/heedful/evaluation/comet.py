@@ -3,7 +3,7 @@ COMET scores, computed by COMET's own library.
 
 Nothing of it is here but the way to it: unbabel-comet (extra ``comet``) fetches its models, loads
 them and runs them. They are PyTorch Lightning checkpoints, which are pickles: to load one is to run
-what its author put into it, so it must be trusted like a program.
+what its author put into it. So it must be trusted like a program.
 """
 
 from collections.abc import Sequence

@@ -82,7 +82,8 @@ class CharacterErrorRate(_LineMetric):
     """
     The edits of all lines for each hundred characters of the references.
 
-    Of several references the nearest gives the edits, and their mean length counts, as in TER.
+    With several references the edits are those to the nearest, and their mean length counts, as in
+    TER.
     """
 
     name = "CER"

@@ -2,7 +2,7 @@
 Utility matrices for minimum Bayes risk decoding.
 
 A sentence is compared with every other one, so what belongs to one sentence (its n-grams) is
-counted once. The k-th occurrence of an n-gram in a text is made a feature of its own; then the
+counted once. The k-th occurrence of an n-gram in a text is made a feature of its own. Then the
 number of n-grams that two texts share, a sum of minima, is a product of two vectors of zeros and
 ones, and all pairs together are a product of matrices.
 """

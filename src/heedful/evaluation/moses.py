@@ -2,7 +2,7 @@
 Moses' punctuation normalizer and tokenizer in Python.
 
 The field's tokenized BLEU, the paper's among it, is counted on text that these Perl scripts of
-``moses-smt/mosesdecoder`` have gone over. sacremoses (extra ``paper``) holds their rules; what is
+``moses-smt/mosesdecoder`` have gone over. sacremoses (extra ``paper``) holds their rules. What is
 added here is only what makes it do line for line what Perl does.
 """
 
@@ -32,7 +32,7 @@ def normalize_punctuation(line: str, language: str) -> str:
 
     ``normalize-punctuation.perl`` of December 2017 (commit 3a0631a). Perl works on a line with its
     line end, and one of its rules needs a character after the quotation mark, which may be that
-    line end; so it is added for sacremoses, which strips it again.
+    line end. So it is added for sacremoses, which strips it again.
 
     Raises `MissingExtra` if sacremoses is not installed.
     """

@@ -48,7 +48,7 @@ def split_compounds(line: str) -> str:
     Split words at their hyphens.
 
     The script's ``perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'``, one pass from left to right: a
-    character that ended one split cannot begin the next, so of “x-y-z” only the first hyphen is
+    character that ended one split cannot begin the next. So of “x-y-z” only the first hyphen is
     split. Perl reads bytes there, and so does this: in “x-ä-z”, where the middle letter is two
     bytes long, both are.
 

@@ -96,8 +96,8 @@ def compare(
 
     Both p-values are two-sided, and count the observed outcome as one of the trials, so that none
     is zero. The bootstrap's is computed as in Moses and sacreBLEU, which center the absolute
-    differences on their mean; it is too small where systems are close (for two systems of WMT17
-    that are 0.04 BLEU apart it is 0.33, where randomization gives 0.86), so randomization is the
+    differences on their mean. It is too small where systems are close (for two systems of WMT17
+    that are 0.04 BLEU apart it is 0.33, where randomization gives 0.86). So randomization is the
     default. A system compared with itself has p = 1 by either.
     """
     actual = np.array([our.score - their.score for our, their in zip(ours, theirs, strict=True)])

@@ -2,8 +2,8 @@
 What an import proves, with the other toolkit and without it.
 
 The map of tensors accounts for every tensor of the original and for every weight here
-(`heedful.families.keymap`); the ids of the vocabulary are a permutation of the rows of the tables
-(`heedful.tokenization.id_mapping`); text that was cut and joined is cut in the same way again.
+(`heedful.families.keymap`). The ids of the vocabulary are a permutation of the rows of the tables
+(`heedful.tokenization.id_mapping`). Text that was cut and joined is cut in the same way again.
 Where the toolkit itself can be run, both models compute and translate the same sentences
 (`heedful.exchange.parity`).
 """

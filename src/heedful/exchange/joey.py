@@ -4,7 +4,7 @@ Import of Joey NMT models: the run folder of version 2.
 In it are ``config.yaml``, ``best.ckpt`` (a pickle), two lists of words and the copied codes or
 sentencepiece model. Transformers are read here, other models by their families (`Family.readers`).
 A layer of a Transformer's encoder normalizes before its sub-layers unless the settings say
-otherwise, but then nothing normalizes at the end; the decoder's default is the paper's.
+otherwise, but then nothing normalizes at the end. The decoder's default is the paper's.
 """
 
 from collections.abc import Mapping

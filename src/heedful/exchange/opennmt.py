@@ -1,7 +1,7 @@
 """
 Import of OpenNMT-py Transformers, versions 1 to 3, from a ``.pt`` file.
 
-The file is a pickle with weights, options and vocabularies; the vocabularies of version 2 and
+The file is a pickle with weights, options and vocabularies. The vocabularies of version 2 and
 before are objects of torchtext, and only their lists of words are read. Its Transformer normalizes
 before its sub-layers, multiplies embeddings by the square root of the width where it adds
 positions, and does not end a source with a symbol.

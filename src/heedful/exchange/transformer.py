@@ -83,7 +83,7 @@ def transformer_of(
     """
     Put a Transformer into our terms.
 
-    `settings`: our `model` settings, but for norms and scales. `scaled`: whether embeddings of
+    `settings`: our `model` settings, except norms and scales. `scaled`: whether embeddings of
     source and target are multiplied by the square root of d_model. `first_position`: first row in
     use of the tables of learned positions.
     """

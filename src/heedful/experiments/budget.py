@@ -1,8 +1,8 @@
 """
 How a budget of time is shared among the systems of a table.
 
-Systems train equally long, or take equally many steps. Of those that train equally long some may be
-too slow for the fewest steps; they are left out, and the others share what they leave.
+Systems train equally long, or take equally many steps. Some systems may be too slow for the fewest
+steps in the same time. They are left out, and the others share their time.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -31,8 +31,7 @@ def share_budget(
 
     `seconds`: of a step. `spent`: seconds of the budget that are gone.
 
-    Of systems that train equally long those are left out that get too few steps, if others get
-    enough.
+    Systems that get too few steps in the same time are left out, if others get enough.
     """
     systems, shared = task.trained, _SharedBudget(task, seconds, budget, spent)
     while True:

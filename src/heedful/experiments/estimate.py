@@ -118,7 +118,7 @@ def chance_of(first: ArrayLike, second: ArrayLike, seed: int = 1) -> float | Non
     """
     Compute how often numbers in a random order correlate as much, or as much the other way round.
 
-    Of ten thousand orders; None where there is no rank correlation.
+    Draws ten thousand orders; None where there is no rank correlation.
 
     >>> chance_of([1, 2, 3], [1, 1, 1])
     """

@@ -76,7 +76,7 @@ def named(rows: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def code_block(lines: Iterable[str], language: str = "sh") -> str:
-    """Lay commands or an output out."""
+    """Format commands or their output."""
     return "\n".join([f"```{language}", *lines, "```"])
 
 

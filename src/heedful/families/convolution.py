@@ -51,7 +51,7 @@ class Convolution(nn.Module):
 
     @property
     def span(self) -> int:
-        """How many earlier positions a causal one reads."""
+        """How many earlier positions a causal convolution reads."""
         return (self.kernel - 1) * self.dilation
 
     @torch.no_grad()

@@ -114,7 +114,7 @@ class Family:
         return ()
 
     def part_layers(self, model: ModelSettings, side: str) -> tuple[int, ...]:
-        """List the layers, from 1, of the encoder or decoder that have this part."""
+        """List the layers of the encoder or decoder with this part, counted from 1."""
         del model, side
         return ()
 

@@ -2,7 +2,7 @@
 Work that a GPU repeats as one launch.
 
 An eager training step of a base model starts some two thousand kernels, and each costs its process
-several microseconds; a recorded graph starts them all at once, over the same memory. On a processor
+several microseconds. A recorded graph starts them all at once, over the same memory. On a processor
 the same work is called anew each time, so that one path serves both.
 """
 

@@ -187,7 +187,7 @@ class _ChunkedLoss(torch.autograd.Function):
         loss                 = -(on - off) log p(right) - off * sum over classes of log p
         gradient of scores   = softmax - off - (on - off) at the right class
 
-    With log p = score - log Z, sums over classes need only the sum of the weight's rows, so only
+    With log p = score - log Z, sums over classes need only the sum of the weight's rows. So only
     the softmax is computed for every class.
     """
 

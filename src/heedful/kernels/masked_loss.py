@@ -3,8 +3,8 @@ The label-smoothed loss of a fixed number of rows; some rows do not count.
 
 A graph of a GPU has one shape, so what is left of a batch's room is filled with rows that must
 change nothing. The sums and gradients are those of `heedful.kernels.loss.plain_loss` for the rows
-that count. One kernel makes the loss and the gradient of the logits, in place of them, so the
-logits are written once and read twice; its plain twin is `plain_rows`.
+that count. One kernel makes the loss and the gradient of the logits, in place of them. So the
+logits are written once and read twice. Its plain twin is `plain_rows`.
 """
 
 from collections.abc import Callable, Iterator

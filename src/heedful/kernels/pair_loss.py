@@ -173,7 +173,7 @@ def _differentiate(
     the smoothed target has at the right class beyond the others. `out`: in the type of the states.
 
     Returns log-probabilities of the targets in both passes, logarithms of both normalizers, and
-    both divergences, each of shape (rows,); a divergence without factor is 0.
+    both divergences, each of shape (rows,). A divergence without factor is 0.
     """
     a, b, c, d = factors
     p, q = (torch.empty_like(of_pass) for of_pass in scores)

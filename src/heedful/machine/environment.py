@@ -2,7 +2,7 @@
 Variables of the environment that OpenMP, oneDNN and torch read once, when they are loaded.
 
 An idle thread of OpenMP spins while it waits. Without spinning it would have to be woken for each
-of the hundred small operations in a step of a search; translating one sentence at a time would be
+of the hundred small operations in a step of a search. Translating one sentence at a time would be
 half as fast. With OpenMP's own, much longer spinning it takes a core from threads that work: a
 training next to other busy processes is twenty times as slow. So threads spin for a tenth of a
 millisecond and then sleep.

@@ -4,7 +4,7 @@ Attention: section 3.2 of the paper.
 `scaled_dot_product_attention` is equation 1. `MultiHeadAttention` runs several of them side by side
 (section 3.2.2). `attend` chooses the kernel for whole sequences, `cached_attention` the one for a
 step of a search; the tests hold all to equation 1. A mask is always called `mask` and is true where
-a query may attend to a key; the additive form in a search is `mask_bias`.
+a query may attend to a key. The additive form in a search is `mask_bias`.
 """
 
 import math

@@ -2,10 +2,10 @@
 Token embeddings, positions and the output layer: sections 3.4 and 3.5 of the paper.
 
 Three layouts of sinusoids are in use. The paper's text interleaves sine and cosine
-(``interleaved``); the authors' code puts all sines before all cosines and spaces the wavelengths a
-little differently (``halves``); others group like the code and space like the paper (``grouped``).
+(``interleaved``). The authors' code puts all sines before all cosines and spaces the wavelengths a
+little differently (``halves``). Others group like the code and space like the paper (``grouped``).
 
-The logits of a whole batch are by far the largest tensor of a model (tokens x vocabulary), so the
+The logits of a whole batch are by far the largest tensor of a model (tokens x vocabulary). So the
 loss takes the output layer's matrix and computes a chunk of them at a time.
 """
 
@@ -70,8 +70,8 @@ def halves_sinusoid(first: int, length: int, d_model: int) -> Float[Tensor, "len
     """
     Compute the sinusoids of the authors' code: sines in the first half of the columns.
 
-    tensor2tensor 3d9c62f2, ``get_timing_signal_1d``: wavelengths from 2 pi to exactly 10000 * 2 pi,
-    so the step of the exponent is log(10000) / (d/2 - 1), not the paper's 2 / d. `d_model` is at
+    tensor2tensor 3d9c62f2, ``get_timing_signal_1d``: wavelengths from 2 pi to exactly 10000 * 2 pi.
+    So the step of the exponent is log(10000) / (d/2 - 1), not the paper's 2 / d. `d_model` is at
     least 4.
     """
     positions = torch.arange(first, first + length, dtype=torch.float64)
@@ -131,7 +131,7 @@ class NoPositions(nn.Module):
     """
     No positions: zeros are added.
 
-    A Transformer without positions knows an order only from the decoder's mask; a convolution knows
+    A Transformer without positions knows an order only from the decoder's mask. A convolution knows
     it from its kernel (Gehring et al. 2017, section 5.4).
     """
 
@@ -192,7 +192,7 @@ class TiedOutput(OutputLayer):
     """
     The output layer whose matrix is that of an embedding (section 3.4).
 
-    The matrix is read from the embedding at each use, so the two stay one when the embedding gets
+    The matrix is read from the embedding at each use. So the two stay one when the embedding gets
     another (`load_state_dict(assign=True)`, `to_empty`), and it is stored once.
     """
 

@@ -137,7 +137,7 @@ def unpad(
     """
     Remove the padding of a sequence where that is faster; return where the tokens were.
 
-    Only attention needs to know rows, so a processor computes everything else for the real tokens
+    Only attention needs to know rows. So a processor computes everything else for the real tokens
     alone: with oneDNN, at most 256 keys, and padding of more than 3 % of the positions. Results are
     equal (`heedful.kernels.attention`). `real`: true at real tokens; None keeps the rows, as
     attention weights need them. `keys`: the most that a query of `x` attends to.

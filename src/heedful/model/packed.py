@@ -1,8 +1,8 @@
 """
 A Transformer over sentences that lie one after the other, as a training step on a GPU has them.
 
-The layers are those of `heedful.model.layers`; only positions and attention have to know where a
-sentence starts, so no padding is computed and all shapes stay the same from step to step.
+The layers are those of `heedful.model.layers`. Only positions and attention have to know where a
+sentence starts. So no padding is computed and all shapes stay the same from step to step.
 """
 
 from collections.abc import Callable, Iterator

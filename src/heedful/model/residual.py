@@ -2,7 +2,7 @@
 Residual connections and normalization around a sub-layer.
 
 The paper normalizes after the sum, ``LayerNorm(x + Dropout(Sublayer(x)))`` (sections 3.1 and 5.4).
-Its authors' code later normalized before the sub-layer; that needs one more norm at the end of the
+Its authors' code later normalized before the sub-layer. That needs one more norm at the end of the
 stack and trains deep stacks more easily.
 """
 

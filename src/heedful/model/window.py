@@ -12,7 +12,7 @@ Self-attention to neighbors alone (section 4 of the paper: “restricted”).
     . . . . x x            . . . x x x            . . . . . . x x x .
 
 Short sequences attend with the band in their mask, by the kernels for any mask. Long ones are cut
-into blocks of queries, each with its own copy of the keys and values around it; so time and memory
+into blocks of queries, each with its own copy of the keys and values around it. So time and memory
 grow with the window times the length, not with the square of the length.
 """
 

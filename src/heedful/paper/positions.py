@@ -2,7 +2,7 @@
 Position encodings, and four criteria to compare them.
 
 The candidates are the index of a position, a one-hot vector, the index divided by the length, and
-sinusoids; each but the last fails one of four criteria. Here every mark is computed: from the
+sinusoids. Each but the last fails one of four criteria. Here every mark is computed: from the
 vectors of a sentence as long as those in training, of short sentences, and of a longer one.
 """
 
@@ -179,7 +179,7 @@ def _unique(table: Table, length: int) -> Verdict:
 def _deterministic(table: Table, again: Table) -> Verdict:
     """Compare two computations bit by bit."""
     different = int((table != again).sum())
-    reason = f"numbers of {table.size:,} that differ when computed again"
+    reason = f"numbers of {table.size:,} that are different when computed again"
     return Verdict(CRITERIA[1], not different, different, reason)
 
 

@@ -3,7 +3,7 @@ Word-to-word encoder attention of a run.
 
 Attention is between subwords; the paper's figures, and people, speak of words. Weights are summed
 over the subwords of a key word and averaged over those of a query word, so that rows still sum to
-one. Punctuation at the ends of a word is separate, as in the paper's figures; the end symbol counts
+one. Punctuation at the ends of a word is separate, as in the paper's figures. The end symbol counts
 as a word, because idle heads attend to it.
 """
 

@@ -43,7 +43,7 @@ class Checkpoint:
     """
     The content of a checkpoint folder.
 
-    All on the CPU. Each access reads a tensor again, so a caller that takes one after the other
+    All on the CPU. Each access reads a tensor again. So a caller that takes one after the other
     never holds the checkpoint and the model in memory together.
     """
 

@@ -1,7 +1,7 @@
 """
 The direction of a run: the language that it reads and the one that it writes.
 
-Languages are as a rule the endings of the training files, so they may be no codes at all, or name
+Languages are as a rule the endings of the training files. So they may be no codes at all, or name
 one language in several ways: ``en``, ``en-US`` and ``eng``. Only what certainly differs counts.
 """
 

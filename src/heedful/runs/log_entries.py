@@ -2,7 +2,7 @@
 The lines of a run's log, `log.jsonl`.
 
 A log may still be growing, may have been cut in the middle of a line by a kill, and may be very
-long, so it is read as a stream.
+long. So it is read as a stream.
 """
 
 import json

@@ -272,7 +272,7 @@ class Run:
 
 
 def _same_shape(name: str, rule: Any) -> DecodingRule:
-    """Hold a rule of a plugin to its contract: scores of the shape that it gets."""
+    """Check that a plugin's rule returns scores of the shape that it got."""
     if not callable(rule):
         raise PluginError(f"the search rule {name!r} must build a function, but builds {rule!r}.")
 

@@ -90,7 +90,7 @@ def beam_search(
     Translate a batch of sentences by beam search: of each its best hypotheses, best first.
 
     Section 6.1: beam 4, alpha 0.6, early termination. A hypothesis at its limit ends if the end
-    symbol is among its best continuations; otherwise it is cut, and counts only where too few have
+    symbol is among its best continuations. Otherwise it is cut, and counts only where too few have
     ended. A step costs one forward pass of `beam` rows per sentence. `limits`: maximum number of
     target tokens of each sentence, the end symbol not counted. `observer`: called with every
     sentence after every step.

@@ -38,7 +38,7 @@ class WhenBeamFinished(StoppingRule):
     drop_reason: ClassVar[DropReason] = "full"
 
     def goes_on(self, progress: BeamProgress) -> bool:
-        """Count, unless nothing is open."""
+        """Continue until enough hypotheses are complete or none is open."""
         return progress.best_open > float("-inf") and len(progress.complete) < progress.wanted
 
 

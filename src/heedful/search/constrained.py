@@ -14,7 +14,7 @@ hypotheses that have paid for a constraint are not crowded out by cheaper ones t
 
 Where the paper gives every bank an equal share and moves what it cannot use to its neighbors,
 dealing in turn shares the beam among the banks that have candidates at all. What has been met is
-read off the tokens (`heedful.search.phrases`), so phrases may overlap and repeat, and it does not
+read off the tokens (`heedful.search.phrases`). So phrases may overlap and repeat, and it does not
 matter whether a token was written to meet them or by itself.
 """
 
@@ -56,7 +56,7 @@ def constrained_beam_search(
     `limits`: maximum number of target tokens of each sentence, the end symbol not counted.
     `phrases`: for each sentence the token sequences that must occur, each as often as it is listed.
     Returns for each sentence its best hypotheses, best first. All that have ended contain the
-    phrases; where too few did so within the limit, the list goes on with hypotheses that were cut
+    phrases. Where too few did so within the limit, the list goes on with hypotheses that were cut
     there, those that have met most first, their `ended` False.
 
     A hypothesis may end only when it contains all phrases. Without phrases it is `beam_search`.

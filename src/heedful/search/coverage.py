@@ -117,8 +117,8 @@ def check_coverage(beta: float | None, models: Sequence[Seq2Seq]) -> None:
     else:
         return
     raise SettingError(
-        "the coverage penalty is defined by the one attention that a recurrent decoder pays to "
-        f"the source, but {reason}."
+        "the coverage penalty needs a recurrent decoder with a single attention to the source, "
+        f"but {reason}."
     )
 
 

@@ -3,7 +3,7 @@ Diverse beam search.
 
 Vijayakumar et al. 2018, “Diverse Beam Search for Improved Description of Complex Scenes” (2016 as
 “Decoding Diverse Solutions from Neural Sequence Models”), algorithm 1. The beam is divided into
-groups. At each step the first group extends as plain beam search does; every later one pays, for
+groups. At each step the first group extends as plain beam search does. Every later one pays, for
 each token, `diversity` times the number of hypotheses of earlier groups that chose the same token
 in this step (Hamming diversity). What was paid stays with the hypothesis, as in the algorithm's
 line 5, but only steers which hypotheses live on: scores are the model's.

@@ -90,5 +90,5 @@ class LengthLimit:
         )
 
     def tokens(self, source_length: int) -> int:
-        """Compute the limit of target tokens for so many source tokens, without special symbols."""
+        """Compute the limit of target tokens; both counts are without special symbols."""
         return self.extra + (source_length if self.relative else 0)

@@ -2,7 +2,7 @@
 Matching of phrases token by token.
 
 The automaton of Knuth, Morris and Pratt (1977), one a phrase: after every token it knows how much
-of the phrase the text ends in, so nothing is missed where phrases overlap, repeat or break off.
+of the phrase the text ends in. So nothing is missed where phrases overlap, repeat or break off.
 """
 
 from collections import Counter

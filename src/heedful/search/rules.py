@@ -3,7 +3,7 @@ Rules for the next token, applied by every search to the log-probabilities of a 
 
 A rule is a function. It sees the log-probabilities, the tokens of each open row so far, and whose
 row it is. It puts minus infinity where a token must not come and leaves the rest as the model said
-it, so the scores of a hypothesis stay log-probabilities of the model; only those that other
+it. So the scores of a hypothesis stay log-probabilities of the model. Only those that other
 toolkits have change them: FirstToken and the last two. Rules are applied one after the other:
 
 ::
@@ -282,8 +282,8 @@ class ForcedEos:
 
     `limits`: maximum number of tokens of each sentence, the end symbol not counted.
 
-    ``forced_eos_token_id`` of Hugging Face is free, so the score of such a translation is better
-    than the model's. fairseq counts the model's probability; an end that another rule forbids is
+    ``forced_eos_token_id`` of Hugging Face is free. So the score of such a translation is better
+    than the model's. fairseq counts the model's probability. An end that another rule forbids is
     free there too.
     """
 

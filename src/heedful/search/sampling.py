@@ -3,7 +3,7 @@ Sampling from the model's distribution, token by token.
 
 Each draw is a function of four numbers alone: the seed, the number of the line, the number of the
 sample and the position of the token. They are stirred into 64 bits by SplitMix64's mixing function
-(Steele, Lea and Flood 2014), 48 of which make a uniform number; where it falls in the cumulative
+(Steele, Lea and Flood 2014), 48 of which make a uniform number. Where it falls in the cumulative
 distribution of the next token is the token that is drawn. So the same line gives the same samples
 whatever else is in the batch: only where a sum of probabilities and a draw agree to about seven
 digits can the rounding of another batch shape tip the choice.

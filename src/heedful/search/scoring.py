@@ -63,7 +63,7 @@ def best_candidates(
     """
     Find the model's most probable tokens at every position of a given translation.
 
-    Returns for each place the most probable tokens with their probabilities, best first; the given
+    Returns for each place the most probable tokens with their probabilities, best first. The given
     token is always among them, if need be as one more at the end.
 
     One pass over the known target, so the probabilities are those of the search up to rounding. A

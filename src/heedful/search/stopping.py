@@ -115,7 +115,7 @@ class StoppingRule:
         Parameters
         ----------
         progress : BeamProgress
-            Of its beam.
+            Progress of its beam.
 
         Returns
         -------
@@ -195,7 +195,7 @@ def can_still_win(
     Decide whether an open hypothesis may still enter the n-best list.
 
     Log-probabilities only fall, so the upper bound is the present log-probability divided by the
-    largest divisor. A coverage penalty is at most 0, so the bound holds with one, too; it is not as
+    largest divisor. A coverage penalty is at most 0. So the bound holds with one, too. It is not as
     tight, for the attention to come may cover all. `best_open`: log-probability of the best open
     hypothesis; `limit` includes the end symbol; `complete` is sorted, best first; `wanted`: how
     many are returned.

@@ -1,7 +1,7 @@
 """
 The host names by which a server may be addressed.
 
-A web page of any site can let its own name point to 127.0.0.1 (DNS rebinding); to the browser a
+A web page of any site can let its own name point to 127.0.0.1 (DNS rebinding). To the browser a
 server of this machine then belongs to that site, whatever `--cors` says. The header ``Host`` still
 has the site's name, so a server that listens on this machine alone refuses names that it does not
 know.

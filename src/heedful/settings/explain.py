@@ -43,8 +43,8 @@ def setting_error(error: ValidationError, table: str, known: Collection[str]) ->
 
     Returns the error to raise: for each setting its dotted name, what must hold and what was given.
 
-    A message of ours from a check of several settings names them itself and is kept word for word;
-    every other message is prefixed with the name of its setting.
+    A message of ours from a check of several settings names them itself and is kept word for word.
+    Every other message is prefixed with the name of its setting.
     """
     complaints = []
     for found in error.errors(include_url=False):

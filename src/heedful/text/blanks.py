@@ -3,7 +3,7 @@ White space in a sentence that a model reads.
 
 Subwords keep every blank, and training text has single spaces nearly everywhere. A blank too many
 is a symbol that the model has hardly seen, and it changes the whole translation. So every door
-through which text comes to a trained model reads it by `read_source`; what it writes is put between
+through which text comes to a trained model reads it by `read_source`. What it writes is put between
 the blanks that stood around the sentence. White space is what `str.isspace` says: spaces of all
 widths, tabs, line ends.
 """

@@ -109,7 +109,7 @@ def read_jsonl(
 
 
 def _even_rows(rows: Iterator[Row]) -> Iterator[Row]:
-    """Mark the rows that have not as many cells as the first: a comma may stand in a text."""
+    """Mark the rows with more or fewer cells than the first: a text may contain a comma."""
     width = 0
     for number, cells in rows:
         width = width or len(cells)

@@ -98,7 +98,7 @@ def read_sides(
     Yields the texts of those sides for a segment of the source; empty where a side lacks it.
 
     Every side has a line for every segment of the source, in the order of the source, so that all
-    are aligned. Test suites, documents without a reference, are skipped as in sacreBLEU; so is a
+    are aligned. Test suites, documents without a reference, are skipped as in sacreBLEU. So is a
     segment with a character or a reference that XML does not allow, whichever side has it.
 
     Raises `TextError` if a side is nowhere in the file, or ``ref`` or ``hyp`` does not say which

@@ -2,7 +2,7 @@
 Byte-pair codes learned by subword-nmt, read and applied.
 
 A codes file lists one merge a line, the best first: two symbols with a space between them. The
-symbol ``</w>`` marks the end of a word; version 0.1 counts it as a symbol of its own, version 0.2
+symbol ``</w>`` marks the end of a word. Version 0.1 counts it as a symbol of its own, version 0.2
 as part of the last character. Words are separated by spaces, and every subword but a word's last
 ends in ``@@``.
 """

@@ -82,7 +82,7 @@ class ByteLevelBpe:
         for rank, (number, first, second) in enumerate(_parse(content)):
             if not known >= {first, second, first + second}:
                 raise TokenizerError(
-                    "Merges must join subwords of the vocabulary to another one, but line "
+                    "Merges must join two subwords of the vocabulary to a third, but line "
                     f"{number} is {f'{first} {second}'[:60]!r}; the two belong to different models."
                 )
             ranks[first, second] = rank  # of repeated merges the last counts

@@ -1,8 +1,8 @@
 """
 Mapping between another toolkit's ids and ours.
 
-Our four special ids come first, so the rows of an imported model are brought into another order;
-the original ids are kept for an export.
+Our four special ids come first. So the rows of an imported model are brought into another order.
+The original ids are kept for an export.
 """
 
 import json

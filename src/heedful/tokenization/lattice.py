@@ -1,8 +1,8 @@
 """
 The lattice of all segmentations of a word, for sampling by probability.
 
-A unigram model gives each subword a probability, and a segmentation the product of those of its
-subwords. Subword regularization draws a segmentation with that product to the power alpha (Kudo
+A unigram model gives each subword a probability; the probability of a segmentation is their
+product. Subword regularization draws a segmentation with that product to the power alpha (Kudo
 2018, “Subword Regularization: Improving Neural Network Translation Models with Multiple Subword
 Candidates”), here among all there are: forward sums, then a walk back from the end.
 """

@@ -5,7 +5,7 @@ SentencePiece does it by a table in the model's file, so whoever reads the file 
 brings the tables of NFKC with the additions that its authors use for translation (blanks, controls,
 Japanese tildes), also with case folded. NFC is not among them, and is made here: a letter and its
 accents become one character. Where a mark that does not combine stands before one that does, the
-table leaves both; there are no such letters in any language's usual spelling.
+table leaves both. There are no such letters in any language's usual spelling.
 """
 
 import sys

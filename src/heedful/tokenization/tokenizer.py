@@ -2,7 +2,7 @@
 The tokenizer: text to subword ids and back.
 
 One interface over every kind of segmentation: subwords that sentencepiece learned, byte-pair codes
-of subword-nmt, lists of words. Language tags before source lines become symbols of their own; no
+of subword-nmt, lists of words. Language tags before source lines become symbols of their own. No
 text can produce them or any other special symbol, not even text such as “</s>”.
 """
 
@@ -95,7 +95,7 @@ class Tokenizer:
 
         The paper shares one vocabulary of about 37,000 byte-pair subwords between English and
         German (section 5.1). From 4,000 subwords on, unseen characters are encoded as bytes instead
-        of being unknown; below that the 256 bytes would take too much of the vocabulary.
+        of being unknown. Below that the 256 bytes would take too much of the vocabulary.
 
         Raises `TokenizerError` if the text does not allow that vocabulary size; the message says
         which it allows. Raises `TextError` if the text is empty or cannot be read.

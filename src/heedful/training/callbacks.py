@@ -6,8 +6,8 @@ Callbacks: code of a user's own that runs while a model trains.
     step ─ on_step ─ line of the log? ─ on_log ─ validation? ─ on_validation ─ checkpoint? ─
     on_checkpoint ─ next step … end ─ on_end
 
-With several processes only the first one has callbacks; a wish to stop reaches the others with the
-next step's sums, so they end one step later than a single process would.
+With several processes only the first one has callbacks. A wish to stop reaches the others with the
+next step's sums. So they end one step later than a single process would.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -59,7 +59,7 @@ class Callback:
         if not isinstance(reason, str) or not reason:
             raise ArgumentError(
                 "`reason` of Callback.stop must be text that is not empty, because the result of "
-                f"the training has it, but got {reason!r}."
+                f"the training records it, but got {reason!r}."
             )
         self.stop_reason = reason
 

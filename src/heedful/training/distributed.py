@@ -1,7 +1,7 @@
 """
 Data-parallel training under `torchrun`.
 
-Each rank computes its share of the micro-batches of a step; gradients and counts are summed over
+Each rank computes its share of the micro-batches of a step. Gradients and counts are summed over
 all ranks and every rank takes the same step. Summing once a step, instead of wrapping the model,
 lets a rank have no micro-batch at all and keeps the arithmetic that of a single process.
 """

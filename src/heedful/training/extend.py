@@ -98,7 +98,7 @@ def extend(
 
     Raises `TextError` for text that cannot be read or is empty, `SettingError` for a tag that
     cannot be added, and `TokenizerError` for a vocabulary that cannot be extended or a text that
-    brings nothing new; then there is no folder `out`.
+    brings nothing new. Then there is no folder `out`.
     """
     goal, old = Path(out), Run.open(run)
     if goal.exists():
@@ -225,7 +225,7 @@ def _extend_models(
         rows.append(_means(side, entries, listed, same or [*side.model.tags.values()]))
         notes.append(f"{len(own):,} new subwords of {side.model.kind}")
     if kept:
-        notes.append(f"all {len(kept):,} lines of --keep have the ids that they had")
+        notes.append(f"all {len(kept):,} lines of --keep still have the same ids")
     else:
         notes.append(
             "text that holds the new subwords is cut otherwise, in the old languages too; --keep "

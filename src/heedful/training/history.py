@@ -2,7 +2,7 @@
 The training log of a run as arrays.
 
 `heedful.training.log` writes `log.jsonl`; curves, costs and comparisons read it here. A log may
-still be growing, may have been cut in the middle of a line by a kill, and may be very long, so it
+still be growing, may have been cut in the middle of a line by a kill, and may be very long. So it
 is read as a stream into plain columns of numbers.
 """
 
@@ -87,7 +87,7 @@ class History:
         Returns the value and its step, the first one if there are several; None without
         validations.
 
-        Of all logged validations, whether or not their checkpoints were kept.
+        Searches all logged validations, whether or not their checkpoints were kept.
         """
         values = self.validation[column]
         if not np.isfinite(values).any():

@@ -43,7 +43,7 @@ class Claim:
         Remove what was made if the start was refused: a user error, or any fault before the loop.
 
         An interrupted run, or one on a full disk, stays and can be resumed, and so does a trained
-        one; a failure in the training loop leaves its report.
+        one. A failure in the training loop leaves its report.
         """
         began = self.train_state is not None and self.train_state.counters.step > 0
         refused = isinstance(error, UserError)

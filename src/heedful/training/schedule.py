@@ -151,7 +151,7 @@ class Schedule:
 
     def is_past_warmup(self, step: int) -> bool:
         """
-        Tell whether the warm-up is over after a step: true from the step that has the peak on.
+        Tell whether the warm-up is over after a step: true from the step with the peak rate.
 
         While the rate still rises, a validation is no reason to lower it: fairseq's
         ``reduce_lr_on_plateau`` waits as well.

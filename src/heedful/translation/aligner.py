@@ -1,7 +1,7 @@
 """
 Word alignments of translations and of given pairs, and unknown word replacement.
 
-All pairs that ask for attention are computed in batches of similar length; the weights of a batch
+All pairs that ask for attention are computed in batches of similar length. The weights of a batch
 are gone before the next one is begun.
 """
 

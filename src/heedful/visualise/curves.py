@@ -3,7 +3,7 @@ Learning curves of several runs, as small multiples on one page.
 
 Every panel shares the horizontal axis, every run keeps its color and its marker. The colors are
 those of Okabe and Ito (2008), which people with any of the common kinds of color blindness can
-tell apart; markers, and dashes after the seventh run, tell them apart in black and white too.
+tell apart. Markers, and dashes after the seventh run, tell them apart in black and white too.
 """
 
 import math
@@ -141,7 +141,7 @@ def learning_curves(
     Draw learning curves of several runs.
 
     Training and validation perplexity are without label smoothing and share one scale, so that they
-    may be compared; the training loss has a panel of its own. Panels without values are left out. A
+    may be compared. The training loss has a panel of its own. Panels without values are left out. A
     curve with more points than a page can show is drawn as the mean of neighboring points, inside
     the band from their smallest to their largest.
 

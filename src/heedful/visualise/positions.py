@@ -1,7 +1,7 @@
 """
 Position encodings as pictures: vectors above, dot products below.
 
-A column a scheme. Blue is above zero, orange below, white is zero; each picture has a scale of its
+A column a scheme. Blue is above zero, orange below, white is zero. Each picture has a scale of its
 own, for an index counts in other numbers than a sinusoid.
 """
 

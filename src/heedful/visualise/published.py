@@ -103,7 +103,7 @@ class _Box(NamedTuple):
         )
 
     def is_in(self, other: "_Box") -> bool:
-        """Decide whether the other one holds this one."""
+        """Decide whether this box lies inside the other one."""
         return (
             other.left <= self.left
             and self.right <= other.right

@@ -41,11 +41,11 @@ class SeenHashes:
     """
     A set of 64-bit hashes in little more than their own size.
 
-    A few sorted arrays, each at least twice as long as the next; new hashes form a short one, and
+    A few sorted arrays, each at least twice as long as the next. New hashes form a short one, and
     short ones are merged (the log-structured merge of O'Neil et al. 1996). That is 8 bytes per
     hash, 20 while the longest arrays are merged; a Python set takes about 100.
 
-    Two different texts share a hash with a probability of 2^-64, so among n texts about n^2 / 2^65
+    Two different texts share a hash with a probability of 2^-64. So among n texts about n^2 / 2^65
     are falsely taken for duplicates: 3e-8 among a million, 3e-4 among a hundred million.
     """
 

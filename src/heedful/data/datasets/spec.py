@@ -37,8 +37,8 @@ class ArchiveMember:
     """Name inside it, if it is an archive of several files."""
     form: str = "plain"
     """
-    “plain”, every line is a sentence; “segments”, what stands between ``<seg …>`` and ``</seg>``,
-    as in test sets of WMT and IWSLT; “talks”, lines that do not begin with ``<``, as in the
+    “plain”, every line is a sentence. “segments”, what stands between ``<seg …>`` and ``</seg>``,
+    as in test sets of WMT and IWSLT. “talks”, lines that do not begin with ``<``, as in the
     training text of IWSLT.
     """
 

@@ -2,7 +2,7 @@
 Hashes of lines and of their word 4-grams, computed for thousands of lines at once.
 
 A Python loop over words takes 15 times as long, and training reads every line of its text here. A
-character's hash is the sum over its folded letters and marks; a word's is the sum over its
+character's hash is the sum over its folded letters and marks. A word's is the sum over its
 characters, so that neither case nor the order of marks counts. Anagrams have equal hashes: what is
 found by hash is compared by text afterwards (`heedful.data.overlap.lines`).
 """

@@ -2,7 +2,7 @@
 The English and French words of the toy corpus.
 
 One line of a table is one entry. Forms that depend on the next word are written ``form|form before
-a vowel``: ``beau|bel``, ``le|l'``. A noun is of one kind; adjectives and verbs name the kinds that
+a vowel``: ``beau|bel``, ``le|l'``. A noun is of one kind. Adjectives and verbs name the kinds that
 they go with, so that no king is eaten and no garden is carried.
 """
 

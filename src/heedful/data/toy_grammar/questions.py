@@ -6,8 +6,8 @@ Short stories of the toy grammar with a question to each, and the answer.
     “my cow did not eat the egg . a sad girl slept in the garden . where did the girl sleep ?”
         →  “in the garden”
 
-A question is about one sentence of its story, whose subjects and objects are all different nouns,
-so there is one answer, and it stands in the story or is yes or no.
+A question is about one sentence of its story, whose subjects and objects are all different nouns.
+So there is one answer, and it stands in the story or is yes or no.
 """
 
 import random

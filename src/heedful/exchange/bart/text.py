@@ -190,7 +190,7 @@ def _tokenizer_class(path: Path, model_type: str, spelled: Mapping[str, Any]) ->
 
 
 def _listed(path: Path, kind: str, spelled: Mapping[str, Any]) -> Sequence[str]:
-    """List the languages: those that the folder names, or the class."""
+    """List the languages that the folder names, or else those of the class."""
     more = optional_settings(path / "special_tokens_map.json")
     for part in (spelled, more):
         for name in ("extra_special_tokens", "additional_special_tokens"):

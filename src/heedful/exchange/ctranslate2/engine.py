@@ -49,7 +49,7 @@ class Engine:
     """
     Search and forced decoding with CTranslate2; `MissingExtra` where it is not installed.
 
-    CTranslate2 computes in threads that a fork does not have, so a fork of a process that has
+    CTranslate2 computes in threads that a fork does not have. So a fork of a process that has
     opened a model can neither use it nor open another; `UserError` says so.
     """
 

@@ -1,7 +1,7 @@
 """
 Import of fairseq models, from checkpoints of any age.
 
-A checkpoint is a pickle with the weights and the options of the training; the vocabularies are the
+A checkpoint is a pickle with the weights and the options of the training. The vocabularies are the
 ``dict.LANGUAGE.txt`` of the binarized data, which belong beside it, as do codes or the
 sentencepiece model. Transformers are read here, other architectures by their families
 (`Family.readers`). fairseq begins to decode with the end symbol, counts positions from 2 on (its

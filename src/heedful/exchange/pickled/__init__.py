@@ -13,6 +13,6 @@ measured on the same files (torch 2.13, one processor):
     any checkpoint with pickle protocol 4 or 5        read              not read
 
 Stand-ins are needed for each name, so the pickle is decoded twice. Finding the tuples and numbers
-beforehand takes the stack of this reader; a process of its own with limits would bound the time,
+beforehand takes the stack of this reader. A process of its own with limits would bound the time,
 but would not read what torch does not.
 """

@@ -2,7 +2,7 @@
 Placeholders for the contents of a pickle: names, opaque objects, plain containers.
 
 Reading a pickle calls by name only the functions here, each of which makes a number, text or
-container; the tables at the end say for which names.
+container. The tables at the end say for which names.
 """
 
 from collections.abc import Callable, Sequence

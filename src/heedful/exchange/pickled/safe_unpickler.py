@@ -84,7 +84,7 @@ def read_inert(file: ByteSource, makers: dict[str, Make], persistent: Callable[[
     Read one pickle without executing it; shared and circular references are kept.
 
     Raises `ExchangeError` if the pickle asks for something that a checkpoint has no need of, or is
-    damaged; all the names that are refused are in one message.
+    damaged. All the names that are refused are in one message.
     """
     machine = _Machine(makers, persistent)
     try:

@@ -3,7 +3,7 @@ ByteNet as published, as settings: what differs from the defaults, with its sour
 
 A comment names the source; “ours” is a choice that no source was found for. Sizes and search are
 quoted from the paper by two remakes of it, dhpollack/bytenet.pytorch (train_bytenet_wmt.py) and a
-reproduction of its experiments; the settings of both sides are equal.
+reproduction of its experiments. The settings of both sides are equal.
 """
 
 from typing import Any

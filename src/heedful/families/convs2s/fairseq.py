@@ -4,7 +4,7 @@ fairseq's convolutional models, `fconv`: ConvS2S as Gehring et al. (2017) traine
 A convolution's weight is stored as (kernel, inputs, 2 outputs) there, and every product as its
 direction `weight_v` and its length `weight_g`. The output matrix is plain here, so its two parts
 are multiplied. The number of layers and their shapes are Python expressions in the options, such as
-``[(512, 3)] * 9 + [(1024, 3)] * 4``; they are read, never executed.
+``[(512, 3)] * 9 + [(1024, 3)] * 4``. They are read, never executed.
 """
 
 import ast

@@ -10,7 +10,7 @@ Recurrent decoders: one class for the wirings of the literature.
     3. readout of state and c                      3. readout of state and c
     4. c or the readout is fed to step t + 1
 
-Known targets go through the same step as a search, position by position; only products with the
+Known targets go through the same step as a search, position by position. Only products with the
 embeddings, and readouts that are not fed back, are computed for all positions at once. A decoder
 that feeds nothing back has no such step: its layers run one after the other, and its queries attend
 together.

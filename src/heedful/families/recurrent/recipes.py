@@ -6,11 +6,11 @@ A comment names the source; “ours” is a choice that no source was found for.
 - Batches are tokens here and sentences there: a batch is its sentences times their mean length.
 - The loss is a mean over tokens here. SGD and the clipping of a toolkit that divides by sentences
   are the same with the rate times, and the norm divided by, the tokens of a sentence.
-- Adadelta is not offered; Adam stands in for it. A run has one optimizer, so GNMT's second half,
+- Adadelta is not offered. Adam stands in for it. A run has one optimizer. So GNMT's second half,
   SGD, is a run of its own (`docs/explain/recurrent.md`).
 - A vocabulary has one size for both languages. Embeddings and output matrix are not shared.
-- LSTM and GRU are torch's, with two biases a gate; Bahdanau's GRU resets before the product.
-- The maps of the first state, of the readout and of Deep-Att's memory have biases; the papers write
+- LSTM and GRU are torch's, with two biases a gate. Bahdanau's GRU resets before the product.
+- The maps of the first state, of the readout and of Deep-Att's memory have biases. The papers write
   none.
 """
 

@@ -1,7 +1,7 @@
 """
 Attention with one query a step and one head, as recurrent decoders use it.
 
-Keys are what a score compares with the query, computed once a sentence; the context is the mean of
+Keys are what a score compares with the query, computed once a sentence. The context is the mean of
 the memory's states by the weights. (Bahdanau et al. 2015, section 3.1; Luong et al. 2015, section
 3.1.)
 """

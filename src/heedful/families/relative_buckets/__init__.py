@@ -26,8 +26,8 @@ class RelativeBucketsFamily(Family):
         if buckets.max_distance <= buckets.count // 2:
             yield (
                 "`model.relative_buckets.max_distance` must be above half of "
-                f"`model.relative_buckets.count`, {buckets.count // 2}, because so many distances "
-                f"have a bucket of their own, but got {buckets.max_distance}"
+                f"`model.relative_buckets.count`, {buckets.count // 2}, because smaller distances "
+                f"have one bucket each, but got {buckets.max_distance}"
             )
 
     def beyond_transformer(self, model: ModelSettings) -> list[tuple[str, object]]:

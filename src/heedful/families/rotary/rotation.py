@@ -6,7 +6,7 @@ Rotary positions (Su et al. 2021, arXiv 2104.09864).
     [ x_j     ]    [ cos a  -sin a ] [ x_j     ]
     [ x_{j+h} ] -> [ sin a   cos a ] [ x_{j+h} ],   a = position * base^(-j/h),   h = d_k / 2
 
-Each number of the first half of a head is paired with one of the second half, as in Llama; the
+Each number of the first half of a head is paired with one of the second half, as in Llama. The
 paper pairs neighbors, which is another order of the rows of W^Q and W^K. A query at i and a key at
 j are turned by angles whose difference depends on j - i alone, and so does their product.
 

@@ -9,7 +9,7 @@ r is the distance j - i, cut at a greatest one K, so each table has 2 K + 1 vect
 layer share them, and each layer has its own.
 
 One vector for each pair would take queries x keys x d_k numbers. Instead the queries meet the 2 K +
-1 vectors in one product, and each pair looks its number up; the weights of all keys at a distance
+1 vectors in one product, and each pair looks its number up. The weights of all keys at a distance
 are summed before they meet its vector. Memory grows as the scores do.
 """
 

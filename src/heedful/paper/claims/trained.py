@@ -351,7 +351,7 @@ def sharpen(
     entropies: Callable[[Translator], Sequence[float]],
 ) -> None:
     """
-    Multiply the queries of each layer by a factor, by which its attention has a wanted entropy.
+    Multiply the queries of each layer by the factor that gives its attention a wanted entropy.
 
     `wanted`, `entropies`: of the encoder's layers, then of the decoder's attention to the source.
     """

@@ -388,7 +388,7 @@ class _OdtParagraph:
             self._add_text(child.tail)
 
     def _add_text(self, text: str | None) -> None:
-        """Read characters; blanks beside each other are one, as they are shown."""
+        """Read characters; adjacent blanks count as one, as on the screen."""
         self._marks.pieces.append(re.sub("[ \t\r\n]+", " ", _without_controls(text or "")))
 
 
@@ -439,7 +439,7 @@ def _run(properties: _Element | None, text: str) -> _Element:
 
 
 def _add_text(parent: _Element, text: str, *, is_first: bool) -> None:
-    """Append text to an element of OpenDocument, where blanks beside each other are elements."""
+    """Append text to an element of OpenDocument, where adjacent blanks are elements."""
     end = 0
     if is_first:  # blanks at the start of a paragraph are not shown
         end = len(text) - len(text.lstrip(" "))

@@ -11,7 +11,7 @@ Subtitles: SubRip (``.srt``) and WebVTT (``.vtt``).
     2
 
 Numbers, stamps, blank lines, notes and styles stay as they are, to the byte. The text of a cue is
-read over its lines, and its translation is wrapped to as many lines of similar length; a line that
+read over its lines, and its translation is wrapped to as many lines of similar length. A line that
 begins with a dash belongs to another speaker. Tags such as ``<i>`` and ``{\an8}`` follow their
 words.
 """

@@ -48,7 +48,7 @@ class Parser:
     Parameters
     ----------
     translator : Translator
-        Of a run that `heedful parse train` made.
+        Translator of a run that `heedful parse train` made.
 
     Raises
     ------

@@ -261,7 +261,7 @@ def _merged(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _with_marks(pieces: Sequence[Piece]) -> list[Piece]:
-    """Hold a mark that would begin the model's line, or meet another mark there, too."""
+    """Hold back a mark, too, if it would begin the model's line or follow another mark there."""
     grown = list(pieces)
     for place, piece in enumerate(grown[:-1]):
         behind = grown[place + 1]

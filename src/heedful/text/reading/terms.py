@@ -3,7 +3,7 @@ Terms that the user has decided: a glossary, and what is protected.
 
 A term is met as a whole word, never as a part of one, so inflected forms are left alone. Where two
 terms overlap, the longest wins. A term of the glossary without capitals is met in any case, and its
-translation then has that case; other terms, and what is protected, are met exactly. Vowel signs and
+translation then has that case. Other terms, and what is protected, are met exactly. Vowel signs and
 other combining marks belong to the word that they stand in.
 """
 
@@ -54,8 +54,8 @@ class _Index:
     """
     Terms by their first letter, their length and their text.
 
-    Each place of a line costs a look-up for each length, however many terms there are. Of terms
-    with the same text the first is met.
+    Each place of a line costs a look-up for each length, however many terms there are. If several
+    terms have the same text, the first is used.
     """
 
     def __init__(self, terms: Iterable[_Term]) -> None:

@@ -2,7 +2,7 @@
 Fixed memory on the device for a micro-batch, and the way of a batch into it.
 
 A graph reads the same addresses in every replay. Batches are laid out in page-locked memory of the
-host, from where they are copied while the device computes; such memory may be written again only
+host, from where they are copied while the device computes. Such memory may be written again only
 when its last copy has ended.
 """
 

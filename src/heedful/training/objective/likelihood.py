@@ -1,8 +1,8 @@
 """
 The interface of objectives, and the usual one: the likelihood of the references.
 
-An objective gives the losses of a micro-batch one after the other; the trainer goes backwards
-through each before it asks for the next, so only one graph is in memory.
+An objective gives the losses of a micro-batch one after the other. The trainer goes backwards
+through each before it asks for the next. So only one graph is in memory.
 """
 
 from collections.abc import Callable, Iterator

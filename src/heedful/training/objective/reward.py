@@ -6,8 +6,8 @@ Expected reward of sampled translations (Wu et al. 2016, section 5.2).
     maximize   E[r] over translations y of the model, and alpha log P of the reference
     gradient   of E[r] = E[(r(y) - b) grad log P(y)],   b: mean reward of the *other* samples
 
-The baseline of a sample is the mean of the others, so it does not depend on the sample itself and
-the estimate is unbiased; the mean of all would shrink it by 1 / samples.
+The baseline of a sample is the mean of the others. So it does not depend on the sample itself and
+the estimate is unbiased. The mean of all would shrink it by 1 / samples.
 """
 
 from collections.abc import Sequence

@@ -15,7 +15,7 @@ SimCut (Gao et al. 2022, “Bi-SimCut”, equation 5): the second pass reads som
 and the gradient flows through p as well as q. R-Drop (Liang et al. 2021): the passes differ by
 dropout alone, and each is trained. The paper and the authors' code for sequences (dropreg/R-Drop,
 `rdrop_cross_entropy_loss.py`) add both cross-entropies to alpha times the mean of the two
-divergences, with alpha 5; the README of the same repository has the mean of the cross-entropies, in
+divergences, with alpha 5. The README of the same repository has the mean of the cross-entropies, in
 which the same alpha weighs twice as much. Here it is the paper's loss, halved as a whole
 
 ::

@@ -137,7 +137,7 @@ def evalb_files(
     Score files of trees as EVALB does: line by line, and not cleaned.
 
     If the files do not have as many lines as each other, as where gold trees are spread, EVALB
-    cannot read them; then their cleaned trees are scored. Returns the warnings too.
+    cannot read them. Then their cleaned trees are scored. Returns the warnings too.
 
     Raises `TextError` if a file cannot be read, or the numbers of trees differ too.
     """

@@ -108,7 +108,7 @@ class SymbolLabels:
     """
     The labels of symbols.
 
-    A symbol opens a phrase if there is one that closes it; so in t2t's form no part of speech may
+    A symbol opens a phrase if there is one that closes it. So in t2t's form no part of speech may
     have the name of a phrase.
     """
 
