@@ -155,7 +155,7 @@ def translate(
         typer.Option(
             "--profile",
             help="Print how heedful's time is divided between the parts of the model, in a search "
-            "by one thread, and the time of its matrix products alone.",
+            "by one thread, and the time of matrix products alone.",
         ),
     ] = False,
     rounds: Rounds = 1,

@@ -14,7 +14,7 @@ LicenseName = Annotated[
     typer.Option(
         "--license",
         help="License of the model for its card, README.md: an identifier of the Hugging Face "
-        "hub, such as cc-by-4.0, or a name; by default the card says that none is stated.",
+        "hub, such as cc-by-4.0, or a name. Without it the card states no license.",
     ),
 ]
 Datasets = Annotated[

@@ -32,8 +32,8 @@ def positions(
     Check position encodings by four criteria, and draw them.
 
     The encodings are index, one-hot, normalized index, and sinusoids as in the paper's text and in
-    its code. The criteria: each position has its own encoding; it is deterministic; neighbors have
-    the same distance in every sentence; it extends to sentences longer than those in training. Each
+    its code. Four criteria: each position has its own encoding; encodings are deterministic;
+    neighbors always have the same distance; longer sentences than in training are possible. Each
     result is printed with the number that it is based on. The dot products between positions are
     checked, too: whether they depend on the distance alone, and how they fall with it.
     """
@@ -69,10 +69,10 @@ def scaling(
     """
     Measure why attention divides by the root of d_k.
 
-    Queries and keys with independent normal components of variance 1 are drawn. Then the variance
-    of their products, the gradient of the softmax over them (the sum of p (1 - p) over the keys)
-    and the gradient that reaches the query are measured, without a scale, with 1/sqrt(d_k), and
-    with 1/d_k. Margins are 95 % confidence intervals.
+    Queries and keys with independent normal components of variance 1 are drawn. Three figures are
+    measured without a scale, with 1/sqrt(d_k) and with 1/d_k: the variance of their products, the
+    gradient of the softmax (the sum of p (1 - p) over the keys), and the gradient of the query.
+    Margins are 95 % confidence intervals.
     """
     from heedful.paper.claim_checks import measure_scaling
     from heedful.visualise.report_page import check_report_ending

@@ -90,8 +90,8 @@ def figure5(
     """
     Draw two heads that follow the structure of a sentence.
 
-    After figure 5 of the paper. The two heads are chosen for four properties: they are sharp, do
-    not always attend at the same distance or to the same word, and differ from each other.
+    After figure 5 of the paper. The two heads are sharp, do not always attend at the same distance
+    or to the same word, and differ from each other.
     """
     _draw(5, run, out, sentence, layer, heads, "", "", weights)
 

@@ -15,7 +15,7 @@ PARTS = ("train", "valid", "test")
 
 
 def split(pairs: Iterable[Pair], sizes: Sizes) -> dict[str, list[Pair]]:
-    """Divide pairs into test, valid and train, in this order: a larger train part keeps the test."""
+    """Divide pairs into test, valid and train, in this order."""
     rest = iter(pairs)
     parts = {
         name: list(islice(rest, size)) for name, size in reversed([*zip(PARTS, sizes, strict=True)])

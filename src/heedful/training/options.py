@@ -50,8 +50,8 @@ class TextOptions:
     nearly, are dropped.
     """
     both_directions_first: float | None = flag(
-        "Train for this share of the steps on both directions first, in the folder OUT-both; the "
-        "run in OUT goes on from there with one direction.",
+        "Train for this share of the steps on both directions first, in the folder OUT-both; then "
+        "OUT continues with one direction.",
         metavar="SHARE",
     )
     """
