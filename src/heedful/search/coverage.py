@@ -107,13 +107,13 @@ def check_coverage(beta: float | None, models: Sequence[Seq2Seq]) -> None:
     models = [one for each in models for one in _members_of(each)]
     model, off = models[0], "leave it out, or set it to 0, which is off"
     if len(models) > 1:
-        reason = f"an ensemble of {len(models)} models has as many; {off}"
+        reason = f"an ensemble has one in each of its {len(models)} models; {off}"
     elif isinstance(model, EncoderDecoder) and not model.decoder.attends:
         reason = f"this decoder has none; {off}"
     elif not isinstance(model, EncoderDecoder) or not model.decoder.attends_once:
         reason = f"this decoder has many, in layers and heads; {off}"
     elif not model.encoder.positions_differ:
-        reason = f"every position of the source gets the same of it here; {off}"
+        reason = f"here every position of the source gets the same attention; {off}"
     else:
         return
     raise SettingError(
