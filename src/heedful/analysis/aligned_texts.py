@@ -1,5 +1,5 @@
 """
-Texts that belong to the lines of another one: references, other systems, sources.
+Texts aligned by line with another text: references, other systems, sources.
 
 Line n belongs to line n. The lines of WMT's test sets have numbers, so two such files are aligned
 by these, whatever the order of their documents. A test set in XML may lack references of some

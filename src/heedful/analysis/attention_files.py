@@ -36,7 +36,7 @@ class AttentionSelection:
     layers: tuple[int, ...] = ()
     """Counted from 1, or from the last, -1; all when empty."""
     heads: tuple[int, ...] = ()
-    """Counted likewise; all when empty."""
+    """Counted in the same way; all when empty."""
     view: str = "heads"
     """Every head, the mean of each layer's heads, or rollout."""
     numbers: bool = False

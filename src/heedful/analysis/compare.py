@@ -1,8 +1,8 @@
 """
 Comparison of two runs: settings, cost, scores, largest differences.
 
-The runs may have different recipes, tokenizers and machines. Whatever makes a figure of one not
-comparable with that of the other is said in a note.
+The runs may have different recipes, tokenizers and machines. A note says which figures of the two
+runs are not comparable.
 """
 
 from collections.abc import Sequence

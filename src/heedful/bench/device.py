@@ -47,7 +47,7 @@ LEVERS_OFF: dict[str, tuple[str, ...]] = {
     "unpadded only": ("compiled", "graphs", "ahead"),
 }
 _ROUNDS = 3
-"""Measurements of each system beside others; fewer where the minutes end before."""
+"""Measurements of each system in a comparison; fewer if the time limit comes first."""
 _SECONDS_LEFT = 20.0
 """Below this no other measurement begins."""
 _LENGTH, _TOKENS = 25, 24
@@ -293,7 +293,7 @@ def _search(visit: Visit) -> Iterator[dict[str, Any]]:
 
 
 def _peers_train(visit: Visit) -> Iterator[dict[str, Any]]:
-    """Measure the step of the first shape beside peers."""
+    """Compare the step of the first shape with other toolkits."""
     shape = next(iter(visit.size.steps.values()))
     request = _step_request(visit, shape)
     work = _step_work(shape, request)
@@ -303,7 +303,7 @@ def _peers_train(visit: Visit) -> Iterator[dict[str, Any]]:
 
 
 def _peers_search(visit: Visit) -> Iterator[dict[str, Any]]:
-    """Measure searches beside peers."""
+    """Compare searches with other toolkits."""
     for batch, request, work in _search_requests(visit):
         yield from _in_turns(visit, "translate", request, {"batch": batch} | work)
 

@@ -1,5 +1,5 @@
 """
-What a device computes, beside a processor, and how fast it could: in a process of its own.
+What a device computes, compared with a processor, and how fast it could: in a process of its own.
 
 The processor in fp32 is the measure of a step and of a search. A device adds numbers up in another
 order, so its results are close, not equal; in bf16 each number keeps three digits.

@@ -28,7 +28,7 @@ def time_repeats(work: Callable[[], object], repeats: int) -> list[float]:
 
 @contextmanager
 def torch_threads(count: int) -> Iterator[int]:
-    """Let torch compute with so many threads meanwhile; with as many as it has if 0."""
+    """Let torch compute with this number of threads meanwhile; 0 changes nothing."""
     before = torch.get_num_threads()
     torch.set_num_threads(count or before)
     try:

@@ -112,7 +112,7 @@ def bench_train(
 
 
 class TimedSettings(NamedTuple):
-    """A training whose rate is measured beside those of others."""
+    """A training whose rate is measured in turns with others."""
 
     settings: Sequence[str]
     """All that differs from the recipe."""

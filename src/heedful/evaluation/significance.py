@@ -5,8 +5,8 @@ Two questions, two ways of drawing at random. How far would the score move on an
 the same kind? The bootstrap draws lines with replacement and scores the sample, for one system or
 for two on the same samples (Koehn 2004, “Statistical Significance Tests for Machine Translation
 Evaluation”). Could a difference come from two systems that are equally good? Approximate
-randomization exchanges the translations of lines chosen by coin and looks how often that makes a
-difference as large (Riezler and Maxwell 2005, “On Some Pitfalls in Automatic Evaluation and
+randomization exchanges the translations of randomly chosen lines. It counts how often the
+difference is then as large (Riezler and Maxwell 2005, “On Some Pitfalls in Automatic Evaluation and
 Significance Testing for MT”). Nothing is scored twice: both need only sums of a
 `SufficientStatistics`.
 """

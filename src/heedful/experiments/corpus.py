@@ -84,5 +84,5 @@ def find_corpus(folder: Path, source: str = "en", vocabulary: int = 4000) -> Tab
 
 
 def choose_corpus(data: Path | None, source: str, vocabulary: int, folder: Path) -> TableCorpus:
-    """Find the text of a folder, or write the grammar's into another one where none is named."""
+    """Find the text of a folder; if none is named, write the grammar's into a new folder."""
     return grammar_corpus(folder) if data is None else find_corpus(data, source, vocabulary)

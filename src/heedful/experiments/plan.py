@@ -3,8 +3,8 @@ How many steps each system takes: a budget of time, turned into steps before the
 
 The rate of each system is measured once, for all its seeds, by the training step of `heedful bench
 train` at the lengths of the text. All systems take their steps in turns. The plan is written down,
-so that the same run can be made again anywhere, beside any other work: then its steps and threads
-are taken, whatever the machine's own rates are.
+so that the same run can be made again anywhere, whatever else runs there: then its steps and
+threads are taken, whatever the machine's own rates are.
 """
 
 import json

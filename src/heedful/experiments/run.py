@@ -41,7 +41,7 @@ def check_plans(task: TableTask, budget: float, plan: Path | None, threads: int)
     """
     Return the plan that the folder has, if any.
 
-    Raises `RunFolderError` if it, or the one that is given, is of something else.
+    Raises `RunFolderError` if it, or the given plan, belongs to another table or text.
     """
     earlier = None if plan is None else Plan.read(plan)
     if earlier is not None:

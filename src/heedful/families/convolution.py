@@ -180,7 +180,7 @@ def _are_neighbors(places: Tensor, shift: int) -> Bool[Tensor, "batch time"]:
 
 
 def _overlap(time: int, shift: int) -> tuple[slice, slice]:
-    """Return the positions that have another one that many further on, and those others."""
+    """Return the positions with a successor at this distance, and their successors."""
     shift = max(-time, min(shift, time))
     first, last = max(0, -shift), time - max(0, shift)
     return slice(first, last), slice(first + shift, last + shift)

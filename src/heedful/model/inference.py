@@ -175,7 +175,7 @@ class PrepackedCrossAttention(PrepackedAttention):
 
 
 class PrepackedOutput(OutputLayer):
-    """`OutputLayer` with a prepacked or quantized matrix beside the plain one."""
+    """`OutputLayer` with a prepacked or quantized matrix in addition to the plain one."""
 
     def __init__(self, plain: OutputLayer, make_linear: LinearFactory) -> None:
         super().__init__(plain.weight, plain.bias)

@@ -155,7 +155,7 @@ class LayerParts(NamedTuple):
     norm: Callable[[int, float], nn.Module] | None = None
     """From the width and what is added to the variance to what takes the place of layer norm."""
     qk_norm: BuildHeadNorm | None = None
-    """From the width of a head and what is added to the variance to a norm of queries or keys."""
+    """Builds a norm of queries or keys from the width of a head and the epsilon."""
     score_bias: Callable[[Any], ScoreBias] | None = None
     """From a `LayerConfig` to what is added to the scores of self-attention in all layers."""
     rotation: Callable[[Any], Rotation] | None = None

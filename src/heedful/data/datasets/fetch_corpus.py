@@ -44,10 +44,10 @@ def get_corpus(
 
     Existing unchanged files are not made again: that needs neither the network nor the archives.
 
-    Raises `DownloadError` if a file is nowhere to be had. Raises `TextError` if a file is not the
-    one that it must be. Raises `StorageError` if the disk is full. Raises `UserError` if a mirror
-    is neither a folder nor an address, or the folder is in use or holds another corpus. Raises
-    `RunStopped` on Ctrl-C; what has arrived is kept.
+    Raises `DownloadError` if a file is nowhere to be had. Raises `TextError` if a file has another
+    size or digest than it must. Raises `StorageError` if the disk is full. Raises `UserError` if a
+    mirror is neither a folder nor an address, or the folder is in use or holds another corpus.
+    Raises `RunStopped` on Ctrl-C; what has arrived is kept.
     """
     for mirror in mirrors:
         _check_mirror(mirror)

@@ -341,7 +341,7 @@ CORPORA = {
         _stanford(
             "wmt14-en-de-stanford",
             "the same task, already cut into words by Stanford (Luong et al. 2015): scores of a "
-            "model trained on it are of cut text",
+            "model trained on it are computed on text cut in this way",
             4_469_000,
             "wmt14.en-de",
             *("train", "newstest2013", "newstest2012", "newstest2014", "newstest2015"),

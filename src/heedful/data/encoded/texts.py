@@ -1,7 +1,7 @@
 """
 The text of the training pairs, kept so that subwords can be sampled anew each epoch.
 
-Sampled subwords are other ones in every epoch, so the ids of one epoch are not enough. The text
+Sampled subwords differ from epoch to epoch, so the ids of one epoch are not enough. The text
 lies as UTF-8 in flat files beside the ids, in the order of the pairs; ``text.json`` holds the
 digests of their blocks.
 """

@@ -59,7 +59,7 @@ _TO_KATAKANA = {ord(kana): chr(code) for code, kana in _TO_HIRAGANA.items()}
 
 
 def sample_kana(seed: int) -> Iterator[Pair]:
-    """Draw different lines of one to three words, without end."""
+    """Draw different lines of one to three words, endlessly."""
     draw = random.Random(seed)
     seen = set()
     while True:

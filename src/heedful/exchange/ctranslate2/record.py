@@ -1,4 +1,4 @@
-"""The file ``heedful.json`` beside an exported model: its search settings. Needs no torch."""
+"""The file ``heedful.json`` next to an exported model: its search settings. Needs no torch."""
 
 import hashlib
 from dataclasses import dataclass

@@ -100,7 +100,7 @@ def with_special_ids(settings: Mapping[str, Any], generation: Mapping[str, Any])
 
 
 def check_type(settings: Mapping[str, Any], types: Collection[str], reasons: Problems) -> None:
-    """Add a reason if `model_type` is another one."""
+    """Add a reason if `model_type` is different."""
     kind = settings.get("model_type")
     reasons.add_if(
         kind not in [*types], f"model_type must be {' or '.join(types)}, but is {kind!r}"

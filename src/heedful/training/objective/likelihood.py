@@ -109,7 +109,7 @@ class Likelihood:
         found = loss.detach()
         penalty = model.penalty()
         if penalty is not None:
-            # a mean over tokens beside a sum over them
+            # a mean over tokens is added to a sum over them
             penalty = penalty.float() * batch.target_tokens
         if off_diagonal is not None:
             penalty = off_diagonal if penalty is None else penalty + off_diagonal

@@ -91,7 +91,7 @@ class TwoPasses:
         flops, needed_flops = count_flops(model, batch.source_lengths, batch.target_lengths)
         tokens = batch.target_tokens
         if penalty is not None and other_penalty is not None:
-            # a mean over the tokens of both passes beside a sum over those of one
+            # a mean over the tokens of both passes is added to a sum over those of one
             penalty = (penalty.float() + other_penalty.float()) / 2 * tokens
             loss = loss + penalty
         added = None if penalty is None else penalty.detach()

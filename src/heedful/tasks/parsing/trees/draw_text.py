@@ -58,7 +58,7 @@ def draw_pair(
     *,
     color: bool = False,
 ) -> list[str]:
-    """Draw a gold and a predicted tree, beside each other if that fits, and mark what differs."""
+    """Draw a gold and a predicted tree, side by side if that fits, and mark what differs."""
     headings = difference.headings(f" ({MISSED})", f" ({WRONG})")
 
     def draw(most: int, branches: Sequence[tuple[str, ...]]) -> list[list[str]]:
