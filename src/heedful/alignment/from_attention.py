@@ -118,13 +118,12 @@ class Extraction:
         """Refuse layers and heads that a model does not have."""
         if not 0 <= self._place(layers) < layers:
             raise SettingError(
-                f"alignments are computed from a decoder layer from 1 to {layers}, or from -1 (the "
+                f"alignments need a decoder layer from 1 to {layers}, or from -1 (the "
                 f"last) to -{layers}, but layer={self.layer} was given."
             )
         if self.head > heads:
             raise SettingError(
-                f"alignments are computed from a head from 1 to {heads}, but head={self.head} was "
-                "given."
+                f"alignments need a head from 1 to {heads}, but head={self.head} was given."
             )
 
     def _place(self, layers: int) -> int:

@@ -57,8 +57,7 @@ def attend(
     beside_weights: Annotated[
         str,
         typer.Option(
-            help="Weights of the run --beside, such as step-1000; without --beside, other weights "
-            "of RUN."
+            help="Weights of --beside, such as step-1000; without --beside, other weights of RUN."
         ),
     ] = "",
     kind: Annotated[

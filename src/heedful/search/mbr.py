@@ -58,9 +58,7 @@ def _shares(weights: Sequence[float] | None, count: int) -> Float[np.ndarray, " 
     """Normalize weights to sum to one."""
     given = np.ones(count) if weights is None else np.asarray(weights, dtype=float)
     if given.shape != (count,) or not count:
-        raise ValueError(
-            f"there must be one weight for each reference, {count}, and at least one of both"
-        )
+        raise ValueError(f"there must be a weight for each reference, {count}, and one or more")
     if not np.isfinite(given).all() or (given < 0).any() or not given.any():
         raise ValueError("weights must be at least 0, and one of them above 0")
     return given / given.sum()

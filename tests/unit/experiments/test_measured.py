@@ -92,7 +92,5 @@ def test_an_ensemble_translates_without_the_penalty_of_one_models_attention(corp
     translator = Translator.load(folders, device="cpu", precision="fp32", threads=1)
     system = TableSystem("both", "Both", members=("one", "two"))
     assert len(_translate(translator, system, "test", short, tmp_path)) == 2
-    with pytest.raises(
-        SettingError, match="coverage penalty needs a recurrent decoder with a single attention"
-    ):
+    with pytest.raises(SettingError, match="coverage penalty needs a recurrent decoder"):
         _translate(translator, system._replace(members=()), "test", short, tmp_path)

@@ -21,8 +21,7 @@ def evaluate(
         ),
     ] = None,
     parameters: Annotated[
-        Path | None,
-        typer.Option(help="A .prm file of EVALB; the default equals COLLINS.prm."),
+        Path | None, typer.Option(help="A .prm file of EVALB; the default is COLLINS.prm's.")
     ] = None,
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Print the 95 % interval of F1.")
