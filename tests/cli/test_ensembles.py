@@ -101,7 +101,7 @@ def test_command_line_python_and_server_give_the_same_answers(zygote, heedful_cl
         for wish, told in (
             ({"alignments": True}, "is an ensemble"),
             ({"attention": True}, "is an ensemble"),
-            ({"coverage_penalty": 0.2}, "an ensemble of 3 models"),
+            ({"coverage_penalty": 0.2}, "in each of its 3 models"),
         ):
             refusal = server.client.post("/v1/translate", json={**body, "q": "dog", **wish})
             assert refusal.status_code == 400 and told in refusal.text, refusal.text

@@ -124,8 +124,8 @@ def test_its_log_is_plotted_and_its_run_described(heedful_cli, text, trained, tm
 @pytest.mark.parametrize(
     ("settings", "options", "parts"),
     [
-        (KINDS["reward"], (), ("must have --finetune-from", "leave train.objective out")),
-        (KINDS["risk"], (), ("train.objective = risk", "must have --finetune-from")),
+        (KINDS["reward"], (), ("needs --finetune-from", "leave train.objective out")),
+        (KINDS["risk"], (), ("train.objective = risk", "needs --finetune-from")),
         (KINDS["reward"], ("--reset", "decoder"), ("--reset decoder", "noise")),
         (("train.objective=bleu",), (), ("train.objective",)),
         (("train.objective=reward", "train.samples=1"), (), ("train.samples",)),

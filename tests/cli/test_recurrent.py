@@ -64,7 +64,7 @@ def test_a_coverage_penalty_lowers_its_scores(heedful_cli, run, trained):
     assert float(done.stdout.split("\t")[0]) == pytest.approx(covered.score, abs=1e-4)
     for command, told in (
         (("translate", trained, "--coverage-penalty", "0.2"), "this decoder has many"),
-        (("translate", run, run, "--coverage-penalty", "0.2"), "an ensemble of 2 models"),
+        (("translate", run, run, "--coverage-penalty", "0.2"), "in each of its 2 models"),
         (("translate", run, "--coverage-penalty", "0.2", "--beam", "1"), "greedy search"),
         (("translate", run, "--coverage-penalty", "0.2", "--sample"), "sampling"),
         (

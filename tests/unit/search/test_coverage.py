@@ -203,7 +203,7 @@ def test_decoders_without_one_attention_are_refused():
             [recurrent(1, score="none", feed="none", readout="state", start="final")],
             "this decoder has none",
         ),
-        ([one, one], "an ensemble of 2 models"),
+        ([one, one], "in each of its 2 models"),
     ):
         check_coverage(0.0, models)
         with pytest.raises(SettingError, match=told):
