@@ -69,7 +69,7 @@ def test_what_was_begun_goes_on_with_its_own_tokenizer(heedful_cli, text, traine
     shared = ("--set", "data.vocabulary_size=48")
     done = heedful_cli(*words, tmp_path / "codes", *shared)
     assert done.returncode == 0, done.stderr
-    refused(heedful_cli(*words, trained, *shared), "--out must continue", f"{trained} are others")
+    refused(heedful_cli(*words, trained, *shared), "--out must go on", f"{trained} are others")
     assert heedful_cli(*words, tmp_path / "codes", *shared).returncode == 0
 
 
