@@ -210,7 +210,7 @@ def test_offsets_that_lead_elsewhere_are_noticed(
     offsets = np.fromfile(path, "<i8")
     offsets[index] += 1
     offsets.tofile(path)
-    with pytest.raises(RunFolderError, match=r"target\.offsets must lead"):
+    with pytest.raises(RunFolderError, match=r"target\.offsets must cover"):
         EncodedPairs.open(tmp_path / "ids", tokenizer)
 
 
@@ -255,7 +255,7 @@ def test_offsets_that_lead_backwards_are_refused_with_any_digest(
     digests.update(offsets.tobytes())
     meta["source"]["blocks"]["offsets"] = digests.hexdigests()
     record.write_text(json.dumps(meta), "utf-8")
-    with pytest.raises(RunFolderError, match=r"source\.offsets must lead .* backwards"):
+    with pytest.raises(RunFolderError, match=r"source\.offsets must increase .* decreases"):
         EncodedPairs.open(tmp_path / "ids", tokenizer)
 
 
