@@ -133,10 +133,10 @@ def trainings(kind: str) -> Iterator[Training]:
 
 def chosen_rate(trials: dict[str, Any], system: str) -> str | None:
     """Return the rate of a system's least perplexed trial; none until all were made."""
-    made = {rate: trials.get(f"{system}, {rate}") for rate in RATES}
-    if any(trial is None for trial in made.values()):
+    made = {rate: trials[key] for rate in RATES if (key := f"{system}, {rate}") in trials}
+    if len(made) < len(RATES):
         return None
-    return min(made, key=lambda rate: float(made[rate]["perplexity"]))  # type: ignore[index]
+    return min(made, key=lambda rate: float(made[rate]["perplexity"]))
 
 
 def steps_in(system: str, minutes: float) -> int:

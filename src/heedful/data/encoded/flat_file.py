@@ -175,10 +175,6 @@ class CheckedValues:
         for block in sorted(self._unread):
             self._check(block)
 
-    def read_all(self) -> NDArray[Any]:
-        """Check and read all values."""
-        return self.read(0, len(self))
-
     def _check(self, block: int) -> None:
         """Compare a block with its digest and its values with the limit, piece by piece."""
         size = self._file.dtype.itemsize

@@ -29,7 +29,7 @@ def test_rows_are_read_back(files):
     values, offsets, digests = files
     found, places = open_flat(values, offsets, TYPE, digests, "write it again")
     assert places.tolist() == [0, 3, 3, 4, 6]
-    whole = found.read_all()
+    whole = found.read(0, len(found))
     assert [whole[a:b].tolist() for a, b in pairwise(places)] == ROWS
 
 
@@ -38,7 +38,11 @@ def test_a_file_that_is_cut_off_while_it_is_open_is_named_when_it_is_read(files)
     size = values.stat().st_size
     found, _ = open_flat(values, offsets, TYPE, digests, "write it again")
     os.truncate(values, size - 1)
-    for read in (found.read_all, found.check, lambda: found.gather(np.array([4]), np.array([2]))):
+    for read in (
+        lambda: found.read(0, len(found)),
+        found.check,
+        lambda: found.gather(np.array([4]), np.array([2])),
+    ):
         with pytest.raises(RunFolderError, match=f"{values} must keep its {size} bytes"):
             read()
 
@@ -49,7 +53,7 @@ def test_nothing_at_all_is_read_back(tmp_path):
         digests = FlatWriter(first, second).blocks()
     known = dict(zip(("values", "offsets"), digests, strict=True))
     found, places = open_flat(values, offsets, TYPE, known, "")
-    assert len(found.read_all()) == 0 and places.tolist() == [0]
+    assert len(found.read(0, len(found))) == 0 and places.tolist() == [0]
 
 
 def test_damage_is_told_with_the_remedy(files):
@@ -58,7 +62,7 @@ def test_damage_is_told_with_the_remedy(files):
 
     def message() -> str:
         with pytest.raises(RunFolderError) as refusal:
-            open_flat(values, offsets, TYPE, digests, "write it again")[0].read_all()
+            open_flat(values, offsets, TYPE, digests, "write it again")[0].check()
         assert str(refusal.value).endswith("write it again.")
         return str(refusal.value)
 
