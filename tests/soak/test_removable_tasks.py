@@ -18,6 +18,7 @@ MEASURES = {
     "parsing": (
         *("src/heedful/paper/parsing", "src/heedful/paper/table4.py"),
         *("tests/docs/test_busy_page.py", "tests/docs/test_figures.py"),
+        "tests/benchmarks/test_parsers.py",
         "tests/cases/test_brackets_of_trees.py",
     )
 }
