@@ -6,7 +6,7 @@ Three parsers tuned alike, with sentences that no choice has seen.
 A Transformer, an LSTM with attention, and a Transformer's decoder above an LSTM's encoder learn
 from files 1 to 149 of the Wall Street Journal's sample. `speed` measures how fast each learns, on a
 quiet machine; all later trainings have their steps from it, so that they take equally long in
-counted time. `trials` trains each with each of four learning rates; the least perplexed on files
+counted time. `trials` trains each with each of five learning rates; the least perplexed on files
 160 to 179 is chosen. `seeds` trains each with the chosen rate and three seeds. `grammar` reads two
 grammars off the same trees. Files 150 to 159 are parsed by what was chosen, and choose nothing.
 What the record has is not made again. Writes `docs/results/parsers.json` and the page.
@@ -31,7 +31,7 @@ from heedful.tasks.parsing.trees.tree import Tree
 
 FIRST_UNSEEN, FIRST_DEV = "wsj_0150", "wsj_0160"
 BATCH, SPEED_STEPS, TRIAL_MINUTES, MINUTES = 2048, 200, 4.0, 20.0
-RATES = ("7.5e-4", "1.5e-3", "3e-3", "6e-3")
+RATES = ("7.5e-4", "1.5e-3", "3e-3", "6e-3", "1.2e-2")
 SEEDS = (1, 2, 3)
 _VALIDATIONS = 4
 _COMMON = (f"train.batch_tokens={BATCH}", "train.threads=1", "train.validation_samples=0")
@@ -176,8 +176,8 @@ def measure_trial(training: Training, run: Path, parts: SampleParts) -> dict[str
     """Train for a short time, and read what its validations found."""
     steps = steps_in(training.system, TRIAL_MINUTES)
     fit(training, run, parts, steps, _VALIDATIONS)
-    found = [line for line in read_log(run) if "valid_loss" in line]
-    best = min(found, key=lambda line: float(line["valid_loss"]))
+    validations = [line for line in read_log(run) if "valid_loss" in line]
+    best = min(validations, key=lambda line: float(line["valid_loss"]))
     return {"steps": steps, "perplexity": best["valid_perplexity"], "f1": best["f1"]}
 
 
@@ -212,9 +212,9 @@ def grammars(parts: SampleParts) -> Iterator[dict[str, Any]]:
 
 def body(record: Record) -> str:
     """Lay the systems out, and their trials."""
-    found = record.measurements
-    rows = [_grammar_row(row) for row in found.get("grammar", {}).get("rows", [])]
-    rows += [row for name in SYSTEMS if (row := _system_row(found.get("seeds", {}), name))]
+    parts = record.measurements
+    rows = [_grammar_row(row) for row in parts.get("grammar", {}).get("rows", [])]
+    rows += [row for name in SYSTEMS if (row := _system_row(parts.get("seeds", {}), name))]
     tables = [
         _HEAD,
         table(
@@ -223,7 +223,7 @@ def body(record: Record) -> str:
             rows,
         ),
     ]
-    if trials := found.get("trials"):
+    if trials := parts.get("trials"):
         head = "system | learning rate | steps | perplexity | F1, greedy | "
         cells = "{title} | {rate} | {steps:,} | {perplexity:.2f} | {f1:.1f} | {mark}"
         tables += ["## Trials", _TRIALS, table(head, cells, list(_trial_rows(trials)))]
@@ -241,7 +241,7 @@ def _system_row(seeds: dict[str, Any], name: str) -> dict[str, Any]:
     made = [seeds[key] for seed in SEEDS if (key := f"{name}, seed {seed}") in seeds]
     if not made:
         return {}
-    f1 = {part: _spread([one[part]["f1"] for one in made]) for part in ("dev", "unseen")}
+    f1 = {part: _spread([score[part]["f1"] for score in made]) for part in ("dev", "unseen")}
     steps = f"{made[0]['steps']:,}"
     return {"title": SYSTEMS[name].title, "seeds": len(made), "steps": steps, **f1}
 
@@ -266,7 +266,7 @@ _HEAD = (
     f"{MINUTES:.0f} counted minutes each."
 )
 _TRIALS = (
-    f"Four learning rates for each system, {TRIAL_MINUTES:.0f} counted minutes each. The least "
+    f"Five learning rates for each system, {TRIAL_MINUTES:.0f} counted minutes each. The least "
     "perplexed on files 160 to 179 is chosen."
 )
 PAGE = ResultPage("parsers", "Three parsers tuned alike", {"parsers": body})
