@@ -1,9 +1,9 @@
 """
-Scores that are not products of queries and keys (ours are additive), and scores with a bias.
+Scores that are not products of queries and keys (here: additive scores), and scores with a bias.
 
-``e_ij = v tanh(q_i + k_j)`` (Bahdanau et al. 2015), one vector v a head. All sums q_i + k_j at once
-would be queries x keys x d_k numbers a head. They are computed for some queries after the other,
-and again on the way back, so that only the scores are kept.
+``e_ij = v tanh(q_i + k_j)`` (Bahdanau et al. 2015), one vector v per head. Storing all sums q_i +
+k_j at once would take queries x keys x d_k numbers per head. They are therefore computed for a few
+queries at a time, and again in the backward pass; only the scores are kept.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,22 +19,22 @@ from heedful.model.layout import Layout, merge_heads, pad, split_heads
 from heedful.model.relations import Places, Relation, distances_of_slots
 
 Compare = Callable[[Tensor, Tensor], Tensor]
-"""From queries and keys (batch, heads, time, d_k) to scores (batch, heads, queries, keys)."""
+"""Maps queries and keys (batch, heads, time, d_k) to scores (batch, heads, queries, keys)."""
 
 
 class Scoring(NamedTuple):
-    """What an attention has beyond scaled products of queries and keys."""
+    """What an attention layer computes in addition to scaled products of queries and keys."""
 
     compare: Compare | None = None
-    """Computes scores in the place of scaled products."""
+    """Computes the scores instead of scaled products."""
     relation: Relation | None = None
-    """Adds to scaled products and to contexts by distance."""
+    """Adds terms that depend on distance to scaled products and to contexts."""
     dropout: Dropout | None = None
     """Drops weights in training."""
 
     @property
     def is_explicit(self) -> bool:
-        """Whether scores or weights have to be there, which fused kernels do not store."""
+        """Whether scores or weights must be stored, which fused kernels do not do."""
         drops = self.dropout is not None and self.dropout.present_probability > 0
         return drops or self.compare is not None or self.relation is not None
 
@@ -109,7 +109,7 @@ def attend_cached_by_scores(
     mask_bias: Float[Tensor, "batch heads queries keys"],
     scoring: Scoring,
 ) -> Float[Tensor, "batch heads queries d_v"]:
-    """Compute the context of the newest tokens of a search; keys may have a shorter type."""
+    """Compute the context of the newest tokens of a search; keys may have a narrower type."""
     compare, relation, _ = scoring
     short, distance = query.to(key.dtype), distances_of_slots(mask_bias[:, 0])
     if isinstance(compare, nn.Module):  # which has the type of the queries
@@ -123,7 +123,7 @@ def attend_cached_by_scores(
 
 
 def _products(query: Tensor, key: Tensor, relation: Relation | None, distance: Tensor) -> Tensor:
-    """Compute q k / sqrt(d_k), and what a relation adds to q k."""
+    """Compute q k / sqrt(d_k), including the terms that a relation adds to q k."""
     query = query * query.size(-1) ** -0.5
     products = query @ key.transpose(-2, -1)
     return products if relation is None else products + relation.scores(query, distance)
@@ -141,7 +141,7 @@ def _attention_of(
 
 
 class _AdditiveScores(torch.autograd.Function):
-    """Scores of some queries at a time, whose sums are not kept for the way back."""
+    """Scores of a few queries at a time; the backward pass computes their sums again."""
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, energy: Tensor) -> Tensor:
@@ -179,7 +179,7 @@ def _inner(query: Tensor, key: Tensor) -> Tensor:
 
 
 def _parts(query: Tensor, key: Tensor) -> Iterator[slice]:
-    """Cut the queries so that their sums with all keys are few enough."""
+    """Split the queries into blocks whose sums with all keys fit the limit."""
     queries = query.size(2)
     sums = key.numel() * queries  # of all heads
     step = max(1, queries * MOST_NUMBERS // max(sums, 1))

@@ -3,8 +3,8 @@ Attention: section 3.2 of the paper.
 
 `scaled_dot_product_attention` is equation 1. `MultiHeadAttention` runs several of them side by side
 (section 3.2.2). `attend` chooses the kernel for whole sequences, `cached_attention` the one for a
-step of a search; the tests hold all to equation 1. A mask is always called `mask` and is true where
-a query may attend to a key. The additive form in a search is `mask_bias`.
+step of a search; the tests compare all kernels with equation 1. A mask is always called `mask` and
+is true where a query may attend to a key. The additive form in a search is `mask_bias`.
 """
 
 import math
@@ -117,16 +117,16 @@ def attend(
     Compute the context of all heads by the fastest kernel for the case.
 
     Queries, keys and values hold the heads side by side; without padding they are one row of
-    tokens. Four kernels compute equation 1, and the tests hold them equal:
+    tokens. Four kernels compute equation 1, and the tests check that they agree:
 
     - `packed_attention`: sentences that lie one after the other on a device;
     - `short_attention`: at most 256 keys on a processor with oneDNN, and rows without padding;
     - `scaled_dot_product_attention`: weights are wanted, or at most 256 keys on another processor;
     - torch's, which stores no weights: all else.
 
-    A window that is not in the mask is cut into blocks (`heedful.model.window`). What `scoring`
-    adds to scaled products is computed in padded rows. Weights, (batch, heads, queries, keys), need
-    padded rows too; without them `ArgumentError` is raised.
+    If a window is not in the mask, sequences are cut into blocks (`heedful.model.window`). The
+    terms that `scoring` adds to scaled products are computed in padded rows. Weights, (batch,
+    heads, queries, keys), need padded rows too; without padded rows `ArgumentError` is raised.
     """
     record = need_weights or layout.weights is not None
     if record and layout.is_unpadded:
@@ -171,7 +171,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
     bias : bool, default True
         Whether the projections add a bias.
     score : str, default "scaled"
-        How a query meets a key: ``scaled`` q k / sqrt(d_k) (paper), ``unscaled`` q k, or
+        How a query is compared with a key: ``scaled`` q k / sqrt(d_k) (paper), ``unscaled`` q k, or
         ``additive`` v tanh(q + k) with one vector v a head; or the name of a plugin's score.
     kv_heads : int, optional
         Heads of keys and values; each serves a group of query heads; `heads` if None.
@@ -273,18 +273,18 @@ class MultiHeadAttention(nn.Module, TargetMixer):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is equation 1 of its projections, as compiled layers have it."""
+        """Whether the layer computes plain equation 1, as compiled layers do."""
         parts = (self.compare, self.norms, self.rotation, self.relation)
         return self.kv_heads == self.heads and all(part is None for part in parts)
 
     @property
     def scoring(self) -> Scoring:
-        """What it has beyond scaled products."""
+        """What the layer computes in addition to scaled products."""
         return Scoring(self.compare, self.relation, self.dropout)
 
     @property
     def compare(self) -> Compare | None:
-        """What computes its scores; None for scaled products, which the kernels know."""
+        """The module that computes scores; None for scaled products, which the kernels compute."""
         if self.energy is not None:
             return partial(additive_scores, energy=self.energy)
         return self.scorer
@@ -339,7 +339,7 @@ class MultiHeadAttention(nn.Module, TargetMixer):
         query : Tensor
             Queries of every head.
         cached : KeyValue
-            Keys and values of every head, perhaps of a shorter type.
+            Keys and values of every head, perhaps in a narrower type.
         mask_bias : Tensor
             Zero where the query may attend to the key, minus infinity elsewhere.
 

@@ -1,7 +1,8 @@
 """
-What a model promises training and search: `Seq2Seq`.
+The interface of a model for training and search: `Seq2Seq`.
 
-Its halves are in `heedful.model.halves`; parts that stand in layers in `heedful.model.parts`.
+The interfaces of encoders and decoders are in `heedful.model.halves`, those of parts of layers in
+`heedful.model.parts`.
 """
 
 from abc import ABC, abstractmethod
@@ -18,7 +19,7 @@ from heedful.model.halves import Memory
 
 
 class DecoderInput:
-    """What a decoder reads: the embeddings of its tokens, and what a part of a task adds."""
+    """The input of a decoder: the embeddings of its tokens, and the terms that a task adds."""
 
     # `read` must equal `step` token by token
 
@@ -28,7 +29,7 @@ class DecoderInput:
         return 0
 
     def remember(self, memory: Memory, source: Int[Tensor, "batch source"], padding: int) -> Memory:
-        """Put what it needs of the source into `Memory.extra`."""
+        """Store the data that is needed from the source in `Memory.extra`."""
         del source, padding
         return memory
 
@@ -38,7 +39,7 @@ class DecoderInput:
         memory: Memory,
         target_in: Int[Tensor, "batch target"],
     ) -> Float[Tensor, "batch target d_model"]:
-        """Add to the embeddings of a known target."""
+        """Add the task's terms to the embeddings of a known target."""
         del memory, target_in
         return x
 
@@ -53,7 +54,7 @@ class DecoderInput:
         state: Any,
         newest: Int[Tensor, "sentences width"],
     ) -> tuple[Float[Tensor, "sentences width d_model"], Any, Callable[[Any], Any]]:
-        """Add to the embeddings of the newest tokens; unwrap the state, and say how to wrap it."""
+        """Return embeddings with the task's terms, the decoder's state, and a wrapper for it."""
         del newest
         return x, state, lambda inner: inner
 
@@ -106,7 +107,7 @@ class Seq2Seq(nn.Module, ABC):
     """
 
     output: OutputLayer
-    """From states to logits. The loss takes its weight and bias: a batch of logits is too large."""
+    """From states to logits. The loss uses its weight and bias to compute logits in chunks."""
 
     def __init__(self, padding: int, start_token: int, end_token: int) -> None:
         super().__init__()
@@ -156,15 +157,15 @@ class Seq2Seq(nn.Module, ABC):
         Returns
         -------
         int
-            Products that are computed, of masked pairs and some padding too; the output layer's
-            for real tokens alone. 0, the default, if nothing is counted.
+            Operations of all computed products, including masked pairs and some padding; the output
+            layer counts for real tokens alone. 0, the default, if nothing is counted.
         """
         del source, target, hypotheses
         return 0
 
     def penalty(self) -> Float[Tensor, ""] | None:
         """
-        Return what the last `states` adds to the training loss.
+        Return the penalty that the last call of `states` adds to the training loss.
 
         Returns
         -------
@@ -173,8 +174,8 @@ class Seq2Seq(nn.Module, ABC):
 
         Notes
         -----
-        Read once after each `states` in training. Each micro-batch has its own, weighted by its
-        real target tokens; perplexity and validation are without it.
+        Read once after each `states` in training. Each micro-batch has its own penalty, weighted by
+        its real target tokens; perplexity and validation exclude it.
         """
         total = None
         for part in self._of_parts("penalty"):
@@ -184,7 +185,7 @@ class Seq2Seq(nn.Module, ABC):
         return total
 
     def log_figures(self) -> dict[str, float]:
-        """Return what a line of the training log says of the model: figures by name."""
+        """Return figures of the model for a line of the training log, by name."""
         parts, figures = self._of_parts("log_figures"), dict[str, float]()
         for kind in dict.fromkeys(map(type, parts)):
             of_kind: list[Any] = [part for part in parts if type(part) is kind]
@@ -197,14 +198,14 @@ class Seq2Seq(nn.Module, ABC):
 
     @abstractmethod
     def start(self, memory: Any) -> DecodingState:
-        """Prepare a search, one hypothesis per sentence, with what depends on the source alone."""
+        """Prepare a search: one hypothesis per sentence, and everything that the source decides."""
 
     @abstractmethod
     def step(
         self, state: Any, tokens: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows d_model"], Any]:
         """
-        Process one more target token of each hypothesis, as many of each sentence.
+        Process one more token per hypothesis; all sentences have equally many hypotheses.
 
         Parameters
         ----------

@@ -3,10 +3,11 @@ Token embeddings, positions and the output layer: sections 3.4 and 3.5 of the pa
 
 Three layouts of sinusoids are in use. The paper's text interleaves sine and cosine
 (``interleaved``). The authors' code puts all sines before all cosines and spaces the wavelengths a
-little differently (``halves``). Others group like the code and space like the paper (``grouped``).
+little differently (``halves``). Other toolkits order columns like the code and space wavelengths
+like the paper (``grouped``).
 
-The logits of a whole batch are by far the largest tensor of a model (tokens x vocabulary). So the
-loss takes the output layer's matrix and computes a chunk of them at a time.
+The logits of a whole batch are by far the largest tensor of a model (tokens x vocabulary). The loss
+therefore takes the output layer's matrix and computes the logits in chunks.
 """
 
 import math
@@ -150,8 +151,7 @@ class LearnedPositions(nn.Module):
     """
     Learned position embeddings (row E of the paper's Table 3): “nearly identical results”.
 
-    Positions beyond the table share its last row, so that a long text is translated as well as
-    possible instead of being refused.
+    Positions beyond the table share its last row, so long texts are translated rather than refused.
     """
 
     def __init__(self, d_model: int, rows: int) -> None:
@@ -166,9 +166,9 @@ class LearnedPositions(nn.Module):
 
 class OutputLayer(nn.Module):
     """
-    Decoder states to logits: the last product of figure 1; the paper has no bias.
+    Maps decoder states to logits: the last product of figure 1; the paper has no bias.
 
-    A prepacked matrix is another module in the same place (`heedful.model.inference`).
+    Another module with a prepacked matrix may replace this one (`heedful.model.inference`).
     """
 
     def __init__(self, weight: nn.Parameter, bias: nn.Parameter | None = None) -> None:
@@ -192,8 +192,9 @@ class TiedOutput(OutputLayer):
     """
     The output layer whose matrix is that of an embedding (section 3.4).
 
-    The matrix is read from the embedding at each use. So the two stay one when the embedding gets
-    another (`load_state_dict(assign=True)`, `to_empty`), and it is stored once.
+    The matrix is read from the embedding at each use. The two therefore stay tied when the
+    embedding's matrix is replaced (`load_state_dict(assign=True)`, `to_empty`), and the matrix is
+    stored once.
     """
 
     def __init__(self, embedding: nn.Module, bias: nn.Parameter | None = None) -> None:
@@ -213,7 +214,7 @@ Positions = SinusoidalPositions | LearnedPositions | NoPositions
 
 
 def build_positions(layout: str, d_model: int, rows: int, offset: int = 0) -> Positions:
-    """Build the position encoding of one side; learned ones have `rows`."""
+    """Build the position encoding of one side; a learned encoding has `rows`."""
     if layout == "learned":
         return LearnedPositions(d_model, rows)
     if layout == "none":

@@ -1,5 +1,5 @@
 """
-A model of any encoder and any decoder, which combine freely: they meet in `Memory` alone.
+A model of any encoder and any decoder; they exchange only `Memory`.
 
 ::
 
@@ -82,11 +82,11 @@ class EncoderDecoder(Seq2Seq):
 
     @property
     def decoder_input(self) -> DecoderInput:
-        """What the decoder reads of its tokens."""
+        """The `DecoderInput` that computes the decoder's input from its tokens."""
         return getattr(self, self._input_name) if self._input_name else _EMBEDDINGS_ALONE
 
     def read_with(self, name: str, part: nn.Module) -> None:
-        """Let a `DecoderInput` add to what the decoder reads; the name is that of its weights."""
+        """Set the `DecoderInput`; its weights are stored under this name."""
         self.add_module(name, part)
         self._input_name = name
 

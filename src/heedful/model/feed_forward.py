@@ -45,7 +45,7 @@ class FeedForward(nn.Module):
     """
 
     computes_padding: ClassVar[bool] = True
-    """Whether padding that is not removed before counts as positions."""
+    """Whether padding counts as positions if it was not removed."""
 
     @checked
     def __init__(
@@ -86,6 +86,6 @@ class FeedForward(nn.Module):
 def apply_network(
     network: nn.Module, x: Float[Tensor, "*batch d_model"], real: Bool[Tensor, "*batch"] | None
 ) -> Float[Tensor, "*batch d_model"]:
-    """Apply a feed-forward network, or another one, which has to know what is not padding."""
+    """Apply a feed-forward network, or another network, which must know the real positions."""
     out: Tensor = network(x, real) if isinstance(network, Network) else network(x)
     return out

@@ -1,5 +1,5 @@
 """
-How long the rows of a batch are, and what a Transformer's layers compute of them.
+Row lengths of a batch, and the operations that a Transformer's layers need for them.
 
 ::
 
@@ -7,7 +7,7 @@ How long the rows of a batch are, and what a Transformer's layers compute of the
     x x x . .      tokens 3, places 5
     x . . . .      tokens 1, places 5
 
-Where a family computes padding it counts places, elsewhere tokens. Where padding is removed
+A family counts all positions where it computes padding, else only tokens. Where padding is removed
 (`heedful.model.layout.unpad`), everything but attention is computed for the tokens alone. Attention
 needs rows: the compiled function leaves padding out, other kernels put it back.
 """
@@ -34,7 +34,7 @@ class RowLengths:
     places: PerRow
     """Tokens and padding."""
     by_steps: bool = False
-    """Whether a search computes one position after the other, so that none sees a later one."""
+    """Whether a search computes positions one by one, so that none sees a later position."""
 
     @classmethod
     def padded(cls, tokens: Sequence[int] | PerRow) -> "RowLengths":
@@ -50,7 +50,7 @@ class RowLengths:
 
     @property
     def longest(self) -> int:
-        """The places of the longest row."""
+        """The number of positions of the longest row."""
         return int(self.places.max(initial=0))
 
     def computed(self, leaves_out: bool) -> PerRow:
@@ -63,7 +63,7 @@ class RowLengths:
 
 
 def pairs_of(positions: PerRow, by_steps: bool = False) -> int:
-    """Count the pairs of two positions of a row, or of one and those up to it."""
+    """Count the pairs of positions in all rows; `by_steps`: without later positions."""
     every = positions * (positions + 1) // 2 if by_steps else positions * positions
     return int(every.sum())
 
@@ -72,9 +72,9 @@ class DecoderFlops(NamedTuple):
     """Forward operations of a decoder, a multiply-add as two."""
 
     own: int
-    """For its own positions, attention to the memory included."""
+    """Operations for target positions, attention to the memory included."""
     memory: int = 0
-    """For what it computes of the memory, once a sentence."""
+    """Operations for the memory, once per sentence."""
 
 
 def encoder_flops(encoder: Any, source: RowLengths) -> int:
@@ -92,7 +92,7 @@ def decoder_flops(decoder: Any, target: RowLengths, memory: RowLengths) -> Decod
 
 
 def _of_sequence(stack: Any, lengths: RowLengths, leaves_out: bool) -> int:
-    """Count the operations of self-attention and networks, or of what takes their place."""
+    """Count the operations of self-attention and networks, or of the modules in their place."""
     places, tokens = int(lengths.computed(leaves_out).sum()), int(lengths.tokens.sum())
     networks = (layer.feed_forward for layer in stack.layers)
     return sum(
@@ -133,18 +133,18 @@ def _mixing(mixer: Any, lengths: RowLengths, leaves_out: bool, window: Window | 
 
 
 def _leaves_out_pairs(attention: Any) -> bool:
-    """Whether the kernel of attention itself leaves padding out, where all else does."""
+    """Whether the attention kernel skips padding, too, if all other modules do."""
     is_product = attention.compare is None and attention.relation is None
     return is_product and native_products() is not None
 
 
 def _pair(attention: Any) -> int:
-    """Count the operations of a query and a key in all heads: a score, a share of the context."""
+    """Count the operations of a query-key pair in all heads: the score and the weighted value."""
     return 2 * attention.heads * (attention.d_k + attention.d_v)
 
 
 def _pairs_in(window: Window, positions: PerRow, by_steps: bool) -> int:
-    """Count the pairs that are computed of rows: all of short ones, else those of blocks."""
+    """Count the computed pairs: all pairs of short rows, or the pairs within blocks."""
     if by_steps:  # the first ones see fewer keys than a window has
         first = np.minimum(positions, window.width)
         return pairs_of(first, by_steps) + window.width * int((positions - first).sum())

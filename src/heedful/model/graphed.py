@@ -1,11 +1,11 @@
 """
-A trained model whose steps of a search are recorded graphs, for a GPU.
+A trained model for a GPU; the steps of a search are recorded graphs.
 
 An eager step of a base model starts two hundred kernels, and a GPU computes each in less time than
-Python takes to start it. Here a step is two replays: one from the newest tokens to the states,
-which reads and writes the buffers of a lane (`heedful.model.static_cache`), and one from the states
-to log-probabilities. The layers are those of the plain model. On a processor the graphs are plain
-calls, so that the tests run the same code.
+Python takes to start it. Here a step is two replays. The first computes states from the newest
+tokens in the buffers of a lane (`heedful.model.static_cache`). The second computes
+log-probabilities from the states. The layers are those of the plain model. On a processor the
+graphs are plain calls, so that the tests run the same code.
 """
 
 from functools import partial
@@ -55,7 +55,7 @@ def can_record(model: nn.Module) -> bool:
 
 
 def _can_record_layer(layer: DecoderLayer) -> bool:
-    """Decide it for a layer: of a plugin's parts nothing is known."""
+    """Decide this for a layer; nothing is known about the parts of a plugin."""
     own = layer.self_attention
     attentions = (own, layer.cross_attention)
     residuals = (layer.self_residual, layer.cross_residual, layer.feed_forward_residual)
@@ -73,7 +73,7 @@ class GraphedModel(EncoderDecoder):
     """
     A model whose searches replay graphs, which hold the addresses of its weights.
 
-    Numbers may be copied into these weights, but not other tensors put in their place.
+    New values may be copied into these weights, but the tensors must not be replaced.
     """
 
     def __init__(self, plain: EncoderDecoder) -> None:
@@ -86,7 +86,7 @@ class GraphedModel(EncoderDecoder):
         return self.begin(memory) if self.can_begin(sentences, source) else super().start(memory)
 
     def can_begin(self, sentences: int, source: int) -> bool:
-        """Decide whether a search of sentences so long has a lane: all other ones are plain."""
+        """Decide whether sentences of this length get a lane; other searches use no graphs."""
         learns = self.training or torch.is_grad_enabled()
         is_bare = type(self.decoder_input) is DecoderInput
         is_small = 0 < sentences <= _MOST_SENTENCES and source <= _MOST_SOURCE
@@ -111,7 +111,7 @@ class GraphedModel(EncoderDecoder):
     def _replay_step(
         self, state: StaticState, tokens: Int[Tensor, " rows"]
     ) -> tuple[Float[Tensor, "rows d_model"], StaticState]:
-        """Process one more token of each hypothesis by a graph."""
+        """Process one more token of each hypothesis with a graph."""
         rows, sentences = len(tokens), state.sentences
         # 1. the inputs, into the buffers that the graph reads
         step, newer = state.advance(rows // sentences)

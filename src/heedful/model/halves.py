@@ -1,4 +1,4 @@
-"""What encoders and decoders promise each other: they meet in `Memory`."""
+"""The interfaces of encoders and decoders, which exchange `Memory`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from torch import Tensor
 from heedful.model.flops import DecoderFlops, RowLengths
 
 WeightLists = tuple[list[Tensor], list[Tensor]] | None
-"""Where the weights of self-attention and cross-attention are appended, if they are wanted."""
+"""Lists to which the weights of self-attention and cross-attention are appended on request."""
 
 
 @dataclass(frozen=True)
@@ -34,21 +34,21 @@ class Memory:
     final: tuple[FinalState, ...] = ()
     """Last states of each layer of a recurrent encoder; empty for others."""
     keys: Tensor | None = None
-    """What queries of a ConvS2S decoder are compared with; None means the states."""
+    """The keys of a ConvS2S decoder's queries; None means the states."""
     extra: Any = None
-    """What the decoder's input needs of the source (`DecoderInput`)."""
+    """Data from the source that the decoder's input needs (`DecoderInput`)."""
 
 
 @runtime_checkable
 class SourceEncoder(Protocol):
-    """What an encoder of any family offers."""
+    """The interface of an encoder of any family."""
 
     width: int
     """Width of its states."""
     positions_differ: bool = True
     """Whether its states differ from position to position."""
     memory_lengths: Callable[[RowLengths], RowLengths] | None = None
-    """From the lengths of the source to those of its states, if these are others."""
+    """Maps lengths of the source to lengths of its states, if they differ."""
 
     def flops(self, source: RowLengths) -> int:
         """Count forward operations, a multiply-add as two; padding only if it is computed."""
@@ -82,7 +82,7 @@ class SourceEncoder(Protocol):
 
 @runtime_checkable
 class TargetDecoder(Protocol):
-    """What a decoder of any family offers; `decode` equals `start` and `step` token by token."""
+    """The interface of a decoder of any family; `decode` equals `start`, then `step` by `step`."""
 
     width: int
     """Width of the input of the output matrix."""
@@ -119,7 +119,7 @@ class TargetDecoder(Protocol):
         Returns
         -------
         Tensor
-            What meets the output matrix.
+            The input of the output layer.
         """
         ...
 
@@ -143,7 +143,7 @@ class TargetDecoder(Protocol):
         Returns
         -------
         states : Tensor
-            What meets the output matrix.
+            The input of the output layer.
         state : object
             For the next step.
         """

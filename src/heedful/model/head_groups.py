@@ -6,9 +6,9 @@ Groups of heads that share keys and values (Shazeer 2019, Ainslie et al. 2023).
     queries   0 1 2 3   4 5 6 7     8 heads in groups of 4
     keys      0         1           2 heads, of keys and of values
 
-A search keeps the few heads, and lets the queries of a group meet them as if all were queries of
-one head, so nothing is copied. Kernels for whole sequences know one head of keys for each of
-queries, so these are repeated for them.
+A search stores only these few heads. It treats all queries of a group as queries of one head, so
+nothing is copied. Kernels for whole sequences need equally many heads of queries and keys, so keys
+and values are repeated.
 """
 
 from jaxtyping import Float
@@ -18,7 +18,7 @@ from heedful.errors import SettingError
 
 
 def check_groups(heads: int, kv_heads: int | None, score: str) -> int:
-    """Return the heads of keys; refuse unequal groups, and scores with weights for each head."""
+    """Return the number of key heads; refuse unequal groups, and scores with weights per head."""
     if kv_heads is None:
         return heads
     if heads % kv_heads:

@@ -6,11 +6,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 BuildHeadNorm = Callable[[int, float], nn.Module]
-"""From the width of a head and what is added to the variance to a norm."""
+"""Builds a norm from the width of a head and the epsilon that is added to the variance."""
 
 
 class HeadNorms(nn.Module):
-    """A norm of queries, then multiplied by `factor`, and one of keys, shared by all heads."""
+    """A norm of queries, scaled by `factor`, and a norm of keys; all heads share them."""
 
     def __init__(self, build: BuildHeadNorm, d_k: int, epsilon: float, factor: float = 1.0) -> None:
         super().__init__()

@@ -2,11 +2,12 @@
 A trained model optimized for inference, with prepacked weights and compiled layers.
 
 Loading a run to translate calls it (`heedful.runs.run`). Modules are replaced by others with the
-same interface, and nothing else changes. The tests compare the result with the model before.
+same interface, and nothing else changes. The tests compare the result with the plain model.
 
-In the plain modules a product is followed by several short passes over memory, in 8 bits by a
-dozen: scale, add the bias, add the residual, normalize, find the largest number of each row, round.
-Compiled layers do them while the numbers are in the cache, and attend to keys and values in place.
+In the plain modules several short passes over memory follow each product, in 8 bits a dozen. They
+scale, add the bias and the residual, normalize, find the largest number of each row, and round.
+Compiled layers do this work while the numbers are in the cache, and attend to keys and values in
+place.
 """
 
 import copy
@@ -57,9 +58,9 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
 
     `kind`: ``packed``, the same numbers in another order; ``int8``, rounded to 8 bits; or ``bf16``,
     where `can_round_to_bf16`. The last two need a model in fp32. `native`: use compiled functions
-    where there are some. Embeddings are looked up, not multiplied, so they stay. Of recurrent
-    layers and convolutions, whose weight normalization is folded in, only the output matrix
-    changes.
+    where they are available. Embeddings are looked up, not multiplied, so they stay unchanged. In
+    recurrent and convolutional models weight normalization is folded in, and only the output matrix
+    is prepacked.
     """
     native = native and all(map(can_multiply, _inner_widths(model)))
     # a model that is bf16 itself is multiplied by oneDNN
@@ -91,9 +92,9 @@ def optimize_for_inference(model: EncoderDecoder, kind: str, native: bool = True
 
 def can_round_to_bf16(model: EncoderDecoder) -> bool:
     """
-    Decide whether all of a model in fp32 can compute in bf16 by compiled functions.
+    Decide whether compiled functions can compute a whole fp32 model in bf16.
 
-    With AMX instructions oneDNN multiplies many rows faster, so it goes on there.
+    With AMX instructions oneDNN multiplies many rows faster, so oneDNN is used there.
     """
     stacks = (model.encoder, model.decoder)
     return (
@@ -196,7 +197,7 @@ _FEW_SENTENCES = 2
 
 
 def can_compile(stack: Encoder | Decoder) -> bool:
-    """Decide whether the layers of a stack can be compiled: their products already are."""
+    """Decide whether the layers of a stack can be compiled, products and all other parts."""
     layers: list[EncoderLayer | DecoderLayer] = [*stack.layers]
     return is_known(stack) and all(
         isinstance(one, NativeLinear) for layer in layers for one in products_of(layer)
@@ -333,7 +334,7 @@ class CompiledOutput(PrepackedOutput):
 
 
 def _take_over(new: nn.Module, plain: nn.Module) -> None:
-    """Give a module all that another one of its kind has, which is not used any more."""
+    """Give a new module all attributes of the plain module that it replaces."""
     nn.Module.__init__(new)
     vars(new).update(vars(plain))
 
@@ -355,7 +356,7 @@ def _compiled(plain: Encoder | Decoder) -> NativeLayers:
 
 
 def _distances(plain: Encoder | Decoder) -> DistanceTable | None:
-    """Tabulate what a stack adds to the scores of self-attention, if anything."""
+    """Tabulate the bias that a stack adds to the scores of self-attention, if any."""
     return None if plain.score_bias is None else DistanceTable(plain.score_bias)
 
 

@@ -1,11 +1,11 @@
 """
 Initial weights.
 
-Those of a Transformer follow the authors' first public code (tensor2tensor 3d9c62f2) where the
-paper is silent: Glorot's uniform bound on every product, taken over the shape of the product as it
-was fused there, and normal numbers with standard deviation d_model^-0.5 for the embeddings.
+Where the paper is silent, a Transformer follows the authors' first public code (tensor2tensor
+3d9c62f2). Products have Glorot's uniform bound, computed for the shape of the product as fused
+there. Embeddings are normal numbers with standard deviation d_model^-0.5.
 
-Encoders and decoders of other families draw their own.
+Encoders and decoders of other families draw their own initial weights.
 """
 
 import torch
@@ -26,8 +26,8 @@ def initialize(model: EncoderDecoder, seed: int) -> None:
 
     The authors' first code fuses Q, K and V of self-attention into one product, and K and V of
     cross-attention into another. Their Glorot bounds are therefore smaller than those of single
-    projections: sqrt(6 / (512 + 1536)) and sqrt(6 / (512 + 1024)) in the base model. Norms keep
-    torch's gains of 1 and biases of 0.
+    projections. In the base model they are sqrt(6 / (512 + 1536)) and sqrt(6 / (512 + 1024)). Norms
+    keep torch's gains of 1 and biases of 0.
     """
     generator = torch.Generator().manual_seed(seed)
     cross = {layer.cross_attention for layer in model.modules() if isinstance(layer, DecoderLayer)}
@@ -55,7 +55,7 @@ def initialize(model: EncoderDecoder, seed: int) -> None:
 
 
 def _draw_attention(module: MultiHeadAttention, is_cross: bool, generator: torch.Generator) -> None:
-    """Draw the four projections; queries of cross-attention are a product of their own."""
+    """Draw the four projections; cross-attention projects its queries by a separate product."""
     first = module.widths[0]
     parts = [slice(0, first), slice(first, None)] if is_cross else [slice(None)]
     for part in parts:

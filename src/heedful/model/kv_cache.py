@@ -38,7 +38,7 @@ _MULTIPLE = 16
 
 
 def mask_to_bias(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """Turn a boolean mask into one that the product of the scores adds in the same pass."""
+    """Turn a boolean mask into a bias that the product of the scores adds in the same pass."""
     bias = torch.zeros(mask.shape, dtype=dtype, device=mask.device)
     return bias.masked_fill_(~mask, float("-inf"))
 

@@ -1,4 +1,4 @@
-"""The sizes of a layer, the sub-layers built from them, and what other families put there."""
+"""The sizes of a layer, its sub-layers, and the parts that other families put in their place."""
 
 import math
 from collections.abc import Callable
@@ -50,7 +50,7 @@ class LayerConfig:
     norm_epsilon: float = 1e-6
     """Added to the variance."""
     norm_kind: NormKind | NormFactory = "layer"
-    """Layer norm, none, or what builds another one from `d_model` and `norm_epsilon`."""
+    """Layer norm, none, or a function of `d_model` and `norm_epsilon` that builds another norm."""
     residuals: bool = True
     """Whether the input of a sub-layer is added to its output."""
     causal_mask: bool = True
@@ -58,23 +58,23 @@ class LayerConfig:
     projection_bias: bool = True
     """Whether the attention projections have a bias."""
     score: str = "scaled"
-    """``scaled``, ``unscaled``, ``additive``, or one of a plugin: how attention compares."""
+    """How attention scores: ``scaled``, ``unscaled``, ``additive``, or a score of a plugin."""
     qk_norm: BuildHeadNorm | None = None
     """Builds a norm of queries or keys from `d_k` and `norm_epsilon`; None means none."""
     score_bias: Callable[["LayerConfig"], ScoreBias] | None = None
-    """Builds what is added to the scores of self-attention in all layers; None means nothing."""
+    """Builds the bias of the scores of self-attention in all layers; None means no bias."""
     rotation: Callable[["LayerConfig"], Rotation] | None = None
-    """Builds what turns queries and keys of self-attention in a layer; None means nothing."""
+    """Builds the rotation of queries and keys in a layer's self-attention; None means none."""
     relation: Callable[["LayerConfig"], Relation] | None = None
-    """Builds what adds to scores and contexts of self-attention by distance; None means nothing."""
+    """Builds the terms by distance of self-attention's scores and contexts; None means no terms."""
     scale_output: bool = False
     """Whether a decoder multiplies its last states by d_model^-0.5."""
     mixer: Callable[["LayerConfig"], Mixer] | None = None
-    """Builds what takes the place of self-attention; None means nothing."""
+    """Builds the module in the place of self-attention; None keeps self-attention."""
     window: int | None = None
     """Neighbors that self-attention is restricted to; None means none."""
     networks: Networks = NO_NETWORKS
-    """What stands in the place of the feed-forward network in some layers."""
+    """Networks that replace the feed-forward network in some layers."""
 
     def of_layer(self, number: int) -> "LayerConfig":
         """Return the choices of one layer, from 1: only its feed-forward network may differ."""
@@ -146,22 +146,22 @@ class LayerConfig:
 
 
 class LayerParts(NamedTuple):
-    """What other families put into the layers of an encoder or decoder."""
+    """The parts that other families put into the layers of an encoder or decoder."""
 
     networks: Networks = NO_NETWORKS
     """Networks of some layers."""
     mixer: Callable[[Any], Mixer] | None = None
-    """From a `LayerConfig` to what takes the place of self-attention in all layers."""
+    """Builds the module in the place of self-attention in all layers from a `LayerConfig`."""
     norm: Callable[[int, float], nn.Module] | None = None
-    """From the width and what is added to the variance to what takes the place of layer norm."""
+    """Builds the norm in the place of layer norm from the width and the epsilon."""
     qk_norm: BuildHeadNorm | None = None
     """Builds a norm of queries or keys from the width of a head and the epsilon."""
     score_bias: Callable[[Any], ScoreBias] | None = None
-    """From a `LayerConfig` to what is added to the scores of self-attention in all layers."""
+    """Builds the bias of the scores of self-attention in all layers from a `LayerConfig`."""
     rotation: Callable[[Any], Rotation] | None = None
-    """From a `LayerConfig` to what turns queries and keys of self-attention in a layer."""
+    """Builds the rotation of queries and keys in a layer's self-attention from a `LayerConfig`."""
     relation: Callable[[Any], Relation] | None = None
-    """From a `LayerConfig` to what adds to its scores and contexts by distance."""
+    """Builds the terms by distance of a layer's scores and contexts from a `LayerConfig`."""
 
 
 NO_PARTS = LayerParts()

@@ -66,7 +66,8 @@ class Encoder(nn.Module, SourceEncoder):
     layers : int
         Number of layers.
     sharing : sequence of int, optional
-        For each layer the number of its weights, from 1; layers of one number are one module.
+        For each layer the number of its weights, from 1; layers with the same number are one
+        module.
 
     Notes
     -----
@@ -193,8 +194,8 @@ class DecoderLayer(nn.Module):
         Process one more token of each hypothesis.
 
         All hypotheses of a sentence are batched as queries against one copy of its keys and values.
-        `write` adds what the mixer computes of the newest tokens to the cache, and returns what it
-        reads of all tokens. Both biases are zero where a query may attend, else minus infinity.
+        `write` adds the mixer's results for the newest tokens to the cache, and returns the cached
+        results of all tokens. Both biases are zero where a query may attend, else minus infinity.
         """
         own, cross = self.self_attention, self.cross_attention
 
@@ -218,7 +219,8 @@ class Decoder(nn.Module, TargetDecoder):
     layers : int
         Number of layers.
     sharing : sequence of int, optional
-        For each layer the number of its weights, from 1; layers of one number are one module.
+        For each layer the number of its weights, from 1; layers with the same number are one
+        module.
     """
 
     @checked
@@ -297,7 +299,7 @@ class Decoder(nn.Module, TargetDecoder):
         return decoder_flops(self, target, memory)
 
     def _cache_dtype(self, sentences: int, dtype: torch.dtype) -> torch.dtype:
-        """Choose the type of the keys and values that a search keeps; inference may shorten it."""
+        """Choose the type of the keys and values of a search; inference may use a narrower type."""
         return dtype
 
     def decode(
@@ -347,7 +349,7 @@ def _layers(
     layers: int,
     sharing: Sequence[int] | None,
 ) -> Parts[Layer]:
-    """Build the layers of a stack; those of one number are the same module."""
+    """Build the layers of a stack; layers with the same number are one module."""
     numbers = range(1, layers + 1) if sharing is None else sharing
     if len(numbers) != layers:
         raise SettingError(
@@ -370,7 +372,7 @@ def _real_keys(mask: Tensor | None) -> Tensor | None:
 
 
 def _mixer(layer: nn.Module, config: LayerConfig, is_causal: bool) -> Any:
-    """Build a layer's mixer; refuse what would read what follows in a decoder."""
+    """Build a layer's mixer; refuse one that must not be in an encoder, or in a decoder."""
     mixer = config.self_attention()
     if isinstance(mixer, Mixer) and isinstance(mixer, TargetMixer) != is_causal:
         reads = "earlier positions alone" if is_causal else "all positions"
@@ -381,10 +383,10 @@ def _mixer(layer: nn.Module, config: LayerConfig, is_causal: bool) -> Any:
 
 
 def _score_bias(config: LayerConfig) -> ScoreBias | None:
-    """Build what all layers of a stack add to the scores of self-attention."""
+    """Build the bias that all layers of a stack add to the scores of self-attention."""
     return None if config.score_bias is None else config.score_bias(config)
 
 
 def _window(config: LayerConfig, of: Callable[[int | None], Window | None]) -> Window | None:
-    """Return the window of a stack's attention, if it has both."""
+    """Return the window of a stack, if it has self-attention and a window."""
     return of(config.window if config.mixer is None else None)

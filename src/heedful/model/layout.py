@@ -1,5 +1,5 @@
 """
-Which positions attend to which, and where they are.
+Which positions attend to which, and where their tokens are.
 
 ::
 
@@ -11,8 +11,7 @@ Which positions attend to which, and where they are.
     real                          which queries are not padding, where that was not removed
     bias                          what is added to the scores, with the mask in it
 
-The layers pass a layout on from the stack to `heedful.model.attention.attend` and never look into
-it.
+The layers pass a layout on from the stack to `heedful.model.attention.attend` without reading it.
 """
 
 from dataclasses import dataclass
@@ -64,7 +63,7 @@ def check_ids(owner: str, **ids: Any) -> None:
 
 
 def not_a_tensor(what: str, wanted: str, value: Any) -> ArgumentError:
-    """Say which tensor is needed, and what was given instead."""
+    """Build the error that says which tensor is needed and what was given instead."""
     given = f"a {type(value).__name__}"
     if isinstance(value, Tensor):
         given = f"one of {str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)}"
@@ -88,13 +87,13 @@ class Layout:
     real: Bool[Tensor, "batch queries"] | None = None
     """True at real queries, for norms and networks; None if all are, or padding was removed."""
     window: Window | None = None
-    """The neighbors that a query may attend to, if they are not in the mask, which is of keys."""
+    """The neighbors that a query may attend to, if the mask covers keys alone."""
     bias: Float[Tensor, "_ heads queries keys"] | None = None
-    """Added to the scores, of padded rows: minus infinity where the mask is false."""
+    """Bias of the scores of padded rows: minus infinity where the mask is false."""
     rows: tuple[PackedRows, PackedRows] | None = None
-    """Where the sentences of queries and of keys start that lie one after the other on a device."""
+    """Starts of the sentences of queries and of keys, if they are packed on a device."""
     numbers: Int[Tensor, " tokens"] | None = None
-    """The positions of such queries in their sentences."""
+    """Positions of packed queries in their sentences."""
 
     def __post_init__(self) -> None:
         """Check the mask."""
@@ -137,10 +136,11 @@ def unpad(
     """
     Remove the padding of a sequence where that is faster; return where the tokens were.
 
-    Only attention needs to know rows. So a processor computes everything else for the real tokens
-    alone: with oneDNN, at most 256 keys, and padding of more than 3 % of the positions. Results are
-    equal (`heedful.kernels.attention`). `real`: true at real tokens; None keeps the rows, as
-    attention weights need them. `keys`: the most that a query of `x` attends to.
+    Only attention needs to know rows. A processor therefore computes everything else for the real
+    tokens alone. This needs oneDNN, at most 256 keys, and padding of more than 3 % of the
+    positions. Results are equal (`heedful.kernels.attention`). `real`: true at real tokens; None
+    keeps the rows, as attention weights need them. `keys`: the largest number of keys that a query
+    of `x` attends to.
     """
     packing = None if real is None or not use_cpu_kernel(x, keys) else Packing.of(real)
     return (x, None) if packing is None else (packing.pack(x), packing)
@@ -154,7 +154,7 @@ def pad(
 
 
 def padding_mask(ids: Int[Tensor, "batch time"], padding: int) -> Bool[Tensor, "batch 1 1 time"]:
-    """Build a mask, true at real tokens; a row needs one, as a softmax over nothing is NaN."""
+    """Build a mask, true at real tokens; each row needs a token, since an empty softmax is NaN."""
     return (ids != padding)[:, None, None, :]
 
 
@@ -162,8 +162,8 @@ def causal_mask(length: int, device: torch.device | None = None) -> Bool[Tensor,
     """
     Build a mask that lets each position attend to itself and earlier positions.
 
-    Section 3.2.3: no information flows leftward in the decoder. Padding stands at the end of a row,
-    so real positions never attend to it and no further mask is needed.
+    Section 3.2.3: no information flows leftward in the decoder. Padding is at the end of a row, so
+    real positions never attend to it and no further mask is needed.
     """
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()[None, None]
 

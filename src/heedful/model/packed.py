@@ -1,5 +1,5 @@
 """
-A Transformer over sentences that lie one after the other, as a training step on a GPU has them.
+A Transformer over packed sentences, one after the other, for a training step on a GPU.
 
 The layers are those of `heedful.model.layers`. Only positions and attention have to know where a
 sentence starts. So no padding is computed and all shapes stay the same from step to step.
@@ -39,7 +39,7 @@ class PackedSide(NamedTuple):
 
 
 Run = Callable[..., Any]
-"""Calls a function with arguments: itself, or as a compiler has translated it."""
+"""Calls a function with arguments, as it is or compiled."""
 
 
 def call(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -104,7 +104,7 @@ def _within(rows: PackedRows, window: Window | None) -> PackedRows:
 
 
 def why_not_packed(model: Seq2Seq) -> str:
-    """Say what in a model needs padded rows; empty if nothing does."""
+    """Say which part of a model needs padded rows, and why; empty if none does."""
     return next(_obstacles(model), "")
 
 
@@ -135,7 +135,7 @@ def _obstacles(model: Seq2Seq) -> Iterator[str]:
 
 
 def _obstacles_in(part: nn.Module) -> Iterator[str]:
-    """Say what in a part needs padded rows."""
+    """Say why a part needs padded rows."""
     if isinstance(part, PaddedNorm):
         yield f"{type(part).__name__} has to know padding"
     if hasattr(part, "penalty"):

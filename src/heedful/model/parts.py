@@ -1,7 +1,7 @@
 """
-What takes the place of a part of a Transformer's layer, and what layers give and take.
+Interfaces of the parts that may replace those of a Transformer's layer.
 
-The layers know these contracts alone; `heedful.families` has what fulfills them.
+The layers know only these interfaces; `heedful.families` implements them.
 """
 
 from abc import ABC, abstractmethod
@@ -40,7 +40,7 @@ class KeyValue(NamedTuple):
 
 @dataclass(frozen=True)
 class AttentionWeights:
-    """Attention weights of every layer and head for one batch, by the places of section 3.2.3."""
+    """Attention weights of every layer and head for one batch, grouped as in section 3.2.3."""
 
     encoder: list[Tensor]
     """Self-attention of the encoder: for each layer (batch, heads, queries, keys)."""
@@ -53,8 +53,8 @@ class AttentionWeights:
         """
         Stack a sentence's weights: encoder, decoder, cross; each (layers, heads, queries, keys).
 
-        A kind that the family does not have has no layers. Raises `SettingError` without attention
-        to the source.
+        A kind of attention that the family lacks has no layers. Raises `SettingError` without
+        attention to the source.
         """
         if not self.cross:
             raise SettingError(
@@ -91,7 +91,7 @@ class TargetCache(Protocol):
         ...
 
     def write(self, layer: int, newest: Any) -> Any:
-        """Add what a layer's mixer computes of the newest tokens; return what it reads of all."""
+        """Add a mixer's results for the newest tokens; return the cached results of all tokens."""
         ...
 
 
@@ -99,7 +99,7 @@ class Mixer(nn.Module, ABC):
     """
     Mixes the positions of one sequence.
 
-    Only one that is a `TargetMixer`, too, may stand in a decoder, and none of them in an encoder.
+    A decoder needs a mixer that is a `TargetMixer`, too; an encoder refuses a `TargetMixer`.
     """
 
     @abstractmethod
@@ -133,23 +133,24 @@ class Mixer(nn.Module, ABC):
 
 
 def check_mixed(owner: str, width: int, x: Any, keys_from: Any, mask: Tensor | None) -> None:
-    """Refuse what only attention can do: two sequences, and a mask by heads or queries."""
+    """Refuse inputs that only attention supports: two sequences, or a mask by heads or queries."""
     check_states(owner, width, least_axes=3, queries_from=x)
     if keys_from is not x and (keys_from.shape, keys_from.data_ptr()) != (x.shape, x.data_ptr()):
         raise ArgumentError(
             f"`keys_from` of {owner} must be the sequence of `queries_from`, because it mixes the "
-            "positions of one, but got another; use MultiHeadAttention for two sequences."
+            "positions of one sequence, but got another sequence; use MultiHeadAttention for two "
+            "sequences."
         )
     if mask is not None and mask.size(1) * mask.size(2) > 1:
         raise ArgumentError(
-            f"the mask of {owner} must have shape (batch, 1, 1, keys), because it does not tell "
-            f"heads or queries apart, but got one of shape {tuple(mask.shape)}."
+            f"the mask of {owner} must have shape (batch, 1, 1, keys), the same for all heads and "
+            f"queries, but got shape {tuple(mask.shape)}."
         )
 
 
 class TargetMixer(ABC):
     """
-    What a search asks of the mixer in a decoder's layer.
+    The interface that a search needs of the mixer in a decoder's layer.
 
     `step` must equal `forward` at the newest positions, so a position may read earlier ones alone.
     """
@@ -164,14 +165,14 @@ class TargetMixer(ABC):
         layers : int
             Layers of the decoder.
         memory : KeyValue
-            Keys and values of the source in any layer: sizes, device and type are theirs.
+            Keys and values of the source in any layer, which give sizes, device and type.
         window : int or None
-            The last tokens that are read; None means all.
+            How many of the last tokens are read; None means all.
 
         Returns
         -------
         TargetCache
-            That of all layers; only the first layer's mixer is asked.
+            The cache of all layers; only the first layer's mixer creates one.
         """
 
     @abstractmethod
@@ -204,11 +205,12 @@ class Network(nn.Module, ABC):
     """
     A network that maps the state of each position to a new one.
 
-    Buffers whose names begin with ``running_`` are averages of the training; a checkpoint has them.
+    Buffers whose names begin with ``running_`` are averages of the training; checkpoints store
+    them.
     """
 
     computes_padding: ClassVar[bool] = False
-    """Whether padding that is not removed before counts as tokens."""
+    """Whether padding counts as tokens if it was not removed."""
     penalty: Tensor | None = None
     """What the last forward pass in training adds to the loss of a target token."""
 
@@ -237,7 +239,7 @@ class Networks(NamedTuple):
     build: Callable[[int], Network] | None = None
     """Builds a network for states of a width."""
     layers: tuple[int, ...] = ()
-    """Layers, from 1, that have one."""
+    """Layers, counted from 1, that have such a network."""
 
 
 NO_NETWORKS = Networks()
@@ -247,7 +249,8 @@ class PaddedNorm(ABC):
     """
     A norm that has to know which positions are real.
 
-    Buffers whose names begin with ``running_`` are averages of the training; a checkpoint has them.
+    Buffers whose names begin with ``running_`` are averages of the training; checkpoints store
+    them.
     """
 
     @abstractmethod

@@ -1,12 +1,12 @@
 """
-What self-attention itself knows of positions, beyond a number added to its scores.
+Positions inside self-attention, by other means than a bias of the scores.
 
 ::
 
     Rotation    turns queries and keys by their positions; every kernel stays as it is
     Relation    adds vectors of distances to keys and values; scores are computed in padded rows
 
-Embeddings have no positions then. Each layer has its own part, which may have weights.
+Embeddings then have no positions. Each layer has its own part, which may have weights.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ class Places(NamedTuple):
     numbers: Int[Tensor, "_ time"]
     """Counted from 0; one row serves all rows of a batch."""
     longest: int | None = None
-    """Positions that no sentence exceeds; None if that is not known."""
+    """Upper bound of the length of a sentence; None if unknown."""
 
     @classmethod
     def in_order(cls, time: int, device: torch.device) -> "Places":
@@ -32,7 +32,7 @@ class Places(NamedTuple):
 
     @classmethod
     def of_newest(cls, mask_bias: Float[Tensor, "sentences heads width slots"]) -> "Places":
-        """Find the position of the newest tokens of a search: as many slots are open before it."""
+        """Find the position of the newest tokens of a search: the count of open slots before it."""
         return cls((mask_bias[:1, 0, :1] == 0).sum(dim=-1) - 1)  # (1, 1)
 
     @property
@@ -58,7 +58,7 @@ class Rotation(nn.Module, ABC):
     """
     Turns queries and keys so that their products depend on the distance.
 
-    A search keeps keys that are turned. Values and attention to the source are as they are.
+    A search keeps keys that are turned. Values and attention to the source are not changed.
     """
 
     is_static: ClassVar[bool] = False
@@ -77,7 +77,7 @@ class Rotation(nn.Module, ABC):
 
 class Relation(nn.Module, ABC):
     """
-    Adds to scores what queries make of distances, and to contexts what distances add to values.
+    Adds terms to scores by query and distance, and terms to contexts by distance.
 
     Attention is computed in padded rows then, with all scores in memory. A distance is the position
     of the key less that of the query; its tensor has one row or `batch`.

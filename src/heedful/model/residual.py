@@ -17,7 +17,7 @@ from heedful.model.parts import PaddedNorm
 
 NormKind = Literal["layer", "none"]
 NormFactory = Callable[[int, float], nn.Module]
-"""Builds a norm from the width of the states and what is added to the variance."""
+"""Builds a norm from the width of the states and the epsilon that is added to the variance."""
 
 
 def make_norm(kind: NormKind | NormFactory, d_model: int, epsilon: float) -> nn.Module:
@@ -61,7 +61,7 @@ class Residual(nn.Module):
     Residual connection and normalization around a sub-layer, in the order of its subclass.
 
     An `epsilon` of 1e-6 is from the authors' code, the paper gives none. Without `residual`, for
-    teaching, only the sub-layer's output goes on.
+    teaching, only the sub-layer's output is passed on.
     """
 
     def __init__(

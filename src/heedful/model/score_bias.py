@@ -1,10 +1,10 @@
 """
-What is added to the scores of self-attention, by the distance of query and key.
+Biases of the scores of self-attention, by the distance of query and key.
 
-One part serves all layers of a stack: T5's table of buckets is one, a slope by distance another.
-Whole sequences get the bias of all pairs once a batch, with the mask in it, and every layer adds
-the same tensor. In a step of a search a query is the newest token of a hypothesis, and its
-distances are those of the slots of the cache.
+One part serves all layers of a stack, such as T5's table of buckets or a slope by distance.
+Whole sequences get the bias of all pairs once per batch, with the mask in it, and every layer adds
+the same tensor. In a step of a search a query is the newest token of a hypothesis. Its distances
+are those of the slots of the cache.
 
 B sentences, K hypotheses, L slots, T positions, H heads.
 """
@@ -32,7 +32,7 @@ class ScoreBias(nn.Module, ABC):
         self, distance: Int[Tensor, "rows queries keys"]
     ) -> Float[Tensor, "rows heads queries keys"]:
         """
-        Compute what is added for each head; a distance is the key's position less the query's.
+        Compute the bias of each head; a distance is the key's position less the query's.
 
         Where a query may not attend to a key the number does not matter, but must be finite.
         """
@@ -54,7 +54,7 @@ def bias_of_pairs(
 def bias_of_slots(
     score_bias: ScoreBias | None, mask_bias: Float[Tensor, "sentences width slots"], heads: int
 ) -> Float[Tensor, "sentences heads width slots"]:
-    """Compute what is added to the scores of the newest tokens. `mask_bias`: that of a cache."""
+    """Compute the bias of the scores of the newest tokens. `mask_bias`: that of a cache."""
     # copied, not expanded: the products of a step start from dense biases
     of_heads = mask_bias.unsqueeze(1).repeat(1, heads, 1, 1)  # (B, H, K, L)
     if score_bias is None:
@@ -63,14 +63,14 @@ def bias_of_slots(
 
 
 class DistanceTable:
-    """The numbers of all distances, computed once for weights that change no more; thread-safe."""
+    """The biases of all distances, computed once, as weights no longer change; thread-safe."""
 
     def __init__(self, score_bias: ScoreBias) -> None:
         self.score_bias = score_bias
         self._table: Tensor | None = None
 
     def up_to(self, reach: int) -> Float[Tensor, "heads distances"]:
-        """Return the numbers of distances from -n to n, for an n of at least `reach`."""
+        """Return the biases of distances from -n to n, for an n of at least `reach`."""
         table = self._table
         if table is None or table.size(1) < 2 * reach + 1:
             most = max(_LEAST_REACH, 2 * reach)  # twice, so that few steps compute it again

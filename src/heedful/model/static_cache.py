@@ -1,11 +1,11 @@
 """
 The buffers of a search that a recorded graph reads and writes: their addresses never change.
 
-A search takes a lane: buffers of a bucket, for a few more sentences, slots and source positions
-than it has. What a step depends on stands in them, also numbers, such as the first free slot. As in
-`heedful.model.kv_cache`, keys and values stay in their slots, and only the table of who may attend
-to which slot is reordered. A lane that is full is followed by a larger one, and one that is mostly
-empty by a smaller one, with the contents copied. Afterwards the next search takes the same lane.
+A search takes a lane: buffers with room for a few more sentences, slots and source positions than
+needed. They hold everything that a step depends on, including numbers such as the first free slot.
+As in `heedful.model.kv_cache`, keys and values stay in their slots, and only the table of who may
+attend to which slot is reordered. A larger lane replaces a full lane, and a smaller lane replaces a
+mostly empty one; the contents are copied. Afterwards the next search takes the same lane.
 
 B sentences of the bucket, K hypotheses of each, L slots, S source positions, H heads, D width.
 """
@@ -34,11 +34,11 @@ _MOST_LANES, _MOST_BYTES = 64, 8 << 30
 _RECORDING = threading.Lock()
 
 Prepare = Callable[["Lane"], object]
-"""Records what a search needs in a lane that it takes, before anything stands in it."""
+"""Records the graphs that a search needs in its lane, before the lane holds data."""
 
 
 class Sizes(NamedTuple):
-    """What a lane has room for."""
+    """The sizes that a lane has room for."""
 
     sentences: int
     slots: int
@@ -66,7 +66,7 @@ class StepBuffers:
     table: Float[Tensor, "sentences width slots"]
     """Zero where a hypothesis contains the token in a slot, else minus infinity."""
     states: Tensor | None = None
-    """What meets the output matrix, (B * K, D), where the graph last wrote it."""
+    """The input of the output layer, (B * K, D), where the graph last wrote it."""
     scores: Tensor | None = None
     """Log-probabilities of the next token, (B * K, vocabulary), likewise."""
 
@@ -89,7 +89,7 @@ class Lane:
     steps: dict[int, StepBuffers] = field(default_factory=dict)
     """By the number of hypotheses."""
     graphs: dict[Hashable, Graph] = field(default_factory=dict)
-    """What was recorded, by names."""
+    """Recorded graphs by name."""
     choices: dict[Hashable, Any] = field(default_factory=dict)
     """Buffers of searches that choose on the device, by their settings."""
 
@@ -117,7 +117,7 @@ class Lane:
             )
 
     def clear(self) -> None:
-        """Forget the last search; numbers that are not finite must not meet a weight of zero."""
+        """Clear the last search, because a non-finite value times a weight of zero is NaN."""
         for part in (*self.own, *self.memory):
             part.keys.zero_()
             part.values.zero_()
@@ -193,7 +193,7 @@ class Lanes:
         return Lease(self, lane, prepare)
 
     def give_back(self, lane: Lane) -> None:
-        """Keep a lane for the next search; forget others if that is too much."""
+        """Keep a lane for the next search; drop others if they take too much memory."""
         with self._lock:
             self._free.append((lane, lane.bytes()))
             while len(self._free) > _MOST_LANES or sum(b for _, b in self._free) > _MOST_BYTES:
@@ -202,14 +202,14 @@ class Lanes:
 
 
 class Lease:
-    """A search's hold on a lane, which ends with the last of its states."""
+    """A search's claim on a lane, which ends with its last state."""
 
     def __init__(self, lanes: Lanes, lane: Lane, prepare: Prepare | None) -> None:
         self.lanes, self.lane, self.prepare = lanes, lane, prepare
         weakref.finalize(self, lanes.give_back, lane).atexit = False
 
     def next_lane(self, sizes: Sizes) -> "Lease":
-        """Take a lane of other sizes; itself if they are the same."""
+        """Take a lane of other sizes; return this claim if the sizes are the same."""
         if sizes == self.lane.sizes:
             return self
         lane, width = self.lane, self.lane.position.size(1)

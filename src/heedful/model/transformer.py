@@ -32,7 +32,7 @@ from heedful.model.layers import Decoder, Encoder
 
 class Transformer(EncoderDecoder):
     """
-    The whole model of the paper: both halves are a Transformer's.
+    The whole model of the paper, with the encoder and the decoder of a Transformer.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ class Transformer(EncoderDecoder):
     -----
     Figure 1; the defaults are the base model. Calling it with padded source ids and the target
     shifted right gives logits. The states behind them, attention and decoding are methods of
-    `EncoderDecoder`. A run of the same sizes has the same names of weights. Raises `SettingError`
-    for sizes that do not fit.
+    `EncoderDecoder`. The weights have the same names as in a run of the same sizes. Raises
+    `SettingError` for sizes that do not fit.
 
     Examples
     --------

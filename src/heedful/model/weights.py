@@ -1,4 +1,4 @@
-"""The weights of a model: their names and number, and who draws them first."""
+"""The weights of a model: their names, their number, and the modules that draw them."""
 
 from typing import Protocol, runtime_checkable
 
@@ -28,7 +28,7 @@ def parameter_count(model: nn.Module) -> int:
 
 @runtime_checkable
 class DrawsWeights(Protocol):
-    """A module that draws its own first weights (`heedful.model.initialize`)."""
+    """A module that draws its own initial weights (`heedful.model.initialize`)."""
 
     def initialize(self, generator: torch.Generator) -> None:
         """Draw the weights."""
@@ -37,7 +37,7 @@ class DrawsWeights(Protocol):
 
 @runtime_checkable
 class Initialized(DrawsWeights, Protocol):
-    """A module that draws its own first weights, and those of the tables around it."""
+    """A module that draws its own initial weights, and those of the tables around it."""
 
     def initialize_table(self, weight: Tensor, generator: torch.Generator) -> None:
         """Draw a table of embeddings that it reads, or the output matrix behind it."""

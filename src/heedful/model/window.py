@@ -40,12 +40,12 @@ class Window(NamedTuple):
 
     @classmethod
     def around(cls, r: int | None) -> "Window | None":
-        """Make an encoder's: half of the neighbors before, half after."""
+        """Make the window of an encoder: half of the neighbors before, half after."""
         return None if r is None else cls(r // 2, r // 2)
 
     @classmethod
     def before_and_at(cls, r: int | None) -> "Window | None":
-        """Make a decoder's: the position itself and those before it, r in all."""
+        """Make the window of a decoder: the position itself and those before it, r in all."""
         return None if r is None else cls(r - 1, 0)
 
     @property
@@ -78,11 +78,11 @@ class Window(NamedTuple):
 
 
 def check_window(window: int | None, is_causal: bool) -> None:
-    """Refuse a window without a causal mask: it hides from a decoder what follows."""
+    """Refuse a decoder's window without a causal mask: the window hides later positions."""
     if window is not None and not is_causal:
         raise SettingError(
-            "`causal_mask` must be true with a `window`, which hides what follows from a decoder, "
-            "but got false."
+            "`causal_mask` must be true with a `window`, which hides later positions from a "
+            "decoder, but got false."
         )
 
 
@@ -96,10 +96,11 @@ def restrict(
     """
     Restrict self-attention to a window: by the mask where that is faster, else by blocks.
 
-    `mask`: true where a query may attend to the key; everywhere if None. `dense`: always by the
-    mask, as recorded weights need it. Returns the mask, and the window if it is not in the mask.
+    `mask`: true where a query may attend to the key; everywhere if None. `dense`: always use the
+    mask, as recorded weights require. Returns the mask, and the window if it is not in the mask.
 
-    Every position sees itself, padding too, or padding that is far from a token would see nothing.
+    Every position sees itself, even padding, because padding far from a token would see nothing
+    else.
     """
     of_keys = mask is None or mask.size(1) == mask.size(2) == 1
     if of_keys and not dense and window.is_cut(length):
@@ -111,7 +112,7 @@ def restrict(
 
 
 def close_oldest(mask_bias: Float[Tensor, "sentences width slots"], width: int) -> None:
-    """Close the first open slot of each hypothesis that has one too many; slots are in order."""
+    """Close the first open slot of each hypothesis that exceeds the window; slots are in order."""
     is_open = mask_bias == 0
     first = is_open.int().argmax(dim=2, keepdim=True)  # (sentences, width, 1)
     too_many = is_open.sum(dim=2, keepdim=True) > width
@@ -126,7 +127,7 @@ class Blocks:
     queries: Float[Tensor, "blocks queries width"]
     keys: Float[Tensor, "blocks keys width"]
     values: Float[Tensor, "blocks keys width_v"]
-    """Keys and values around it."""
+    """Keys and values around each block."""
     mask: Bool[Tensor, "blocks 1 queries keys"]
     """True where a query sees the key."""
     rows: int

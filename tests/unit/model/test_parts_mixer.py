@@ -86,7 +86,7 @@ def test_what_mixes_one_sequence_refuses_two_and_masks_by_query():
     mixer = Mean(LayerConfig(**SIZES))
     with pytest.raises(ArgumentError, match="must be the sequence of `queries_from`"):
         mixer(X, X.clone())
-    with pytest.raises(ArgumentError, match="does not tell heads or queries apart"):
+    with pytest.raises(ArgumentError, match="the same for all heads and queries"):
         mixer(X, X, torch.ones(1, 1, 5, 5, dtype=torch.bool))
     with pytest.raises(ArgumentError, match="with d_model=8"):
         mixer(X[..., :7], X[..., :7])
