@@ -36,8 +36,8 @@ class Sampler:
     """
     Re-encodes the pairs with sampled subwords, or with changed text, for every epoch.
 
-    The disk holds one epoch at a time. It is a function of the seed and its number, so a resumed
-    run makes the same one again, or finds it.
+    The disk holds one epoch at a time. An epoch depends only on the seed and its number, so a
+    resumed run makes the same pairs again, or finds them.
     """
 
     def __init__(
@@ -76,9 +76,9 @@ class TrainingPairs:
     """
     The training pairs and their batches.
 
-    `collator`: adds special symbols and padding. `mixture`: which pairs an epoch has; all of them,
-    once, if None. `sampler`: gives the same pairs in other subwords for every epoch; the usual ones
-    if None. `without_padding`: whether batches are laid out by `pack`, and not by `collate`.
+    `collator`: adds special symbols and padding. `mixture`: the pairs of an epoch; all pairs once
+    if None. `sampler`: samples new subwords of the same pairs for every epoch; None keeps the usual
+    subwords. `without_padding`: whether batches are laid out by `pack`, and not by `collate`.
 
     Row numbers mean the same pairs in every epoch; only their subwords, and so their lengths,
     change.
@@ -124,7 +124,7 @@ class TrainingPairs:
         return self._collator.batch([s.tolist() for s in sources], [t.tolist() for t in targets])
 
     def room(self, batches: Sequence[Rows]) -> Room:
-        """Find the room that any micro-batch of these batches fits into, without padding."""
+        """Find a room that holds any micro-batch of these batches without padding."""
         return Room.of_batches(batches, *self._lengths, self._most_tokens)
 
     def pack(self, rows: Rows, room: Room) -> PackedBatch:
@@ -154,7 +154,7 @@ class TrainingPairs:
 
     @property
     def _most_tokens(self) -> int:
-        """Tokens a side of a micro-batch; without padding a batch that is a little larger stays."""
+        """Tokens per side of a micro-batch; without padding, slightly larger ones are not split."""
         if self._left_out < _ANY_LENGTH:
             return self.micro_batch_tokens
         return self.micro_batch_tokens + max(int(side.max()) for side in self._lengths)

@@ -1,5 +1,5 @@
 """
-Both directions first: train on each pair twice, then go on with the wanted direction.
+Both directions first: train on each pair in both directions, then on the wanted direction.
 
 ::
 
@@ -27,10 +27,10 @@ _FLAG = "--both-directions-first"
 
 def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOptions, TrainingOptions]:
     """
-    Divide a training into that on both directions and the one that goes on from it.
+    Divide a training into one on both directions and its continuation in one direction.
 
-    Raises `SettingError` for what does not go together, and `RunFolderError` if the place of the
-    second is taken.
+    Raises `SettingError` for settings that exclude each other, and `RunFolderError` if the folder
+    of the second training is taken.
     """
     load_plugins(options.plugins)
     settings = setting_list(options.settings)
@@ -72,7 +72,7 @@ def two_trainings(recipe: str, options: TrainingOptions) -> tuple[TrainingOption
 
 
 def _length(config: RunConfig, steps: int, share: float) -> list[str]:
-    """Write the settings of a part's length."""
+    """Write the settings that give the length of a part."""
     lengths = [f"train.steps={steps}"]
     if config.train.minutes is not None:
         lengths.append(f"train.minutes={config.train.minutes * share}")

@@ -6,8 +6,8 @@ Callbacks: code of a user's own that runs while a model trains.
     step ─ on_step ─ line of the log? ─ on_log ─ validation? ─ on_validation ─ checkpoint? ─
     on_checkpoint ─ next step … end ─ on_end
 
-With several processes only the first one has callbacks. A wish to stop reaches the others with the
-next step's sums. So they end one step later than a single process would.
+With several processes only the first one has callbacks. A request to stop reaches the other
+processes with the next step's sums. They therefore end one step later than a single process would.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,8 +29,8 @@ class Callback:
     Notes
     -----
     The methods are called between two steps, in the order of the list of callbacks. An exception in
-    one of them ends the run after a checkpoint. Each callback gets a copy of what it is told, so
-    changing it changes no log. The number of torch's threads is restored after each call, because
+    one of them ends the run after a checkpoint. Each callback gets copies of its arguments, so
+    changing them changes no log. The number of torch's threads is restored after each call, because
     the weights depend on it.
     """
 
@@ -162,7 +162,7 @@ class Callback:
 
 
 class Callbacks:
-    """The callbacks of one run, called in order; the first failure or wish to stop is recorded."""
+    """The callbacks of a run, called in order; the first failure or request to stop is recorded."""
 
     def __init__(self, callbacks: Sequence[Callback] = ()) -> None:
         self.members = tuple(callbacks)
@@ -172,7 +172,7 @@ class Callbacks:
 
     @property
     def stop_reason(self) -> str:
-        """Return why the run is to end; empty if it is to go on."""
+        """Return why the run must end; empty if it continues."""
         if self._failure is not None:
             return "a failed callback"
         reasons = (callback.stop_reason for callback in self.members)

@@ -2,8 +2,8 @@
 Data-parallel training under `torchrun`.
 
 Each rank computes its share of the micro-batches of a step. Gradients and counts are summed over
-all ranks and every rank takes the same step. Summing once a step, instead of wrapping the model,
-lets a rank have no micro-batch at all and keeps the arithmetic that of a single process.
+all ranks and every rank takes the same step. Summing once per step, instead of wrapping the model,
+allows ranks without a micro-batch. It also keeps the arithmetic of a single process.
 """
 
 import os
@@ -66,13 +66,13 @@ class RankGroup:
             copy_all(list(bucket), [p.view_as(t) for p, t in zip(parts, bucket, strict=True)])
 
     def broadcast(self, value: float) -> float:
-        """Send a number from rank zero to all ranks: a sum, since the others add zero."""
+        """Send a number from rank zero to all ranks, by a sum to which the others add zero."""
         return float(
             self.all_reduce(torch.tensor(value if self.is_first else 0.0, dtype=torch.float64))
         )
 
     def barrier(self) -> None:
-        """Wait for all ranks: what rank zero has written before can be read after it."""
+        """Wait for all ranks; afterwards they can read the files that rank zero has written."""
         # Not dist.barrier: with NCCL that needs the GPU, and a lost peer must end in a sentence.
         self.all_reduce(torch.zeros(()))
 
@@ -125,13 +125,13 @@ def refuse_separate_processes(environment: Mapping[str, str]) -> None:
 
 @contextmanager
 def _peer_failures() -> Iterator[None]:
-    """Turn a communication error into a sentence: another process is gone."""
+    """Turn a communication error into a message that another process is gone."""
     try:
         yield
     except RuntimeError as error:
         first_line = str(error).strip().splitlines()[0]
         raise TrainingFailed(
-            "every rank must take part in each step, but another process of this run is gone or "
+            "every rank must join in each step, but another process of this run is gone or "
             f"does not answer ({first_line}). Its own output says why; start all ranks again with "
             "--resume to continue from the last checkpoint."
         ) from error

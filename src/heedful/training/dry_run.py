@@ -69,7 +69,7 @@ def describe_plan(setup: TrainingSetup, say: Say, devices: Devices | None = None
 def _steps(
     setup: TrainingSetup, model: EncoderDecoder, machine_settings: MachineSettings
 ) -> Iterator[str]:
-    """Say how a GPU takes its steps, and why with padding if so."""
+    """Say how a GPU takes its steps, and why they have padding, if they do."""
     device, settings = resolve_device(setup.config.train.device), setup.config.train
     if device.type == "cuda":
         padded = why_padded(model, device, machine_settings.precision, settings.optimizer)
@@ -86,7 +86,7 @@ def _target_share(pairs: Sequence[EncodedPairs]) -> float:
 
 
 def _by_objective(settings: TrainConfig) -> str:
-    """Name the objective, if it is not the likelihood, and what its second passes cost."""
+    """Name the objective, if it is not the likelihood, and the cost of its second passes."""
     if settings.objective == "likelihood":
         return ""
     if settings.objective not in TWO_PASSES:

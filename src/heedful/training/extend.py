@@ -1,9 +1,9 @@
 """
 A run with a longer vocabulary: another language for a model that was trained without it.
 
-Embedding, output row and bias of a new subword start as the mean of its old subwords' ones, those
-of a new language tag as the mean of the tags'. Everything else is as it was, so that the result is
-an ordinary run, which `heedful train --finetune-from` goes on with.
+The embedding, output row and bias of a new subword start as the means over its old subwords. Those
+of a new language tag start as the means over the old tags. Everything else is unchanged, and the
+result is an ordinary run that `heedful train --finetune-from` can continue.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,7 +57,7 @@ class NewLanguage:
     tag: str = ""
     """Its language tag, with or without angle brackets; empty for none."""
     keep: Files | None = None
-    """Text that must be cut as before."""
+    """Text that must be split into the same subwords as before."""
 
     @property
     def code(self) -> str:
@@ -96,9 +96,9 @@ def extend(
     """
     Write a run whose vocabulary has a further language.
 
-    Raises `TextError` for text that cannot be read or is empty, `SettingError` for a tag that
-    cannot be added, and `TokenizerError` for a vocabulary that cannot be extended or a text that
-    brings nothing new. Then there is no folder `out`.
+    Raises `TextError` for text that cannot be read or is empty, and `SettingError` for a tag that
+    cannot be added. Raises `TokenizerError` for a vocabulary that cannot be extended, or text
+    without new subwords. In all these cases no folder `out` is made.
     """
     goal, old = Path(out), Run.open(run)
     if goal.exists():
@@ -137,7 +137,7 @@ def extend(
 
 
 def _check(run: Run, language: NewLanguage) -> None:
-    """Refuse what can be refused before text is read."""
+    """Refuse invalid arguments before text is read."""
     if task_of(flat_settings(run.config)) is not TRANSLATION:
         raise SettingError(
             f"a language is added to a translator, but {run.folder.path} has another task; name "
@@ -192,7 +192,7 @@ def _alike(code: str, known: Sequence[str]) -> list[str]:
 def _extend_models(
     run: Run, language: NewLanguage
 ) -> tuple[list[SubwordModel], tuple[Rows, Rows], tuple[str, ...]]:
-    """Extend the models of both sides; those that share their ids stay alike."""
+    """Extend the models of both sides; models that share their ids stay identical."""
     tokenizer = run.tokenizer
     sides = [ExtensibleModel(model) for model in dict.fromkeys(tokenizer.models)]
     texts: list[Sequence[Files | None]] = [(language.source,), (language.target,)]
@@ -207,7 +207,7 @@ def _extend_models(
         learned.append(_harmless(side, pieces, kept))
     if language.pieces and not any(learned):
         raise TokenizerError(
-            "the text must hold something that the vocabulary lacks, met twice or more"
+            "the text must have a subword, at least twice, that the vocabulary lacks"
             + (" and absent from --keep" if kept else "")
             + ", but no new subword is possible; give more text, or --pieces 0 for the tag alone."
         )
@@ -237,7 +237,7 @@ def _extend_models(
 
 
 def _harmless(side: ExtensibleModel, pieces: list[NewPiece], kept: list[str]) -> list[NewPiece]:
-    """Leave out subwords until text that must be cut as before is cut so."""
+    """Leave out subwords until the text of `--keep` is split as before."""
     while kept and pieces:
         longer = side.extended(pieces, [new.piece for new in pieces if new.piece not in side.ids])
         names = {new.piece for new in pieces}
@@ -254,7 +254,7 @@ def _harmless(side: ExtensibleModel, pieces: list[NewPiece], kept: list[str]) ->
 
 
 def _longer_frame(old: Tokenizer, language: NewLanguage, model: SubwordModel) -> Frame | None:
-    """Add a language to those whose tokens stand around each text, if there are any."""
+    """Add a language to those with a token around each text, if the tokenizer has such tokens."""
     frame, symbol = old.frame, language.symbol(old)
     if frame is None or not frame.languages or not symbol:
         return frame
@@ -268,7 +268,7 @@ def _means(
     listed: Sequence[str],
     tags: Sequence[int],
 ) -> Rows:
-    """List the old ids whose mean each new entry starts as; `tags`: those of the languages."""
+    """List the old ids that each new entry averages at first; `tags`: those of the languages."""
     every = [number for number in range(_FIRST_FREE, side.model.size) if number not in tags]
     rows = []
     for name in listed:
@@ -283,7 +283,7 @@ def _longer_tables(
     rows: tuple[Rows, Rows],
     multiple: int,
 ) -> dict[str, Tensor]:
-    """Add rows to the tables of the vocabulary; rows without a token are those of padding."""
+    """Add rows to the tables of the vocabulary; rows without a token are padding."""
     longer = dict(weights)
     for name, side in TABLES.items():
         if name not in weights:

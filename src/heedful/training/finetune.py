@@ -2,7 +2,7 @@
 Fine-tuning: the state taken from a pretrained run, and the state that is reset.
 
 The weights, the shape and the subwords of the other run are taken over. The optimizer's moments and
-the learning rate's schedule start anew unless they are kept; parts of the model are reset on
+the learning rate's schedule start from zero unless they are kept; parts of the model are reset on
 request.
 """
 
@@ -62,7 +62,7 @@ class PretrainedRun:
     reset: tuple[str, ...] = ()
     """Parts that were reset: tokenizer, embeddings, encoder, decoder."""
     decays: int = 0
-    """Decays by validations that the kept schedule goes on from."""
+    """Decays by validations before this run, if the schedule is kept."""
 
     @property
     def optimizer_steps(self) -> int:
@@ -91,7 +91,7 @@ def find_pretrained(
     Inspect the pretrained run.
 
     Raises `SettingError` for unknown or incompatible keywords. Moments belong to individual
-    weights, so they are kept with all weights or not at all.
+    weights, so they are kept only with all weights.
     """
     for option, words, known in (("--keep-state", keep_state, KEEP), ("--reset", reset, RESET)):
         for word in words:
@@ -145,7 +145,7 @@ def _decays(state: dict[str, Any], place: Path) -> int:
 
 
 def check_same_optimizer(pretrained: PretrainedRun, settings: TrainConfig) -> None:
-    """Refuse moments that another optimizer has left."""
+    """Refuse moments of another optimizer."""
     if "optimizer" not in pretrained.keep_state:
         return
     there = Run.open(pretrained.run).config.train
@@ -160,7 +160,7 @@ def check_same_optimizer(pretrained: PretrainedRun, settings: TrainConfig) -> No
 
 
 def check_objective(pretrained: PretrainedRun | None, objective: str) -> None:
-    """Refuse to train from their own translations models that cannot translate yet."""
+    """Refuse objectives over own translations for models that cannot translate yet."""
     if objective not in ("reward", "risk"):
         return
     if pretrained is None:
@@ -212,7 +212,7 @@ def check_shape(pretrained: PretrainedRun, model: ModelConfig) -> None:
 
 
 def _shapes(model: ModelConfig, pretrained: PretrainedRun) -> dict[str, torch.Size]:
-    """List the shapes of the inherited weights, for one and the same vocabulary."""
+    """List the shapes of the inherited weights, with the same vocabulary size for all models."""
     with torch.device("meta"):
         parameters = named_weights(build_model(model, 8, 8, max_length=8)).items()
     anew = {*pretrained.reset, *(TABLES if "embeddings" in pretrained.reset else ())}
@@ -275,8 +275,8 @@ def subwords_of(pretrained: PretrainedRun, tokenizer: str | Path | None) -> Path
     """
     Choose the tokenizer of a fine-tuning run.
 
-    Returns the other run's, or with ``--reset tokenizer`` the one asked for; None to learn new
-    ones.
+    Returns the pretrained run's tokenizer, or with ``--reset tokenizer`` the requested one; None to
+    learn new subwords.
 
     With other subwords the embedding rows would mean other tokens. Raises `SettingError` if both
     are requested.
@@ -295,8 +295,8 @@ def first_weights(pretrained: PretrainedRun, run: Run, model: EncoderDecoder) ->
     """
     Assemble the initial weights.
 
-    With other subwords, an embedding row is inherited where both vocabularies have the subword, and
-    drawn anew elsewhere (Zoph et al. 2016 draw all of them anew). Raises `RunFolderError` if the
+    With other subwords, an embedding row is inherited if both vocabularies have the subword, else
+    drawn again. (Zoph et al. 2016 draw all of them again.) Raises `RunFolderError` if the
     pretrained weights have changed since the run was begun, or do not fit its settings.
     """
     parent = Run.open(pretrained.run)

@@ -75,7 +75,7 @@ class History:
 
         Returns the number; None if no line has one.
 
-        Counters run over all sittings, so the last one is the total.
+        Counters run over all sittings, so the last number is the total.
         """
         finite = self.training[column][np.isfinite(self.training[column])]
         return float(finite[-1]) if len(finite) else None
@@ -105,7 +105,7 @@ class History:
 
 
 def validation_columns() -> tuple[str, ...]:
-    """List what is read of a validation: those of metrics, of plugins too."""
+    """List the columns of a validation, including the metrics of plugins."""
     return ("step", "flops", *(metric.key for metric in METRICS.values()))
 
 
@@ -113,8 +113,8 @@ def read_history(path: Path) -> History:
     """
     Read a training log.
 
-    A million lines take some seconds and 100 MB. If steps go back, as where two logs were joined by
-    hand, the later line counts: a resumed run does the same with its log.
+    A million lines take some seconds and 100 MB. If steps go back, for example in two logs joined
+    by hand, the later line counts, as in the log of a resumed run.
 
     Raises `RunFolderError` if there is no such file, or it cannot be read.
     """

@@ -14,7 +14,7 @@ from heedful.errors import escape_controls
 
 
 class LiveLine:
-    """A line of text in the output of the cell that runs."""
+    """A line of text in the output of the running cell."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -32,7 +32,7 @@ class LiveLine:
             self.show(text)
 
     def show_object(self, shown: Any) -> None:
-        """Replace the line by an object that has a form in HTML."""
+        """Replace the line by an object with an HTML representation."""
         self._update(repr(shown), shown._repr_html_())
 
     def _update(self, text: str, html: str) -> None:
@@ -46,7 +46,7 @@ class LiveLine:
 
 
 def live_line() -> LiveLine | None:
-    """Make a line for the cell that runs; None outside a notebook."""
+    """Make a line for the running cell; None outside a notebook."""
     return LiveLine() if in_notebook() else None
 
 

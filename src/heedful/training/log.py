@@ -162,7 +162,7 @@ class RunLog:
 
 
 def _shortened(text: str) -> str:
-    """Cut a long text for a terminal; the log has all of it."""
+    """Shorten a long text for a terminal; the log has the whole text."""
     if len(text) <= _LONGEST_SAMPLE:
         return text
     return f"{text[:_LONGEST_SAMPLE]}… ({len(text):,} characters)"
@@ -193,7 +193,7 @@ def _open_to_append(path: Path) -> TextIO:
 
 
 def _never_follow(path: str, flags: int) -> int:
-    """Open a file that is no link; of a pipe that nobody reads an error, where it would wait."""
+    """Open a file that is no link; a pipe without a reader raises an error instead of blocking."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 

@@ -1,14 +1,14 @@
 """
 Adam (section 5.3) or SGD with fp32 master weights.
 
-In fp32 the model's parameters are the masters. In bf16 the model computes with a bf16 copy of them:
-gradients of every micro-batch are added up in fp32, the optimizer changes the masters, and the copy
-is made anew after each step. Checkpoints hold the masters only.
+In fp32 the model's parameters are the masters. In bf16 the model computes with a bf16 copy of the
+masters. Gradients of every micro-batch are added up in fp32, the optimizer changes the masters, and
+each step ends with a new copy. Checkpoints hold the masters only.
 
-With a moving average there is a third set: what is validated, saved and used is then the average,
-and the masters are stored with the optimizer's moments, because only training needs them.
+A moving average is a third set of weights, and it is what is validated, saved and used. The masters
+are then stored with the optimizer's moments, because only training needs them.
 
-The moments are two of each weight for Adam, one for SGD with momentum, and none for SGD without.
+Adam has two moments of each weight, SGD with momentum has one, and SGD without momentum has none.
 """
 
 from collections.abc import Iterator, Mapping
@@ -115,7 +115,7 @@ class MixedPrecisionOptimizer:
         """
         Return the fp32 gradients since the last step, in the order of `names`; ranks add them up.
 
-        Never None: a rank without a micro-batch contributes zeros.
+        No gradient is None: a rank without a micro-batch contributes zeros.
         """
         gradients = []
         for master in self.masters:
@@ -142,7 +142,7 @@ class MixedPrecisionOptimizer:
                 master.grad += gradient
 
     def _accumulate_at_once(self) -> bool:
-        """Convert the first gradients of a step together; False if they are not the first."""
+        """Convert the first gradients of a step together; return False for later gradients."""
         given = [
             (master, parameter.grad)
             for master, parameter in zip(self.masters, self.model_parameters, strict=True)
@@ -171,8 +171,8 @@ class MixedPrecisionOptimizer:
         """
         Change the weights by one step, and reset the sums.
 
-        `scale`: factor of the summed gradients: one over the tokens of the batch, and less to clip.
-        torch scales the gradients in the pass it makes anyway.
+        `scale`: factor of the summed gradients, at most one over the tokens of the batch; less to
+        clip. torch scales the gradients within the same pass.
         """
         with torch.no_grad():
             if self.optimizer == "adam":
@@ -195,10 +195,10 @@ class MixedPrecisionOptimizer:
         skips: Tensor,
     ) -> None:
         """
-        Change the weights by Adam with all numbers on the device, so that a graph can do it.
+        Change the weights by Adam with all numbers on the device, for use in a graph.
 
         `gradients`: sums, divided by `divisor`. `share`: `averaged_share` of this step. `skips`:
-        one if nothing may change, else zero. `steps` is counted by the caller.
+        one if nothing may change, else zero. The caller counts `steps`.
         """
         scaling = {"grad_scale": divisor, "found_inf": skips}
         self._step_of_adam(learning_rate, scaling, gradients)
@@ -210,7 +210,7 @@ class MixedPrecisionOptimizer:
 
     @property
     def averaged_share(self) -> float:
-        """How far a moving average goes to the weights; first far, while they are mostly noise."""
+        """Share of the newest weights in the moving average; large while they are mostly noise."""
         if self.ema_decay is None:
             return 0.0
         return 1.0 - min(self.ema_decay, self.steps / (self.steps + 9.0))
@@ -262,7 +262,7 @@ class MixedPrecisionOptimizer:
 
     @contextmanager
     def averaged_weights(self) -> Iterator[None]:
-        """Use the weights that a checkpoint would hold, within the context: a validation must."""
+        """Use the weights that a checkpoint would hold, within the context, for a validation."""
         if self.averages:
             self._exchange()
         try:
@@ -275,8 +275,8 @@ class MixedPrecisionOptimizer:
         """
         Return the fp32 weights to save by name, detached and not copied: `model.safetensors`.
 
-        The moving average if there is one, and the running averages of batch norm, which are those
-        of the latest weights.
+        They are the moving average, if there is one, and the running averages of batch norm, which
+        belong to the latest weights.
         """
         used = self.averages or self.masters
         found = {name: weight.detach() for name, weight in zip(self.names, used, strict=True)}
@@ -301,7 +301,7 @@ class MixedPrecisionOptimizer:
         return moments
 
     def load(self, weights: Mapping[str, Tensor], moments: Mapping[str, Tensor], step: int) -> None:
-        """Continue from a checkpoint, bit for bit; without moments the optimizer starts anew."""
+        """Continue from a checkpoint, bit for bit; without moments they start from zero."""
         with torch.no_grad():
             for name, average in self.running_averages.items():
                 average.copy_(weights[name])

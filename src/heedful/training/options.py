@@ -1,9 +1,10 @@
 """
-The options of a training, each in one place.
+The options of a training, each defined in one place.
 
 A field is a flag of `heedful train` and of the `train` of a task, a keyword of `heedful.train`, and
-what `TrainingSetup.resolve` reads. Its metadata hold the help of the flag; the text below it is
-shown by ``help(heedful.train)``. No torch here: the command line shows its help without.
+what `TrainingSetup.resolve` reads. Its metadata has the help of the flag; ``help(heedful.train)``
+shows the text below the field. This module does not import torch, so the command line shows its
+help quickly.
 """
 
 from collections.abc import Sequence
@@ -32,7 +33,9 @@ class TextOptions:
         "Target text, aligned line by line.", metavar="FILE", advice=WRITE_SENTENCES
     )
     """Their translations, in files of the same kinds: line n translates line n."""
-    corpora: str | Path | None = flag("A TOML file that describes several corpora, instead.")
+    corpora: str | Path | None = flag(
+        "A TOML file that describes several corpora, instead of --source and --target."
+    )
     """A TOML file that describes several corpora, instead of `source` and `target`."""
     data: str | Path | None = flag(
         "A folder made by heedful data prepare, instead of --source, --target.",
@@ -69,17 +72,17 @@ class TextOptions:
     pairs: Pairs | None = field(default=None, metadata={"advice": PAIR_FORMS})
     """
     Pairs in memory, instead of files: ``[("A dog.", "Ein Hund."), …]``, ``zip(sources, targets)``,
-    a generator that ends, a table with two columns (pandas), or a split of `datasets`, with two
-    columns or one named ``translation`` (set ``data.source_language`` for its order). They are
-    stored in the run folder, so that a resumed run needs none, and refuses others.
+    a finite generator, or a table with two columns (pandas). A split of `datasets` may have two
+    columns, or one named ``translation`` (set ``data.source_language`` for its order). They are
+    stored in the run folder; a resumed run needs no pairs and refuses other pairs.
     """
     valid_pairs: Pairs | None = field(default=None, metadata={"advice": PAIR_FORMS})
-    """Pairs for validation, in the same forms; they are stored, too."""
+    """Pairs for validation, in the same forms and stored in the same way."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What does not depend on the kind of text."""
+    """Options that do not depend on the kind of text."""
 
     out: str | Path | None = flag("The run folder to make.")
     """The run folder to create or, with `resume`, to continue."""

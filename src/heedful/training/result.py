@@ -20,7 +20,7 @@ _TRAINING, _VALIDATION, _SCORES = "#0072b2", "#d55e00", ("#009e73", "#cc79a7", "
 
 @dataclass(frozen=True)
 class TrainingCurve:
-    """The course of a training as arrays, for plots of one's own."""
+    """The course of a training as arrays, for your own plots."""
 
     steps: Float64[np.ndarray, " lines"]
     """Steps of the lines of the log."""
@@ -31,7 +31,7 @@ class TrainingCurve:
     valid_losses: Float64[np.ndarray, " validations"]
     """Loss on the validation pairs."""
     scores: Mapping[str, Float64[np.ndarray, " validations"]]
-    """Scores of the validations, such as ``bleu``; NaN where there is none."""
+    """Scores of the validations, such as ``bleu``; NaN where a score is missing."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class TrainingResult:
 
     Notes
     -----
-    It stands for its run folder wherever Python takes one. A notebook shows its line and its curve.
+    Functions that take a run folder also take this result. A notebook shows its line and its curve.
     """
 
     reason: str
@@ -78,7 +78,7 @@ class TrainingResult:
         )
 
     def __fspath__(self) -> str:
-        """Return the run folder, so that a result is a path wherever a run is named."""
+        """Return the run folder, which makes a result usable as a path."""
         return str(self.run)
 
     def __repr__(self) -> str:

@@ -30,7 +30,7 @@ class Claim:
     trains: bool = False
     """Whether the loop has been entered."""
     train_state: TrainState | None = None
-    """State of the loop, once it is known; after its first step nothing is removed."""
+    """State of the loop, once known; after its first step nothing is removed."""
 
     def will_make(self, folder: Path) -> None:
         """Record a folder that is about to be filled."""
@@ -40,10 +40,10 @@ class Claim:
 
     def cleanup_if_refused(self, error: BaseException) -> None:
         """
-        Remove what was made if the start was refused: a user error, or any fault before the loop.
+        Remove new files after a user error, or after any error before the loop.
 
-        An interrupted run, or one on a full disk, stays and can be resumed, and so does a trained
-        one. A failure in the training loop leaves its report.
+        An interrupted run, a run on a full disk, and a trained run stay and can be resumed. A
+        failure in the training loop leaves its report.
         """
         began = self.train_state is not None and self.train_state.counters.step > 0
         refused = isinstance(error, UserError)
@@ -90,7 +90,7 @@ _PATTERNS = ("config.json", "origin.json", "tokenizer*")
 
 
 class RunFiles:
-    """Settings and tokenizer as at the start, to be restored if they are deleted."""
+    """Copies of settings and tokenizer from the start, restored if the files are deleted."""
 
     def __init__(self, folder: RunFolder) -> None:
         paths = [path for pattern in _PATTERNS for path in sorted(folder.path.glob(pattern))]

@@ -1,5 +1,5 @@
 """
-Schedules of the learning rate: equation 3 of the paper (section 5.3), and those of other recipes.
+Schedules of the learning rate: equation 3 of the paper (section 5.3), and other schedules.
 
 All but the paper's rise linearly to a peak over the warm-up, which may be none, and differ in what
 follows::
@@ -78,8 +78,8 @@ class Schedule:
     """
     The learning rate of every step of a training.
 
-    Plain values, so that it can be computed anywhere: the same on all ranks, and the same again
-    when a run is resumed. Only `plateau` depends on more, on the decays that validations caused.
+    It has plain values, so all ranks and a resumed run compute the same rates. Only `plateau` also
+    depends on the decays that validations caused.
     """
 
     name: str = "paper"
@@ -90,7 +90,7 @@ class Schedule:
     factor: float = 1.0
     """Of equation 3."""
     peak: float = 0.0
-    """The rate after the warm-up, of all but the paper's."""
+    """The rate after the warm-up, for all schedules but the paper's."""
     minimum: float = 0.0
     """Lowest rate after the warm-up."""
     steps: int = 0
@@ -101,16 +101,16 @@ class Schedule:
     decay_steps: int = 1
     """Steps before the first decay of step, and between two."""
     patience: int = 0
-    """Validations without a better result that plateau lets pass."""
+    """Validations without a better result before plateau lowers the rate."""
     earlier_steps: int = 0
-    """Steps taken by a pretrained run whose schedule goes on."""
+    """Steps of the pretrained run, if its schedule is continued."""
 
     @classmethod
     def of(cls, config: "RunConfig", earlier_steps: int = 0) -> "Schedule":
         """
-        Take the schedule from a run, or go on after the steps of a pretrained one.
+        Take the schedule of a run, or continue that of a pretrained run.
 
-        A cosine that goes on ends with this run, as if both were one.
+        A continued cosine ends with this run, as if both runs were one.
         """
         settings = config.train
         decay_steps = settings.decay_steps or 1
@@ -131,7 +131,7 @@ class Schedule:
 
     @cached_property
     def _formula(self) -> Callable[["Schedule", int, int], float]:
-        """What computes the rate, looked up once."""
+        """The function that computes the rate, looked up once."""
         return SCHEDULES[self.name]
 
     def rate(self, step: int, decays: int = 0) -> float:
@@ -175,13 +175,13 @@ def constant(schedule: Schedule, step: int, decays: int) -> float:
 
 
 def inverse_sqrt(schedule: Schedule, step: int, decays: int) -> float:
-    """Fall with the square root of the step."""
+    """Lower the rate with the square root of the step."""
     del decays
     return inverse_sqrt_rate(step, schedule.peak, schedule.warmup, schedule.minimum)
 
 
 def cosine(schedule: Schedule, step: int, decays: int) -> float:
-    """Fall in half a wave."""
+    """Lower the rate along half a wave."""
     del decays
     return cosine_rate(step, schedule.peak, schedule.warmup, schedule.steps, schedule.minimum)
 

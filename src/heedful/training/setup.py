@@ -1,8 +1,8 @@
 """
 The inputs of a training: checked, prepared and resolved before the first step.
 
-Every rank resolves and checks the arguments. Rank zero alone writes what follows from them, machine
-settings, subwords and ids; the others read it, and so does a resumed run.
+Every rank resolves and checks the arguments. Rank zero alone derives and writes machine settings,
+subwords and ids; other ranks and a resumed run read them.
 """
 
 import re
@@ -99,18 +99,18 @@ _CPU_MICRO_BATCH_TOKENS = 4608
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """What is trained, on what and where: resolved once, before anything is written."""
+    """The settings, text and folders of a training, resolved once before anything is written."""
 
     config: RunConfig
     """The recipe with all settings over it."""
     training_data: TrainingData
     """Raw or prepared text."""
     files: Sizes
-    """Sizes of all text files, by which a resumed run knows them."""
+    """Sizes of all text files, by which a resumed run recognizes them."""
     valid: tuple[list[str], list[str]] | None = None
     """Held-out sources and their translations."""
     held_out: HeldOutPairs | None = None
-    """The same pairs with their lines, which are looked for in the training text; none of trees."""
+    """The same pairs with their lines, to search for in the training text; None for trees."""
     pretrained: PretrainedRun | None = None
     """The run that fine-tuning starts from."""
     folder: RunFolder | None = None
@@ -124,7 +124,7 @@ class TrainingSetup:
     stores_valid: bool = False
     """Whether the held-out pairs were given without files, and are stored in the run."""
     valid_note: str = ""
-    """What of the held-out text is not used: pairs with an empty side, and rows without text."""
+    """Notes on unused held-out text: pairs with an empty side, and rows without text."""
 
     def describe_valid(self) -> str:
         """Count the held-out pairs."""
@@ -294,7 +294,7 @@ def _unknown_files(folder: RunFolder) -> list[str]:
 
 
 def _check_same(folder: RunFolder, setup: TrainingSetup) -> None:
-    """Refuse to resume with changes that would make it another run."""
+    """Refuse to resume with changes that would make the run another run."""
     files, may_change = setup.files, _may_change(setup.config)
     if setup.allow_inexact:
         may_change |= _OF_THE_MACHINE
@@ -394,7 +394,7 @@ def _of_other_content(began: Mapping[str, Any], files: Mapping[str, Any]) -> str
 def choose_machine_settings(
     folder: RunFolder, setup: TrainingSetup, ranks: RankGroup
 ) -> MachineSettings:
-    """Choose device, threads, precision and micro-batches, or keep those of an earlier sitting."""
+    """Choose device, threads, precision and micro-batches, or keep those of an earlier session."""
     if ranks.is_first:
         machine_settings = (
             resumed_settings(folder, setup, ranks)
@@ -477,7 +477,7 @@ def prepare_data(
     Provide subwords and encoded pairs.
 
     Each is written atomically, so a killed run continues here. `train.threads` is also the number
-    of processes. Raises `SettingError` for forbidden ids that the target has not.
+    of processes. Raises `SettingError` for forbidden ids that the target vocabulary lacks.
     """
     training_data = setup.training_data
     if ranks.is_first:

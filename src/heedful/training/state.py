@@ -44,7 +44,7 @@ class StepTotals(NamedTuple):
     flops: float = 0.0
     """Operations forward and backward, padding included where it is computed."""
     needed_flops: float = 0.0
-    """Operations that the real tokens would take alone."""
+    """Operations that the real tokens alone would need."""
     stop_signals: float = 0.0
     """Number of ranks that got a signal to stop."""
     time_over: float = 0.0
@@ -54,9 +54,9 @@ class StepTotals(NamedTuple):
     penalty: float = 0.0
     """`Seq2Seq.penalty` times the target tokens of its micro-batch, summed; not in `loss`."""
     figure: float = 0.0
-    """Sum of what the log shows after the loss: rewards or risks of pairs, or divergences."""
+    """Sum of the figure after the loss in the log: rewards or risks of pairs, or divergences."""
     pairs: float = 0.0
-    """What `figure` is summed over: pairs with candidates, or target tokens of two passes."""
+    """Count that `figure` is divided by: pairs with candidates, or target tokens of two passes."""
     callback_stops: float = 0.0
     """1 if a callback of rank zero ends the run."""
 
@@ -128,7 +128,7 @@ class Counters:
     target_tokens: int = 0
     """Real tokens trained on."""
     flops: int = 0
-    """Operations forward and backward; 0 of a run that an older version began."""
+    """Operations forward and backward; 0 for a run that an older version began."""
     seconds: float = 0.0
     """Time over all sittings."""
 
@@ -153,7 +153,7 @@ class Counters:
 
 @dataclass
 class TrainState:
-    """All changing state of a run except its weights and Adam's: what `--resume` continues from."""
+    """All changing state of a run but weights and moments, from which `--resume` continues."""
 
     counters: Counters = field(default_factory=Counters)
     """Steps, tokens, position in the data."""
@@ -190,7 +190,7 @@ class TrainState:
             and all(isinstance(number, int | float) for number in since_log)
         )
         if not expected:
-            raise ValueError("counters, best, without_better or since_log are not what they were")
+            raise ValueError("counters, best, without_better or since_log are invalid")
         return cls(
             Counters.from_dict(counters or {}),
             best or [],
@@ -205,7 +205,7 @@ class TrainState:
         Count the validation just remembered, as torch's ReduceLROnPlateau does.
 
         Returns whether the learning rate is lowered. `patience`: validations without a better
-        result that are let pass.
+        result before the rate is lowered.
         """
         self.bad_validations = 0 if self.without_better == 0 else self.bad_validations + 1
         if self.bad_validations <= patience:
@@ -233,7 +233,7 @@ class StopSignal:
     reason: str = ""
     """Reason to end the run; empty while there is none."""
     checkpoint: bool = False
-    """Whether a checkpoint is to be written, and training to go on."""
+    """Whether to write a checkpoint and continue training."""
 
 
 def _is_count(value: object) -> bool:
@@ -247,7 +247,7 @@ def _is_number(value: object) -> bool:
 
 
 def _goodness(result: Validation, metric: ValidationMetric) -> tuple[float, float]:
-    """Sort key of validations: the metric, then the loss; what is not a number is the worst."""
+    """Sort key of validations: the metric, then the loss; NaN is the worst."""
     sign = 1 if metric.higher_is_better else -1
     values = sign * result.get(metric.key, math.nan), -result["valid_loss"]
     metric_value, loss = (-math.inf if math.isnan(value) else value for value in values)

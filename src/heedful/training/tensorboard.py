@@ -2,8 +2,7 @@
 TensorBoard event files, written during training.
 
 TensorBoard shows every folder below its `--logdir` as a run of its own. So each run has a folder
-named after it, and `heedful train … --tensorboard DIR` with `tensorboard --logdir DIR` is all there
-is to it.
+with its name: write with `heedful train … --tensorboard DIR`, read with `tensorboard --logdir DIR`.
 """
 
 import math
@@ -58,8 +57,8 @@ class EventLog(Callback):
 
         `step`: the step it continues from, 0 for a new run.
 
-        If the folder has no events yet, the log so far is written first, so that a run resumed with
-        TensorBoard for the first time is complete there.
+        If the folder has no events yet, the log so far is written first. A run resumed with
+        TensorBoard for the first time is therefore complete there.
         """
         if any(folder.glob("events.out.tfevents.*")):
             return cls(folder, step + 1)
@@ -87,9 +86,9 @@ class EventLog(Callback):
         """
         Write one line of the log as events.
 
-        `wall_time`: when it was, in seconds since 1970; now if None.
+        `wall_time`: time of the line, in seconds since 1970; now if None.
 
-        On disk when the call returns. Values that are not finite are left out.
+        The line is on disk when the call returns. Values that are not finite are left out.
         """
         with self._storage_errors():
             scores = {m.key: f"validation/{m.key}" for m in score_metrics()}
@@ -108,7 +107,7 @@ class EventLog(Callback):
 
         `last_step`: where to stop; the end of the log if None.
 
-        The log has seconds of training but no dates: the file's modification time is taken as the
+        The log has seconds of training but no dates. The file's modification time is taken as the
         end of the run, and pauses between sittings are left out.
         """
         seconds = read_history(log).last("seconds") or 0.0
@@ -124,7 +123,7 @@ class EventLog(Callback):
 
     @contextmanager
     def _storage_errors(self) -> Iterator[None]:
-        """Turn errors of the disk into a sentence that names the folder."""
+        """Turn errors of the disk into a message that names the folder."""
         try:
             yield
         except OSError as error:

@@ -96,8 +96,8 @@ def train(
 
     Notes
     -----
-    Raises `RunStopped` after a checkpoint if a signal ends it, other kinds of `HeedfulError` for
-    everything a user can cause. Under `torchrun` each process calls this.
+    Raises `RunStopped` after a checkpoint if a signal ends the training, and other kinds of
+    `HeedfulError` for errors of the user. Under `torchrun` each process calls this.
     """
     check_keywords("train", options, TrainingOptions, *text_options())
     names = [option.name for kind in text_options() for option in fields(kind)]
@@ -222,7 +222,7 @@ def _open_session(setup: TrainingSetup, quiet: bool, line: LiveLine | None) -> I
 
 @dataclass(frozen=True)
 class _Session:
-    """One sitting of a run, from its start to its end: its parts before the model is built."""
+    """One sitting of a run: its parts before the model is built."""
 
     setup: TrainingSetup
     run: Run
@@ -325,7 +325,7 @@ class _Session:
 
 
 def require_sums_in_order(device: torch.device, settings: TrainConfig) -> None:
-    """Refuse an objective that draws translations: a GPU adds their probabilities in any order."""
+    """Refuse sampling objectives on a GPU, which adds probabilities in any order."""
     is_asked = settings.deterministic and device.type == "cuda"
     if is_asked and settings.objective not in ("likelihood", *TWO_PASSES):
         raise SettingError(

@@ -11,9 +11,9 @@ The training loop, for one device or several, and the interfaces that it needs.
         divide by the target tokens of the whole batch, clip if asked to, step
         now and then: log, validate, write a checkpoint
 
-Batches are a function of (seed, epoch), dropout one of (seed, step, micro-batch). So a run that is
-resumed draws the same numbers. One that is spread over other ranks or computed in other
-micro-batches has the same batches and other dropout.
+Batches depend on (seed, epoch), dropout on (seed, step, micro-batch). A resumed run therefore draws
+the same numbers. A run on other ranks or in other micro-batches has the same batches, but other
+dropout.
 """
 
 import math
@@ -44,10 +44,10 @@ from heedful.training.trainer_config import TrainerConfig
 LOG_STEPS = 50
 """Steps after which a line of the log is due."""
 LOG_SECONDS = 10.0
-"""Seconds after which one is due in any case."""
+"""Seconds after which a line is due in any case."""
 
 CALLBACK = "a callback of rank zero"
-"""Why the run ends for the ranks that have no callbacks."""
+"""The reason of ranks without callbacks for the end of the run."""
 
 
 @runtime_checkable
@@ -181,7 +181,7 @@ class Trainer:
         return {name: part.clone() for name, part in self.optimizer.running_averages.items()}
 
     def _restore_averages(self, averages: dict[str, Tensor]) -> None:
-        """Undo what a forward pass without a step has changed."""
+        """Undo the changes of a forward pass without a step."""
         for name, part in averages.items():
             self.optimizer.running_averages[name].copy_(part)
 
@@ -221,7 +221,7 @@ class Trainer:
         return totals
 
     def _with_requests(self, own: StepTotals) -> StepTotals:
-        """Add what asks for the end of the run, or for a checkpoint."""
+        """Add requests for the end of the run or for a checkpoint."""
         requests = own._replace(
             stop_signals=float(bool(self.stop.reason)),
             time_over=float(self._time_is_over()),
@@ -383,7 +383,7 @@ class Trainer:
         return share
 
     def _more_of_log(self) -> dict[str, float]:
-        """Return what a loop of another kind adds to a line of the log."""
+        """Return additional figures for a line of the log; subclasses override this."""
         return {}
 
     def _warn_of_warmup(self, step: int, ended: bool) -> None:

@@ -30,7 +30,7 @@ class TrainerConfig:
     checkpoint_minutes: float | None = None
     """Interval of checkpoints; the last step always writes one."""
     validate_steps: int | None = None
-    """Interval of validations; None for none."""
+    """Interval of validations; None means no validation."""
     patience: int | None = None
     """Validations without improvement before the run ends early."""
     keep_best: int = 1

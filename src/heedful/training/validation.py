@@ -68,9 +68,8 @@ def find_held_out(
     """
     Find and read the held-out pairs, in files, in memory, or in the run that is continued.
 
-    Returns the pairs, or None, the files by which a run knows them, and a note on the pairs and
-    rows that are left out. Raises `TextError` if they are named twice, empty, or missing
-    where they are needed.
+    Returns the pairs or None, their files as recorded in the run, and a note on omitted pairs and
+    rows. Raises `TextError` if the pairs are named twice, empty, or missing where they are needed.
     """
     source, target = options.valid_source, options.valid_target
     if options.valid_pairs is not None:
@@ -94,7 +93,7 @@ def find_held_out(
 def _read_held_out_pairs(
     pairs: Iterable[object], config: RunConfig
 ) -> tuple[HeldOutPairs, Sizes, str]:
-    """Read held-out pairs from memory, with the records of the files that they will be."""
+    """Read held-out pairs from memory, with records of the files that will hold them."""
     languages = config.data.source_language, config.data.target_language
     rows = list(PairRows("valid_pairs", pairs).read(*languages))
     filled = [(line, s, t) for line, (s, t) in enumerate(rows, 1) if s.strip() and t.strip()]
@@ -127,7 +126,7 @@ def validator(
     """
     Create a validation function for some pairs.
 
-    `model`: looked at anew in each call; must be in evaluation mode then.
+    `model`: must be in evaluation mode in each call; its present weights are used.
 
     The loss is the mean negative log-probability of a target token, without smoothing and dropout.
     BLEU is sacreBLEU, cased, of greedy translations: cheaper than a beam and close enough to

@@ -1,4 +1,4 @@
-"""Steps that a thread lays out while the device computes those before."""
+"""Steps that a thread prepares while the device computes earlier steps."""
 
 import threading
 import time
@@ -21,14 +21,14 @@ _PATIENCE = 0.1
 
 @dataclass(frozen=True)
 class PreparedStep:
-    """A step that is laid out."""
+    """A prepared step."""
 
     rows: Rows
     """The pairs of its batch."""
     slots: list[Slot]
     """Its micro-batches."""
     counts: StepTotals
-    """Its tokens and operations; what the device computes is still zero."""
+    """Its tokens and operations; the sums that the device computes are still zero."""
 
 
 class StepLayout:
@@ -55,7 +55,7 @@ class StepsAhead:
     """
     Prepares steps in their order, the next one while the caller uses one.
 
-    `waited` are the seconds that the caller has waited for them. Close it: its thread ends then.
+    `waited` are the seconds that the caller has waited for steps. Close it to end its thread.
     """
 
     def __init__(self, prepare: Callable[[Rows], PreparedStep], batches: list[Rows]) -> None:
@@ -67,7 +67,7 @@ class StepsAhead:
         self._thread.start()
 
     def __iter__(self) -> Iterator[PreparedStep]:
-        """Iterate over the steps; what failed in the thread is raised here."""
+        """Iterate over the steps; errors of the thread are raised here."""
         while True:
             started = time.monotonic()
             step = self._ready.get()
@@ -98,7 +98,7 @@ class StepsAhead:
             self._put(error)
 
     def _put(self, step: PreparedStep | BaseException | None) -> None:
-        """Hand a step over, unless nobody wants it any more."""
+        """Hand a step over, unless the caller has closed this object."""
         while not self._is_closed.is_set():
             with suppress(Full):
                 self._ready.put(step, timeout=_PATIENCE)

@@ -1,5 +1,5 @@
 """
-Fixed memory on the device for a micro-batch, and the way of a batch into it.
+Fixed memory on the device for a micro-batch, and the copying of batches into it.
 
 A graph reads the same addresses in every replay. Batches are laid out in page-locked memory of the
 host, from where they are copied while the device computes. Such memory may be written again only
@@ -53,7 +53,7 @@ class Slot:
         self._copied = torch.cuda.Event() if device.type == "cuda" else None
 
     def write(self, batch: PackedBatch) -> None:
-        """Lay a micro-batch out, as soon as the last one that was here has been copied."""
+        """Lay a micro-batch out, as soon as the previous micro-batch has been copied."""
         if self._copied is not None:
             self._copied.synchronize()
         for name, values in batch.arrays().items():
@@ -75,7 +75,7 @@ class Sides(NamedTuple):
 
 
 class Buffers:
-    """The memory of the device for one micro-batch, and that of the host for some."""
+    """Memory on the device for one micro-batch, and on the host for several."""
 
     def __init__(self, room: Room, device: torch.device) -> None:
         self.room = room
@@ -84,7 +84,7 @@ class Buffers:
         self._free: deque[Slot] = deque()
 
     def stage(self, batch: PackedBatch) -> Slot:
-        """Lay a micro-batch out in memory of the host that nobody uses; any thread may do so."""
+        """Lay a micro-batch out in unused memory of the host; any thread may call this."""
         try:
             slot = self._free.popleft()
         except IndexError:
@@ -93,7 +93,7 @@ class Buffers:
         return slot
 
     def load(self, slot: Slot) -> None:
-        """Copy a micro-batch to the device; its memory of the host is free then."""
+        """Copy a micro-batch to the device, and free its memory on the host."""
         slot.copy_to(self.tensors)
         self._free.append(slot)
 

@@ -1,4 +1,4 @@
-"""What makes a training step on a GPU fast, to be switched off one by one in a measurement."""
+"""The techniques that make a training step on a GPU fast; a measurement can disable each."""
 
 from dataclasses import dataclass
 
@@ -15,13 +15,13 @@ class Levers:
     """The ways in which a step on a GPU differs from one on a processor."""
 
     unpadded: bool = True
-    """Sentences lie one after the other, and every step fills a room of one size."""
+    """Sentences are packed without padding, and every step fills a room of one size."""
     compiled: bool = True
-    """Torch's compiler makes one kernel of what stands between two products."""
+    """Torch's compiler fuses the operations between two products into one kernel."""
     graphs: bool = True
-    """A step is a graph for the losses and gradients and one for the update."""
+    """A step replays one graph for losses and gradients, and one for the update."""
     ahead: bool = True
-    """A thread prepares the next batch while this one is computed."""
+    """A thread prepares the next batch while the present batch is computed."""
 
 
 def why_padded(

@@ -6,8 +6,8 @@ Sentences laid one after the other in a room of fixed size, as a GPU reads them.
     room 12     B a b c . B d . B e f .        real tokens: starts 0 4 6 9
                                     ^ filling: sentences that enter no count and no loss
 
-Every step fills the same room, so that all shapes stay the same. What sentences leave free is
-filled with sentences of padding, none longer than the longest real one may be.
+Every step fills the same room, so that all shapes stay the same. Free space is filled with
+sentences of padding, none longer than the longest real sentence may be.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Room(NamedTuple):
     rows: int
     """Sentences."""
     longest: int
-    """Tokens of a side that no sentence exceeds."""
+    """The most tokens of a sentence, on either side."""
 
     @classmethod
     def of(
@@ -46,7 +46,7 @@ class Room(NamedTuple):
         rows: int,
         longest: int,
     ) -> "Room":
-        """Make room for so many tokens a side, and so many sentences."""
+        """Make a room from a number of tokens per side and a number of sentences."""
         longest = -(-longest // 8) * 8
         source, target = (-(-tokens // _STEP) * _STEP for tokens in (source, target))
         room = cls(source, target, 0, longest)
@@ -54,7 +54,7 @@ class Room(NamedTuple):
 
     @property
     def filling(self) -> int:
-        """Sentences that fill a whole side."""
+        """The number of longest sentences that fill a side."""
         return -(-max(self.source, self.target) // self.longest)
 
     @classmethod
@@ -62,10 +62,10 @@ class Room(NamedTuple):
         cls, batches: Sequence[Rows], source_lengths: Lengths, target_lengths: Lengths, most: int
     ) -> "Room":
         """
-        Make room for any micro-batch of these batches.
+        Make a room that holds any micro-batch of these batches.
 
         `source_lengths, target_lengths`: tokens of every pair, special symbols included. `most`:
-        tokens a side that a micro-batch of several pairs may have.
+        maximum tokens per side of a micro-batch of several pairs.
         """
         edges = np.cumsum([0, *map(len, batches)])[:-1]
         every = np.concatenate([*batches])
@@ -77,11 +77,11 @@ class Room(NamedTuple):
         return cls.of(source, target, max(map(len, batches)), longest)
 
     def holds(self, other: "Room") -> bool:
-        """Tell whether batches for another room fit in here."""
+        """Tell whether batches for another room fit into this room."""
         return self == self.joined(other)
 
     def joined(self, other: "Room") -> "Room":
-        """Make a room for the batches of both."""
+        """Make a room for the batches of two rooms."""
         room = Room(*map(max, self, other))
         # more tokens are filled up by more sentences than in the room that had most of them
         pairs = max(part.rows - part.filling for part in (self, other))
@@ -101,7 +101,7 @@ class PackedBatch:
     """Position of each token in its sentence, shape (tokens,)."""
     source_starts: Numbers
     target_starts: Numbers
-    """First token of each sentence, and one behind the last; shape (rows + 1,)."""
+    """First token of each sentence, and the end of the last sentence; shape (rows + 1,)."""
     counts: Bool[np.ndarray, " tokens"]
     """Which target tokens are real."""
     source_lengths: RowLengths
@@ -116,7 +116,7 @@ class PackedBatch:
 
 
 def pack(source: FlatIds, target: FlatIds, collator: Collator, room: Room) -> PackedBatch:
-    """Add special symbols, lay the pairs out, and fill what is left of the room."""
+    """Add special symbols, lay the pairs out, and fill the rest of the room."""
     ended = int(collator.source_end)
     source_lengths, target_lengths = source.lengths + ended, target.lengths + 1
     filling = _filling(
@@ -153,7 +153,7 @@ def _placed(
 
 
 def _filling(source: int, target: int, room: Room) -> tuple[Numbers, Numbers]:
-    """Divide what is left of both sides into equally many sentences; some may be empty."""
+    """Divide the rest of both sides into equally many sentences; some may be empty."""
     count = max(-(-source // room.longest), -(-target // room.longest))
     sides = (
         np.full(count, left // max(count, 1)) + (np.arange(count) < left % max(count, 1))
@@ -164,7 +164,7 @@ def _filling(source: int, target: int, room: Room) -> tuple[Numbers, Numbers]:
 
 
 def _starts(lengths: Numbers, filling: Numbers, rows: int) -> Numbers:
-    """Return where each sentence starts; those that the room has beyond them are empty."""
+    """Return where each sentence starts; the remaining sentences of the room are empty."""
     starts = np.zeros(rows + 1, dtype=np.int64)
     every = np.concatenate((lengths, filling))
     starts[1 : len(every) + 1] = np.cumsum(every)

@@ -1,5 +1,5 @@
 """
-A plan of a training on GPUs: memory and hours, computed from a rate that was measured.
+A plan of a training on GPUs: memory and hours, computed from a measured rate.
 
     state     fp32 weights, in bf16 rounded copies, fp32 gradients, the optimizer's moments
     states    all tensors that the forward pass keeps for the backward pass
@@ -8,8 +8,8 @@ A plan of a training on GPUs: memory and hours, computed from a rate that was me
               fp32 gradients, as a ring does, after the backward pass
 
 The forward pass runs without numbers, on torch's device `meta`. For the base model and the paper's
-batch the sum is 8.3 GB, where 8.8 GB were measured. What several devices lose because their parts
-of a batch are smaller is not in the plan.
+batch the sum is 8.3 GB, where 8.8 GB were measured. The plan ignores that several devices are less
+efficient, because their parts of a batch are smaller.
 """
 
 from dataclasses import dataclass
@@ -47,16 +47,16 @@ class Devices:
 
 @dataclass(frozen=True)
 class PlannedTraining:
-    """What a plan needs to know of a training."""
+    """The properties of a training that a plan needs."""
 
     parameters: int
     steps: int
     batch_tokens: int
-    """Tokens of a step on the side that has more."""
+    """Tokens of a step on the side with more tokens."""
     target_tokens: float
     """Target tokens of a step."""
     micro_batch_tokens: int
-    """Tokens a side that are computed at once."""
+    """Tokens per side that are computed at once."""
     state_bytes: int
     """A parameter's share of weights, gradients and moments."""
     token_bytes: float | None

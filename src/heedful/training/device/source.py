@@ -1,4 +1,4 @@
-"""What steps of a fixed shape need of the training pairs."""
+"""The interface that steps of a fixed shape need of the training pairs."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -13,7 +13,7 @@ class PackedSource(BatchSource, Protocol):
     """Batches that can be laid out without padding."""
 
     def room(self, batches: Sequence[Rows]) -> Room:
-        """Find the room that any micro-batch of these batches fits into."""
+        """Find a room that holds any micro-batch of these batches."""
 
     def pack(self, rows: Rows, room: Room) -> PackedBatch:
         """Lay pairs out in a room."""

@@ -6,9 +6,9 @@ A training step whose work is recorded: losses and gradients in one graph, the u
     host      lay out ── copy ── replay ── replay ── copy results ── read those of the step before
     device                copy ── losses, gradients ── norm, check, Adam, rounded copies
 
-The host waits for nothing within a step. Whether loss and gradients are finite numbers is decided
-on the device: from the first step where one is not, updates change nothing, and the host learns of
-it one step later. So weights and moments are those of before that step.
+The host waits for nothing within a step. The device checks whether loss and gradients are finite
+numbers. From the first step that fails the check, updates change nothing, and the host learns of
+the failure one step later. Weights and moments therefore stay as they were before that step.
 """
 
 import functools
@@ -33,7 +33,7 @@ _READS = 4
 
 
 class StepResults(NamedTuple):
-    """What the device computes in a step, apart from the weights."""
+    """The results of a step on the device, apart from the weights."""
 
     loss: float
     nll: float
@@ -41,7 +41,7 @@ class StepResults(NamedTuple):
     norm: float
     """Norm of the mean gradient before clipping."""
     is_finite: bool
-    """Whether the step, and all before it, were taken."""
+    """Whether this step and all earlier steps were taken."""
 
 
 class PendingResults:
@@ -68,8 +68,8 @@ class DeviceStep:
     """
     The steps of a training over a room of fixed size.
 
-    `clip_norm`: maximum norm of the mean gradient; None for no bound. `say`: receives what a reader
-    of the log should know, such as a compiler that failed.
+    `clip_norm`: maximum norm of the mean gradient; None for no bound. `say`: receives messages for
+    the log, such as a failure of the compiler.
     """
 
     def __init__(
@@ -103,9 +103,9 @@ class DeviceStep:
 
     def prepare(self, slot: Slot, parts: int) -> None:
         """
-        Record the graphs, with a first micro-batch in the buffers; nothing is learned from it.
+        Record the graphs with a first micro-batch in the buffers, without learning from it.
 
-        `parts`: micro-batches of a step; of several, the later ones have a graph of their own.
+        `parts`: micro-batches of a step; from the second on, they use a graph of their own.
         """
         needed = {"first", "update", *(["more"] if parts > 1 else [])}
         if needed <= self._graphs.keys():
@@ -173,7 +173,7 @@ class DeviceStep:
             self._graphs["first"] = self._graph(work)
 
     def _graph(self, work: Callable[[], object]) -> Graph:
-        """Record work in the memory that all graphs of a step share."""
+        """Record a function in the memory that all graphs of a step share."""
         pool = next((graph.pool for graph in self._graphs.values()), None)
         return Graph(work, self._graphs_on, pool)
 
@@ -226,7 +226,7 @@ class DeviceStep:
 
     @torch.no_grad()
     def _update(self) -> None:
-        """Check the sums, and change the weights by them unless they or earlier ones were bad."""
+        """Check the sums, and update the weights unless these or earlier sums are not finite."""
         tokens, rate, share = self._inputs
         loss = self._sums[0]
         norm = nn.utils.get_total_norm(self._totals) / tokens
@@ -243,7 +243,7 @@ class DeviceStep:
 
 
 def compiled_calls() -> Callable[..., Any]:
-    """Return a function that calls others as torch's compiler translates them, each once."""
+    """Return a function that calls others compiled by torch, each compiled once."""
     # what was compiled for another room counts toward the limit of how often a function may be
     torch.compiler.reset()
     translated: dict[Any, Callable[..., Any]] = {}

@@ -1,10 +1,10 @@
 """
 The training loop on a GPU.
 
-The loop of `heedful.training.trainer` waits for each step, because on a processor nothing could go
-on meanwhile. Here a step is started as soon as it is laid out, and its loss and norm are read when
-the next one has been started. Where something is due after a step, a validation, a checkpoint, a
-line of the log, its results are read at once.
+The loop of `heedful.training.trainer` waits for each step, because a processor could do nothing
+else meanwhile. Here a step is started as soon as it is prepared. Its loss and norm are read after
+the next step has been started. If a validation, a checkpoint or a line of the log is due after a
+step, its results are read at once.
 """
 
 import time
@@ -29,19 +29,19 @@ from heedful.training.trainer import LOG_SECONDS, LOG_STEPS, Trainer, seed_dropo
 
 
 class _Started(NamedTuple):
-    """A step that was started and not read."""
+    """A step that was started and whose results were not read."""
 
     prepared: PreparedStep
     results: PendingResults
     requests: StepTotals
-    """Counts, and what asked for an end or a checkpoint when it was started."""
+    """Counts, and requests for an end or a checkpoint, from when the step was started."""
 
 
 class DeviceTrainer(Trainer):
     """
-    `Trainer` with steps of fixed shapes, whose numbers are read one step later.
+    `Trainer` with steps of fixed shapes; their results are read one step later.
 
-    The model, optimizer and objective are those that `heedful.training.device.levers` takes.
+    The model, optimizer and objective must be supported by `heedful.training.device.levers`.
     """
 
     def __init__(self, *arguments: Any, levers: Levers | None = None, **options: Any) -> None:
@@ -51,7 +51,7 @@ class DeviceTrainer(Trainer):
         self._read_at, self._waited, self._logged_waiting = 0.0, 0.0, (0.0, 0.0)
 
     def check_memory(self) -> None:
-        """Do nothing: the first step needs as much memory as any, before anything is changed."""
+        """Do nothing: the first step needs as much memory as any, and fails before any change."""
 
     def _run_epoch(self, batches: Sequence[Rows]) -> str:
         """Take the steps of an epoch that are left; return the reason to stop."""
@@ -83,7 +83,7 @@ class DeviceTrainer(Trainer):
         return self.batches
 
     def _fit_room(self, batches: Sequence[Rows]) -> DeviceStep:
-        """Return the step whose room the batches fit into; a larger room is recorded anew."""
+        """Return the step with a room for the batches; a larger room is recorded again."""
         room = self._source.room(batches)
         if self._step is None or not self._step.buffers.room.holds(room):
             if self._step is not None:
@@ -106,7 +106,7 @@ class DeviceTrainer(Trainer):
     def _steps(
         self, prepare: Callable[[Rows], PreparedStep], batches: list[Rows]
     ) -> Iterator[Iterator[PreparedStep]]:
-        """Prepare steps ahead, or one after the other."""
+        """Prepare steps ahead, or each when it is needed."""
         if not self.levers.ahead:
             yield map(prepare, batches)
             return
@@ -132,7 +132,7 @@ class DeviceTrainer(Trainer):
         return _Started(prepared, results, self._with_requests(prepared.counts))
 
     def _is_due(self, step: int, requests: StepTotals) -> bool:
-        """Tell whether anything needs the weights or the numbers of a step at once."""
+        """Tell whether the weights or results of a step are needed at once."""
         config = self.config
         intervals = (config.validate_steps, config.checkpoint_steps, LOG_STEPS)
         return (
@@ -145,7 +145,7 @@ class DeviceTrainer(Trainer):
         )
 
     def _finish(self, started: _Started, is_last: bool) -> str:
-        """Read a step; after the last one that was started, do what is due."""
+        """Read the results of a step; if no later step was started, do what is due."""
         found = started.results.read()
         step = self.train_state.counters.step + 1
         if not found.is_finite:
@@ -174,7 +174,7 @@ class DeviceTrainer(Trainer):
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Say what to change where the memory of the device is full."""
+        """Build the error for a full memory of the device."""
         try:
             yield
         except (torch.OutOfMemoryError, RuntimeError) as error:

@@ -1,5 +1,5 @@
 """
-Is attention used: where the decoder looks, and what it would lose without.
+Whether attention is used: where the decoder looks, and its loss without attention.
 
 ::
 
@@ -8,10 +8,10 @@ Is attention used: where the decoder looks, and what it would lose without.
     memory of another sentence                   ── nats lost with another source
 
 Weights sum to one and values are affine in the states of the memory. So a memory whose states all
-equal their mean makes any weights act as uniform ones. What a recurrent decoder starts from is
-left as it is.
+equal their mean makes any weights act as uniform ones. The start state of a recurrent decoder is
+not changed.
 
-A decoder that has not learned to look often takes the first state as a constant: an encoder that
+A decoder that has not learned to attend often uses the first state as a constant. An encoder that
 reads forwards makes this state unlike all others.
 """
 
@@ -42,7 +42,7 @@ class AttentionUse:
     name = "attention"
 
     def measure(self, sample: HeldOutSample) -> Figures | None:
-        """Measure the layer that lies least on the first or last place, and two losses."""
+        """Measure two losses, and the layer with the least weight on the first and last place."""
         model = sample.model
         if not model.decoder.attends or not sample.batches:
             return None
@@ -59,7 +59,7 @@ class AttentionUse:
         return figures | {name: float(value) / tokens for name, value in nats.items()}
 
     def warning(self, figures: Figures) -> str | None:
-        """Warn when the decoder looks at one place, or loses nothing without attention."""
+        """Warn if the decoder looks at one place, or loses nothing without attention."""
         first, last = figures.get("first", 0.0), figures.get("last", 0.0)
         nats = figures["nats_of_uniform"]
         if max(first, last) > MOST_ON_ONE_PLACE:
@@ -73,8 +73,8 @@ class AttentionUse:
             f"attention is not used: {fault} of the source, so the model translates as if it had "
             "no attention. More steps seldom help. Try guided attention "
             "(train.guided_attention=1), another learning rate, a longer warm-up or wider first "
-            "weights; of a recurrent encoder, layers that read both ways "
-            "(model.recurrent.direction=bidirectional) or fewer of them."
+            "weights. In a recurrent encoder, try layers that read both ways "
+            "(model.recurrent.direction=bidirectional) or fewer layers."
         )
 
     def summary(self, figures: Figures) -> str:
@@ -94,13 +94,13 @@ class AttentionUse:
 
 
 def _alike(memory: Memory) -> bool:
-    """Tell whether all places hold the same state, by the encoder's design: nothing to choose."""
+    """Tell whether the encoder's design gives all places the same state."""
     places = memory.mask[:, 0, 0].unsqueeze(2)  # (batch, source, 1)
     return bool(((memory.states == memory.states[:, :1]) | ~places).all())
 
 
 def _losses(model: EncoderDecoder, batch: Batch, memory: Memory) -> tuple[float, float, float, int]:
-    """Sum the negative log-probabilities of a batch: as it is, without attention, misled."""
+    """Sum negative log-probabilities: as is, with uniform attention, and with another source."""
     others = model.encode(batch.source.roll(1, 0))  # (batch, source)
     memories = (memory, _uniform(memory), others)
     true, uniform, other = (_loss(model, kind, batch) for kind in memories)
@@ -124,7 +124,7 @@ def _uniform(memory: Memory) -> Memory:
 
 
 class _Places:
-    """Where the target tokens of a batch look, for each layer."""
+    """Where the target tokens of a batch attend, for each layer."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class _Places:
 
 
 def _places(model: EncoderDecoder, batch: Batch) -> _Places | None:
-    """Find where a batch's target tokens look; None for layers without weights."""
+    """Find where a batch's target tokens attend; None for layers without weights."""
     weights = model.attention(batch.source, batch.target_in).cross
     if not weights:
         return None
@@ -154,7 +154,7 @@ def _places(model: EncoderDecoder, batch: Batch) -> _Places | None:
 
 
 def _figures(places: list[_Places]) -> dict[str, float]:
-    """Average over the tokens of all batches, in the layer that lies least on one place."""
+    """Average over the tokens of all batches, in the layer that is least on one place."""
     if not sum(place.own.numel() for place in places):
         return {}
 

@@ -1,5 +1,5 @@
 """
-What a check of a training is: a measurement, a threshold, words, and what to try.
+The interface of a check of a training: measurement, threshold, warning and remedy.
 
 ::
 
@@ -34,11 +34,11 @@ class HealthCheck(Protocol):
     """Key of its figures in a validation line of the log."""
 
     def measure(self, sample: HeldOutSample) -> Figures | None:
-        """Measure a model in evaluation mode; None where there is nothing to measure."""
+        """Measure a model in evaluation mode; None if there is nothing to measure."""
         ...
 
     def warning(self, figures: Figures) -> str | None:
-        """Say what is wrong and what to try; None where all is well."""
+        """Say what is wrong and what to try; None if nothing is wrong."""
         ...
 
     def summary(self, figures: Figures) -> str:

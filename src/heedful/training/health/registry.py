@@ -1,4 +1,4 @@
-"""The checks of a training, a line each, and how they are run at a validation."""
+"""The checks of a training, one line each, and the code that runs them at a validation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -50,7 +50,7 @@ def measure_all(sample: HeldOutSample) -> dict[str, Figures]:
 
 
 class HealthWarnings:
-    """Warns once of what each check finds, and never early in a training."""
+    """Warns once for each check that fails, and never early in a training."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say, self._said = say, set[str]()
@@ -69,7 +69,7 @@ class HealthWarnings:
 
 
 def describe_all(line: Mapping[str, Any]) -> dict[str, str]:
-    """Describe the figures of a validation line; those that a log has wrongly are left out."""
+    """Describe the figures of a validation line; malformed figures are left out."""
     logged, described = line.get(KEY), {}
     for check in CHECKS:
         figures = logged.get(check.name) if isinstance(logged, dict) else None

@@ -1,1 +1,1 @@
-"""What a training minimizes: the likelihood of references, or the risk of own translations."""
+"""Objectives of training: the likelihood of references, or the risk of own translations."""

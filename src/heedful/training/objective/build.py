@@ -85,7 +85,7 @@ def build_risk(run: Run, machine: MachineSettings) -> MinimumRisk:
 
 
 def _over_candidates(run: Run, machine: MachineSettings) -> dict[str, Any]:
-    """Collect what objectives over the model's own translations share."""
+    """Collect the parameters that objectives over the model's own translations share."""
     settings = run.config.train
     metric = reward_metric(settings.reward_metric, run.config.data.target_language)
     return {

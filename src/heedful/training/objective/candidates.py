@@ -6,7 +6,7 @@ Candidates: translations of the model itself, scored by it with gradients, and t
     source ─ search ─ candidates ─ text ─ reward of each ─┐
                           └─ model, with gradients ─ log P ┴─ loss of the pair (`CandidateLoss`)
 
-Dropout is off in both passes, as in GNMT: what is scored is what was drawn from.
+Dropout is off in both passes, as in GNMT, so candidates are scored by the model that drew them.
 """
 
 from abc import ABC, abstractmethod
@@ -37,7 +37,7 @@ class OwnTranslation(NamedTuple):
     tokens: tuple[int, ...]
     """Without start and end symbol."""
     ended: bool = True
-    """Whether its probability has that of the end symbol in it."""
+    """Whether its probability includes the end symbol."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Judge:
     """Rewards of candidates as text."""
 
     decode: Callable[[Ids], str]
-    """From target ids to text."""
+    """Converts target ids to text."""
     metric: SentenceMetric
 
     def __call__(self, candidates: Sequence[OwnTranslation], reference: Ids) -> list[float]:
@@ -64,7 +64,7 @@ class PairLosses(NamedTuple):
     value: float
     """The sum of the objective's values."""
     figure: float
-    """The sum of what the log shows."""
+    """The sum of the figure in the log."""
 
 
 @dataclass(kw_only=True)
@@ -80,7 +80,7 @@ class CandidateObjective(ABC):
     limit: LengthLimit
     """Maximum tokens of a candidate."""
     allowed: AllowedTokens
-    """What searches may generate; probabilities are those among them."""
+    """Tokens that searches may generate; probabilities are normalized over these tokens."""
     micro_batch_tokens: int
     """Padded tokens of candidates computed at once."""
 
@@ -172,7 +172,7 @@ def candidate_log_probabilities(
     candidates: Sequence[OwnTranslation],
     allowed: AllowedTokens,
 ) -> Float[Tensor, " rows"]:
-    """Compute the log-probability of each candidate among what is allowed, with gradients."""
+    """Compute each candidate's log-probability over the allowed tokens, with gradients."""
     # Searches generate only what is allowed; without the others the probabilities add up to one.
     start, end, padding = model.start_token, model.end_token, model.padding
     target_in = pad([[start, *each.tokens] for each in candidates], padding).to(source.device)

@@ -1,10 +1,11 @@
 """
 Guided attention: a penalty of weights far from the diagonal, which fades in the first steps.
 
-A decoder that starts from the last state of its encoder can learn much without looking at the
-source, and some never begin to look. The penalty shows them where to look at first. When it has
-faded, the likelihood alone decides. (Tachibana et al. 2018, “Efficiently Trainable Text-to-Speech
-System Based on Deep Convolutional Networks with Guided Attention”, section 4.)
+A decoder that starts from the last state of its encoder can learn much without attending to the
+source; some decoders never begin to attend. The penalty shows such decoders where to attend at
+first. After the penalty has faded, the likelihood alone decides. (Tachibana et al. 2018,
+“Efficiently Trainable Text-to-Speech System Based on Deep Convolutional Networks with Guided
+Attention”, section 4.)
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """
-The interface of objectives, and the usual one: the likelihood of the references.
+The interface of objectives, and the usual objective: the likelihood of the references.
 
-An objective gives the losses of a micro-batch one after the other. The trainer goes backwards
-through each before it asks for the next. So only one graph is in memory.
+An objective gives the losses of a micro-batch one after the other. The trainer computes the
+backward pass of each loss before it requests the next. Therefore only one graph is in memory.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,15 +22,15 @@ class LossPart(NamedTuple):
     """One part of the loss of a micro-batch."""
 
     loss: Tensor
-    """A sum, to go backwards from."""
+    """The loss sum, from which the backward pass starts."""
     read_sums: Callable[[], StepTotals]
     """
-    Read what it adds to the sums of the step, tokens and places apart.
+    Read the part's sums for the step, without tokens and places.
 
-    After the backward pass: a GPU that is asked for a number ends all it has begun.
+    Call it after the backward pass, because reading a number waits for the GPU.
     """
     has_penalty: bool = False
-    """Whether the model has one (`Seq2Seq.penalty`)."""
+    """Whether the model has a penalty (`Seq2Seq.penalty`)."""
 
 
 @runtime_checkable
@@ -124,7 +124,7 @@ class Likelihood:
         )
 
     def _states(self, model: Seq2Seq, batch: Batch, step: int) -> tuple[Tensor, Tensor | None]:
-        """Compute the decoder's states, and the penalty of its attention while there is one."""
+        """Compute the decoder's states, and the penalty of its attention until it has faded."""
         guide = self.guide
         if guide is None or not guide.strength_at(step) or not isinstance(model, EncoderDecoder):
             return model.states(batch.source, batch.target_in), None

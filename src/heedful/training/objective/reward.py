@@ -6,8 +6,9 @@ Expected reward of sampled translations (Wu et al. 2016, section 5.2).
     maximize   E[r] over translations y of the model, and alpha log P of the reference
     gradient   of E[r] = E[(r(y) - b) grad log P(y)],   b: mean reward of the *other* samples
 
-The baseline of a sample is the mean of the others. So it does not depend on the sample itself and
-the estimate is unbiased. The mean of all would shrink it by 1 / samples.
+The baseline of a sample is the mean of the others. The baseline therefore does not depend on the
+sample itself, and the estimate is unbiased. The mean of all samples would shrink the estimate by 1
+/ samples.
 """
 
 from collections.abc import Sequence
@@ -29,8 +30,8 @@ class ExpectedReward(CandidateObjective):
     """
     The expected reward, estimated from samples of each pair.
 
-    Samples are a function of (seed, step, pair): neither the order of a batch nor how it is cut nor
-    a resumed run changes them.
+    Samples depend only on (seed, step, pair), not on the order of a batch, on micro-batches, or on
+    whether a run was resumed.
     """
 
     figure = "reward"

@@ -30,12 +30,12 @@ class MinimumRisk(CandidateObjective):
     """
     The risk of the n-best list that beam search finds for each pair.
 
-    The list itself is taken as given: gradients flow through the probabilities alone.
+    The list itself is constant: gradients flow through the probabilities alone.
     """
 
     figure = "risk"
     search: SearchOptions
-    """Finds as many translations as there are candidates."""
+    """The search, which finds as many translations as there are candidates."""
     sharpness: float
     """Power of the probabilities before they are renormalized."""
     with_reference: bool

@@ -15,8 +15,8 @@ SimCut (Gao et al. 2022, “Bi-SimCut”, equation 5): the second pass reads som
 and the gradient flows through p as well as q. R-Drop (Liang et al. 2021): the passes differ by
 dropout alone, and each is trained. The paper and the authors' code for sequences (dropreg/R-Drop,
 `rdrop_cross_entropy_loss.py`) add both cross-entropies to alpha times the mean of the two
-divergences, with alpha 5. The README of the same repository has the mean of the cross-entropies, in
-which the same alpha weighs twice as much. Here it is the paper's loss, halved as a whole
+divergences, with alpha 5. The README of the same repository takes the mean of the cross-entropies,
+which doubles the weight of the same alpha. Here it is the paper's loss, halved as a whole
 
 ::
 
@@ -111,7 +111,7 @@ class TwoPasses:
 
     @staticmethod
     def _states(model: Seq2Seq, batch: Batch, cut: float) -> tuple[Tensor, Tensor | None]:
-        """Compute the decoder's states in one pass, and what the model adds to the loss."""
+        """Compute the decoder's states in one pass, and the model's penalty of the loss."""
         assert isinstance(model, EncoderDecoder)
         with cut_embeddings(model, cut) if cut else nullcontext():
             states = model.states(batch.source, batch.target_in)
