@@ -171,7 +171,7 @@ class MeasuredScaling:
             f"Softmax over {self.keys} keys, {self.queries:,} queries for each d_k. Gradient: sum "
             "of p (1 - p) over the keys, the trace of the softmax’s Jacobian, at most "
             f"{1 - 1 / self.keys:.4g}. Reaches the query: median norm of the derivatives of the "
-            "weights by the query, for which there is no theory here. Margins are 95 % confidence "
+            "weights by the query, without a theoretical value. Margins are 95 % confidence "
             "intervals."
         )
         return ReportPage("Scaling by the root of d_k", caption, header, tuple(rows))
@@ -237,7 +237,7 @@ def _curve(points: Sequence[Point], scale: str, name: str) -> Curve:
 
 
 def _with_margin(estimate: Estimate) -> str:
-    """Format a number with as many decimals as its margin allows."""
+    """Format a number with the decimals that its margin allows."""
     decimals = max(0, 1 - math.floor(math.log10(estimate.margin))) if estimate.margin > 0 else 6
     return f"{estimate.value:.{decimals}f} ± {estimate.margin:.{decimals}f}"
 

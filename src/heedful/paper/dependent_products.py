@@ -20,13 +20,13 @@ class CountedProducts(NamedTuple):
     """What a layer multiplies."""
 
     chain: int
-    """Products that wait for each other."""
+    """The number of products that wait for each other."""
     multiply_adds: int
     """Multiply-adds of all products."""
 
 
 class ProductChains:
-    """Follows for each tensor how many products it waits for."""
+    """Tracks how many products each tensor waits for."""
 
     def __init__(self) -> None:
         self.longest = 0

@@ -1,8 +1,8 @@
 """
 Figures 3 to 5 of the paper, from any run.
 
-Nobody else's model has the paper's heads at the paper's places. Where the paper shows two heads for
-a behavior, the two that show it most are chosen; the numbers say how much.
+Other models do not have the paper's heads at the same places. If the paper shows two heads for a
+behavior, the two heads that show it most are chosen; the numbers say how much.
 """
 
 import math
@@ -59,15 +59,15 @@ def make_figure(
     """
     Compute one of the figures.
 
-    `layer`: which layer of the encoder, counted from 1; 0 for the fifth, or the last of fewer.
-    `heads`: which heads of it, counted from 1; in figure 3 all, in the others the two that are
-    found.
+    `layer`: layer of the encoder, counted from 1; 0 for the fifth layer, or the last of fewer.
+    `heads`: heads of this layer, counted from 1; by default all in figure 3, and the two chosen
+    heads in the others.
 
-    The sentence is the paper's, or one of the run's own training text if the run does not know the
-    paper's words or reads another language.
+    By default the sentence is the paper's. If the run reads another language or does not know the
+    paper's words, it is a sentence of the run's training text.
 
-    Raises `SettingError` for a layer, head or word that is not there, and where the run does not
-    read English, keeps no text, and no sentence is given.
+    Raises `SettingError` for a missing layer, head or word. Also raises it without a sentence if
+    the run does not read English and keeps no text.
     """
     paper = EXAMPLES[number]
     notes: list[str] = []
@@ -149,7 +149,7 @@ def farthest_seeing(weights: Float[np.ndarray, "heads words words"], count: int)
 
 
 def _layer(layer: int, attention: WordAttention, notes: list[str]) -> int:
-    """Find the layer, and note a difference from the paper's."""
+    """Find the layer, and note a difference from the paper's layer."""
     if layer > attention.layers:
         raise SettingError(
             f"--layer must be between 1 and {attention.layers}, the layers of this run's encoder, "
@@ -188,7 +188,7 @@ def _sharpest(
     Find the two heads with the most attention from some words to their answers, or anywhere else.
 
     Attention from other words is subtracted: a head that always attends to “Law” answers nothing.
-    If no head is better by this, the larger weight decides.
+    If no head is better by this difference, the larger weight decides.
     """
     last = len(attention.words) - attention.ended
     others = [index for index in range(last) if index not in query_words]
@@ -207,13 +207,13 @@ def structure(
     """
     Measure attention patterns that are neither a fixed distance nor the same for all words.
 
-    Returns: sharpness (1 if each word attends to one word, 0 if all weights are equal), the largest
-    mean weight at one distance, the overlap of all words' attention (1 if all are the same), and
-    structure: sharpness x (1 - the larger of the two).
+    Returns four numbers. Sharpness is 1 if each word attends to one word, 0 if all weights are
+    equal. The second is the largest mean weight at one distance. Overlap is 1 if the attention of
+    all words is the same. Structure is sharpness x (1 - the larger of the second and third).
 
     The paper chose its heads by eye. A head that always attends to the previous word, or to the
     full stop, is sharp but does not depend on the sentence. The overlap of two distributions is the
-    weight that both put on the same words; here each is compared with the mean of all.
+    weight that both put on the same words; here each word's attention is compared with the mean.
     """
     count = weights.shape[-1]
     logarithms = np.log(np.where(weights > 0, weights, 1.0))
@@ -295,9 +295,8 @@ def _structure_sheet(
         for head, values in enumerate(structure(weights).tolist(), start=1)
     )
     about = (
-        " Sharpness is 1 if each word attends to one word and 0 if all weights "
-        "are equal; structure "
-        "is the part of it that is neither one distance nor the same for all words. Two heads are "
-        "drawn that have much structure and differ from each other."
+        " Sharpness is 1 if each word attends to one word and 0 if all weights are equal. "
+        "Structure is the part of sharpness that is neither one distance nor the same for all "
+        "words. Two heads are drawn that have much structure and differ from each other."
     )
     return ReportPage(f"Figure 5: two heads of layer {layer}", source + about, names, rows)

@@ -1,4 +1,4 @@
-"""The layers of Table 1 as modules, made of the project's own."""
+"""The layers of Table 1, built from the project's own modules."""
 
 from torch import Tensor, nn
 
@@ -33,7 +33,7 @@ class SeparableConvolution(nn.Module):
     """
     A kernel for each channel, then one product of all channels (Chollet 2017).
 
-    Section 4 of the paper compares its cost; no model here has one.
+    Section 4 of the paper compares its cost; no model here has such a layer.
     """
 
     def __init__(self, d: int, kernel: int, causal: bool = False) -> None:
@@ -54,7 +54,7 @@ def build_layer(name: str, s: LayerSizes, causal: bool = False, number: int = 0)
     """
     Build a layer that maps states (batch, n, d) to states of the same shape.
 
-    `number`: its place in a stack, from 0, by which dilations grow.
+    `number`: its place in a stack, from 0; dilations grow with this number.
     """
     if name == "self-attention":
         return AttentionUnderTest(s, causal, restricted=False)

@@ -1,5 +1,5 @@
 """
-The layers of Table 1, and what a layer of each costs.
+The layers of Table 1, and the cost of each.
 
 A family adds the row of its layer (`heedful.families.table1`).
 """
@@ -29,7 +29,7 @@ def _reach(width: int, causal: bool) -> int:
 
 
 def _contiguous(s: LayerSizes, causal: bool) -> int:
-    """Compute ceil((n - 1) / (k - 1)), or of half of it where both sides are read."""
+    """Compute ceil((n - 1) / reach); the reach is k - 1, or half of it if both sides are read."""
     return _steps(s.n - 1, lambda _: _reach(s.k, causal))
 
 
@@ -40,7 +40,7 @@ def _dilated(s: LayerSizes, causal: bool) -> int:
 
 
 def _restricted(s: LayerSizes, causal: bool) -> int:
-    """Compute ceil((n - 1) / (r - 1)), or of r / 2 where both sides are read."""
+    """Compute ceil((n - 1) / reach); the reach is r - 1, or r // 2 if both sides are read."""
     return _steps(s.n - 1, lambda _: s.r - 1 if causal else s.r // 2)
 
 
@@ -117,4 +117,4 @@ KINDS = {
         ),
     )
 }
-"""The rows, by name: Table 1's, and of its section 4 what contiguous and separable kernels cost."""
+"""The rows by name: those of Table 1, and the contiguous and separable kernels of section 4."""

@@ -1,8 +1,8 @@
 """
 Time of the layers of Table 1, against the number of positions and against the width.
 
-Rounds of all points in turn, so that a slow minute of the machine falls on all of them. Every round
-is kept as it ends, and a killed measurement goes on with the next one.
+Each round times all points in turn, so a slow minute of the machine affects all of them. Every
+round is saved when it ends, and a killed measurement continues with the next round.
 """
 
 import time
@@ -30,22 +30,22 @@ LENGTHS = (128, 256, 512, 1024, 2048)
 WIDTHS = (64, 128, 256, 512, 1024)
 """Sizes along the two axes; the other size is the middle of its own."""
 FITTED = 3
-"""Largest sizes that an exponent is fitted to: below them the time of starting a product shows."""
+"""An exponent is fitted to this many largest sizes; smaller sizes are dominated by overhead."""
 FEWEST = 3
-"""Rounds that are timed whatever the budget: fewer have hardly an interval."""
+"""Rounds that are timed whatever the budget, because fewer give no useful interval."""
 _MOST = 30
 _TIMING_SHARE = 0.8
 
 
 class Crossings(NamedTuple):
-    """Where the faster one of two layers becomes the slower one, along an axis."""
+    """Sizes along an axis at which the faster of two layers changes."""
 
     first_is_faster: bool
     """At the smallest size."""
     sizes: tuple[Estimate, ...]
     """In ascending order; none if the same layer is faster at all sizes."""
     rounds: int
-    """Rounds that agree on which is faster first and on the number of sizes."""
+    """Rounds that agree on the layer that is faster at first and on the number of sizes."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ class LayerTimes:
 
     def crossings(self, first: str, second: str, axis: Axis) -> Crossings | None:
         """
-        Find the sizes at which another layer becomes the faster one, between the measured ones.
+        Find the sizes, between measured sizes, at which the faster layer changes.
 
-        They are found in each round, and their means are those of the rounds that agree most. None
+        They are found in each round, and averaged over the largest group of agreeing rounds. None
         if no two rounds agree.
         """
         found = []
@@ -96,12 +96,12 @@ def measure_layers(
     kept: Path, budget: float, threads: int, say: Callable[[str], object] = lambda _: None
 ) -> LayerTimes:
     """
-    Time all layers in rounds, or go on with the rounds that a file has.
+    Time all layers in rounds, or continue after the rounds in a file.
 
     `kept`: the file. `budget`: in seconds; the first round decides how many rounds fit. `threads`:
     as many as torch has if 0.
 
-    Raises `RunFolderError` where the file has something else, or another budget's rounds.
+    Raises `RunFolderError` if the file has other content, or rounds of another budget.
     """
     with torch_threads(threads) as used:
         state = _read(kept, budget, used)

@@ -1,10 +1,10 @@
 """
 The longest path between two positions, found by gradients.
 
-A stack of layers connects an input to an output if the derivative of the one by the other is not
-zero. The least depth at which all inputs that an output may read are connected to it is the longest
-of all shortest paths (Table 1, last column). Within a recurrent layer the depth is the number of
-steps through which gradients may pass.
+A stack of layers connects an input to an output if the derivative of the output by the input is not
+zero. The longest of all shortest paths (Table 1, last column) is the least depth that connects each
+output to all inputs that it may read. Within a recurrent layer the depth is the number of steps
+through which gradients may pass.
 """
 
 from collections.abc import Callable
@@ -20,14 +20,14 @@ def find_longest_path(name: str, s: LayerSizes, causal: bool) -> int | None:
     """
     Find the least depth at which every output depends on every input that it may read.
 
-    None if n layers do not connect them: dilations that read both sides grow past the ends of some
-    lengths, such as 20 with a kernel of 3, and leave positions between them unread.
+    None if n layers do not connect them. Dilations that read both sides can grow past the ends of a
+    sequence and leave positions between them unread, for example at length 20 with a kernel of 3.
     """
     return _least(lambda depth: _connects(name, s, causal, depth), s.n)
 
 
 def _least(holds: Callable[[int], bool], most: int) -> int | None:
-    """Find the least number, up to the power of two above `most`, from which on something holds."""
+    """Find the least number that fulfills a condition, up to the power of two above `most`."""
     low, high = 0, 1
     while not holds(high):
         if high >= most:
@@ -60,7 +60,7 @@ def _reaches_all(out: torch.Tensor, x: torch.Tensor) -> bool:
 
 
 def _with_equal_weights(layer: nn.Module) -> nn.Module:
-    """Give a layer positive weights, so that no two paths cancel each other."""
+    """Give a layer positive weights, which keep two paths from canceling each other."""
     with torch.no_grad():
         for weight in layer.parameters():
             weight.fill_(1 / weight.size(-1))

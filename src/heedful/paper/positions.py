@@ -2,8 +2,8 @@
 Position encodings, and four criteria to compare them.
 
 The candidates are the index of a position, a one-hot vector, the index divided by the length, and
-sinusoids. Each but the last fails one of four criteria. Here every mark is computed: from the
-vectors of a sentence as long as those in training, of short sentences, and of a longer one.
+sinusoids. Each but the last fails one of four criteria. Here every mark is computed from vectors:
+of a sentence as long as in training, of short sentences, and of a longer sentence.
 """
 
 from collections.abc import Callable
@@ -42,8 +42,8 @@ class Scheme:
     formula: str
     encode: Callable[[int], Table]
     """
-    Maps the length of a sentence to vectors of its positions, shape (length, width); fewer rows if
-    the last positions have none.
+    Maps the length of a sentence to the vectors of its positions, shape (length, width); fewer rows
+    if the last positions have no vectors.
     """
     rows: int = 0
     """Number of vectors; 0 if unlimited."""
@@ -115,9 +115,9 @@ def check_criteria(scheme: Scheme, length: int) -> list[Verdict]:
     `length`: positions of the longest sentence in training, at least 2.
 
     An encoding generalizes to a longer sentence if every position has a distinct vector with no
-    component larger than in training. The longer sentence is four times as long as the longest in
-    training, or as the encoding has vectors. This is necessary, not sufficient: only a model shows
-    how well it translates longer sentences.
+    component larger than in training. The longer sentence has four times as many positions as the
+    longest in training, or as the encoding has vectors. This is necessary, not sufficient: only a
+    model shows how well it translates longer sentences.
     """
     seen, again = scheme.encode(length), scheme.encode(length)
     return [

@@ -3,9 +3,9 @@ Attention heads that answer a question: who, did what, to whom.
 
 A verb asks three questions of its sentence (who, did what, to whom), and a head of its own may
 answer each. Here every head is rated by its attention from the query word to the answer words. One
-sentence proves little: on sentences of the embedded grammar, whose subjects, verbs and objects are
-known, the best head is chosen on one half and rated on the other, against the baseline of a fixed
-distance.
+sentence proves little, so heads are also rated on sentences of the embedded grammar, with known
+subjects, verbs and objects. The best head is chosen on one half of them and rated on the other,
+against a fixed distance.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from heedful.paper.word_attention import word_attention
 from heedful.translation.translator import Translator
 
 QUESTIONS = ("who", "did what", "to whom", "for what")
-"""The verb asks the first three, and a pronoun the last: for what does it stand?"""
+"""The verb asks the first three, and a pronoun the last: to which noun does it refer?"""
 
 
 class RatedHead(NamedTuple):
@@ -45,7 +45,7 @@ class RoleAnswer(NamedTuple):
     """
     The head that answers a question in many sentences.
 
-    A head no better than `by_offset` may have learned a distance and no question.
+    A head no better than `by_offset` may have learned only a distance.
     """
 
     question: str
@@ -74,7 +74,7 @@ def rate_heads(
     """
     Rate all heads by their attention from query words to answer words.
 
-    Returns the best first; of equal ones the lower layer, then the lower head.
+    Returns the best head first; equal heads in the order of layer and head.
 
     The rank distinguishes a head that attends to the answer from one that attends everywhere.
     """

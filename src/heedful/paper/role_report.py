@@ -19,7 +19,7 @@ _SEED = 20_170_612
 
 @dataclass(frozen=True)
 class RoleReport(Figure):
-    """The heads that answer each question, and a figure of the best of each."""
+    """The heads that answer each question, and a figure of the best head of each."""
 
     as_json: dict[str, Any]
     """The table with all heads."""
@@ -52,9 +52,9 @@ def find_in_sentence(
     even = 1 / len(attention.words)
     sheet = ReportPage(
         f"Who, did what, to whom: from “{name}”",
-        f"Weight of a head from “{name}” to the words of the answer, and their rank among the "
-        f"{len(attention.words)} words; then the mean weight from the other words to the answer. "
-        f"With equal weights each word has {even:.3f}.",
+        f"Weight of a head from “{name}” to the words of the answer, and the answer's rank among "
+        f"the {len(attention.words)} words. The last column is the mean weight from the other "
+        f"words to the answer. With equal weights each word has {even:.3f}.",
         ("question", "head", "weight", "rank", "from the others"),
         tuple(rows),
     )
@@ -102,10 +102,9 @@ def find_in_grammar(translator: Translator, size: int) -> RoleReport:
         "Who, did what, to whom: sentences of the grammar",
         f"Heads chosen by {size // 2:,} sentences and rated by {answers[0].sentences:,} others. "
         "The questions of a verb are who, did what, to whom; the question of a pronoun is its "
-        "noun. “Even” is the weight if all words had equal weights; “right” is how often no "
-        "word has more weight "
-        "than the answer; the last column is how often the answer is at its most frequent distance "
-        "from the query word.",
+        "noun. “Even” is the weight if all words had equal weights; “right” is how often no word "
+        "has more weight than the answer. The last column is how often the answer is at its most "
+        "frequent distance from the query word.",
         ("question", "head", "weight", "even", "right", "by distance alone"),
         rows,
     )

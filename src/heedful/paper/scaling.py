@@ -4,7 +4,7 @@ Scaling of dot products by the root of d_k (section 3.2.1).
 The paper's footnote: if the components of q and k are independent with mean 0 and variance 1, q.k
 has variance d_k; and large products push “the softmax function into regions where it has extremely
 small gradients”. Both are measured here with random queries and keys, and compared with theory. The
-third number answers why the scale is 1/sqrt(d_k) and not 1/d_k.
+third number shows why the scale is 1/sqrt(d_k) and not 1/d_k.
 """
 
 import math
@@ -20,7 +20,7 @@ SCALES = {
     "1/sqrt(d_k)": lambda d_k: 1.0 / math.sqrt(d_k),
     "1/d_k": lambda d_k: 1.0 / d_k,
 }
-"""By what q.k is multiplied before the softmax."""
+"""The factor of q.k before the softmax."""
 
 _REPEATS = 20
 

@@ -61,7 +61,7 @@ EXAMPLES = {3: FIGURE_3, 4: FIGURE_4, 5: FIGURE_5}
 
 
 def own_sentence(run: Run) -> str:
-    """Return a sentence of a run's training text, long enough to show; nothing if none is kept."""
+    """Return a sentence of a run's training text, long enough to show; empty if none is kept."""
     metas = sorted(run.folder.path.glob(f"data/**/{META}"))
     if not metas:
         return ""

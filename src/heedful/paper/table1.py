@@ -1,4 +1,4 @@
-"""Table 1 again: what the layers cost by formula, counted and measured."""
+"""Table 1 reproduced: the costs of layers by formula, counted and measured."""
 
 import time
 from collections.abc import Callable
@@ -31,7 +31,7 @@ PATHS = LayerSizes(n=32, d=4, k=3, r=8)
 """Sizes at which the longest paths are found."""
 _AXES: tuple[tuple[Axis, tuple[int, ...]], ...] = (("n", LENGTHS), ("d", WIDTHS))
 _COMPARED = ("self-attention", "recurrent")
-"""The layers whose crossings are found."""
+"""The two layers that are compared for crossings."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Table1:
 
     @property
     def count_heading(self) -> str:
-        """What `count_rows` has, and at which sizes."""
+        """A note on the columns of `count_rows` and their sizes."""
         sizes = f"n = {COUNTED.n}, d = {COUNTED.d}, k = {COUNTED.k}, r = {COUNTED.r}"
         return (
             f"Multiply-adds of a layer at {sizes}; sequential steps are products that wait for "
@@ -56,7 +56,7 @@ class Table1:
 
     @property
     def time_heading(self) -> str:
-        """What `time_rows` has, and how it was measured."""
+        """A note on the columns of `time_rows` and the measurement."""
         threads = f"{self.times.threads} thread" + "s" * (self.times.threads != 1)
         return (
             f"Times of one sequence with k = {LayerSizes.k}, r = {LayerSizes.r} and {threads}, "
@@ -112,15 +112,15 @@ class Table1:
 
     @property
     def conclusions(self) -> list[str]:
-        """What may be concluded, and what not."""
+        """Notes on the conclusions that the tables allow."""
         attention = self.products["self-attention"]
         restricted = self.products["restricted self-attention"]
         return [
             *(self._beside_recurrence() if _COMPARED[1] in KINDS else []),
-            "Counted steps are products of which each needs the result of the one before: "
-            f"{attention.chain} of self-attention (projections, scores, mixing, output) stand "
-            f"beside a published {KINDS['self-attention'].sequential}. Restricted self-attention "
-            f"is computed in blocks, which multiply more ({restricted.multiply_adds:.3g}) than the "
+            "Counted steps are products that each need the result of the previous product: "
+            f"{attention.chain} of self-attention (projections, scores, mixing, output) compared "
+            f"with a published {KINDS['self-attention'].sequential}. Restricted self-attention is "
+            f"computed in blocks, which multiply more ({restricted.multiply_adds:.3g}) than the "
             f"band of the formula ({KINDS['restricted self-attention'].exact(COUNTED):.3g}).",
             f"Paths were found in stacks with n = {PATHS.n}, k = {PATHS.k} and r = {PATHS.r}, "
             "where both sides are read / where only earlier positions are.",
@@ -158,7 +158,7 @@ class Table1:
         return f"their times cross at {where}{agreeing}, and {first} is faster below the first"
 
     def to_markdown(self) -> str:
-        """Lay it out as a page."""
+        """Lay the table out as a page."""
         parts = [
             "# Table 1",
             self.count_heading,
@@ -235,9 +235,9 @@ def make_table1(
     say: Callable[[str], object] = lambda _: None,
 ) -> Table1:
     """
-    Count, find paths, and time all layers, or go on with what `out` has; `budget`: seconds.
+    Count, find paths, and time all layers, or continue from `out`; `budget`: seconds.
 
-    Raises `RunFolderError` where another process writes into `out`, or began it otherwise.
+    Raises `RunFolderError` if another process writes into `out`, or began it with other settings.
     """
     make_folder(out)
     with only_writer(out, "paper table1"):

@@ -1,10 +1,10 @@
 """
-Table 2 again: every system of the paper as a scaled-down sibling, on one text, in equal time.
+Table 2 reproduced: every system of the paper scaled down, on one text, in equal time.
 
 All siblings have about 4.5 million weights but the big Transformer, which is twice as wide as the
-base model, as in the paper. They share subwords, batches, optimizer and schedule; what makes each
-system is its own: layers, connections, attention, experts. Deep-Att reads words and replaces those
-that it does not know.
+base model, as in the paper. They share subwords, batches, optimizer and schedule. They differ in
+layers, connections, attention and experts. Deep-Att reads words and replaces those that it does not
+know.
 """
 
 from collections.abc import Callable, Sequence
@@ -83,7 +83,7 @@ _OF_ONE = {
     "gnmt-ensemble": "The ensemble of GNMT is of models without reward, and searches without the "
     "coverage penalty.",
 }
-"""What is to be known of systems, by name."""
+"""Notes on systems, by name."""
 _STILL_LEARNS = (
     f"{RISING} marks systems that still learn: their validation BLEU rose by more than 1 in the "
     "last quarter of the training."
@@ -144,7 +144,7 @@ LEARNING_RATES = {
 
 
 def _with_rate(system: TableSystem) -> TableSystem:
-    """Give a system its learning rate, unless it goes on from another one."""
+    """Give a system its learning rate, unless it continues another system."""
     if system.after:
         return system
     rate = f"train.learning_rate={LEARNING_RATES[system.name]}"
@@ -227,12 +227,12 @@ class PublishedSystem(NamedTuple):
     printed: tuple[float | None, float | None]
     """Training cost in operations."""
     costs: tuple[_Cost | None, _Cost | None] = (None, None)
-    """What the printed cost is made of."""
+    """The terms of the printed cost."""
     ensemble_of: str = ""
-    """A system whose printed cost is taken eight times."""
+    """The system that contributes its printed cost eight times."""
 
     def recomputed(self, side: int) -> float | None:
-        """Compute a cost again by the paper's formula; None where it cannot be."""
+        """Compute a cost again by the paper's formula; None if terms are missing."""
         cost = self.costs[side]
         if cost is not None:
             return cost.flops
@@ -306,7 +306,7 @@ class Table2:
 
     @property
     def rows(self) -> Rows:
-        """Ours, with the published BLEU if that has the same pair of languages."""
+        """Our systems, with the published BLEU for the same pair of languages."""
         pair = tuple(file.partition(":")[0].rpartition(".")[2] for file in self.text.split()[:2])
         if pair not in _PAIRS:
             return cost_rows(self.systems)
@@ -321,7 +321,7 @@ class Table2:
 
     @property
     def reservations(self) -> list[str]:
-        """What is to be known of the rows, and what may not be concluded."""
+        """Notes on the rows, and on conclusions that they do not allow."""
         weak = (one.title for one in self.systems if one.bleu < LEARNED)
         names = {one.name for one in self.systems}
         return [
@@ -334,7 +334,7 @@ class Table2:
 
     @property
     def matrix(self) -> list[str]:
-        """How the systems differ, with what the marks mean; nothing of fewer than two."""
+        """How the systems differ, with the meaning of the marks; empty for fewer than two."""
         if not self.differences:
             return []
         return [_DIFFERENCES, markdown(difference_rows(self.differences))]
@@ -437,10 +437,10 @@ def make_table2(
     say: Callable[[str], None] = lambda _: None,
 ) -> Table2:
     """
-    Train and score systems, or go on with what `out` has.
+    Train and score systems, or continue from `out`.
 
-    `names`: those of `known` that take part; all if none is named. `budget`: in seconds. `plan`:
-    the plan of another run, to make that one again; then its budget and threads are taken.
+    `names`: the systems of `known` to train; all if none is named. `budget`: in seconds. `plan`:
+    the plan of another run to repeat, with its budget and threads.
     """
     systems = _choose(names, known)
     if ensembles:

@@ -1,9 +1,9 @@
 """
-Table 3 again: every row scaled down by one rule, on one text, with equal numbers of steps.
+Table 3 reproduced: all rows scaled down by one rule, on one text, with equal steps.
 
-The rule: all widths are a quarter of the paper's (an eighth on the embedded grammar), all numbers
-of layers a half; heads, dropout and label smoothing are the paper's own. The big model takes three
-times as many steps, as there. Two more seeds of the base row show how much two trainings of one
+All widths are a quarter of the paper's (an eighth on the embedded grammar), and all numbers of
+layers a half. Heads, dropout and label smoothing are the paper's. The big model takes three times
+as many steps, as in the paper. Two more seeds of the base row show how much two trainings of one
 model differ.
 """
 
@@ -121,7 +121,7 @@ class Table3:
     """All or some of `SYSTEMS`, two trainings of the base row among them."""
     text: str
     narrow: int = 1
-    """Factor by which models are narrower than the rule for this text says."""
+    """Factor by which models are narrower than the rule says."""
 
     @property
     def seeds(self) -> list[MeasuredSystem]:
@@ -131,7 +131,7 @@ class Table3:
 
     @property
     def noises(self) -> tuple[Noise, Noise]:
-        """How far perplexity and BLEU of the base row's trainings lie apart."""
+        """The spread of perplexity and BLEU over the base row's trainings."""
         return (
             Noise.of([_perplexity(system) for system in self.seeds]),
             Noise.of([system.valid_bleu for system in self.seeds]),
@@ -145,14 +145,14 @@ class Table3:
 
     @property
     def compared(self) -> list[tuple[PublishedRow, MeasuredSystem]]:
-        """The pairs that may be compared: none of them, and no base row, has learned nothing."""
+        """The pairs that may be compared: both, and a base row, have learned something."""
         if min(system.valid_bleu for system in self.seeds) < LEARNED:
             return []
         return [pair for pair in self.pairs if pair[1].valid_bleu >= LEARNED]
 
     @property
     def rows(self) -> Rows:
-        """The table; a star marks what lies further from the base row than another seed would."""
+        """The table; a star marks numbers further from the base row than another seed would be."""
         rows: Rows = [("row", "weights", "perplexity", "published", "BLEU", "published")]
         for row, system in self.pairs:
             perplexity, bleu = self._cells(system)
@@ -175,7 +175,7 @@ class Table3:
 
     @property
     def verdict(self) -> str:
-        """What the table shows, in one paragraph."""
+        """A summary of the table in one paragraph."""
         if not self.compared:
             return "Without a base row that has learned something no rows are compared."
         perplexity, bleu = self.noises
@@ -196,7 +196,7 @@ class Table3:
         """
         Rank perplexity and BLEU against the published ones (Spearman).
 
-        None of fewer than three rows, or if all are equal.
+        None for fewer than three rows, or if all rows are equal.
         """
         return _correlations(self.compared)
 
@@ -221,8 +221,8 @@ class Table3:
             *first,
             f"{len(self.seeds)} trainings of the base row have perplexity {perplexity.mean:.2f} "
             f"with a standard deviation of {perplexity.deviation:.3f}, and BLEU {bleu.mean:.2f} "
-            f"with one of {bleu.deviation:.2f}. One number of twenty is marked by chance, and "
-            f"besides the base row's the table has {2 * len(others)}; all are compared with one "
+            f"with one of {bleu.deviation:.2f}. One number in twenty is marked by chance, and the "
+            f"table has {2 * len(others)} besides the base row's. All are compared with one "
             f"deviation of {len(self.seeds)} trainings, so stars that are due to chance come "
             "together.",
             f"Beyond that noise: {', '.join(apart) or 'no row'}.",
@@ -314,7 +314,7 @@ def _by_chance(pairs: Sequence[tuple[PublishedRow, MeasuredSystem]]) -> str:
         return ""
     return (
         f" {100 * perplexity:.0f} % of all orders of the rows correlate at least as much in "
-        f"perplexity, and {100 * bleu:.0f} % in BLEU; above 5 %, chance may explain the order."
+        f"perplexity, and {100 * bleu:.0f} % in BLEU. Above 5 %, chance may explain the order."
     )
 
 
@@ -335,7 +335,7 @@ def train_rows(
     say: Callable[[str], None] = lambda _: None,
 ) -> list[MeasuredSystem]:
     """
-    Train and score rows, all of `SYSTEMS` if none is named, or go on with what `out` has.
+    Train and score rows, all of `SYSTEMS` if none is named, or continue from `out`.
 
     `budget`: in seconds. `plan`: the plan of another run, to make that one again; then its budget
     and threads are taken.

@@ -1,9 +1,9 @@
 """
 Table 4: the published parsers, and our own on the user's trees.
 
-Published rows are F1 on section 23 of the Wall Street Journal, so they are no yardstick for other
-trees. What is comparable to our own parsers are the floors and the grammars: they are scored on the
-same sentences, and learned from the same trees if those are given.
+Published rows are F1 on section 23 of the Wall Street Journal, and do not compare with scores on
+other trees. Floors and grammars compare with our own parsers: all are scored on the same sentences,
+and learned from the same trees if given.
 """
 
 from collections.abc import Callable, Sequence
@@ -81,7 +81,7 @@ class Table4:
 
     @property
     def own_rows(self) -> Rows:
-        """Our table; without parsers only its head."""
+        """Our table; only its head if there are no parsers."""
         rows: Rows = [("parser", "F1", "95 % interval", "exact match", "unparsed")]
         for one in self.parsers:
             low, high = one.interval
@@ -140,7 +140,7 @@ def make_table4(
     say: Callable[[str], object] = lambda _: None,
 ) -> Table4:
     """
-    Score parsers, floors and two grammars learned from `train_trees` on the same trees.
+    Score parsers, floors, and two grammars learned from `train_trees`, on the same trees.
 
     Raises `ArgumentError` for runs or training trees without trees to score them on.
     """
@@ -195,7 +195,7 @@ def _scored(
 
 
 def _comparisons(parsers: Sequence[ScoredParser]) -> list[ScoreDifference]:
-    """Compare parsers that have learned something, each with the next worse one."""
+    """Compare parsers that have learned something, each with the next worse parser."""
     able = (one for one in parsers if one.is_floor or one.score.f1 >= LEARNED)
     ranked = sorted(able, key=lambda one: -one.score.f1)
     found = []

@@ -1,10 +1,10 @@
 """
 Word-to-word encoder attention of a run.
 
-Attention is between subwords; the paper's figures, and people, speak of words. Weights are summed
-over the subwords of a key word and averaged over those of a query word, so that rows still sum to
-one. Punctuation at the ends of a word is separate, as in the paper's figures. The end symbol counts
-as a word, because idle heads attend to it.
+Models attend between subwords, while the paper's figures show words. Weights are summed over the
+subwords of a key word and averaged over those of a query word, so rows still sum to one.
+Punctuation at the ends of a word is separate, as in the paper's figures. The end symbol counts as a
+word, because idle heads attend to it.
 """
 
 from collections.abc import Sequence
@@ -170,7 +170,7 @@ def _is_mark(text: str) -> bool:
 
 
 def _with_every_piece(words: Sequence[Word], count: int) -> list[Word]:
-    """Assign subwords without a word to the next word, or to the last."""
+    """Assign subwords without a word to the next word, or to the last word."""
     whole: list[Word] = []
     for number, word in enumerate(words):
         start = whole[-1].pieces.stop if whole else 0

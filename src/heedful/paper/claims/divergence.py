@@ -1,4 +1,4 @@
-"""How many different things the heads of a layer attend to."""
+"""The number of heads of a layer that attend to different things."""
 
 import numpy as np
 from jaxtyping import Float
@@ -6,7 +6,7 @@ from jaxtyping import Float
 
 def different_heads(weights: Float[np.ndarray, "heads queries keys"]) -> float:
     """
-    Count the heads that differ: 1 if all attend alike, their number if none has a key in common.
+    Count the heads that differ: 1 if all attend equally, their number if none share a key.
 
     Two to the power of their Jensen-Shannon divergence in bits, the mean over queries.
     """

@@ -10,7 +10,7 @@ from heedful.runs.run import Run
 
 
 def differentiable_model(run: Run) -> EncoderDecoder:
-    """Load a model as training has it; that of a `Translator` is prepacked and has no gradients."""
+    """Load a model as in training; that of a `Translator` is prepacked and has no gradients."""
     model = run.build().eval()
     place = run.checkpoint_folder()
     load_weights(model, run.load_checkpoint(place).model, place)

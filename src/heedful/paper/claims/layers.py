@@ -27,12 +27,12 @@ from heedful.visualise.size_curves import SizeCurve, SizePanel
 _D_MODEL, _HEADS, _LENGTH = 64, 4, 24
 _ROUNDS = 9
 _LEAST = 0.01
-"""Seconds that are timed at once, at least: what takes less is repeated."""
+"""Minimum seconds that are timed at once; shorter work is repeated."""
 _MUCH = 2.0
-"""How many times as fast is much faster, at least."""
+"""The least ratio of speeds that counts as much faster."""
 _SEEDS = (1, 2, 3, 4, 5)
 _FADED = 1e-2
-"""A gradient that changes by more, or by more than its inverse, is not alive any more."""
+"""A gradient is alive while it changes by no more than this factor or its inverse."""
 STACKS: dict[str, dict[str, str]] = {
     "residuals and norms": {},
     "residuals alone": {"norm_kind": "none"},
@@ -70,7 +70,7 @@ def measure_batch_norm() -> Measured:
     apart = f"by at most {most:.0e}" if most else "not at all"
     return Measured(
         [min(differences["batch norm"]) > 1e-2, most < 1e-5],
-        "Beside other sentences a sentence's states change in training by up to "
+        "In a batch with other sentences, a sentence's states change in training by up to "
         f"{max(differences['batch norm']):.2f} with batch norm, and {apart} with layer norm.",
         (SizePanel("other sentences", others, _curves(differences), "largest difference"),),
     )
@@ -90,7 +90,7 @@ def measure_gradients() -> Measured:
     enough = [name for name in alone if alive[name]]
     curves = {name: np.median(each, axis=0).tolist() for name, each in norms.items()}
     doubt = "".join(
-        f" With {name} it stays alive, too, so the other is not shown to be needed."
+        f" With {name} it stays alive, too, so the other part is not shown to be needed."
         for name in enough
     )
     return Measured(
@@ -122,7 +122,7 @@ def _gradient(depth: int, seed: int, changed: Mapping[str, str]) -> float:
 
 
 def measure_additive_cost() -> Measured:
-    """Time both scores on the same queries, keys and values, and follow their memory."""
+    """Time both scores on the same queries, keys and values, and measure their memory."""
     lengths = (64, 128, 256, 512)
     panels, slower, larger = [], [], []
     for axis, sizes in (("positions", lengths), ("d_k", _WIDTHS)):
@@ -152,9 +152,9 @@ def measure_additive_cost() -> Measured:
         f"end of the 95 % intervals {surely:.1f} times (the claim needs {_MUCH:g}), and here "
         f"{min(larger):.1f} to {max(larger):.1f} times the memory ({_HEADS} heads, forwards; "
         f"{lengths[2]} positions against d_k, d_k {_D_MODEL} against positions; {_ROUNDS} rounds "
-        "on this machine). Each score needs d_k sums; ours are computed for some queries at a time "
-        f"in {MOST_NUMBERS * 4 / 1e6:.0f} MB, so beyond it only the scores themselves grow, and "
-        "memory does not decide.",
+        "on this machine). Each score needs d_k sums. They are computed for a few queries at a "
+        f"time in {MOST_NUMBERS * 4 / 1e6:.0f} MB, so beyond this size only the scores themselves "
+        "grow, and memory does not decide.",
         tuple(panels),
     )
 
@@ -169,7 +169,7 @@ def _scores(n: int, d_k: int) -> dict[str, Callable[[], object]]:
 
 
 def measure_parallel() -> Measured:
-    """Follow the products that wait for each other, and time equally many positions."""
+    """Count the products that wait for each other, and time equally many positions."""
     lengths, positions, width = (16, 64, 256, 1024), 4096, 2 * _D_MODEL
     names = tuple(KINDS)
     chains = {
@@ -215,7 +215,7 @@ def measure_parallel() -> Measured:
 
 
 def _no_cost(slower: Estimate) -> str:
-    """Say where waiting took no time."""
+    """Say for which layers waiting took no time."""
     return "" if slower.interval[0] > 1 else ", and here it cost none that could be measured"
 
 
@@ -230,7 +230,7 @@ def _wide(batch: int, time: int) -> Tensor:
 
 
 def _states(batch: int, time: int) -> Tensor:
-    """Draw states whose sentences differ in mean and size, as those of a text do."""
+    """Draw states of sentences that differ in mean and size, as in a text."""
     generator = torch.Generator().manual_seed(batch)
     x = torch.randn(batch, time, _D_MODEL, generator=generator)
     return x * torch.linspace(0.5, 2, batch).view(-1, 1, 1) + torch.linspace(-1, 1, batch).view(
@@ -245,7 +245,7 @@ def _in_turn(functions: Sequence[Callable[[], object]]) -> Float[np.ndarray, "ro
 
 
 def _timed(name: str, seconds: Float[np.ndarray, "rounds sizes"]) -> SizeCurve:
-    """Give the mean milliseconds of each size with their margins."""
+    """Return the mean milliseconds of each size with their margins."""
     estimates = [Estimate.of(each) for each in (1000 * seconds).T.tolist()]
     return SizeCurve(
         name, tuple(one.value for one in estimates), tuple(one.margin for one in estimates)

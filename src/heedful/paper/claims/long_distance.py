@@ -20,9 +20,9 @@ from heedful.translation.translator import Translator
 from heedful.visualise.size_curves import SizeCurve, SizePanel
 
 _KNOWN = 0.5
-"""Mean probability of the right name from which on a model says it at a distance."""
+"""Least mean probability of the right name at which a model counts as knowing the name."""
 _KEPT = 0.1
-"""A model keeps a name if its probability falls surely by less, from nearest to farthest."""
+"""A model keeps a name if its probability surely falls by less from nearest to farthest."""
 _GRADIENTS = 20  # lines of each distance
 
 
@@ -72,7 +72,7 @@ def measure_long_distance(trained: Trainings) -> Measured:
 
 
 def _loses(fall: Estimate) -> Evidence:
-    """Whether a model loses the name, keeps it, or neither is sure."""
+    """Whether a model loses the name, keeps the name, or neither is sure."""
     low, high = fall.interval
     return True if low > _KEPT else False if high < _KEPT else None
 
@@ -81,7 +81,7 @@ def _probabilities(trained: Trainings, name: str) -> Float[np.ndarray, "lines di
     """
     Compute the probability of each test line's last word among all names, by its distance.
 
-    Among them: that a name is due is another thing to know than which.
+    Restricted to names, because knowing that a name is due differs from knowing which name.
     """
     translator, (sources, targets) = trained.translator(name), _test(trained)
     begun = [target.rpartition(" ")[0] for target in targets]

@@ -1,4 +1,4 @@
-"""The models that each claim is decided by."""
+"""The models that decide each claim."""
 
 from heedful.experiments.system import TableSystem
 
@@ -16,10 +16,10 @@ TUNED = (
     "The learning rate and the first weights of the recurrent model were chosen by trials, and the "
     "Transformer's were not."
 )
-"""What is to be known of every comparison with the recurrent model."""
+"""A note for every comparison with the recurrent model."""
 TUNED_ENCODER = (
-    "The recurrent encoder has wider first weights and twice the learning rate of the others, "
-    "because with theirs recurrent models of this size hardly begin to learn."
+    "The recurrent encoder has wider first weights and twice the learning rate of the others. "
+    "With their values, recurrent models of this size hardly begin to learn."
 )
 _CONVOLUTIONAL = (
     *("model.encoder=convs2s", "model.decoder=convs2s", "model.positions=learned"),

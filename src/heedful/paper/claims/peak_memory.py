@@ -8,14 +8,14 @@ from heedful.kernels.api import Arguments, observe_operations, tensors_in
 
 
 class _Allocations:
-    """Follows the storages that operations make, until nothing holds them."""
+    """Tracks the storages that operations make until they are freed."""
 
     def __init__(self) -> None:
         self.held, self.peak = 0, 0
         self._known: set[int] = set()
 
     def observe(self, function: Any, arguments: Arguments) -> object:
-        """Compute an operation and add what is new in its result."""
+        """Compute an operation, and add the new storages in its result."""
         args, kwargs = arguments
         # torch has one object for a storage as long as the storage lives
         inputs = [x.untyped_storage() for x in tensors_in((args, kwargs))]

@@ -1,13 +1,13 @@
 """
-A text in which a name comes again and again, at growing distance, and the source does not have it.
+A text that repeats a name at growing distances, while the source does not contain the name.
 
-Some lines of a text make one. Between the words of its translation one name is put, so many words
-after itself, and the last time at the end::
+Several lines of a text are joined into one. A name is inserted into the translation at equal
+distances, the last time at the end::
 
     the cat sleeps . the dog eats .        le Bruno chat dort Bruno . le Bruno ...
 
-No attention to the source tells the name: only what a decoder keeps of its own words does. Lines of
-small distances have it often, so that models learn soon that it returns.
+Attention to the source cannot give the name; the decoder must remember its own words. Lines with
+small distances repeat the name often, which teaches models early that names return.
 """
 
 import random
@@ -28,8 +28,8 @@ def write_repeated_names(corpus: TableCorpus, folder: Path) -> TableCorpus:
     """
     Write the three parts; in line n `DISTANCES[n % 6]` words lie between a name and the next.
 
-    Valid and test have 300 lines at least. Raises `TextError` where too few words have spaces
-    between them.
+    Valid and test have 300 lines at least. Raises `TextError` if too few words have spaces between
+    them.
     """
     generator = random.Random(1)
     parts = {}

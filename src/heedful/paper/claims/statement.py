@@ -1,4 +1,4 @@
-"""A statement, and what a measurement said of it."""
+"""A statement, and the verdict of a measurement."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Checked:
     holds: bool | None
     """None if the measurement cannot decide."""
     sentence: str
-    """What decided, with its numbers."""
+    """The evidence that decided, with its numbers."""
     panels: tuple[SizePanel, ...]
     """The numbers."""
 
@@ -65,7 +65,7 @@ class Checked:
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "Checked":
-        """Read it from JSON's values; `ValueError`, `TypeError` or `KeyError` for others."""
+        """Read the verdict from JSON values; `ValueError`, `TypeError` or `KeyError` for others."""
         holds, sentence = plain["holds"], plain["sentence"]
         if not (holds is None or isinstance(holds, bool)):
             raise ValueError(f"`holds` is {holds!r}")
@@ -120,21 +120,21 @@ class PaperClaim(NamedTuple):
     """Models that are trained."""
     rule: Callable[[Sequence[Evidence]], bool | None] = every
     note: str = ""
-    """What is to be known of the models."""
+    """Notes on the models."""
     must_learn: tuple[str, ...] = ()
-    """Models without which it is left open if they have not learned to translate; else the best."""
+    """Models that must have learned to translate to decide the claim; the best model if empty."""
     may_learn_nothing: tuple[str, ...] = ()
     """Models that learn nothing of use, as the statement claims."""
     decided_by_bleu: bool = False
-    """Whether it is left open where all models make hardly an error."""
+    """Whether the claim is left open if all models make hardly an error."""
     weight: int = 1
-    """How many times as long its models train as those of the other claims."""
+    """Factor by which its models train longer than those of the other claims."""
     shown: tuple[int, int] = (0, -1)
     """Panel and size of the numbers that are printed with the verdict."""
     validations: int | None = None
     """Number for each model; as many as its time allows if None."""
     text: Callable[[TableCorpus, Path], TableCorpus] | None = None
-    """Makes the text of these models from another one, into a folder."""
+    """Makes the text of these models from another text, in a folder."""
 
     @property
     def cost(self) -> int:

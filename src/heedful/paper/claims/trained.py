@@ -1,4 +1,4 @@
-"""What is measured of the small models that claims are decided by."""
+"""Measurements of the small models that decide claims."""
 
 import itertools
 import math
@@ -28,18 +28,18 @@ Pair = tuple[str, str]
 """Names of two models."""
 
 _RISING = 1.0
-"""BLEU by which the last validation must differ from the one before to be still rising."""
+"""A model still learns if its last validation gained more BLEU than this."""
 _SENTENCES, _FOR_ENTROPY = 50, 20
 _HEADS_OF = ("trained", "before training", "before training, as sharp")
 _MOST_SHARPENED, _HALVINGS = 1000.0, 16
 _PARTS_OF_TOP = (0.25, 0.5, 0.75, 0.9, 0.98)
 """Fractions of the best BLEU that all reach; the cost of reaching each is compared."""
 _AS_LOW = 1.1
-"""Two perplexities are alike within this factor."""
+"""Two perplexities are equal within this factor."""
 
 
 def measure_mask(trained: Trainings) -> Measured:
-    """Follow a decoder that sees what it is to predict."""
+    """Measure a decoder that sees the tokens that it must predict."""
     masked, unmasked = (trained.systems[one.name] for one in MASK)
     steps = tuple(point.step for point in masked.curve)
     curves = [
@@ -105,9 +105,9 @@ def compare_pairs(
     """
     Compare the BLEU of pairs of models.
 
-    `decide_by`: what the differences of the `deciding` pairs say, with a sentence; of all pairs if
-    none is named. Nothing is decided where a model of these has learned nothing, or still learns.
-    `more`: a further sentence.
+    `decide_by`: turns the differences of the `deciding` pairs, or of all pairs if none is named,
+    into evidence and a sentence. Nothing is decided if one of their models has learned nothing, or
+    still learns. `more`: a further sentence.
     """
     compared = " ".join(compare_bleu(trained, *pair) for pair in pairs)
     names = [*dict.fromkeys(name for pair in deciding or pairs for name in pair)]
@@ -161,7 +161,7 @@ def _by_length(trained: Trainings) -> SizePanel:
 
 
 def compare_bleu(trained: Trainings, ours: str, theirs: str) -> str:
-    """Say how far one model is from another, or that one of them has learned nothing."""
+    """Say how far two models are apart, or that a model has learned nothing."""
     if weak := useless(trained, (ours, theirs)):
         return capital(f"{_titles(trained, (ours, theirs))} are not compared: {_list(weak)}.")
     apart = trained.difference(ours, theirs)
@@ -177,7 +177,7 @@ def useless(trained: Trainings, names: Sequence[str]) -> list[MeasuredSystem]:
 
 
 def still_rising(trained: Trainings, names: Sequence[str]) -> str:
-    """Say where a longer training of those that decide would change a difference."""
+    """Say for which deciding models a longer training would change a difference."""
     rising = []
     for system in (trained.systems[name] for name in names):
         bleu = [point.bleu for point in system.curve]
@@ -194,7 +194,7 @@ def still_rising(trained: Trainings, names: Sequence[str]) -> str:
 def say_growth(growth: ScoreDifference) -> str:
     """Say how much further apart two models are in the longest sentences."""
     return (
-        f"That is {growth.difference:+.1f} beside the other three quarters "
+        f"That is {growth.difference:+.1f} compared with the other three quarters "
         f"({say_interval(growth.interval)})."
     )
 
@@ -215,7 +215,7 @@ def _list(weak: Sequence[MeasuredSystem]) -> str:
 
 
 def measure_heads(trained: Trainings) -> Measured:
-    """Count the different heads of a layer, trained, before training, and sharpened as much."""
+    """Count the different heads of a layer: trained, untrained, and untrained but as sharp."""
     found: dict[str, list[list[float]]] = {name: [] for name in _HEADS_OF}
     for system in HEADS:
         translator = trained.translator(system.name)
@@ -239,10 +239,9 @@ def measure_heads(trained: Trainings) -> Measured:
         f"their Jensen-Shannon divergence; {len(after[0])} sentences; of the encoder and of the "
         "decoder's attention to the source). Sharpness alone makes heads differ: of untrained "
         "ones, with the queries of each layer multiplied until its attention is as sharp as the "
-        "trained one, "
-        f"{counted['before training, as sharp']} are. Each of these looks somewhere else, at "
-        "random, so hardly any heads can differ more. More than these is for the statement, and "
-        "fewer than before training against it.",
+        f"trained one, {counted['before training, as sharp']} are. Each of these looks somewhere "
+        "else, at random, so hardly any heads can differ more. More different heads than these "
+        "support the statement, and fewer than before training refute it.",
         (
             SizePanel("heads", HEAD_COUNTS, curves, "different heads of a layer", "x"),
             SizePanel("heads", HEAD_COUNTS, (bleu,), "BLEU", "x"),
@@ -256,7 +255,7 @@ def _sign_of(ours: Sequence[float], theirs: Sequence[float]) -> Evidence:
 
 
 def measure_cost(trained: Trainings) -> Measured:
-    """Read off what each model has spent where it first reaches a quality, seed by seed."""
+    """Read the cost at which each model first reaches a quality, seed by seed."""
     curves = {
         model: [trained.systems[one.name].curve for one in COST if one.name.startswith(model)]
         for model in ("transformer", "recurrent")
@@ -339,7 +338,7 @@ def _cost_of(curve: Sequence[CurvePoint], kind: str, level: int) -> float:
 
 
 def _untrained(translator: Translator) -> Translator:
-    """Build a model as its training began."""
+    """Build a model with the weights at the beginning of its training."""
     fresh = Translator(translator.run, translator.run.build().eval())
     initialize(fresh.models[0], translator.run.config.train.seed)
     return fresh

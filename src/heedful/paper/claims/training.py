@@ -68,10 +68,10 @@ def train_and_check(
 
 def leave_open(claim: PaperClaim, checked: Checked, bleu: Mapping[str, float]) -> Checked:
     """
-    Decide nothing where models cannot be told apart. `bleu`: of each model.
+    Decide nothing if models cannot be told apart. `bleu`: of each model.
 
-    They cannot before those that must have learned to translate, where one has learned nothing, nor
-    where BLEU decides and all make hardly an error.
+    This is so if a model that must have learned to translate has learned nothing, or if BLEU
+    decides and all models make hardly an error.
     """
     needed = claim.must_learn or (max(bleu, key=lambda name: bleu[name]),)
     titles = {one.name: one.title for one in claim.systems}

@@ -1,4 +1,4 @@
-"""The small models that a claim is decided by, trained within a budget."""
+"""The small models that decide a claim, trained within a budget."""
 
 from collections.abc import Sequence
 from pathlib import Path

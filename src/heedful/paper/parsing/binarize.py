@@ -6,9 +6,9 @@ A grammar as arrays, its long rules binarized from the left.
     NP -> DT JJ NN     becomes   DT+JJ -> DT JJ    DT+JJ+NN -> DT+JJ NN    NP -> DT+JJ+NN
     NP -> DT JJ NNS              DT+JJ+NNS -> DT+JJ NNS                    NP -> DT+JJ+NNS
 
-Every beginning of a right-hand side is one prefix, which all rules share that begin so. A prefix
-is made in one way, with probability 1; the probability of a rule stands where the prefix becomes
-the phrase. So a tree and the rules it is read from keep their probability.
+Every beginning of a right-hand side is one prefix, shared by all rules with this beginning. A
+prefix is made in one way, with probability 1; the step from prefix to phrase has the probability of
+the rule. Trees therefore keep their probability.
 """
 
 import math
@@ -27,11 +27,11 @@ class BinaryRules:
 
     symbols: list[Symbol]
     tags: int
-    """How many of the symbols are tags; they come first."""
+    """Number of tags, which are the first symbols."""
     last: Int[np.ndarray, " prefixes"]
     """The last symbol of each prefix, in rising order."""
     before: Int[np.ndarray, " prefixes"]
-    """The symbol or prefix before it."""
+    """The symbol or prefix before the last symbol."""
     first: Int[np.ndarray, " prefixes"]
     """The first symbol."""
     needs: Bool[np.ndarray, "prefixes tags"]

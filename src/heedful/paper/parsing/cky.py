@@ -68,7 +68,7 @@ def fill_chart(grammar: BinaryRules, words: Float[np.ndarray, "words tags"]) -> 
 
 
 class _Row:
-    """The prefixes that begin with one word, those left out that its sentence cannot have."""
+    """The prefixes that begin at one word, without those that the sentence cannot contain."""
 
     def __init__(self, grammar: BinaryRules, chart: Chart, i: int, possible: np.ndarray) -> None:
         self.chart, self.i, self.tags = chart, i, grammar.tags
@@ -104,7 +104,7 @@ class _Row:
         self.left = np.full((count + 1, len(self.kept)), _NONE)
 
     def add(self, j: int, prefixes: Float[np.ndarray, " prefixes"] | None = None) -> None:
-        """Let prefixes go on at word j; over one word there is none yet."""
+        """Store what later words may extend: symbols and prefixes over words i to j-1."""
         if prefixes is None:
             prefixes = np.full(len(self.kept), _NONE)
         symbols = self.chart.scores(self.chart.best, self.i, j)

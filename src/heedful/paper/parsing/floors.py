@@ -1,14 +1,15 @@
 """
-Floors: what trees score that are drawn without parsing.
+Floors: the scores of trees that are drawn without parsing.
 
 ::
 
     flat              (S the old dog sleeps .)
     right-branching   (S the (ADJP old (NP dog sleeps)) .)
 
-The root has the commonest label of a root. Below it, a phrase of the right-branching tree gets the
-commonest label of the training phrases of two words or more, roots aside, that begin with the same
-word; after an unknown word, the commonest of all. Punctuation at the end stands below the root.
+The root has the commonest label of a root. Below the root, a phrase of the right-branching tree
+gets a label by its first word: the commonest label of training phrases of two words or more, roots
+aside. An unknown first word gives the commonest label of all. Final punctuation is a child of the
+root.
 """
 
 from collections import Counter, defaultdict
@@ -61,7 +62,7 @@ class TreeFloors:
 
 
 def _commonest(found: Counter[str]) -> str:
-    """Return the commonest label; of equals the first in alphabetical order."""
+    """Return the commonest label; in a tie, the first in alphabetical order."""
     return min(found, key=lambda label: (-found[label], label))
 
 

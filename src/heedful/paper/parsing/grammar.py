@@ -27,7 +27,7 @@ Rule = tuple[str, tuple[Symbol, ...]]
 
 
 class TreebankRules:
-    """How often each rule, each label at the root, and each word with its tag occurs."""
+    """Counts of each rule, each label at the root, and each word with its tag."""
 
     def __init__(self, trees: Iterable[Tree]) -> None:
         self.roots: Counter[Symbol] = Counter()
@@ -39,7 +39,7 @@ class TreebankRules:
             self.rules.update(rules_of(tree))
             self.sentences.append([(leaf.word or "", leaf.label) for leaf in tree.leaves()])
         self.labels: Counter[str] = Counter()
-        """How often each label of phrases occurs."""
+        """Counts of each label of phrases."""
         for (label, _), count in self.rules.items():
             self.labels[label] += count
 

@@ -1,9 +1,9 @@
 """
 Words below their tags: P(word | tag), with classes for words that are rare or unknown.
 
-A word that occurs at most `rare` times in training lends its occurrences to its class, and is then
-looked up by its class, as a word that does not occur at all. Classes are made of what the parsers
-of Berkeley and Stanford look at: capitals, digits, hyphens and the ending.
+A word that occurs at most `rare` times in training adds its occurrences to its class. Such words,
+and words that do not occur, are looked up by their class. Classes use the features of the Berkeley
+and Stanford parsers: capitals, digits, hyphens and the ending.
 """
 
 import math
@@ -56,7 +56,7 @@ class TagLexicon:
         return found
 
     def likeliest(self, words: Sequence[str]) -> tuple[str, ...]:
-        """Choose the commonest tag of each word; of unknown ones the commonest of all."""
+        """Choose the commonest tag of each word; unknown words get the commonest tag of all."""
         totals = np.array([self.tag_counts[tag] for tag in self.tags], dtype=float)
         joint = np.exp(self.log_probabilities(words)) * totals
         joint += 1e-12 * totals  # decides where no tag is possible

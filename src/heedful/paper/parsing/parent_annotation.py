@@ -1,5 +1,5 @@
 """
-Labels that name the phrase above: the cheapest way to let a treebank's grammar see more.
+Labels that name the parent phrase: the simplest way to add context to a treebank's grammar.
 
 ::
 
@@ -25,7 +25,7 @@ def annotate_parents(tree: Tree, parent: str = "") -> Tree:
 
 
 def remove_parents(tree: Tree) -> Tree:
-    """Take the labels of parents away; a tree without them stays as it is."""
+    """Remove the labels of parents; a tree without them is not changed."""
     if tree.word is not None:
         return tree
     label = tree.label.partition(_MARK)[0]

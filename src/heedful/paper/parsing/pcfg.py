@@ -1,10 +1,9 @@
 """
 A parser by a probabilistic context-free grammar read off a treebank.
 
-Nothing is smoothed but the words: a rule has its relative frequency among the rules of its label.
-It is the plainest of treebank parsers, and what others are compared with (Charniak 1996, “Tree-bank
-Grammars”; Klein and Manning 2003, “Accurate Unlexicalized Parsing”, Table 1). With the label of the
-phrase above in each label it is the next better of them.
+Only words are smoothed; a rule has its relative frequency among the rules of its label.
+This is the simplest treebank parser and the usual baseline (Charniak 1996, “Tree-bank Grammars”;
+Klein and Manning 2003, “Accurate Unlexicalized Parsing”, Table 1). Parent labels improve it.
 """
 
 import math
@@ -38,8 +37,8 @@ class Pcfg:
         """
         Count the rules of trees.
 
-        `rare`: words that occur at most so often join a class. `parents`: a phrase has the rules of
-        its label below the label of its parent.
+        `rare`: words that occur at most this often join a class. `parents`: the rules of a phrase
+        depend on the label of its parent, too.
         """
         self._parents = parents
         self.rules = TreebankRules(map(annotate_parents, trees) if parents else trees)

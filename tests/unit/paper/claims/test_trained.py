@@ -389,7 +389,7 @@ def test_others_are_compared_by_their_lines(trainings):
 def test_growth_and_rise_are_said():
     growth = ScoreDifference("a", "b", 2.0, (0.5, 3.5), "BLEU")
     assert say_growth(growth) == (
-        "That is +2.0 beside the other three quarters (95 % interval +0.5 to +3.5)."
+        "That is +2.0 compared with the other three quarters (95 % interval +0.5 to +3.5)."
     )
 
 
