@@ -2,7 +2,7 @@
 Texts aligned by line with another text: references, other systems, sources.
 
 Line n belongs to line n. The lines of WMT's test sets have numbers, so two such files are aligned
-by these, whatever the order of their documents. A test set in XML may lack references of some
+by number, whatever the order of their documents. A test set in XML may lack references of some
 segments; these are None, and a line without any reference is not scored.
 """
 
@@ -20,9 +20,9 @@ _Item = TypeVar("_Item")
 
 class AlignedTexts:
     """
-    A text whose lines others must have too.
+    A text that other texts must match line by line.
 
-    `role`: what it is, for messages.
+    `role`: name of the text in messages.
 
     Raises `TextError` if it is empty or cannot be read.
     """
@@ -33,7 +33,7 @@ class AlignedTexts:
         self._numbers = segment_numbers(text) or []
 
     def read(self, text: TextSource, role: str) -> list[str]:
-        """Read a text in the order of this one; `TextError` if it has not the same lines."""
+        """Read a text in the order of this text; `TextError` if it lacks lines or has more."""
         in_order = self._in_order(text, role)
         lines = [line for line in in_order if line is not None]
         if len(lines) < len(in_order):
@@ -53,7 +53,7 @@ class AlignedTexts:
         return lines
 
     def _in_order(self, text: TextSource, role: str) -> list[str | None]:
-        """Read a text in the order of this one; None for a segment that it lacks."""
+        """Read a text in the order of this text; None for a missing segment."""
         lines = _read(text)
         is_other = text.path.resolve() != self.text.path.resolve()
         numbers = segment_numbers(text) if self._numbers and is_other else None
@@ -102,7 +102,7 @@ def _read(text: TextSource) -> list[str]:
 
 
 def _lacks(text: TextSource, other: TextSource, number: tuple[str, str]) -> TextError:
-    """Build the error for a segment that one of two test sets has alone."""
+    """Build the error for a segment that only one of two test sets has."""
     document, segment = number
     return TextError(
         f"{text} must have every segment of {other}, but lacks segment “{segment}” of the document "

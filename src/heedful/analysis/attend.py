@@ -34,7 +34,7 @@ from heedful.translation.translator import Translator
 from heedful.visualise.record import ExplorerRecord, ModelRecord, Node, Step
 
 LONGEST = 200
-"""Most subwords of a sentence that is shown: weights grow with their square."""
+"""Maximum subwords of a shown sentence; weights grow with their square."""
 
 Warn = Callable[[str], None]
 
@@ -63,8 +63,8 @@ def open_models(
     ]
     if len(set(names)) < len(names):
         raise RunFolderError(
-            f"two different models must be named to be shown side by side, but both are {names[0]};"
-            " name another run with --beside or other weights with --beside-weights."
+            f"two different models must be named for a view side by side, but both are {names[0]}; "
+            "name another run with --beside or other weights with --beside-weights."
         )
     return {
         name: Translator.load(
@@ -110,12 +110,12 @@ def attend(
     """
     Record the attention and search of one model for a sentence.
 
-    `target`: a translation of it; the model's own if None. `name`: of the model; its run folder's
-    when empty. Returns: with attention and candidates at each step, and with the beam unless
-    `target` is given.
+    `target`: a translation of the sentence; the model's own if None. `name`: name of the model; the
+    name of its run folder if empty. Returns: with attention and candidates at each step, and with
+    the beam unless `target` is given.
 
-    Raises `TextError` for a sentence that is empty, has several lines or is longer than `LONGEST`
-    subwords, and `SettingError` for a model that has no attention, or for several at once.
+    Raises `TextError` for a sentence that is empty, has several lines or more than `LONGEST`
+    subwords. Raises `SettingError` for a model without attention, or for several models at once.
     """
     check_shows_attention(translator)
     _check_line(sentence, "the sentence")

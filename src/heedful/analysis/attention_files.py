@@ -82,7 +82,7 @@ def check_files(outs: Sequence[Path], choice: AttentionSelection) -> None:
         check_drawing()
     elif choice != AttentionSelection():
         raise SettingError(
-            "--kind, --layer, --head, --view and --numbers say what is drawn, but no --out is a "
+            "--kind, --layer, --head, --view and --numbers need a picture, but no --out is a "
             f"picture; name a file that ends in {', '.join(_PICTURES)}, or leave them out: the "
             "page shows everything."
         )
@@ -170,7 +170,7 @@ def _rollout(model: ModelRecord, kind: str) -> np.ndarray:
 
 
 def _numbers(chosen: Sequence[int], count: int, label: str, kind: str, name: str) -> list[int]:
-    """Resolve numbers that count from the end, and refuse those out of range."""
+    """Resolve numbers that count from the end, and refuse numbers out of range."""
     for number in chosen:
         if not 1 <= abs(number) <= count:
             raise SettingError(

@@ -62,7 +62,7 @@ class RunComparison:
     scores: tuple[PairedScore, ...] = ()
     """On the given text; empty without one."""
     sentences: tuple[ComparedSentence, ...] = ()
-    """Those that differ most first."""
+    """Sentences that differ most come first."""
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values, as printed by ``compare --json``."""
@@ -82,7 +82,7 @@ class HeldOutText:
     references: Sequence[str | Path]
     """One or more files, line by line."""
     weights: str = "default"
-    """Which weights of either run."""
+    """Names of the weights of each run."""
     beam: int | None = None
     """Beam width; each recipe's own if None."""
     sentences: int = 10
@@ -97,7 +97,7 @@ def compare_runs(first: Path, second: Path, text: HeldOutText | None = None) -> 
     """
     Compare two runs.
 
-    Models are loaded one after the other, so that two take no more memory than one. Raises
+    Models are loaded one after the other, so two take no more memory than one. Raises
     `TextError` if source and references have different numbers of lines.
     """
     runs = (Run.open(first), Run.open(second))

@@ -147,7 +147,7 @@ class Evaluation:  # numpydoc ignore=PR02
 
 @dataclass(frozen=True)
 class _Texts:
-    """What is scored: translations, and all that belongs to their lines."""
+    """The scored translations, with the texts that belong to their lines."""
 
     file: Path
     translations: list[str]
@@ -155,7 +155,7 @@ class _Texts:
     rivals: dict[Path, list[str]]
     sources: list[str]
     language: str
-    """As the names of the files say; empty if they do not."""
+    """Language code from the names of the files; empty if unknown."""
     loss: float | None = None
 
 
@@ -199,7 +199,8 @@ def evaluate(
     lowercase : bool, default False
         Whether to ignore case.
     comet : str, optional
-        A COMET model or checkpoint. Its own library runs code from it: name one that you trust.
+        A COMET model or checkpoint. COMET's library runs code from it, so name a model that you
+        trust.
     against : path or sequence of paths, optional
         Translations of other systems, to test the difference.
     confidence : bool, default False
@@ -289,7 +290,7 @@ def _read_aligned(
     source: Files | None,
     against: Files,
 ) -> _Texts:
-    """Read the texts whose lines belong to those of a first one."""
+    """Read the texts that are aligned with a first text."""
     files = expand(file_list(reference))
     return _Texts(
         file,
@@ -305,7 +306,7 @@ def _read_aligned(
 
 
 def _one_source(source: Files) -> TextSource:
-    """Resolve the name of the source text, which is one."""
+    """Resolve the name of the source text, which must be a single file."""
     names = file_list(source)
     if len(names) != 1:
         raise TextError(f"`source` must be one file, but got {len(names)} of them.")

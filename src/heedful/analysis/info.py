@@ -182,7 +182,7 @@ def _hub(record: Path) -> dict[str, Any]:
 
 
 def _health(log: Path) -> dict[str, Any]:
-    """Describe what the last validation measured of the model's health."""
+    """Describe the health checks of the last validation."""
     health: dict[str, str] = {}
     for line in read_entries(log):
         health = describe_all(line or {}) or health
@@ -190,7 +190,7 @@ def _health(log: Path) -> dict[str, Any]:
 
 
 def _shares(run: Run, steps: list[int]) -> dict[str, Any]:
-    """Describe in percent of the tokens what the families average in training."""
+    """Describe the running averages of the families, in percent of the tokens."""
     described: dict[str, Any] = {}
     for family in families() if steps else ():
         for heading, name in family.token_shares.items():

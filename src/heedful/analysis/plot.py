@@ -1,7 +1,7 @@
 """
 Learning curves from training logs, as a page or in TensorBoard.
 
-Needs no torch: the logs say everything.
+This module does not need torch, because it reads only logs.
 """
 
 from collections.abc import Callable, Mapping, Sequence

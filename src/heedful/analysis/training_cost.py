@@ -13,15 +13,15 @@ def training_cost(run: Run, history: History) -> dict[str, Any]:
     """
     Compute the cost of a training so far.
 
-    Returns: ready for JSON: `counted_flops`, the operations of the model's products forward and
-    backward; `hours` over all sittings; and where the product rate of the run's machine is known
-    here, `sustained_tflops` of all its processes together, `paper_flops`, which is time times that
-    rate, and `share_of_rate`, what was counted by that.
+    Returns a mapping for JSON. `counted_flops` are the operations of the model's products forward
+    and backward, and `hours` cover all sittings. If the product rate of the run's machine is known
+    here, there are three more. `sustained_tflops` is the rate of all processes together,
+    `paper_flops` is time times this rate, and `share_of_rate` is the counted part of it.
 
     The paper multiplies time by “an estimate of the sustained single-precision capacity”. Here this
     is the measured rate of matrix products of a typical shape in the run's precision
-    (`heedful.kernels.product_rates`). Logs of older versions do not say what was computed; then
-    nothing is counted.
+    (`heedful.kernels.product_rates`). Logs of older versions do not record operations; then nothing
+    is counted.
     """
     hours, counted = (history.last("seconds") or 0.0) / 3600, history.last("flops")
     cost: dict[str, Any] = {}
@@ -50,5 +50,5 @@ def _sustained_tflops(run: Run) -> float | None:
 
 
 def _rounded(value: float) -> float:
-    """Keep three digits: an estimate should not look like a measurement."""
+    """Round to three digits, because an estimate should not look like a measurement."""
     return float(f"{value:.3g}")

@@ -50,16 +50,16 @@ def evaluate_texts(
     """
     Score translations by BLEU, chrF, TER, exact match and character error rate.
 
-    `language`: code of the target language; Chinese, Japanese and Korean have tokenizers of their
-    own, Thai, Lao, Khmer, Burmese and Tibetan are cut into characters, every other one is tokenized
-    by rule 13a. A region or script (``zh-TW``) is ignored.
+    `language`: code of the target language. Chinese, Japanese and Korean have their own tokenizers.
+    Thai, Lao, Khmer, Burmese and Tibetan are split into characters, and all other languages are
+    tokenized by rule 13a. A region or script (``zh-TW``) is ignored.
 
     Everything not named here is sacreBLEU's default: exponential smoothing for BLEU, character
-    order 6 and beta 2 for chrF, Tercom's normalization for TER. Where the tokenizer of the language
-    is not installed, BLEU is computed on characters, and a warning names the extra that brings it.
+    order 6 and beta 2 for chrF, Tercom's normalization for TER. If the tokenizer of the language is
+    not installed, BLEU is computed on characters, and a warning names the extra to install.
 
-    Raises `TextError` if there are no lines, not one reference for every hypothesis, or no such
-    language.
+    Raises `TextError` if there are no lines, a hypothesis lacks its reference, or the language is
+    unknown.
     """
     check_language(language)
     _check_counts(hypotheses, references)
@@ -100,7 +100,7 @@ def corpus_bleu(
 
     One metric, no signature, no advice on the console.
 
-    Raises `TextError` if there are no lines, or not one reference for every hypothesis.
+    Raises `TextError` if there are no lines, or a hypothesis lacks its reference.
     """
     _check_counts(hypotheses, [references])
     metric = BLEU(lowercase=lowercase, force=True, tokenize=bleu_tokenizer(language))
@@ -114,8 +114,8 @@ def _check_counts(hypotheses: Sequence[str], references: References) -> None:
     if not hypotheses or not references:
         missing = "hypotheses" if not hypotheses else "references"
         raise TextError(
-            f"A score needs at least one line of translation and one of reference, but there are "
-            f"no {missing}; check that the files named are the right ones and not empty."
+            "A score needs at least one line of translation and one of reference, but there are "
+            f"no {missing}; name the right files."
         )
     for number, reference in enumerate(references, start=1):
         if len(reference) != len(hypotheses):

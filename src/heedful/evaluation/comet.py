@@ -1,9 +1,9 @@
 """
 COMET scores, computed by COMET's own library.
 
-Nothing of it is here but the way to it: unbabel-comet (extra ``comet``) fetches its models, loads
-them and runs them. They are PyTorch Lightning checkpoints, which are pickles: to load one is to run
-what its author put into it. So it must be trusted like a program.
+This module only calls unbabel-comet (extra ``comet``), which fetches, loads and runs the models.
+The models are PyTorch Lightning checkpoints, which are pickles: loading one runs its author's code.
+A model must therefore be trusted like a program.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ NEEDS = (
 
 def require_comet(references: References) -> ModuleType:
     """
-    Import the COMET package, if it can score by these references.
+    Import the COMET package after a check of the references.
 
     Separate from `comet_score`, so that missing packages are reported before minutes of other work.
 
@@ -55,14 +55,14 @@ def comet_score(
     Score translations by a COMET model.
 
     `model`: a checkpoint file, or the name of a model, as “Unbabel/wmt22-comet-da”, which COMET
-    downloads at its first use. It is unpickled, so it must be trusted.
+    downloads at its first use. The model is unpickled, so it must be trusted.
 
-    By the calls that COMET's documentation names: ``download_model``, ``load_from_checkpoint``,
+    Uses the calls in COMET's documentation: ``download_model``, ``load_from_checkpoint``,
     ``predict``. Uses a GPU if there is one. The library's errors about a model have no common
     class, so every exception there counts as one.
 
-    Raises `MissingExtra` if COMET is not installed, `TextError` if there is more than one reference
-    for a line, `SettingError` if COMET cannot fetch or load the model.
+    Raises `MissingExtra` if COMET is not installed, and `TextError` if a line has more than one
+    reference. Raises `SettingError` if COMET cannot fetch or load the model.
     """
     comet = require_comet(references)
     try:

@@ -1,7 +1,7 @@
 """
 Paired comparison of two systems: significance, and the sentences that differ most.
 
-Words on one pair of texts; which models wrote them is not this module's business.
+The module compares two texts, whatever models wrote them.
 """
 
 import re
@@ -99,8 +99,8 @@ def mark_differences(first: str, second: str) -> tuple[str, str]:
     """
     Put the words that differ from another sentence in square brackets.
 
-    By the longest common runs of words (`difflib`), not letters, so that the marked text is
-    readable.
+    The comparison uses the longest common runs of words (`difflib`), not letters, for readable
+    marks.
 
     >>> mark_differences("le gros chien rouge dort", "le chien vert foncé dort")
     ('le [gros] chien [rouge] dort', 'le chien [vert foncé] dort')

@@ -1,19 +1,19 @@
 """
 Training cost in floating-point operations.
 
-Two ways to say it. The paper multiplies the training time by the number of GPUs and an estimate of
-what each sustains (Table 2 and its footnote); that measures the machine that was used up. The other
-way counts what the model computes, from its shapes and the lengths of its batches; that measures
-the model.
+There are two measures. The paper multiplies the training time by the number of GPUs and an estimate
+of the sustained capacity of each (Table 2 and its footnote). This measures the use of the machine.
+The other counts the operations of the model, from its shapes and the lengths of its batches. This
+measures the model.
 
-Counted are products, a multiply-add as two operations, as everybody counts them (Kaplan et al.
-2020, “Scaling Laws for Neural Language Models”, section 2.1). Sums, norms, softmax and the update
-of the weights are a few percent more and left out; looking an embedding up multiplies nothing. The
-backward pass has two products for each one of the forward pass: the gradients of input and weights,
-or of both inputs in attention.
+Only products are counted, a multiply-add as two operations, as is usual (Kaplan et al. 2020,
+“Scaling Laws for Neural Language Models”, section 2.1). Sums, norms, softmax and the update of the
+weights are omitted, and would add a few percent. Embedding lookups multiply nothing. The backward
+pass has two products for each product of the forward pass: the gradients of input and weights, or
+of both inputs in attention.
 
 Each encoder and decoder says which of its products it computes for padding too
-(`heedful.model.contracts`). Where it removes padding, none is counted.
+(`heedful.model.contracts`). If padding is removed, it is not counted.
 """
 
 # Section 6.1, footnote 5: “2.8, 3.7, 6.0 and 9.5 TFLOPS for K80, K40, M40 and P100, respectively”.

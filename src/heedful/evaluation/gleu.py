@@ -21,9 +21,9 @@ class GleuCounts(NamedTuple):
     """Counts of one sentence or, added up, of many."""
 
     shared: int
-    """N-grams of both texts, each as often as in the text that has fewer."""
+    """N-grams in both texts, each counted as often as in the text with fewer of it."""
     larger: int
-    """N-grams of the text that has more."""
+    """N-grams of the text with more n-grams."""
 
     @property
     def gleu(self) -> float:

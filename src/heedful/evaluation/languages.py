@@ -38,7 +38,7 @@ def language_code(language: str) -> str:
 
 
 def is_language(language: str) -> bool:
-    """Whether this is a code of a language that has one of two letters, or a tokenizer."""
+    """Whether this is the code of a language with a two-letter code or with a tokenizer."""
     return language_code(language) in TWO_LETTERS
 
 
@@ -62,9 +62,9 @@ def bleu_tokenizer(language: str) -> str:
         BLEU(tokenize=name)
     except RuntimeError:
         _log.warning(
-            "BLEU of %s is computed on characters (tok:char) and compares only with others made "
-            "so, because sacreBLEU's tokenizer %s is not installed; pip install 'heedful[%s]' "
-            "brings it.",
+            "BLEU of %s is computed on characters (tok:char) and compares only with equally "
+            "computed scores, because sacreBLEU's tokenizer %s is not installed; pip install "
+            "'heedful[%s]' installs it.",
             _NAMES[code],
             name,
             code,
@@ -74,7 +74,7 @@ def bleu_tokenizer(language: str) -> str:
 
 
 def written_language(lines: Sequence[str]) -> str:
-    """Detect languages that rule 13a does not suit by their script; “” for any other one."""
+    """Detect, by script, a language that rule 13a does not suit; “” for other languages."""
     text = "".join(lines[:200])
     letters = max(len(_LETTER.findall(text)), 1)
     shares = {code: len(of.findall(text)) / letters for code, of in _LETTERS_OF.items()}

@@ -6,8 +6,8 @@ Exact match and character error rate, as metrics of sacreBLEU's kind.
     exact match = lines that are equal to a reference / lines
     CER         = edits of all lines / characters of all references
 
-A character is a code point. Spaces at the ends of a line do not count, so that CER is 0 where all
-lines match.
+A character is a code point. Spaces at the ends of a line do not count, so CER is 0 if all lines
+match.
 """
 
 from abc import abstractmethod
@@ -46,7 +46,7 @@ class _LineMetric(Metric):
 
     @abstractmethod
     def _count(self, text: str, references: Sequence[str]) -> tuple[float, float]:
-        """Count what is above and what is below the line of the fraction."""
+        """Count the numerator and the denominator of the fraction."""
 
     def _preprocess_segment(self, sent: str) -> str:
         return (sent.lower() if self.lowercase else sent).strip()
@@ -82,8 +82,8 @@ class CharacterErrorRate(_LineMetric):
     """
     The edits of all lines for each hundred characters of the references.
 
-    With several references the edits are those to the nearest, and their mean length counts, as in
-    TER.
+    With several references, edits are counted to the nearest reference and divided by their mean
+    length, as in TER.
     """
 
     name = "CER"

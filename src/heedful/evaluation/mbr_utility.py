@@ -1,10 +1,10 @@
 """
 Utility matrices for minimum Bayes risk decoding.
 
-A sentence is compared with every other one, so what belongs to one sentence (its n-grams) is
-counted once. The k-th occurrence of an n-gram in a text is made a feature of its own. Then the
-number of n-grams that two texts share, a sum of minima, is a product of two vectors of zeros and
-ones, and all pairs together are a product of matrices.
+A sentence is compared with every other sentence, so its n-grams are counted once. The k-th
+occurrence of an n-gram in a text is made a feature of its own. The number of n-grams that two texts
+share, a sum of minima, is then a product of two vectors of zeros and ones. All pairs together are a
+product of matrices.
 """
 
 from collections import Counter

@@ -1,9 +1,9 @@
 """
 Moses' punctuation normalizer and tokenizer in Python.
 
-The field's tokenized BLEU, the paper's among it, is counted on text that these Perl scripts of
-``moses-smt/mosesdecoder`` have gone over. sacremoses (extra ``paper``) holds their rules. What is
-added here is only what makes it do line for line what Perl does.
+Published tokenized BLEU, such as the paper's, is counted on text that these Perl scripts of
+``moses-smt/mosesdecoder`` have processed. sacremoses (extra ``paper``) has their rules. This module
+adds what is needed to equal Perl line for line.
 """
 
 from functools import cache
@@ -31,8 +31,8 @@ def normalize_punctuation(line: str, language: str) -> str:
     Normalize quotation marks, dashes and the space around punctuation.
 
     ``normalize-punctuation.perl`` of December 2017 (commit 3a0631a). Perl works on a line with its
-    line end, and one of its rules needs a character after the quotation mark, which may be that
-    line end. So it is added for sacremoses, which strips it again.
+    line end. One rule needs a character after the quotation mark, which may be this line end. The
+    line end is therefore added for sacremoses, which strips it again.
 
     Raises `MissingExtra` if sacremoses is not installed.
     """
@@ -43,9 +43,9 @@ def tokenize(line: str, language: str) -> str:
     """
     Separate words and punctuation by spaces.
 
-    ``tokenizer.perl -l LANGUAGE`` until November 2018, hence in the years of the paper and its
-    first followers: a known abbreviation keeps its full stop at the end of a line too (later
-    versions always split it, moses-smt/mosesdecoder#204).
+    Equals ``tokenizer.perl -l LANGUAGE`` until November 2018, as used for the paper. A known
+    abbreviation keeps its full stop at the end of a line, too; later versions always split it
+    (moses-smt/mosesdecoder#204).
 
     Raises `MissingExtra` if sacremoses is not installed.
     """

@@ -2,21 +2,22 @@
 BLEU as in the paper: tokenized, compounds split at hyphens, cased.
 
 The figures of table 2 were not made by a tool that tokenizes for itself. The authors' script,
-``tensor2tensor/utils/get_ende_bleu.sh``, makes punctuation plain, tokenizes with Moses, splits
-every hyphenated word in three and counts with ``multi-bleu.perl``; its last version is meant here
-(``tensorflow/tensor2tensor`` at c886a73d2e89d4a624d316e1fe31b243ca5aaebb; an earlier one, at
-315647cdbf6efc78591f3047627ca064c75c31dc, left the punctuation alone). The figure is mostly higher
-than sacreBLEU's, by up to a point on newstest2014, and comparable only with others made so.
+``tensor2tensor/utils/get_ende_bleu.sh``, normalizes punctuation, tokenizes with Moses, splits
+hyphenated words in three and counts with ``multi-bleu.perl``. This module follows its last version
+(``tensorflow/tensor2tensor`` at c886a73d2e89d4a624d316e1fe31b243ca5aaebb). An earlier version, at
+315647cdbf6efc78591f3047627ca064c75c31dc, did not change the punctuation. The score is mostly higher
+than sacreBLEU's, by up to a point on newstest2014, and comparable only with equally computed
+scores.
 
-Where this differs from the script:
+Differences from the script:
 
-- The script expects a reference that was tokenized beforehand. Here the reference goes through the
-  same three steps as the translation.
-- The authors' own reference of newstest2014 had, besides, all its quotation marks made straight by
-  hand (tensorflow/tensor2tensor#317), which is worth 0.4 to systems that write straight ones. That
-  is not done, nor offered: a reference is what the test set says it is.
-- The script is for German. Other languages go the same way with their own tokenizer rules; how the
-  paper scored French is not known.
+- The script expects a reference that was tokenized beforehand. Here the reference is processed in
+  the same three steps as the translation.
+- In the authors' own reference of newstest2014 all quotation marks were also made straight by hand
+  (tensorflow/tensor2tensor#317). This adds 0.4 for systems that write straight quotation marks.
+  heedful does not change references in this way.
+- The script is for German. Other languages are processed in the same way with their own tokenizer
+  rules; how the paper scored French is not known.
 """
 
 import re
@@ -49,8 +50,8 @@ def split_compounds(line: str) -> str:
 
     The script's ``perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'``, one pass from left to right: a
     character that ended one split cannot begin the next. So of “x-y-z” only the first hyphen is
-    split. Perl reads bytes there, and so does this: in “x-ä-z”, where the middle letter is two
-    bytes long, both are.
+    split. Like Perl, the function works on bytes: in “x-ä-z”, with a middle letter of two bytes,
+    both hyphens are split.
 
     >>> split_compounds("a rich-text format , x-y-z , t-")
     'a rich ##AT##-##AT## text format , x ##AT##-##AT## y-z , t-'
@@ -144,8 +145,8 @@ def paper_bleu(
 
     If no four consecutive words match, the score is 0, as with ``multi-bleu.perl``.
 
-    Raises `MissingExtra` if sacremoses is not installed. Raises `TextError` if there is not one
-    reference for every hypothesis, or Moses cannot tokenize the language.
+    Raises `MissingExtra` if sacremoses is not installed. Raises `TextError` if a hypothesis lacks
+    its reference, or Moses cannot tokenize the language.
 
     >>> score = paper_bleu(["Ein Rich-Text-Format!"], [["Ein Rich-Text-Format."]])
     >>> f"{score.score:.2f}"

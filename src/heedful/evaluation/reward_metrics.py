@@ -17,14 +17,14 @@ from heedful.evaluation.mbr_utility import Table, bleu_table, chrf_table
 REWARD_METRICS = ("gleu", "bleu", "chrf")
 
 SentenceMetric = Callable[[Sequence[str], str], list[float]]
-"""From translations of a sentence and its reference to a number from 0 to 1 for each."""
+"""Maps translations of a sentence and its reference to a number from 0 to 1 for each."""
 
 
 def reward_metric(name: str, language: str = "") -> SentenceMetric:
     """
     Return a metric by name. `language`: of the translations.
 
-    BLEU is smoothed exponentially and has only the orders that the translation has. Raises
+    BLEU is smoothed exponentially and uses only the orders of the translation. Raises
     `SettingError` for an unknown name.
     """
     if name not in REWARD_METRICS:

@@ -1,13 +1,13 @@
 """
 Significance tests: paired bootstrap and approximate randomization.
 
-Two questions, two ways of drawing at random. How far would the score move on another test set of
+Two questions need two ways of random drawing. How far would the score move on another test set of
 the same kind? The bootstrap draws lines with replacement and scores the sample, for one system or
-for two on the same samples (Koehn 2004, “Statistical Significance Tests for Machine Translation
-Evaluation”). Could a difference come from two systems that are equally good? Approximate
-randomization exchanges the translations of randomly chosen lines. It counts how often the
-difference is then as large (Riezler and Maxwell 2005, “On Some Pitfalls in Automatic Evaluation and
-Significance Testing for MT”). Nothing is scored twice: both need only sums of a
+for two on the same samples. (Koehn 2004, “Statistical Significance Tests for Machine Translation
+Evaluation”) Could a difference come from two systems that are equally good? Approximate
+randomization exchanges the translations of randomly chosen lines. It counts how often the new
+difference is at least as large (Riezler and Maxwell 2005, “On Some Pitfalls in Automatic Evaluation
+and Significance Testing for MT”). Nothing is scored twice: both need only sums of a
 `SufficientStatistics`.
 """
 
@@ -33,7 +33,7 @@ class Resampling:  # numpydoc ignore=PR02
     trials: int = 10_000
     """Number of samples or of exchanges."""
     seed: int = 12_345
-    """What the draws begin from. With equal seeds they are those of sacreBLEU."""
+    """Seed of the random draws. With equal seeds the draws are those of sacreBLEU."""
 
     def samples(self, lines: int) -> Iterator[Int[np.ndarray, "block {lines}"]]:
         """Draw bootstrap samples."""
@@ -68,7 +68,7 @@ class SignificanceTest:  # numpydoc ignore=PR02
     interval: tuple[float, float]
     """The 95 % confidence interval of the difference."""
     p_value: float
-    """How probable at least this difference is if the two are equally good."""
+    """Probability of at least this difference if both systems are equally good."""
 
 
 def confidence_intervals(
@@ -94,11 +94,11 @@ def compare(
     """
     Test the differences between two systems.
 
-    Both p-values are two-sided, and count the observed outcome as one of the trials, so that none
+    Both p-values are two-sided, and count the observed outcome as one of the trials, so no p-value
     is zero. The bootstrap's is computed as in Moses and sacreBLEU, which center the absolute
-    differences on their mean. It is too small where systems are close (for two systems of WMT17
-    that are 0.04 BLEU apart it is 0.33, where randomization gives 0.86). So randomization is the
-    default. A system compared with itself has p = 1 by either.
+    differences on their mean. It is too small for close systems (0.33 for two systems of WMT17 that
+    are 0.04 BLEU apart, while randomization gives 0.86). Randomization is therefore the default. A
+    system compared with itself has p = 1 by either.
     """
     actual = np.array([our.score - their.score for our, their in zip(ours, theirs, strict=True)])
     sampled = _bootstrap(ours, resampling) - _bootstrap(theirs, resampling)
@@ -145,7 +145,7 @@ def _randomized(
 def _scores(
     measurements: Sequence[SufficientStatistics], sums: Float[np.ndarray, "trials counts"]
 ) -> Float[np.ndarray, "measurements trials"]:
-    """Score sums whose columns are those of all measurements, side by side."""
+    """Score sums with the columns of all measurements side by side."""
     ends = np.cumsum([measurement.counts.shape[1] for measurement in measurements])
     parts = np.split(sums, ends[:-1], axis=1)
     return np.stack([m.scores(part) for m, part in zip(measurements, parts, strict=True)])

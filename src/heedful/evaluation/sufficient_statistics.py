@@ -1,9 +1,9 @@
 """
 Sufficient statistics of a metric per line, for its score on any selection of lines.
 
-BLEU, chrF and TER are all made of sums: matching and possible n-grams, lengths, edits. Counted once
-for every line, they give the score of the whole, of a bootstrap sample, or of two systems with some
-of their lines exchanged, without looking at the text again.
+BLEU, chrF and TER are all made of sums: matching and possible n-grams, lengths, edits. They are
+counted once for every line. Their sums give the score of the whole text, of a bootstrap sample, or
+of two systems with some lines exchanged.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class MetricScore:  # numpydoc ignore=PR02
     score: float
     """The score in percent; COMET's on its own scale, where 1 is about the best."""
     signature: str
-    """The settings and the version that made it, in sacreBLEU's notation."""
+    """The settings and version of the metric, in sacreBLEU's notation."""
     interval: tuple[float, float] | None = None
     """The 95 % confidence interval, if requested."""
 
@@ -39,7 +39,7 @@ class SufficientStatistics:  # numpydoc ignore=PR02
     """Sufficient statistics of a metric for one system's translations."""
 
     metric: Metric | None
-    """One of sacreBLEU's, which turns sums of counts into a score; None of brackets."""
+    """Metric of sacreBLEU that turns sums of counts into a score; None for bracket scores."""
     counts: Float[np.ndarray, "lines counts"]
 
     @property
@@ -60,7 +60,7 @@ class SufficientStatistics:  # numpydoc ignore=PR02
 
         Returns the score of each selection in percent.
 
-        Uses sacreBLEU's own formula, so results cannot differ. Sums of integers are exact in double
+        Uses sacreBLEU's own formula, so results are equal. Sums of integers are exact in double
         precision, hence so are the scores.
         """
         assert self.metric is not None
@@ -74,7 +74,7 @@ def measure(metric: Metric, hypotheses: Sequence[str]) -> SufficientStatistics:
     sacreBLEU keeps these statistics private to its own significance tests; this module is the only
     one that accesses them.
 
-    Raises `TextError` if there is not one line for every line of the references.
+    Raises `TextError` if translations and references differ in the number of lines.
     """
     if len(hypotheses) != len(metric._ref_cache or ()):
         raise TextError(

@@ -1,1 +1,1 @@
-"""Experiments: a plan of steps, trainings that resume, records of what was measured, and pages."""
+"""Experiments: a plan of steps, trainings that resume, records of measurements, and pages."""

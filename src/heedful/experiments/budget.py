@@ -19,7 +19,7 @@ SECONDS_OF_VALIDATION = 2.5
 """Seconds that one validation takes on the embedded text."""
 _FEWEST = 10
 _SCORING = 6
-"""Seconds of a system besides that share: starting, two validations, averaging and scoring."""
+"""Seconds of a system outside that share: start, two validations, averaging and scoring."""
 _LEAST_SHARE = 0.4
 
 
@@ -29,7 +29,7 @@ def share_budget(
     """
     Count the steps of each system.
 
-    `seconds`: of a step. `spent`: seconds of the budget that are gone.
+    `seconds`: of a step. `spent`: seconds of the budget that are used up.
 
     Systems that get too few steps in the same time are left out, if others get enough.
     """
@@ -50,7 +50,7 @@ def share_budget(
 
 
 class _SharedBudget(NamedTuple):
-    """A budget in seconds, and what of it systems need."""
+    """A budget in seconds, and the time that systems need."""
 
     task: TableTask
     seconds: Mapping[str, float]
@@ -59,7 +59,7 @@ class _SharedBudget(NamedTuple):
     spent: float
 
     def steps_of(self, systems: Sequence[TableSystem]) -> dict[str, int]:
-        """Count the steps of systems that share what is left."""
+        """Count the steps of systems that share the remaining budget."""
         left = self.budget - self.spent
         more = SECONDS_OF_VALIDATION * max(0, (self.task.validations or 0) - 2)
         besides = (_SCORING + more) * len(systems)
@@ -67,13 +67,13 @@ class _SharedBudget(NamedTuple):
         return {system.name: int(share / self._cost(systems, system)) for system in systems}
 
     def _cost(self, systems: Sequence[TableSystem], system: TableSystem) -> float:
-        """Compute what all systems together take while one takes a step."""
+        """Compute the seconds that one step of each system takes in total."""
         if self.task.equal == "time":
             return len(systems) * self.seconds[system.name]
         return sum(self.seconds[system.name] * system.times for system in systems) / system.times
 
     def too_little(self, systems: Sequence[TableSystem]) -> SettingError:
-        """Say that there are too few steps, of the system that needs least where one is enough."""
+        """Build the error for too few steps, which names the cheapest system where one suffices."""
         costs = {system: self._cost(systems, system) for system in systems if not system.after}
         in_steps = self.task.equal == "steps"
         system = (max if in_steps else min)(costs, key=lambda system: costs[system])

@@ -23,7 +23,7 @@ class TableCorpus(NamedTuple):
     vocabulary: int
     """Number of subwords."""
     narrow: int = 1
-    """By how much models are narrower than the table's."""
+    """Factor by which models are narrower than the table's."""
 
     def file(self, part: str, language: str) -> Path:
         """Name a file."""
@@ -34,7 +34,7 @@ class TableCorpus(NamedTuple):
         return list(plain_lines(self.file(part, language)))
 
     def word_vocabulary(self) -> int:
-        """Choose a number of words at which some stay unknown, as in every real text."""
+        """Choose a vocabulary size that leaves some words unknown, as in every real text."""
         languages = (self.source, self.target)
         words = [
             {word for line in self.lines("train", language) for word in line.split()}
@@ -84,5 +84,5 @@ def find_corpus(folder: Path, source: str = "en", vocabulary: int = 4000) -> Tab
 
 
 def choose_corpus(data: Path | None, source: str, vocabulary: int, folder: Path) -> TableCorpus:
-    """Find the text of a folder; if none is named, write the grammar's into a new folder."""
+    """Find the text of a folder; if none is named, write the embedded grammar's text."""
     return grammar_corpus(folder) if data is None else find_corpus(data, source, vocabulary)

@@ -1,4 +1,4 @@
-"""Measured numbers with their margins, and what lies beyond them."""
+"""Measured numbers with their margins, and tests whether other numbers lie within."""
 
 import math
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class Estimate(NamedTuple):
 
     @classmethod
     def of_many(cls, values: ArrayLike) -> "Estimate":
-        """Compute them of more than 30 repeats, whose mean is as good as normal."""
+        """Compute mean and margin of more than 30 repeats, with a nearly normal mean."""
         every = np.asarray(values, dtype=float)
         return cls(float(every.mean()), 1.96 * float(every.std(ddof=1)) / math.sqrt(len(every)))
 
@@ -65,11 +65,11 @@ class Noise(NamedTuple):
     deviation: float
     """Standard deviation of one training."""
     margin: float
-    """One more training lies within so much of the mean, in 95 of 100 cases."""
+    """Distance from the mean within which one more training lies in 95 of 100 cases."""
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Noise":
-        """Estimate it from 2 to 30 trainings."""
+        """Estimate mean and deviation from 2 to 30 trainings."""
         deviation = float(np.std(values, ddof=1))
         student = STUDENT[len(values) - 2]
         margin = student * deviation * math.sqrt(1 + 1 / len(values))
@@ -118,7 +118,7 @@ def chance_of(first: ArrayLike, second: ArrayLike, seed: int = 1) -> float | Non
     """
     Compute how often numbers in a random order correlate as much, or as much the other way round.
 
-    Draws ten thousand orders; None where there is no rank correlation.
+    Draws ten thousand orders; None if there is no rank correlation.
 
     >>> chance_of([1, 2, 3], [1, 1, 1])
     """

@@ -1,4 +1,4 @@
-"""Train a planned system, and measure it; both are kept, so that a killed run goes on."""
+"""Train a planned system and measure it; results are saved, so a killed run can continue."""
 
 import time
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _BEAM = 4
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """A validation, and what was spent until then."""
+    """A validation, and the costs up to it."""
 
     step: int
     seconds: float
@@ -69,7 +69,7 @@ class MeasuredSystem:
     """Speed in search; measured once, while other programs may have run."""
     curve: tuple[CurvePoint, ...]
     search_tokens_per_second: float | None = None
-    """Target tokens with end symbols; None of what was measured before they were counted."""
+    """Target tokens with end symbols; None in records of versions that did not count them."""
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "MeasuredSystem":
@@ -89,9 +89,9 @@ def train_and_measure(
     """
     Train a system, or several for an ensemble, and score the average of its last checkpoints.
 
-    `planned`: the systems that it is made of.
+    `planned`: the systems of an ensemble, or the system itself.
 
-    What is in `out` already is not made again.
+    Results in `out` are not made again.
     """
     path = out / "measured" / f"{system.name}.json"
     if path.exists():
@@ -143,7 +143,7 @@ def _read(out: Path, name: str) -> MeasuredSystem:
 
 
 def _after(earlier: Sequence[CurvePoint], curve: Sequence[CurvePoint]) -> tuple[CurvePoint, ...]:
-    """Put the curve of the training before it that a training went on from, and add its costs."""
+    """Prepend the curve of the training that a training continued, and add its costs."""
     spent = earlier[-1]
     return (
         *earlier,
@@ -175,7 +175,7 @@ def difference(
 
 def at_cost(curve: Sequence[CurvePoint], kind: str, cost: float) -> float:
     """
-    Read BLEU off a curve where so much was spent, between validations in a straight line.
+    Read BLEU off a curve at a given cost, by linear interpolation between validations.
 
     `kind`: `seconds` or `flops`.
 
@@ -240,7 +240,7 @@ def _curve(run: Path, planned: PlannedSystem) -> tuple[CurvePoint, ...]:
 def _translate(
     translator: Translator, system: TableSystem, part: str, corpus: TableCorpus, out: Path
 ) -> list[Translation]:
-    """Translate a part, and keep the text."""
+    """Translate a part, and save the text."""
     translations = translator.translate(
         corpus.lines(part, corpus.source),
         beam=_BEAM,

@@ -10,7 +10,7 @@ from heedful.files import make_folder, replacing_file
 
 Rows = list[tuple[str, ...]]
 LEARNED = 1.0
-"""BLEU or F1 below which a system has learned nothing of use, and is compared with no other."""
+"""BLEU or F1 below which a system has learned nothing of use and is not compared."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class ScoreDifference:
     interval: tuple[float, float]
     """95 % of such differences."""
     score: str
-    """What was compared, such as BLEU."""
+    """The compared score, such as BLEU."""
 
     @property
     def sentence(self) -> str:
@@ -81,7 +81,7 @@ def code_block(lines: Iterable[str], language: str = "sh") -> str:
 
 
 def folded(summary: str, parts: Iterable[str]) -> str:
-    """Lay out what is shown when a reader asks for it."""
+    """Lay out a section that a reader can unfold."""
     return "\n\n".join([f"<details><summary>{summary}</summary>", *parts, "</details>"])
 
 

@@ -1,10 +1,10 @@
 """
 How many steps each system takes: a budget of time, turned into steps before the start.
 
-The rate of each system is measured once, for all its seeds, by the training step of `heedful bench
-train` at the lengths of the text. All systems take their steps in turns. The plan is written down,
-so that the same run can be made again anywhere, whatever else runs there: then its steps and
-threads are taken, whatever the machine's own rates are.
+The rate of each system is measured once for all its seeds. `heedful bench train` times its training
+step at the lengths of the text. All systems take their steps in turns. The plan is saved, so the
+same run can be repeated on any machine. A repeated run takes steps and threads from the plan,
+whatever the machine's own rates are.
 """
 
 import json
@@ -49,7 +49,7 @@ class PlannedSystem:
 
     name: str
     settings: tuple[str, ...]
-    """All that differs from the recipe."""
+    """All settings that differ from the recipe."""
     data: str
     """Folder of its encoded text."""
     steps: int
@@ -75,7 +75,7 @@ class Plan:
     budget: float
     """In seconds."""
     equal: Equal
-    """What the systems have in common."""
+    """The settings that all systems share."""
     threads: int
     systems: tuple[PlannedSystem, ...]
     left_out: tuple[str, ...] = ()
@@ -164,14 +164,14 @@ class EncodedSystem(NamedTuple):
     """A system and its encoded text."""
 
     settings: tuple[str, ...]
-    """All that differs from the recipe."""
+    """All settings that differ from the recipe."""
     config: RunConfig
     folder: str
     """Folder of the text, in the table's folder."""
 
 
 def encode_all(task: TableTask) -> dict[str, EncodedSystem]:
-    """Learn subwords and encode the training text, once for all systems that read it alike."""
+    """Learn subwords and encode the training text, once for all systems with the same encoding."""
     corpus = task.corpus
     folders: dict[str, str] = {}
     encoded = {}
@@ -193,7 +193,7 @@ def encode_all(task: TableTask) -> dict[str, EncodedSystem]:
 
 
 def _known_rates(path: Path) -> dict[str, float]:
-    """Read the rates that were measured before; `RunFolderError` where the file has none."""
+    """Read earlier measured rates; `RunFolderError` if the file has no rates."""
 
     def parse(rates: dict[str, float]) -> dict[str, float]:
         if wrong := [name for name, rate in rates.items() if not is_positive(rate)]:
@@ -205,7 +205,7 @@ def _known_rates(path: Path) -> dict[str, float]:
 
 
 def describe(corpus: TableCorpus) -> str:
-    """Name the files of the text with their sizes, by which a plan knows its text again."""
+    """Name the files of the text with their sizes, by which a plan recognizes its text."""
     files = [
         corpus.file(part, language)
         for part in ("train", "valid", "test")
@@ -220,7 +220,7 @@ def _all_rates(
     known: Mapping[str, float],
     threads: int,
 ) -> dict[str, float]:
-    """Measure the target tokens a second that are not known, once for all seeds of a system."""
+    """Measure unknown rates in target tokens a second, once for all seeds of a system."""
     alike = {
         _but_for_seed(system): known[system.name]
         for system in task.trained
@@ -247,7 +247,7 @@ def _all_rates(
 
 
 def _precision(config: RunConfig) -> str:
-    """Name the precision of the measured rate: `auto` may choose another one elsewhere."""
+    """Name the precision of the measured rate, because `auto` may differ on another machine."""
     chosen = resolve_precision(config.train.precision, resolve_device(config.train.device))
     return f"train.precision={chosen}"
 

@@ -1,7 +1,7 @@
 """
-Records: what a command measured, in one JSON schema.
+Records: the measurements of a command, in one JSON schema.
 
-A record names its commands, the machine and the commit, so that the measurement can be made again.
+A record names its commands, the machine and the commit, so the measurement can be repeated.
 `outputs` holds the texts from which scores and intervals are computed, such as translations.
 """
 
@@ -28,7 +28,7 @@ class Record:
     machine: str
     measurements: dict[str, Any]
     commands: list[str] = field(default_factory=list)
-    """As they can be typed again."""
+    """The commands as typed in a shell."""
     date: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
     settings: dict[str, Any] = field(default_factory=dict)
     outputs: dict[str, Any] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Record:
 
 
 def read_json(path: Path, content: str, parse: Callable[[Any], Parsed]) -> Parsed:
-    """Read a file; `RunFolderError` where it does not `content`, such as “hold measured times”."""
+    """Read a file; raises `RunFolderError` if it does not `content`, such as “hold times”."""
     try:
         return parse(json.loads(read_text_within(path)))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:

@@ -1,8 +1,8 @@
 """
-What a table of trained systems prints: a row for each system, and how they differ.
+The tables of trained systems: a row for each system, and their differences.
 
-Trainings that differ in their seed share a row. Their BLEU is the mean; the spread of the seeds
-stands beside it.
+Trainings that differ in their seed share a row. The row shows their mean BLEU and its spread over
+seeds.
 """
 
 import re
@@ -18,9 +18,9 @@ from heedful.experiments.measured import MeasuredSystem, at_cost, difference
 from heedful.experiments.page import LEARNED, Rows, ScoreDifference
 
 RISING = "↑"
-"""Marks a system that still learns."""
+"""Mark of a system that still learns."""
 SURE = "*"
-"""Marks a difference whose interval leaves zero out."""
+"""Mark of a difference with an interval that excludes zero."""
 _RISE, _LAST_PART = 1.0, 0.25
 
 
@@ -43,7 +43,7 @@ def by_seed(systems: Sequence[MeasuredSystem]) -> list[list[MeasuredSystem]]:
 def all_differences(
     systems: Sequence[MeasuredSystem], corpus: TableCorpus, out: Path
 ) -> list[ScoreDifference]:
-    """Compare every two systems that have learned something, the first seed of each."""
+    """Compare every two systems that have learned something, by their first seeds."""
     firsts = [group[0] for group in by_seed(systems) if group[0].bleu >= LEARNED]
     ranked = sorted(firsts, key=lambda system: -system.bleu)
     return [
@@ -73,9 +73,9 @@ def cost_rows(
     systems: Sequence[MeasuredSystem], published: tuple[str, Mapping[str, str]] | None = None
 ) -> Rows:
     """
-    Lay out what every system costs and reaches, at the end and at the operations that all spent.
+    Lay out cost and score of every system, at the end and after equal operations.
 
-    `published`: the head of a column, and what it has, by title; empty for others.
+    `published`: the head of a column, and its cells by title; other cells are empty.
     """
     beside = () if published is None else (published[0],)
     flops = min((system.curve[-1].flops for system in systems if system.curve), default=0.0)

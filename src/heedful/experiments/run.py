@@ -1,4 +1,4 @@
-"""Train and measure all systems of a table in a folder, or go on with what it holds."""
+"""Train and measure all systems of a table in a folder, or continue from its contents."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,11 +25,12 @@ def train_all(
     """
     Share the budget, then train and measure one system after the other.
 
-    `plan`: of another run of the same table and text, to make that one again. Its steps, budget and
-    threads are taken, and `budget` and `threads` are not used.
+    `plan`: the plan of another run of the same table and text, to repeat that run. Its steps,
+    budget and threads are taken, and `budget` and `threads` are not used.
 
-    Raises `RunFolderError` where the folder was begun with other text, systems or another budget,
-    where `plan` is of something else, or where another process writes into the folder.
+    Raises `RunFolderError` if the folder was begun with other text, other systems or another
+    budget. Also raises it if `plan` belongs to another table or text, or another process writes
+    into the folder.
     """
     task = task.narrowed()
     make_folder(task.out)
@@ -73,7 +74,7 @@ def check_plans(task: TableTask, budget: float, plan: Path | None, threads: int)
 def _choose_plan(
     task: TableTask, budget: float, plan: Path | None, threads: int, say: Callable[[str], None]
 ) -> Plan:
-    """Take the plan that the folder has, one that is given, or make one, in this order."""
+    """Take the folder's plan, else the given plan, else make a plan."""
     if (own := check_plans(task, budget, plan, threads)) is not None:
         return own
     if plan is None:
@@ -88,7 +89,7 @@ def _choose_plan(
 
 
 def _train_planned(plan: Plan, task: TableTask, say: Callable[[str], None]) -> list[MeasuredSystem]:
-    """Train and measure what a plan has steps for."""
+    """Train and measure the systems that have steps in a plan."""
     by_name = {system.name: system for system in plan.systems}
     left_out = why_left_out(task.systems, plan.left_out, plan.budget)
     for reason in left_out.values():
@@ -105,7 +106,7 @@ def _train_planned(plan: Plan, task: TableTask, say: Callable[[str], None]) -> l
 
 
 def _differences(plan: Plan, task: TableTask) -> list[str]:
-    """Name what a plan was made for and this task is not."""
+    """Name the properties that differ between a plan and this task."""
     wanted = {system.name: (*task.common, *system.settings) for system in task.trained}
     planned = {system.name: system.settings for system in plan.systems}
     same_models = plan.recipe == task.recipe and all(

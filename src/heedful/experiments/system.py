@@ -17,17 +17,17 @@ class TableSystem(NamedTuple):
     """Of its run folder."""
     title: str
     settings: tuple[str, ...] = ()
-    """What differs from the table's common settings, as `key=value`."""
+    """Settings that differ from the table's common settings, as `key=value`."""
     replace_unknown: bool = False
     """Whether unknown words are replaced by source words."""
     after: str = ""
-    """Name of the system whose weights it goes on from."""
+    """Name of the system that provides the initial weights."""
     slowdown: float = 1.0
-    """How many times longer a step takes than one by likelihood."""
+    """How many times longer a step takes than a step by likelihood."""
     times: int = 1
-    """How many times as many steps it takes as the others, where steps are equal."""
+    """Factor of its number of steps, in tables with equal steps."""
     members: tuple[str, ...] = ()
-    """Names of the systems of an ensemble; then nothing is trained."""
+    """Names of the systems of an ensemble, which is not trained itself."""
 
 
 _WIDTHS = re.compile(r"(model\.(?:d_model|d_ff|d_k|d_v|experts\.d_ff|recurrent\.\w+_size)=)(\d+)$")

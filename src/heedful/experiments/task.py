@@ -1,4 +1,4 @@
-"""What a table trains, on which text, in which folder."""
+"""The systems, text and folder of a table."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ Equal = Literal["time", "steps"]
 
 
 class TableTask(NamedTuple):
-    """The trainings of a table, before steps are planned for them."""
+    """The trainings of a table, before their steps are planned."""
 
     recipe: str
     common: Sequence[str]
@@ -23,7 +23,7 @@ class TableTask(NamedTuple):
     equal: Equal
     """What the systems have in common."""
     share: float = 1.0
-    """Share of the whole budget; other trainings have the rest."""
+    """Share of the whole budget; other trainings use the rest."""
     validations: int | None = None
     """Number in each training; as many as its time allows if None."""
 
@@ -33,7 +33,7 @@ class TableTask(NamedTuple):
         return [system for system in self.systems if not system.members]
 
     def narrowed(self) -> "TableTask":
-        """Divide the widths of the models by what the corpus asks for."""
+        """Divide the widths of the models by the factor of the corpus."""
         factor = self.corpus.narrow
         systems = [
             system._replace(settings=narrow(system.settings, factor)) for system in self.systems
