@@ -1,9 +1,9 @@
 """
 `heedful bench device`: whether a GPU is used well, in parts that each fit into a short visit.
 
-Each part writes its record as soon as one of its measurements is done, so that a visit that is cut
-short loses one measurement. A measurement that fails is recorded with its message, and the next one
-follows; so it is with parts. Every measurement is a process of its own.
+Each part writes its record after each measurement, so an interrupted visit loses at most one
+measurement. A measurement that fails is recorded with its message, and the next measurement
+follows; failed parts are treated in the same way. Every measurement is a process of its own.
 """
 
 import json
@@ -32,9 +32,9 @@ from heedful.search.settings import PEERS_SEARCH
 from heedful.training.device.levers import Levers
 
 ALL_ON = "all on"
-"""The levers of a step as a training has them."""
+"""The levers of a step, as in a training."""
 PLAIN = "without graphs"
-"""A search whose kernels Python starts one by one."""
+"""A search without graphs: Python starts the kernels one by one."""
 
 _LEVERS = tuple(lever.name for lever in fields(Levers))
 # The levers that are off; without rooms of one size there is nothing to compile or record.
@@ -49,7 +49,7 @@ LEVERS_OFF: dict[str, tuple[str, ...]] = {
 _ROUNDS = 3
 """Measurements of each system in a comparison; fewer if the time limit comes first."""
 _SECONDS_LEFT = 20.0
-"""Below this no other measurement begins."""
+"""If fewer seconds are left, no other measurement begins."""
 _LENGTH, _TOKENS = 25, 24
 """Mean tokens of a sentence with its end symbol; tokens of each translation."""
 
@@ -64,7 +64,7 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True)
 class Size:
-    """How much each part measures."""
+    """The amount of work of each part."""
 
     steps: Mapping[str, Shape]
     """By the name of a part: the step to measure."""
@@ -101,7 +101,7 @@ SIZES = {
 
 @dataclass
 class Visit:
-    """What one run of `heedful bench device` has at hand."""
+    """The resources of one run of `heedful bench device`."""
 
     device: str
     precision: str
@@ -110,7 +110,7 @@ class Visit:
     peers: Path | None
     """Folder of the peers; None for no peers."""
     peers_python: str | None
-    """Interpreter of peers without an environment of their own."""
+    """Interpreter for peers without their own environment."""
     say: Say
     ends: float = 0.0
     """When the present part must end, by the monotonic clock."""
@@ -128,7 +128,7 @@ class Visit:
     def measure(
         self, system: System, request: Mapping[str, Any], facts: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Run a measurement; return its `facts` with what it answered, or why it failed."""
+        """Run a measurement; return its `facts` with its answer, or why it failed."""
         title = ", ".join(map(str, facts.values()))
         if self.seconds_left < _SECONDS_LEFT:
             return {**facts, "failed": "not measured: the time of this part was used up"}
@@ -155,8 +155,8 @@ def bench_device(
     """
     Measure the parts, and write a record of each to the folder `out`.
 
-    `parts`: names, or their first words; all if empty. `minutes`: of each part; what has not begun
-    by then is recorded as not measured.
+    `parts`: names, or their first words; all if empty. `minutes`: time limit of each part; later
+    measurements are recorded as not measured.
 
     Returns the records. Raises `SettingError` for an unknown part or size.
     """
@@ -204,7 +204,7 @@ def choose_parts(names: Sequence[str], size: Size) -> dict[str, Callable[[Visit]
 
 
 def _names(name: str, part: str) -> bool:
-    """Whether a name means a part: ``step`` means ``step-base``, too."""
+    """Whether a name selects a part; ``step`` selects ``step-base``, too."""
     return part == name or part.startswith(f"{name}-")
 
 
@@ -311,7 +311,7 @@ def _peers_search(visit: Visit) -> Iterator[dict[str, Any]]:
 def _in_turns(
     visit: Visit, task: str, request: Mapping[str, Any], work: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """Measure heedful and the peers in turns; those that failed once are left out."""
+    """Measure heedful and the peers in turns; a system that failed once is left out."""
     field = find_systems(
         task, visit.precision, visit.peers, (), True, (), visit.peers_python, visit.device
     )

@@ -1,8 +1,8 @@
 """
-What a device computes, compared with a processor, and how fast it could: in a process of its own.
+Results of a device compared with a processor, and its maximum speed, in a separate process.
 
-The processor in fp32 is the measure of a step and of a search. A device adds numbers up in another
-order, so its results are close, not equal; in bf16 each number keeps three digits.
+The processor in fp32 is the reference for a step and for a search. A device adds numbers up in
+another order, so its results are close, not equal; in bf16 each number keeps three digits.
 """
 
 import time
@@ -33,9 +33,9 @@ def measure_correct(request: dict[str, Any]) -> dict[str, Any]:
     """
     Compare a first step, or searches of a run, with those of the processor in fp32.
 
-    `request`: `device` and `precision`; of a step what a training's request has, of searches `run`
-    and `lines`. Returns: `distances` with their `bounds`, and `equal`, which is whether all are
-    within them.
+    `request`: `device` and `precision`; for a step the fields of a training's request, for searches
+    `run` and `lines`. Returns: `distances` with their `bounds`, and `equal`, which is whether all
+    are within them.
     """
     distances = _search_distances(request) if "run" in request else _step_distances(request)
     bounds = BOUNDS[request["precision"]]
@@ -61,7 +61,7 @@ def _step_distances(request: dict[str, Any]) -> dict[str, float]:
 
 
 def _first_step(request: dict[str, Any]) -> tuple[float, dict[str, Tensor]]:
-    """Take a step; return the loss and Adam's mean of gradients, a tenth of the gradient."""
+    """Take a step; return the loss and Adam's first moments, a tenth of the gradients."""
     training = TimedTraining(request)
     training.at_once = 1
     training.step()
@@ -90,7 +90,7 @@ def _search_distances(request: dict[str, Any]) -> dict[str, float]:
 
 def measure_rates(request: dict[str, Any]) -> dict[str, Any]:
     """
-    Measure what bounds a device: large products, copies, and starting a kernel.
+    Measure the limits of a device: large products, copies, and kernel starts.
 
     `request`: `device`, `size` (rows and columns of the products), `bytes` of a copy, `launches`.
     Returns: `product_gflops` by precision, `copy_gb_per_second` of bytes read and written, and
@@ -126,7 +126,7 @@ def measure_rates(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _seconds(work: Callable[[], object], device: torch.device, enough: float = 0.3) -> float:
-    """Time some work: the median of several runs, each waited for, after two that warm up."""
+    """Time a function: the median of several synchronized runs, after two runs to warm up."""
     spent: list[float] = []
     while len(spent) < _FEWEST + 2 or sum(spent) < enough:
         if device.type == "cuda":

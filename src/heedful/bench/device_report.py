@@ -1,4 +1,4 @@
-"""The tables of `heedful bench device`, and the sentence on how well the device is used."""
+"""The tables of `heedful bench device`, and the sentence on the use of the device."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
@@ -12,13 +12,13 @@ Entry = Mapping[str, Any]
 
 
 def device_lines(records: Sequence[Record]) -> list[str]:
-    """Lay out the records of all parts, and say what share of the device is used."""
+    """Lay out the records of all parts, and say which share of the device is used."""
     lines = [line for record in records for line in ["", *_part_lines(record)]]
     return [*lines[1:], "", verdict(records)]
 
 
 def verdict(records: Sequence[Record]) -> str:
-    """Say in a sentence what share of the device a step uses, and which lever is off and why."""
+    """Say which share of the device a step uses, and which lever is off and why."""
     for record in records:
         for entry in record["entries"]:
             if entry.get("levers") == ALL_ON and "counts" in entry and "seconds" in entry:
@@ -100,7 +100,7 @@ def _correct_rows(record: Record, entries: Sequence[Entry]) -> list[list[str]]:
 
 
 def _rates_rows(record: Record, entries: Sequence[Entry]) -> list[list[str]]:
-    """List what bounds the device."""
+    """List the limits of the device."""
     del record
     return [
         [name, f"{value:.4g}"]
@@ -114,7 +114,7 @@ def _rates_rows(record: Record, entries: Sequence[Entry]) -> list[list[str]]:
 
 
 def _speed_rows(record: Record, entries: Sequence[Entry]) -> list[list[str]]:
-    """List tokens or sentences a second; the first row of a batch is the measure of the others."""
+    """List tokens or sentences a second, compared with the first row of each batch."""
     if not entries:
         return []
     unit = "sentences" if "sentences" in entries[0]["counts"] else "target tokens"
@@ -137,7 +137,7 @@ def _speed_rows(record: Record, entries: Sequence[Entry]) -> list[list[str]]:
 
 
 def _name(entry: Entry) -> str:
-    """Name a measurement by what it differs in."""
+    """Name a measurement by its differing settings."""
     keys = ("recipe", "what", "who", "precision", "levers", "kernels")
     words = [str(entry[key]) for key in keys if key in entry]
     if "batch" in entry:
@@ -146,7 +146,7 @@ def _name(entry: Entry) -> str:
 
 
 def graphs_gain(record: Record) -> dict[int, float]:
-    """By the sentences of a batch: how many times as fast a search is with graphs."""
+    """Compute the speedup of searches by graphs, for each number of sentences."""
     seconds = {
         (entry["batch"], entry["kernels"] == PLAIN): entry_seconds(entry)
         for entry in record["entries"]

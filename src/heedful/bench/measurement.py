@@ -82,7 +82,7 @@ class SpeedReport:
     measurements: tuple[SpeedMeasurement, ...]
     """heedful's first."""
     notes: tuple[str, ...] = ()
-    """Systems that could not take part, and why."""
+    """Systems that could not be measured, and why."""
     compared: bool = True
     """Whether all did the same work."""
 

@@ -1,4 +1,4 @@
-"""The matrix products of some work, each timed alone."""
+"""The matrix products of a function, each timed alone."""
 
 import statistics
 import time
@@ -15,10 +15,10 @@ _SECONDS, _FEWEST = 0.02, 5
 
 def products_alone(work: Callable[[], object]) -> float | None:
     """
-    Compute the seconds that the matrix products of some work take when nothing is between them.
+    Compute the seconds of the matrix products of a function, without other operations in between.
 
-    Each is made again, with the operands that it had, several times; the median counts. None where
-    this torch does not show the products of a backward pass (`heedful.kernels.operations`).
+    Each product is repeated several times with its operands; the median counts. None if this torch
+    does not show the products of a backward pass (`heedful.kernels.operations`).
     """
     recorder = _ProductRecorder()
     with observe_operations(recorder.observe):
@@ -55,7 +55,7 @@ class _ProductRecorder:
 
 
 def _kind(value: object) -> object:
-    """Tell operands apart that take another time."""
+    """Build a key that distinguishes operands with different run times."""
     if not isinstance(value, torch.Tensor):
         return repr(value)
     strides = value.stride() if value.layout == torch.strided else ()

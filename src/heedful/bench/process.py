@@ -1,4 +1,4 @@
-"""A fresh process for each measurement, alike for all systems."""
+"""A fresh process for each measurement, the same for all systems."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from heedful.machine.environment import user_environment
 
 
 def time_repeats(work: Callable[[], object], repeats: int) -> list[float]:
-    """Time some work several times."""
+    """Time a function several times."""
     seconds = []
     for _ in range(repeats):
         started = time.perf_counter()
@@ -41,10 +41,10 @@ def time_in_turns(
     functions: Sequence[Callable[[], object]], rounds: int, least: float = 0.0
 ) -> list[list[float]]:
     """
-    Time functions in rounds, so that a slow moment of the machine falls on all of them.
+    Time functions in rounds, so a slow moment of the machine affects all of them.
 
-    `least`: seconds that are timed at once; what takes less is repeated. Returns the seconds of a
-    call of each function, by round; the first call warms up and is not counted.
+    `least`: minimum seconds that are timed at once; faster calls are repeated. Returns the seconds
+    of a call of each function, by round; the first call warms up and is not counted.
     """
     for function in functions:
         function()
@@ -74,7 +74,7 @@ def run_process(
     `seconds`: the longest wait.
 
     Raises `MeasurementFailed` if there is none; with the last line that the process wrote to
-    standard error. Raises `UserError` if the process says that what it was asked is wrong.
+    standard error. Raises `UserError` if the process reports an invalid request.
     """
     environment = user_environment() if foreign else {**os.environ}
     try:

@@ -1,4 +1,4 @@
-"""A profile of where time goes, by torch operator."""
+"""A profile of the time of each torch operator."""
 
 from collections.abc import Callable
 

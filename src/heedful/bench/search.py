@@ -25,7 +25,7 @@ def measure_search(request: dict[str, Any]) -> dict[str, Any]:
     Time the translation of a text, several times.
 
     `request`: `run` and `weights`, `input` (a file with plain lines), `output` (where translations
-    go), `batch` (sentences searched together; None for what `heedful translate` does), `search`
+    go), `batch` (sentences searched together; None as in `heedful translate`), `search`
     (fields of `SearchOptions`), `repeats`, `precision`, `device` and `threads`. Returns:
     `seconds` of each pass after warming up, `memory`, and with `profile` where the time of one more
     pass goes (`profile_search`).

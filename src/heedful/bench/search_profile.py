@@ -1,4 +1,4 @@
-"""Where the time of a search goes: the parts of a model, and what its products take alone."""
+"""The time of a search by parts of the model, and the time of its products alone."""
 
 import ctypes
 import statistics
@@ -39,10 +39,9 @@ def profile_search(model: EncoderDecoder, work: Callable[[], object]) -> dict[st
     """
     Time the parts of a model in a search by one thread.
 
-    `work`: searches with `model`. Returns `profile`, the share of each part, and on a processor
-    `products alone`, the `seconds` that the matrix products of a pass take when nothing is between
-    them, with their share `of a pass`. They are left out where only a part of the model is
-    compiled.
+    `work`: searches with `model`. Returns `profile`, the share of each part. On a processor it adds
+    `products alone`: the `seconds` of a pass's matrix products without other operations, and their
+    share `of a pass`. They are left out if only a part of the model is compiled.
     """
     device = model.device
     with torch_threads(1):
@@ -99,7 +98,7 @@ def _synchronize(device: torch.device) -> None:
 
 
 def _rows(part: str, arguments: Sequence[Any]) -> int:
-    """Count the rows that a part multiplies: of source tokens, or of hypotheses."""
+    """Count the rows that a part multiplies: source tokens or hypotheses."""
     if part == "start":
         states: Tensor = arguments[0].states
         return states.shape[:-1].numel()
@@ -111,7 +110,7 @@ def _rows(part: str, arguments: Sequence[Any]) -> int:
 
 
 def _products_of(model: EncoderDecoder, rows: Mapping[str, Counter[int]]) -> float:
-    """Make the products of all compiled functions again, layer after layer."""
+    """Repeat the products of all compiled functions, layer after layer."""
     encoder, decoder = model.encoder, model.decoder
     # `is_compiled` has seen to it
     assert isinstance(encoder, CompiledEncoder) and isinstance(decoder, CompiledDecoder)
@@ -135,7 +134,7 @@ def _products_of(model: EncoderDecoder, rows: Mapping[str, Counter[int]]) -> flo
 
 
 def _seconds(products: Sequence[NativeLinear], rows: int) -> float:
-    """Time products of a number of rows, one after the other, a block of rows after the other."""
+    """Time products of a number of rows, one after the other, in blocks of rows."""
     blocks, rest = divmod(rows, ROWS_OF_A_BLOCK)
     sizes = [*[ROWS_OF_A_BLOCK] * blocks, *[rest] * bool(rest)]
     calls = {size: [_call(one, size) for one in products] for size in {*sizes}}
@@ -149,7 +148,7 @@ def _seconds(products: Sequence[NativeLinear], rows: int) -> float:
 
 
 def _call(linear: NativeLinear, rows: int) -> Callable[[], object]:
-    """Prepare the call of a C function, as Python takes a part of the time of a few rows."""
+    """Prepare the call of a C function, because Python's overhead matters for few rows."""
     x, out = torch.rand(rows, linear.inner), torch.empty(rows, linear.outer)
     product, (rounded, largest) = linear.product, linear.room(rows)
     function = partial(

@@ -78,7 +78,7 @@ class FixedBatch:
         return self._parts[-1]
 
     def room(self, batches: Sequence[Rows]) -> Room:
-        """Find the room that the batch fits into."""
+        """Find a room that holds the batch."""
         ended = int(self._collator.source_end)
         source = np.array([len(row) + ended for row in self._sources])
         target = np.array([len(row) + 1 for row in self._targets])
@@ -170,9 +170,9 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
     """
     Time some training steps.
 
-    Returns: `seconds` of each step after the first, `memory`, `loss` a token at the first step, and
-    the `profile` of one more step with the time that its `products alone` take; why batches are
-    `padded`, empty if they are not, and the `messages` of the loop.
+    Returns: `seconds` of each step after the first, `memory`, `loss` per token at the first step,
+    and the `messages` of the loop. `padded` says why batches are padded, and is empty if they are
+    not. `profile` is that of one more step, with the time of its `products alone`.
     """
     training = TimedTraining(request)
     training.step()
@@ -193,7 +193,7 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
 
 def measure_in_turns(request: dict[str, Any]) -> dict[str, Any]:
     """
-    Time steps of several trainings in turns, so that a load of the machine affects all alike.
+    Time steps of several trainings in turns, so a load of the machine affects all equally.
 
     Returns: `seconds` of each training, of each step after the first.
     """

@@ -2,9 +2,9 @@
 The measured systems: heedful, and other toolkits in environments of their own.
 
 A peer is a folder with an environment (``.venv``) and a script (``bench.py``) that speaks the
-protocol of `heedful.bench.process`: the request ``{"task": "variants", "of": "train"}`` lists its
-variants; ``train`` and ``translate`` run one and return the seconds. heedful answers the same
-requests in a process of its own.
+protocol of `heedful.bench.process`. The request ``{"task": "variants", "of": "train"}`` lists its
+variants. The requests ``train`` and ``translate`` run a variant and return the seconds. heedful
+answers the same requests in a separate process.
 """
 
 import sys
@@ -20,7 +20,7 @@ from heedful.machine.devices import resolve_device
 from heedful.plugins import loaded_plugins
 
 OURS = "heedful"
-"""What heedful is called among the contenders."""
+"""The name of heedful among the contenders."""
 
 Say = Callable[[str], None]
 
@@ -41,7 +41,7 @@ class System:
     precision: str
     """Number format of the variant."""
     variables: tuple[tuple[str, str], ...] = ()
-    """Variables of its environment, by which it differs."""
+    """Environment variables of the variant."""
 
     @property
     def title(self) -> str:
@@ -65,12 +65,12 @@ class System:
 
 @dataclass(frozen=True)
 class Systems:
-    """The systems that take part, and those that do not."""
+    """The measured systems, and the systems that are left out."""
 
     systems: tuple[System, ...]
-    """heedful first, if it takes part."""
+    """The measured systems; heedful comes first, if it is one of them."""
     notes: tuple[str, ...]
-    """Why other systems do not take part."""
+    """Reasons why other systems are left out."""
 
 
 def own_system(precision: str, variant: str = "") -> System:
@@ -91,10 +91,10 @@ def find_systems(
     """
     Find the installed systems.
 
-    `peers`: folder with one folder for each peer; None for none. `only`: names that take part, or
-    titles of single variants; all when empty. `forced`: whether peers must compute with
-    `precision`, too; else each in all its ways. `python`: the interpreter of peers that have no
-    environment of their own. `device`: where they will compute.
+    `peers`: folder with one folder for each peer; None for none. `only`: names of systems or titles
+    of single variants to measure; all if empty. `forced`: whether peers must compute with
+    `precision`, too; else each runs in all its precisions. `python`: the interpreter of peers that
+    have no environment of their own. `device`: where they will compute.
 
     Peers list their variants without loading anything heavy.
     """
@@ -133,14 +133,14 @@ class RoundRobin:
     """
     The results of all rounds.
 
-    A shared machine reaches its full rate only at times. So the rate is measured often; in this
-    process, with as many threads as the systems have (`Conditions.resolve`).
+    A shared machine reaches its full rate only at times. So the rate is measured often, in this
+    process, with the same number of threads as the systems (`Conditions.resolve`).
     """
 
     answers: tuple[tuple[System, dict[str, Any]], ...]
     """Seconds of all rounds, and the largest peak memory."""
     rates: dict[str, float]
-    """GFLOP/s of matrix products by precision, the best that was seen between the rounds."""
+    """GFLOP/s of matrix products by precision, the best measured between the rounds."""
     notes: tuple[str, ...]
     """Systems that failed, with their messages."""
 

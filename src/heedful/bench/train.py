@@ -15,7 +15,7 @@ from heedful.kernels.api import resolve_precision
 from heedful.machine.devices import describe_machine, resolve_device, resolve_threads
 
 _AT_ONCE = 8
-"""Trainings in one process, whose memory they share."""
+"""Trainings in one process, which share its memory."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Conditions:
     peers: Path | None = None
     """Folder of the peers; None for no peers."""
     only: tuple[str, ...] = ()
-    """Names of the systems that take part; all if empty."""
+    """Names of the measured systems; all if empty."""
     rounds: int = 1
     """Number of rounds."""
 
@@ -60,7 +60,7 @@ def bench_train(
     `source_length, target_length`: mean tokens of a sentence, the end symbol included.
     `vocabulary`: symbols of both sides; the recipe's if None.
 
-    The ids are random, so nothing is learned; the work is that of real text of these lengths.
+    The ids are random, so nothing is learned; the work equals that of real text of these lengths.
     """
     conditions = conditions or Conditions()
     config = load_config(recipe, settings)
@@ -112,10 +112,10 @@ def bench_train(
 
 
 class TimedSettings(NamedTuple):
-    """A training whose rate is measured in turns with others."""
+    """A training to measure in turns with others."""
 
     settings: Sequence[str]
-    """All that differs from the recipe."""
+    """All settings that differ from the recipe."""
     source_length: int
     target_length: int
     """Mean tokens of a sentence, the end symbol included."""
@@ -127,7 +127,7 @@ def rates_in_turns(
     """
     Measure target tokens a second of trainings that take their steps in turns, in one process.
 
-    So a load of the machine that comes and goes affects all alike.
+    A varying load of the machine therefore affects all trainings equally.
     """
     device, precision, used = Conditions(threads=threads).resolve()
     requests, tokens = [], []

@@ -37,8 +37,8 @@ class BenchText:
     The text to translate and the search settings.
 
     All systems use the same beam, batch, penalty and limit. Stopping rules decide how many steps
-    follow the best translation. So heedful uses that of the others. The number of equal output
-    lines is part of the result.
+    follow the best translation. So heedful uses the stopping rule of the others. The number of
+    equal output lines is part of the result.
     """
 
     input: Path | None = None
@@ -56,7 +56,7 @@ class BenchText:
     repeats: int = 5
     """Number of timed passes."""
     profile: bool = False
-    """Whether to find where the time of heedful's search goes."""
+    """Whether to profile heedful's search."""
 
 
 def bench_trained(
@@ -166,9 +166,9 @@ def write_request(
     run: Run, weights: str, checkpoint: Path, lines: list[str], text: BenchText, folder: Path
 ) -> dict[str, Any]:
     """
-    Write the lines to a folder, for us and as ids for others, and describe the search of them.
+    Write the lines to a folder, as text and as ids for other toolkits, and describe the search.
 
-    What is missing for a measurement is device and threads.
+    The request still lacks device and threads.
     """
     model, search = run.build(), text.search
     (folder / "input").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -215,7 +215,7 @@ def _field(run: Run, precision: str, conditions: Conditions) -> Systems:
 
 
 def _outputs(path: Path, run: Run) -> Iterator[tuple[str, int]]:
-    """Read translations, text and number of tokens: objects of ours, lists of ids of others."""
+    """Read translations, text and number of tokens: heedful's objects, or ids of the others."""
     with path.open(encoding="utf-8") as file:
         for line in file:
             entry = json.loads(line)

@@ -1,8 +1,8 @@
 """
 Benchmark workloads: pairs of given lengths and their operation counts.
 
-Only real tokens count as needed. A toolkit that computes padding computes more and gets no credit
-for it, so shares of the product rate compare what is useful.
+Only real tokens count as needed. A toolkit that computes padding gets no credit for it, so shares
+of the product rate compare useful work.
 """
 
 import random

@@ -1,4 +1,4 @@
-"""A quality against its cost: one curve a system, the cost on a logarithmic axis."""
+"""A quality against its cost: one curve per system, the cost on a logarithmic axis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _WIDE, _TALL, _LETTERS, _DPI = 7.4, 4.2, 8.0, 200  # inches, points
 
 @dataclass(frozen=True)
 class CostCurve:
-    """One system; a single point for one without a curve."""
+    """One system; a single point if it has no curve."""
 
     name: str
     costs: tuple[float, ...]

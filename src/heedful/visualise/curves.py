@@ -76,7 +76,7 @@ class RunCurves:
 
 @dataclass(frozen=True)
 class _Panel:
-    """One of the small multiples: what it shows of a run, and how."""
+    """One of the small multiples: its values of a run, and their format."""
 
     title: str
     values: Callable[[RunCurves, int], np.ndarray]
@@ -140,13 +140,13 @@ def learning_curves(
     """
     Draw learning curves of several runs.
 
-    Training and validation perplexity are without label smoothing and share one scale, so that they
-    may be compared. The training loss has a panel of its own. Panels without values are left out. A
-    curve with more points than a page can show is drawn as the mean of neighboring points, inside
-    the band from their smallest to their largest.
+    Training and validation perplexity are without label smoothing and share one scale, so they can
+    be compared. The training loss has a panel of its own. Panels without values are left out. A
+    curve with too many points for the page is drawn as the mean of neighboring points, inside the
+    band from their smallest to their largest.
 
     Raises `SettingError` if the ending of `out` is none of the three, `ValueError` if there is no
-    run, `StorageError` if the file cannot be written.
+    run, and `StorageError` if the file cannot be written.
     """
     check_ending(out)
     write_output(out, learning_curves_content(runs, out.suffix, x_label, smooth), "figure")
@@ -347,7 +347,7 @@ def _label_the_best(axes: "Axes", panel: _Panel, runs: Sequence[RunCurves]) -> N
 
 
 def _apart(heights: Sequence[float]) -> list[float]:
-    """Separate labels, given from low to high, by the height of letters."""
+    """Move labels, given from low to high, at least the height of letters apart."""
     gap = 0.1
     moved: list[float] = []
     for height in heights:

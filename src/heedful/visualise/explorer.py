@@ -1,9 +1,9 @@
 """
 The explorer: one self-contained page of attention, decoding steps and beam.
 
-The page's code lies in ``visualise/web``: scripts without imports. Each holds one idea, and
-together they define the one name ``heedfulExplorer``. A stand-alone file embeds them whole; a
-server sends what `explorer_script` and `explorer_styles` return.
+The page's code lies in ``visualise/web``: scripts without imports. Together they define the single
+name ``heedfulExplorer``. A stand-alone file embeds them whole; a server sends what
+`explorer_script` and `explorer_styles` return.
 """
 
 import base64

@@ -30,7 +30,7 @@ def check_ending(out: Path, formats: Sequence[str] = PICTURES) -> None:
     """
     Refuse a file suffix that is not a figure format.
 
-    Cheap, so that it can be called before the work begins.
+    The check is cheap and can be called before the work begins.
 
     Raises `SettingError` if it ends in none of them.
     """
@@ -66,8 +66,8 @@ def drawing(letters: float, texts: Iterable[str] = (), ending: str = "") -> Iter
     Set matplotlib up for one figure.
 
     `letters`: their size in points.
-    `texts`: all that users write, for the choice of fonts.
-    `ending`: of the file that is written, for a warning of letters that no installed font has.
+    `texts`: all texts of users, for the choice of fonts.
+    `ending`: ending of the output file, for a warning about letters that no installed font has.
     """
     # The caller's own matplotlib settings are restored afterwards.
     check_drawing()
@@ -120,7 +120,7 @@ def save_figure(figure: "Figure", out: Path, more: Iterable["Figure"] = ()) -> N
 
 
 def figure_content(figure: "Figure", kind: str, more: Iterable["Figure"] = ()) -> bytes:
-    """Draw a figure as png, svg or pdf; without a date, so that equal figures are equal bytes."""
+    """Draw a figure as png, svg or pdf without a date, so equal figures are equal bytes."""
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     tight: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.2}
     content = BytesIO()  # not a file: on a full disk, PdfPages would fail again while it closes it

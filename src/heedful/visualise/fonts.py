@@ -1,9 +1,9 @@
 """
 Fonts for labels: matplotlib's own, and installed ones for the characters that it lacks.
 
-matplotlib keeps a list of fonts from its first start, without those that were installed later, so
-the machine is searched here. The search takes a third of a second for three hundred fonts, and is
-done only for characters that matplotlib's own font lacks.
+matplotlib's list of fonts dates from its first start and lacks fonts installed later, so the
+machine is searched here. The search takes a third of a second for three hundred fonts, and is done
+only for characters that matplotlib's own font lacks.
 """
 
 import warnings
@@ -33,16 +33,16 @@ class Face(NamedTuple):
 
     path: str
     number: int
-    """Its number in a collection; 0 in a file of one face."""
+    """Index of the face in a collection; 0 in a file of one face."""
     characters: frozenset[str]
-    """Those of the wanted characters that it has."""
+    """The wanted characters that the face has."""
     preference: tuple[bool, ...]
-    """For a choice between faces with equally many characters: the smallest is best."""
+    """Rank among faces with equally many characters; the smallest is best."""
 
 
 def font_families(texts: Iterable[str], *, warns: bool = False) -> list[str]:
     """
-    Choose the fonts for texts: matplotlib's own, and installed ones for what it lacks.
+    Choose the fonts for texts: matplotlib's own, and installed fonts for missing characters.
 
     `warns`: whether to warn of characters that no font of this machine has.
     """
@@ -62,7 +62,7 @@ def choose_faces(
     """
     Choose as few faces of font files as possible for some characters.
 
-    Returns them, and the characters that none of them has.
+    Returns the faces, and the characters that none of them has.
     """
     missing, chosen = frozenset(characters), list[Face]()
     faces = [face for file in sorted(files) for face in _list_faces(file, missing)]

@@ -11,7 +11,7 @@ attention,
     A_l = (W_l + 1) / 2        W_l: mean of the heads
     R   = A_L ... A_2 A_1
 
-A decoder layer does so twice, once for what is written and once for the source.
+A decoder layer attends twice, once to its own prefix and once to the source.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """
 Attention heat maps.
 
-One size of square serves every figure, so the page grows with the sentences and the words stay
+All figures have squares of the same size, so the page grows with the sentences and words stay
 readable. Many layers at once are drawn by `heedful.visualise.multi_page`.
 """
 
@@ -73,9 +73,8 @@ def _panels(weights: np.ndarray, rows: int, columns: int) -> dict[str, np.ndarra
     """Title the pictures to draw, after a check of the shape."""
     if weights.shape[-2:] != (rows, columns) or weights.ndim not in (2, 3) or not weights.size:
         raise ValueError(
-            f"weights must have shape ({rows}, {columns}) or (heads, {rows}, {columns}) for "
-            f"{rows} row tokens and {columns} column tokens, none of them 0, "
-            f"but have shape {weights.shape}"
+            f"weights must have shape ({rows}, {columns}) or (heads, {rows}, {columns}), none of "
+            f"them 0, but have shape {weights.shape}"
         )
     if not np.isfinite(weights).all():
         raise ValueError("weights must be finite numbers, but some are infinite or not numbers")

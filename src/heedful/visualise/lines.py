@@ -1,10 +1,10 @@
 """
 Attention as lines between words, as in the paper's figures 3 to 5.
 
-The sentence stands above and below: lines lead from each word above to the words it attends to, the
-stronger the weight the darker and wider. A head has the same color in every figure. If only some
-words are queries, each head's lines end in a square of its own under the key word, and its number
-stands on the strongest. A scale below says which line is which weight.
+The sentence is drawn above and below. Lines lead from each word above to the words that it attends
+to; larger weights are darker and wider. A head has the same color in every figure. If only some
+words are queries, each head's lines end in a separate square under the key word. The head's number
+is on its strongest line. A scale below shows the weights of the lines.
 """
 
 import unicodedata
@@ -86,10 +86,10 @@ def attention_lines(
     """
     Draw attention as lines between words.
 
-    `run`: the name that stands below. The page grows with the sentence, so the words stay readable.
+    `run`: the name below the picture. The page grows with the sentence, so the words stay readable.
 
-    Raises `SettingError` if the ending of `out` is none of the four, `ValueError` if the weights of
-    a head do not fit the words, `StorageError` if the file cannot be written.
+    Raises `SettingError` if the ending of `out` is none of the four, and `ValueError` if the
+    weights of a head do not fit the words. Raises `StorageError` if the file cannot be written.
     """
     check_report_ending(out)
     for head in (head for panel in panels for head in panel.heads):
@@ -228,7 +228,7 @@ def _line_width(weight: float) -> float:
 
 
 def _write_number(axes: "Axes", head: Head, row: int, shift: float, share: float) -> None:
-    """Write a head's number on its strongest line, where no other head's stands."""
+    """Write a head's number on its strongest line, where no other number is."""
     column = int(head.weights[row].argmax())
     first, last = _NUMBERS
     down = first + (last - first) * share
@@ -246,7 +246,7 @@ def _write_number(axes: "Axes", head: Head, row: int, shift: float, share: float
 
 
 def _draw_scale(axes: "Axes", width: float, run: str) -> None:
-    """Draw a line of each of some weights, and name the run; units are inches across."""
+    """Draw a sample line for each of several weights, and the run's name; units are inches."""
     axes.set_xlim(0, width)
     axes.set_ylim(0, 1)
     axes.axis("off")

@@ -71,8 +71,8 @@ def write_heatmap_pages(sheets: Sequence[HeatmapPage], out: Path, *, numbers: bo
     """
     Write sheets to one file.
 
-    Squares shrink for long sentences, and letters with them: pages of many tokens are read
-    enlarged, for which PDF and SVG are better than PNG. The same input gives the same bytes.
+    Squares and letters shrink for long sentences; pages of many tokens need enlarging, so PDF and
+    SVG are better than PNG. The same input gives the same bytes.
 
     Raises `SettingError` if the ending of `out` is none of the three, `StorageError` if the file
     cannot be written.

@@ -1,8 +1,8 @@
 """
 Position encodings as pictures: vectors above, dot products below.
 
-A column a scheme. Blue is above zero, orange below, white is zero. Each picture has a scale of its
-own, for an index counts in other numbers than a sinusoid.
+A column a scheme. Blue is above zero, orange below, white is zero. Each picture has its own scale,
+because the values of an index and a sinusoid differ in size.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Published numbers against measured ones: a point a row, with its name."""
+"""Published numbers against measured numbers: a named point for each row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class PublishedPanel:
     title: str
     points: tuple[PublishedPoint, ...]
     band: tuple[float, float]
-    """Measured values that are no difference."""
+    """Measured values that count as no difference."""
 
 
 def draw_published(panels: Sequence[PublishedPanel], out: Path, sheet: ReportPage) -> None:
@@ -113,7 +113,7 @@ class _Box(NamedTuple):
 
 
 def _place_names(axes: "Axes", points: Sequence[PublishedPoint]) -> list[tuple[float, float, bool]]:
-    """Choose the place of each name: as near as no other name, point or edge is in the way."""
+    """Choose the place of each name: the nearest without another name, point or edge."""
     scale = 72 / axes.figure.dpi
     around = axes.get_window_extent()
     panel = _Box(*(float(edge) * scale for edge in (around.x0, around.y0, around.x1, around.y1)))

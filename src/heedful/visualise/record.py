@@ -1,8 +1,8 @@
 """
 The explorer's JSON document: attention, decoding steps, beam.
 
-A document is small enough to be sent or put into a page: a weight takes one byte, which holds its
-square root in 255 parts, so that a faint weight keeps two digits and the largest error is 0.004.
+A document is small enough to be sent or put into a page. A weight takes one byte, its square root
+in 255 parts. A faint weight keeps two digits, and the largest error is 0.004.
 """
 
 import base64
@@ -56,7 +56,7 @@ class Phrase(NamedTuple):
     """Indices of its symbols."""
     first: int
     end: int
-    """Index of its first source token, and the one after its last."""
+    """Indices of its first source token and of the token after its last."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ class ModelRecord:
     """
     The attention, steps and beam of one model for one sentence.
 
-    Absent parts are not shown; an engine without attention can still provide its steps.
+    Absent parts are not shown; a model without attention can still provide its steps.
 
     Raises `ValueError` if shapes do not fit the tokens, a weight is not between 0 and 1, or a node
-    grew from none of the step before.
+    has no parent in the previous step.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """
 Log-log plots over d_k: theory as lines, measurements as points.
 
-Three panels side by side, one color and one marker a scale.
+Three panels side by side, with one color and one marker per scale.
 """
 
 from collections.abc import Sequence

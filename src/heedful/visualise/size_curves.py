@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Steps = Literal["both", "x", "y", "none"]
-"""The axes whose steps multiply."""
+"""The logarithmic axes."""
 _SIDE, _LEGEND, _LETTERS, _DPI = 3.3, 1.9, 8.0, 200  # inches, points
 
 
 @dataclass(frozen=True)
 class SizeCurve:
-    """What is compared with the others."""
+    """A curve over the sizes, with its name in the legend."""
 
     name: str
     values: tuple[float, ...]
@@ -83,7 +83,7 @@ def _scale_y(axes: "Axes", values: Sequence[float]) -> None:
     """
     Make the y axis logarithmic, with a place for zeros, and numbers on less than a decade.
 
-    It stays linear where all others lie in a decade above zeros.
+    The axis stays linear if all values but zeros lie within a decade.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 

@@ -1,8 +1,8 @@
 """
 Small curves as one SVG that needs no library, for a notebook.
 
-A picture has a panel for each measure. Letters and axes have the color of the text around them, so
-that it fits a light and a dark page. The page of `heedful plot` is in `heedful.visualise.curves`.
+A picture has a panel for each measure. Letters and axes have the color of the surrounding text,
+which suits light and dark pages. The page of `heedful plot` is in `heedful.visualise.curves`.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ class SmallCurve:
 
 
 def small_curves(panels: Sequence[Sequence[SmallCurve]]) -> str:
-    """Draw panels side by side; a panel without points is left out, and no panel gives no text."""
+    """Draw panels side by side, without empty panels; return an empty text if all are empty."""
     drawn = [panel for panel in panels if any(len(curve.finite[0]) for curve in panel)]
     if not drawn:
         return ""
@@ -115,7 +115,7 @@ def _text(x: float, y: float, number: float, anchor: str) -> str:
 
 
 def _range(low: float, high: float) -> tuple[float, float]:
-    """Widen a range of values a little, so that no curve lies on the edge."""
+    """Widen a range of values slightly to keep curves off the edge."""
     room = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
     return (max(0.0, low - room) if low >= 0.0 else low - room), high + room
 
