@@ -159,5 +159,5 @@ def test_only_the_state_of_a_training_is_read_as_one():
         {"since_log": [0.0]},
         {"since_log": 6 * [None]},
     ):
-        with pytest.raises(ValueError, match="are not what they were"):
+        with pytest.raises(ValueError, match="since_log are invalid"):
             TrainState.from_dict({**state, **changed})
