@@ -1,1 +1,1 @@
-"""Speed of heedful beside other toolkits, in sections that can be measured alone."""
+"""Speed of heedful and other toolkits, in sections that can be measured separately."""

@@ -3,10 +3,9 @@ The speed benchmark: measures section by section, writes `docs/results/speed.md`
 
     python -m benchmarks.speed [SECTION ...] [--run RUN] [--page] [--out docs/results/speed-bf16]
 
-Without sections all that this machine allows. What a section found lies in
-`docs/results/speed/SECTION.json`; the page is written from all of them, whenever they were made.
-What a processor with fast products in bf16 found goes to
-`docs/results/speed-bf16`.
+Without SECTION, measures all sections that this machine allows. Each section is recorded in
+`docs/results/speed/SECTION.json`, and the page is written from all records. `--out` names another
+folder, such as that of a processor with fast products in bf16.
 """
 
 import json
@@ -31,10 +30,12 @@ def main() -> None:
         "--run",
         type=Path,
         default=ROOT / "runs" / "speed",
-        help="a run of paper-base on Multi30k with 8,000 subwords; trained there if it is not",
+        help="a run of paper-base on Multi30k with 8,000 subwords; trained if missing",
     )
-    parser.add_argument("--work", type=Path, help="where runs of the sections go")
-    parser.add_argument("--out", type=Path, default=RESULTS / "speed", help="where the figures go")
+    parser.add_argument("--work", type=Path, help="folder for the runs of the sections")
+    parser.add_argument(
+        "--out", type=Path, default=RESULTS / "speed", help="folder for the records"
+    )
     parser.add_argument("--rounds", type=int, default=3, help="turns of each contender")
     parser.add_argument("--threads", type=int, default=0, help="0 for all")
     parser.add_argument("--quick", action="store_true", help="try everything on toy shapes")
@@ -51,7 +52,7 @@ def main() -> None:
             context = Context(data, options.run, Path(work), *sizes)
             print(f"{name} ...", flush=True)
             section = json.dumps(SECTIONS[name](context))
-            # as anybody could type it, wherever the corpora lie here
+            # commands as anybody could type them, without the paths of this machine
             section = section.replace(str(data), "$HEEDFUL_DATA").replace(f"{ROOT}/", "")
             record = Record(options.commit, machine(), json.loads(section), context.commands)
             record.write(options.out / f"{name}.json")

@@ -1,4 +1,4 @@
-"""How heedful compares with the best of the others: a row for each piece of work."""
+"""Rows that compare heedful with the best other toolkit, one for each task."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,9 +8,9 @@ from benchmarks.speed.whole import best_rates
 Measured = dict[str, Any]
 Row = dict[str, Any]
 
-HEADS = "work | heedful | other | who | ratio"
+HEADS = "work | heedful | other | compared with | ratio"
 CELLS = "{work} | {ours} | {theirs} | {who} | **{ratio:.2f} {unit}**"
-WORKERS = "as many workers as cores"
+WORKERS = "one worker for each core"
 # BLEU of fewer lines depends on a word or two.
 _ENOUGH = 1000
 
@@ -26,7 +26,7 @@ def toolkit(measurement: Measured) -> str:
 
 
 def fastest(measurements: list[Measured], *names: str) -> Measured | None:
-    """Find the fastest of some toolkits, all but heedful when none is named."""
+    """Find the fastest of the named toolkits; without names, of all but heedful."""
     others = [
         measurement
         for measurement in measurements
@@ -41,7 +41,7 @@ def searches(
     """
     Find the fastest searches of a precision: ours, CTranslate2's, and CTranslate2's with workers.
 
-    `peer_precision`: CTranslate2's, if it is another one.
+    `peer_precision`: that of CTranslate2, if it differs.
     """
     peers = [
         measurement
@@ -68,7 +68,7 @@ def _row(work: str, ours: str, theirs: str, who: str, ratio: float, unit: str = 
 
 
 def _rates(work: str, ours: Measured, peer: Measured, unit: str, name: str, form: str) -> Row:
-    """Compare the throughput of two measurements; `name` is that of the unit."""
+    """Compare the throughput of two measurements; `name` is the printed unit."""
     mine, theirs = (f"{side['per_second'][unit]:{form}}" for side in (ours, peer))
     ratio = _median(peer) / _median(ours)
     return _row(work, f"{mine} {name}/s", theirs, peer["who"], ratio)
@@ -79,37 +79,37 @@ def _training(section: Measured) -> list[Row]:
     if any("missing" in turn["joey"] for turn in section["turns"]):
         return []
     ours, theirs = best_rates(section).values()
-    work = f"training, an epoch of Multi30k with `{section['recipe']}`, command to command"
+    work = f"training command, one epoch of Multi30k with `{section['recipe']}`"
     rate = f"{ours:,.0f} target tokens/s"
     return [_row(work, rate, f"{theirs:,.0f}", "Joey NMT", ours / theirs)]
 
 
 def _step(section: Measured, *peers: str) -> list[Row]:
-    """Compare tokens a second of a step, and show its share of the products."""
+    """Compare tokens a second of a step, and compute its share of products."""
     ours, peer = section["measurements"][0], fastest(section["measurements"], *peers)
     work = f"training step, {section['what']['recipe']}, {ours['precision']}"
     rows = [] if peer is None else [_rates(work, ours, peer, "tokens", "tokens", ",.0f")]
-    return [*rows, _share(section, "share of products in it")]
+    return [*rows, _share(section, "its share of products")]
 
 
 def _share(section: Measured, work: str) -> Row:
-    """Show the share of a step in the rate of large products."""
+    """Divide the rate of a step by that of large matrix products."""
     ours = section["measurements"][0]
     rate = section["machine"]["product_gflops"][ours["precision"]]
-    speed, who = f"{ours['gflops']:,.0f} GFLOP/s", "products measured here"
-    return _row(work, speed, f"{rate:,.0f}", who, ours["share"], "of them")
+    speed, who = f"{ours['gflops']:,.0f} GFLOP/s", "large matrix products"
+    return _row(work, speed, f"{rate:,.0f}", who, ours["share"], "times")
 
 
 def _small_steps(section: Measured) -> list[Row]:
-    """Show small recipes' steps as shares of large products and of their own."""
+    """Compare the steps of small recipes with large products, and with their own products."""
     rows = []
     for report in (section["small"], section["multi30k"]):
         ours, alone = report["measurements"][0], report["measurements"][0]["products alone"]
         times = (f"{_median(ours):.3f} s", f"{alone['seconds']:.3f} s", "its products alone")
-        work = f"share of products in a step of `{report['what']['recipe']}`"
+        work = f"share of products, a step of `{report['what']['recipe']}`"
         rows += [
             _share(report, work),
-            _row("the same, of its own products alone", *times, alone["of a step"], "of it"),
+            _row("time of this step", *times, alone["of a step"], "of it"),
         ]
     return rows
 
@@ -121,16 +121,16 @@ def _memory(section: Measured) -> list[Row]:
     rows = []
     if others:
         peer = min(others, key=lambda measurement: measurement["memory"])
-        work = f"peak memory of a step, {ours['counts']['target tokens']:,} tokens a side"
+        work = f"peak memory of a step with {ours['counts']['target tokens']:,} tokens a side"
         sizes = [f"{side['memory'] / 1e9:.2f} GB" for side in (ours, peer)]
         rows.append(_row(work, *sizes, peer["who"], ours["memory"] / peer["memory"]))
     gigabytes = alone["memory"] / 1e9
-    work = f"the same, {alone['counts']['target tokens']:,} tokens a side"
-    return [*rows, _row(work, f"{gigabytes:.2f} GB", "", "alone", gigabytes, "GB")]
+    work = f"peak memory of a step with {alone['counts']['target tokens']:,} tokens a side"
+    return [*rows, _row(work, f"{gigabytes:.2f} GB", "", "", gigabytes, "GB")]
 
 
 def _translations(section: Measured, what: str) -> list[Row]:
-    """Compare sentences a second in each precision that both have, and BLEU."""
+    """Compare sentences a second and BLEU in each precision that both toolkits have."""
     rows = []
     for precision, peer_precision in (("int8", ""), ("fp32", ""), ("bf16", "fp32")):
         ours, peer, workers = searches(section, precision, peer_precision)
@@ -138,21 +138,21 @@ def _translations(section: Measured, what: str) -> list[Row]:
             continue
         work = f"translating, beam {section['what']['beam']}, {what}, {precision}"
         # a sentence that waits for the one before occupies one worker
-        note = " (one of them at work)" if section["what"]["batch"] == 1 else ""
+        note = " (only one is busy)" if section["what"]["batch"] == 1 else ""
         rows += [
-            _rates(f"{work}, beside {way}", ours, rival, "sentences", "sentences", ",.1f")
-            for way, rival in ((f"{WORKERS}{note}", workers), ("one for all cores", peer))
+            _rates(f"{work}, against {way}", ours, rival, "sentences", "sentences", ",.1f")
+            for way, rival in ((f"{WORKERS}{note}", workers), ("one worker for all cores", peer))
             if rival is not None
         ]
         if "bleu" in ours and not peer_precision and section["what"]["lines"] >= _ENOUGH:
             apart = abs(ours["bleu"] - peer["bleu"])
             scores = (f"{side['bleu']:.2f}" for side in (ours, peer))
-            rows.append(_row("BLEU of these", *scores, peer["who"], apart, "apart"))
+            rows.append(_row("BLEU of these translations", *scores, peer["who"], apart, "apart"))
     return rows
 
 
 def _lines(section: Measured) -> list[Row]:
-    """Compare lines of mixed lengths; some are too slow for all of them."""
+    """Compare lines of mixed lengths; slow toolkits translate only a part."""
     rows = []
     for part, name in (("all", "ctranslate2"), ("part", "marian")):
         measurements = section[part]["measurements"]

@@ -33,19 +33,19 @@ class Context:
     data: Path
     """The corpora."""
     run: Path
-    """A run of 6+6 layers, width 512, trained on Multi30k; trained there if there is none."""
+    """A run of 6+6 layers, width 512, trained on Multi30k; trained if it is missing."""
     work: Path
     """Folder for the runs of the sections."""
     quick: bool = False
-    """Whether to try everything with shapes that take seconds, instead of measuring."""
+    """Whether to try everything on tiny shapes, in seconds, instead of measuring."""
     rounds: int = 3
     """Turns of each contender."""
     threads: int = 0
     commands: list[str] = field(default_factory=list)
-    """What was run, for the page."""
+    """Commands that were run, for the page."""
 
     def size(self, quick: Any, full: Any) -> Any:
-        """Choose a size: a small one to try everything."""
+        """Choose the small size in a quick try, else the full one."""
         return quick if self.quick else full
 
     def text(self, part: str, language: str) -> Path:
@@ -77,7 +77,7 @@ class Context:
         return run_watched(words, environment)
 
     def record(self, command: list[str]) -> None:
-        """Remember a command as anybody could type it."""
+        """Record a command as anybody could type it."""
         line = shlex.join(command)
         program = shlex.join([sys.executable, "-m", "heedful"])
         for long, short in (

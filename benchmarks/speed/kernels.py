@@ -1,4 +1,4 @@
-"""The compiled functions of training beside their plain twins, and a step with and without all."""
+"""The compiled functions of training against plain ones, alone and in a whole step."""
 
 import statistics
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _WAYS = ("compiled", "plain")
 
 
 def kernels(context: Context) -> dict[str, Any]:
-    """Time attention and dropout of training in turns with their twins, then whole steps."""
+    """Time compiled and plain attention and dropout of training in turns, then whole steps."""
     precisions = (torch.bfloat16, torch.float32)
     with torch_threads(context.threads) as threads:
         functions = [row for precision in precisions for row in _functions(precision, context)]
@@ -31,7 +31,7 @@ def kernels(context: Context) -> dict[str, Any]:
 
 
 def _functions(precision: torch.dtype, context: Context) -> list[dict[str, Any]]:
-    """Time both functions in a precision, forwards and back."""
+    """Time forward and backward pass of both functions in a precision."""
     torch.manual_seed(1)
     rows = context.size(4, 280)
     lengths = (torch.rand(rows) ** 2 * 30 + _SHORTEST).int()  # most are short, as in a text

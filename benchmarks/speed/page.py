@@ -8,7 +8,7 @@ from benchmarks.report import RESULTS
 from benchmarks.speed.comparisons import CELLS, HEADS, Measured, compare
 from benchmarks.speed.plots import draw, pictures
 from benchmarks.speed.whole import command_seconds
-from heedful.experiments.page import code_block, named, table
+from heedful.experiments.page import code_block, folded, named, table
 from heedful.experiments.record import Record
 
 TITLES = {
@@ -35,18 +35,18 @@ TITLES = {
 DRAWN = ("curves", "corpus")
 PAGES = {
     "speed": "Speed",
-    "speed-bf16": "Speed where products in bf16 are fast",
-    "speed-avx2": "Speed with AVX2 alone, on a processor held to it",
+    "speed-bf16": "Speed on a processor with fast bf16 products",
+    "speed-avx2": "Speed on a processor limited to AVX2",
 }
-"""Titles by folder of results: a comparison on one processor says little about another."""
-INTRODUCTION = """Measured by `make bench-speed` (`python -m benchmarks.speed --out FOLDER`):
-heedful and other toolkits in turns, each in a process of its own, with as many threads, on the same
-text, subwords, shapes, beam and number of tokens; translating, with the same weights. One warm-up,
-then the median; the smallest and the largest are in brackets. Operations are counted for the real
-tokens only. The share of products is of the rate that large matrix products were measured to reach
-here a moment before, in the same precision. Up to commit 4bc27d6 the rate in fp32 was that of
-torch's own product; on processors that MKL does not know it is lower than what can be reached, and
-a share may be above 100 %."""
+"""Titles by folder of results, one for each kind of processor."""
+INTRODUCTION = """`make bench-speed` (`python -m benchmarks.speed --out FOLDER`) runs heedful and
+other toolkits in turns, each in its own process. All use the same number of threads, text,
+subwords, shapes, beam and output length, and translate with the same weights. Numbers are medians
+after one warm-up, with the smallest and the largest in brackets. A share of products is the rate of
+operations on real tokens, divided by that of large matrix products in the same precision. Up to
+commit 4bc27d6 the fp32 products were torch's own; where MKL does not know the processor, shares can
+exceed 100 %."""
+_NO_AVX512 = "The CPU does not support AVX512"
 
 
 def write_page(folder: Path) -> Path:
@@ -79,21 +79,22 @@ def page_text(folder: Path) -> str:
     for name, record in records.items():
         versions = _versions(record.measurements)
         listed = ", ".join(f"{toolkit} {version}" for toolkit, version in versions.items())
-        parts += [
-            *(f"## {TITLES[name]}", *body(name, record.measurements)),
+        details = [
+            *body(name, record.measurements),
             code_block(dict.fromkeys(record.commands), "text"),
             f"{record.origin} {listed}{'.' * bool(listed)}".strip(),
         ]
+        shown = pictures(name, record.measurements) if name in DRAWN else []
+        parts += [f"## {TITLES[name]}", *shown, folded("Numbers, commands, machine", details)]
     return "\n\n".join(parts) + "\n"
 
 
 def body(name: str, section: Measured) -> list[str]:
-    """Lay one section out."""
-    shown = pictures(name, section) if name in DRAWN else []
+    """Lay the numbers of one section out; those of curves are in the pictures alone."""
     if name in _BODIES:
-        return [_BODIES[name](section), *shown]
-    if shown:
-        return shown
+        return [_BODIES[name](section)]
+    if name in DRAWN:
+        return []
     reports = [section] if "measurements" in section else [*section.values()]
     return [part for report in reports for part in (_what(report), report_table(report))]
 
@@ -115,7 +116,7 @@ def report_table(report: Measured) -> str:
         for system in measurements
     ]
     sentences = [
-        f"Alone the products of {system['who']} take {alone['seconds']:.3f} s, "
+        f"The products of {system['who']} alone take {alone['seconds']:.3f} s, "
         f"{alone[part]:.0%} {part}."
         for system in measurements
         for alone in [system.get("products alone", {})]
@@ -126,12 +127,23 @@ def report_table(report: Measured) -> str:
         if "profile" in system:
             shares = ", ".join(f"{name} {part:.0%}" for name, part in system["profile"].items())
             sentences.append(f"Where the time of {system['who']} goes: {shares}.")
-    notes = [f"Not measured: {note}" for note in report["notes"]]
-    return "\n\n".join([table(" | ".join(heads), " | ".join(cells), rows), *sentences, *notes])
+    parts = [table(" | ".join(heads), " | ".join(cells), rows), *sentences]
+    return "\n\n".join([*parts, *_not_measured(report["notes"])])
+
+
+def _not_measured(notes: list[str]) -> list[str]:
+    """Name the systems that were not measured, in a sentence for each reason."""
+    lacking = [note.partition(":")[0] for note in notes if _NO_AVX512 in note]
+    others = [
+        note.replace("; `make peers` does it", "") for note in notes if _NO_AVX512 not in note
+    ]
+    if lacking:
+        others.append(f"{', '.join(lacking)}. This processor does not support AVX512.")
+    return [f"Not measured: {note}" for note in others]
 
 
 def _extras(report: Measured) -> list[str]:
-    """List the other measures that all systems have."""
+    """List the further measures that all systems have."""
     known = ("milliseconds a sentence", "lines equal to the first", "bleu", "loss")
     return [name for name in known if all(name in system for system in report["measurements"])]
 
@@ -154,7 +166,7 @@ def _products(machine: Measured, before: str) -> str:
 
 
 def _training(section: Measured) -> str:
-    """Write both sides of every turn."""
+    """Write the commands of both toolkits in every turn."""
     rows = [
         side
         | {"who": who, "whole": command_seconds(side), "megabytes": side["memory"] / 1e6}
@@ -171,13 +183,14 @@ def _training(section: Measured) -> str:
         rows,
     )
     return (
-        f"`{section['recipe']}`, {section['pairs']:,} pairs of Multi30k English-German, one epoch. "
-        f"heedful learns its subwords in that time; Joey NMT is given them.\n\n{turns}"
+        f"One epoch of {section['pairs']:,} pairs of Multi30k English-German with "
+        f"`{section['recipe']}`. The time of heedful includes learning its subwords; Joey NMT is "
+        f"given them.\n\n{turns}"
     )
 
 
 def _kernels(section: Measured) -> str:
-    """Write each function beside its twin, then whole steps."""
+    """Write compiled and plain times of each function, then of whole steps."""
     heads = " | precision | compiled, ms | plain, ms | ratio"
     cells = "{what} | {precision} | {compiled} | {plain} | {ratio}"
     ways = ("compiled", "plain")
@@ -197,14 +210,13 @@ def _kernels(section: Measured) -> str:
         for name, step in section["steps"].items()
     ]
     return (
-        "Forwards and back, in turns with the plain twin; a step without any compiled function is "
-        "that with `HEEDFUL_NATIVE=0`. The ratio is the median of all turns.\n\n"
-        + table(heads, cells, rows)
+        "Forward and backward pass, compiled and in plain torch (`HEEDFUL_NATIVE=0`), in turns. "
+        "The ratio is the median of all turns.\n\n" + table(heads, cells, rows)
     )
 
 
 def _search(section: Measured) -> str:
-    """Write searches with and without compiled functions, with profiles, and two parts alone."""
+    """Write searches with and without compiled functions, their profiles, and single parts."""
     first = next(iter(section["searches"].values()))
     profile = [*first["rows"][0]["profile"]]
     heads = ["", "sentences/s", "plain", "ratio", "products alone", *profile]
@@ -220,9 +232,9 @@ def _search(section: Measured) -> str:
         ],
     )
     ways = {
-        "best continuations": "best continuations of a step, {}",
-        "batches at a time": "256 sentences, 32 at a time, {}: several batches at a time, or one",
-        "rows at a time": "256 sentences, 64 at a time, {}: 256 rows at a time in each thread, or "
+        "best continuations": "best continuations of a step, {}: compiled or plain",
+        "batches at a time": "256 sentences in batches of 32, {}: several batches at once or one",
+        "rows at a time": "256 sentences in batches of 64, {}: 256 rows at once in each thread or "
         "64",
     }
     turns = [
@@ -232,20 +244,20 @@ def _search(section: Measured) -> str:
         for name, times in section[key].items()
     ]
     parts = table(
-        " | ms | plain, or the second, ms | ratio",
+        " | first, ms | second, ms | ratio",
         "{what} | {times[0]} | {times[1]} | {ratio:.2f}",
         turns,
     )
     return (
-        "`paper-base` with random weights, 8,000 subwords, 14 tokens, beam 4; in turns with the "
-        "plain modules (`HEEDFUL_NATIVE=0`), which multiply by oneDNN. The ratio is of the "
-        "medians. Products alone, and then where the time goes, are of a search by one thread."
+        "`paper-base` with random weights, 8,000 subwords, 14 tokens, beam 4. Compiled functions "
+        "and plain modules (`HEEDFUL_NATIVE=0`, products by oneDNN) take turns; the ratio is that "
+        "of the medians. The share of products and the profile are those of a search by one thread."
         f"\n\n{searches}{_products(first, chr(10) * 2)}\n\n{parts}"
     )
 
 
 def _start(section: Measured) -> str:
-    """Write medians and all."""
+    """Write medians and ranges."""
     rows = [
         {"name": name, **times, "least": min(times["all"]), "most": max(times["all"])}
         for name, times in section.items()
@@ -270,17 +282,21 @@ def _corpus(section: Measured) -> str:
         "{pairs:,} | {prepare:,.0f} | {prepare_memory MB:,.0f} | {train:,.0f} | {memory MB:,.0f}",
         rows,
     )
-    return f"Europarl French-English, `small`, {section['steps']} steps on each.\n\n{costs}"
+    steps = f"Europarl French-English, `small`, {section['steps']} steps for each size."
+    return f"{steps}\n\n{costs}"
 
 
 def _ranks(section: Measured) -> str:
-    """Write the rate of each."""
+    """Write the rate of each number of processes and threads."""
     rates = table(
         " | target tokens/s | seconds of the command",
         "{name} | {rate:,.0f} | {command_seconds:.1f}",
         named(section["runs"]),
     )
-    steps = f"Processes of so many threads, gloo between them, {section['steps']} steps."
+    steps = (
+        f"{section['steps']} steps. “2 of 1” means two processes of one thread each, connected by "
+        "gloo."
+    )
     return f"{steps}\n\n{rates}"
 
 

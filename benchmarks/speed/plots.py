@@ -16,7 +16,7 @@ AXES = {
 
 
 def pictures(name: str, section: Measured) -> list[str]:
-    """List what the page shows of a section's curves."""
+    """List the pictures of a section's curves for the page."""
     curves = [name] if name == "corpus" else section
     return [f"![{AXES[curve][1]} by {AXES[curve][0]}](speed-{curve}.svg)" for curve in curves]
 
@@ -33,7 +33,7 @@ def draw(name: str, section: Measured, folder: Path) -> None:
 
 
 def _rates(points: Measured) -> tuple[SizeCurve, ...]:
-    """Read tokens a second of everybody, each with its fastest way."""
+    """Read tokens a second of each toolkit, in its fastest variant."""
     series: dict[str, dict[str, float]] = {}
     for x, point in points.items():
         for measurement in point["measurements"]:

@@ -1,4 +1,4 @@
-"""The compiled functions of the search beside their plain twins, and several batches at a time."""
+"""The compiled functions of the search against plain ones, and several batches at once."""
 
 import statistics
 import tempfile
@@ -39,7 +39,7 @@ def search(context: Context) -> dict[str, Any]:
 
 
 def _searches(batch: int, lines: int, context: Context) -> dict[str, Any]:
-    """Measure each precision both ways, in turns; profiles and products are of the last round."""
+    """Measure each precision both ways, in turns; take profile and products of the last round."""
     recipe, vocabulary, tokens = context.size(("tiny", 500, 4), ("paper-base", 8000, 14))
     words = (
         *("translate", "--recipe", recipe, "--vocabulary", vocabulary, "--source-length", 16),
@@ -88,7 +88,7 @@ def _continuations(context: Context) -> dict[str, Any]:
 
 
 def _whole(context: Context) -> dict[str, Any]:
-    """Translate several batches at a time or one, and with other numbers of rows at a time."""
+    """Time several batches at once against one, and many rows at once against few."""
     recipe, vocabulary, lines = context.size(("tiny", 500, 4), ("paper-base", 8000, 256))
     batch, turns = context.size((2, 1), (32, 3 * context.rounds))
     texts = random_lines(vocabulary, 16, lines)
@@ -113,12 +113,12 @@ def _whole(context: Context) -> dict[str, Any]:
 
 
 def _one_by_one(translate: Callable[[list[str]], object], texts: list[str], batch: int) -> None:
-    """Translate a batch after the other."""
+    """Translate one batch after the other."""
     for first in range(0, len(texts), batch):
         translate(texts[first : first + batch])
 
 
 def _by_few_rows(translate: Callable[[], object]) -> None:
-    """Let each thread compute few rows at a time."""
+    """Translate with few rows at once in each thread."""
     with patch.object(native_layers, "ROWS_OF_A_BLOCK", _FEW_ROWS):
         translate()

@@ -1,7 +1,7 @@
 """
 The sections of the speed benchmark: comparisons and curves.
 
-Each function takes a `Context` and returns plain values; the page is written from those alone.
+Each function takes a `Context` and returns plain values, from which the page is written.
 """
 
 import json
@@ -34,13 +34,13 @@ _FLOATS = ("ctranslate2 float32", "ctranslate2 float32 workers")
 
 
 def step(context: Context, precision: str = "auto") -> dict[str, Any]:
-    """Time the training step of the paper's base model, everybody as they do it best."""
+    """Time the training step of the paper's base model, each toolkit in its best way."""
     shape = context.size(TINY, BASE)
     return context.bench("train", *shape, *_steps(context, 5), "--precision", precision)
 
 
 def step_small(context: Context) -> dict[str, Any]:
-    """Time the steps of the small recipes, whose products are small, too."""
+    """Time the steps of small recipes, which have small products."""
     words = (*_steps(context, 10), "--only", "heedful")
     return {name: context.bench("train", name, *words) for name in ("small", "multi30k")}
 
@@ -52,7 +52,7 @@ def _steps(context: Context, steps: int) -> tuple[object, ...]:
 
 
 def memory(context: Context) -> dict[str, Any]:
-    """Measure the memory of a large step beside Marian, and of the paper's batch alone."""
+    """Measure the memory of a large step against Marian, and of a step with the paper's batch."""
     parts = {
         "compared": (context.size(200, 4000), ("heedful", "marian")),
         "alone": (context.size(400, 25_000), ("heedful",)),
@@ -65,7 +65,7 @@ def memory(context: Context) -> dict[str, Any]:
 
 
 def translate(context: Context, batch: int = 32, lines: int = 1000) -> dict[str, Any]:
-    """Translate Multi30k's test set with beam 4, weights everywhere the same."""
+    """Translate Multi30k's test set with beam 4, with the same weights in all toolkits."""
     source, reference = context.pair("test_2016_flickr")
     text = ("--input", source, "--reference", reference, "--lines", context.size(4, lines))
     often = ("--batch", batch, "--repeats", _PASSES, "--rounds", context.rounds)
@@ -73,7 +73,7 @@ def translate(context: Context, batch: int = 32, lines: int = 1000) -> dict[str,
 
 
 def translate_random(context: Context) -> dict[str, Any]:
-    """Translate with random weights: all sentences have one length, and are equally long."""
+    """Translate with random weights; all sources and all outputs have the same length."""
     recipe, vocabulary, count, tokens = context.size(
         ("tiny", 500, 8, 4), ("paper-base", 8000, 512, 14)
     )
@@ -102,19 +102,19 @@ def lines(context: Context) -> dict[str, Any]:
 
 
 def _searching() -> list[str]:
-    """Let heedful and CTranslate2 take part, in all their ways."""
+    """Name all variants of heedful and CTranslate2, as options."""
     if HELD not in os.environ:
         return _only(("heedful", "ctranslate2"))
     return _only(("heedful", "heedful int8", *_offered((*FAST[1:], *_FLOATS))))
 
 
 def _offered(ways: tuple[str, ...]) -> tuple[str, ...]:
-    """Leave out what a processor held to AVX2 does not have, though a peer would find it."""
+    """Leave out AVX512 variants if the processor is limited to AVX2."""
     return tuple(way for way in ways if not (HELD in os.environ and "AVX512" in way))
 
 
 def _only(names: tuple[str, ...]) -> list[str]:
-    """Let these take part."""
+    """Name systems as `--only` options."""
     return [word for name in names for word in ("--only", name)]
 
 
@@ -127,7 +127,7 @@ def _mixed(sentences: Iterator[str]) -> Iterator[str]:
 
 
 def stream(context: Context) -> dict[str, Any]:
-    """Translate ten times as many lines in the same memory."""
+    """Compare the memory of a text with that of one ten times as long."""
     few, many = context.size((100, 1000), (10_000, 100_000))
     shape = ("--recipe", *context.size(("tiny", "--tokens", 4), ("small", "--tokens", 12)))
     once = ("--repeats", 1, "--source-length", 14, "--only", "heedful int8")
@@ -147,7 +147,7 @@ def data(context: Context) -> dict[str, Any]:
 
 
 def curves(context: Context) -> dict[str, Any]:
-    """Tokens a second against batch size, sentence length and vocabulary, heedful and Marian."""
+    """Measure tokens a second by batch size, sentence length and vocabulary."""
     recipe = context.size("tiny", "paper-base")
     who = (*_only(("heedful", "marian")), "--precision", "bf16", "--steps", context.size(1, 2))
 
@@ -171,7 +171,7 @@ def curves(context: Context) -> dict[str, Any]:
 
 
 def _search(context: Context, batch: int) -> dict[str, Any]:
-    """Translate with random weights, every output 24 tokens."""
+    """Translate with random weights; every output has 24 tokens."""
     shape = context.size(
         ("tiny", "--lines", 8, "--tokens", 4),
         ("paper-base", "--vocabulary", 8000, "--lines", max(16, 2 * batch)),
@@ -181,7 +181,7 @@ def _search(context: Context, batch: int) -> dict[str, Any]:
 
 
 def gpu(context: Context) -> dict[str, Any]:
-    """Measure the paper's two models at its batch size on a GPU, and their search."""
+    """Measure steps and searches of the paper's two models on a GPU."""
     if not torch.cuda.is_available():
         raise SystemExit("the section gpu needs a GPU, but torch sees none")
     where = ("--vocabulary", 37_000, "--device", "cuda", "--precision", "bf16")

@@ -1,4 +1,4 @@
-"""Two ways to do the same, timed in turns, so that a slow minute of the machine affects both."""
+"""Two ways to do the same work, timed in turns: a slow minute of the machine affects both."""
 
 import statistics
 from collections.abc import Callable, Mapping

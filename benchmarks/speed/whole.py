@@ -1,4 +1,4 @@
-"""Whole commands, start to end: training beside Joey NMT, start-up, memory growth, two ranks."""
+"""Whole commands: training against Joey NMT, start-up, memory growth, two ranks."""
 
 import json
 import lzma
@@ -55,16 +55,16 @@ def epoch(
 
 
 def command_seconds(side: dict[str, Any]) -> float:
-    """Read the seconds of a whole command; a peer gives a list of one."""
+    """Read the seconds of a whole command; a peer reports them in a list."""
     seconds = side["seconds"]
     return float(seconds[0] if isinstance(seconds, list) else seconds)
 
 
 def best_rates(section: dict[str, Any], seconds: str = "") -> dict[str, float]:
     """
-    Compute target tokens a second of the better turn of each, which the neighbors disturbed least.
+    Compute target tokens a second of each toolkit's better turn, which was disturbed least.
 
-    `seconds`: the key of those that count; those of the whole command if empty.
+    `seconds`: the key of the seconds to count; empty for those of the whole command.
     """
     return {
         who: max(
@@ -77,7 +77,7 @@ def best_rates(section: dict[str, Any], seconds: str = "") -> dict[str, float]:
 
 
 def _joey(context: Context, recipe: str, settings: Sequence[str], pairs: int) -> dict[str, Any]:
-    """Let Joey NMT train by its own command."""
+    """Train with Joey NMT's own command."""
     config = load_config(recipe, settings)
     python = PEERS / "joey" / ".venv" / "bin" / "python"
     if not python.exists():
@@ -105,7 +105,7 @@ def _joey(context: Context, recipe: str, settings: Sequence[str], pairs: int) ->
 
 
 def start(context: Context) -> dict[str, Any]:
-    """Time `translate` from the start of its process to the first line, beside `import torch`."""
+    """Time `translate` from process start to the first line, and `import torch` alone."""
     run = context.work / "small"
     if not (run / "config.json").exists():
         files = text_files(context.pair("val"))
@@ -124,7 +124,7 @@ def start(context: Context) -> dict[str, Any]:
 
 
 def _first_line(command: list[str]) -> float:
-    """Send one line and wait for its translation; the command goes on waiting for more."""
+    """Send one line and wait for its translation, with the input left open."""
     started = time.monotonic()
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
@@ -140,7 +140,7 @@ def _first_line(command: list[str]) -> float:
 
 
 def corpus(context: Context) -> dict[str, Any]:
-    """Let the corpus grow a hundredfold: what a pair costs to prepare and a token to train on."""
+    """Measure the cost of a pair and of a token while the corpus grows a hundredfold."""
     steps = context.size(4, 60)
     small = chosen(context.size(("data.vocabulary_size=1000",), ()))
     until = chosen((f"train.steps={steps}", "train.checkpoint_minutes=none"))
@@ -162,7 +162,7 @@ def corpus(context: Context) -> dict[str, Any]:
 
 
 def ranks(context: Context) -> dict[str, Any]:
-    """Train with one process of two threads, and with two of one thread."""
+    """Train with one process of two threads, and with two processes of one thread."""
     files = text_files(context.pair(context.size("val", "train")))
     recipe = context.size(("tiny", *chosen(("data.vocabulary_size=500",))), ("small",))
     steps = context.size(3, 60)
@@ -187,14 +187,14 @@ def ranks(context: Context) -> dict[str, Any]:
 
 
 def _rate(run: Path) -> float:
-    """Median of the logged target tokens a second, the first line left out."""
+    """Compute the median of the logged target tokens a second, without the first line."""
     lines = [line for line in read_log(run) if "target_tokens" in line]
     rates = [line["target_tokens_per_second"] for line in lines]
     return statistics.median(rates[1:] or rates)
 
 
 def _new_folders(context: Context, *names: str) -> list[Path]:
-    """Name folders for runs, without what an earlier turn left in them."""
+    """Name folders for runs, emptied of an earlier turn."""
     folders = [context.work / name for name in names]
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
@@ -208,7 +208,7 @@ def _larger_side(prepared: Path) -> int:
 
 
 def _first_pairs(context: Context, language: str, pairs: int) -> Path:
-    """Write the first pairs of Multi30k's training text, or name the file if they are all."""
+    """Write the first pairs of Multi30k's training text; name the whole file if it has no more."""
     every = context.text("train", language)
     if pairs >= 29_000:
         return every
