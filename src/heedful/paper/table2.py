@@ -89,8 +89,8 @@ _STILL_LEARNS = (
     "last quarter of the training."
 )
 _RESERVATION = (
-    "Siblings this small on a text this small rank differently from the published systems. Each ± "
-    "is half of a 95 % interval over sentences; another seed can change as much."
+    "Models this small rank differently from the published systems on a text this small. Each ± is "
+    "half of a 95 % interval over sentences; another seed can change BLEU by as much."
 )
 _DIFFERENCES = (
     f"BLEU of the row minus BLEU of the column; {SURE} marks differences with a 95 % interval "

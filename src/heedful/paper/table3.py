@@ -1,9 +1,9 @@
 """
-Table 3 reproduced: all rows scaled down by one rule, on one text, with equal steps.
+Table 3 again: every row scaled down by one rule, on one text, with equal numbers of steps.
 
-All widths are a quarter of the paper's (an eighth on the embedded grammar), and all numbers of
-layers a half. Heads, dropout and label smoothing are the paper's. The big model takes three times
-as many steps, as in the paper. Two more seeds of the base row show how much two trainings of one
+The rule: all widths are a quarter of the paper's (an eighth on the embedded grammar), all numbers
+of layers a half; heads, dropout and label smoothing are the paper's own. The big model takes three
+times as many steps, as there. Two more seeds of the base row show how much two trainings of one
 model differ.
 """
 
@@ -121,7 +121,7 @@ class Table3:
     """All or some of `SYSTEMS`, two trainings of the base row among them."""
     text: str
     narrow: int = 1
-    """Factor by which models are narrower than the rule says."""
+    """Factor by which models are narrower than the rule for this text says."""
 
     @property
     def seeds(self) -> list[MeasuredSystem]:
@@ -131,7 +131,7 @@ class Table3:
 
     @property
     def noises(self) -> tuple[Noise, Noise]:
-        """The spread of perplexity and BLEU over the base row's trainings."""
+        """How far perplexity and BLEU of the base row's trainings lie apart."""
         return (
             Noise.of([_perplexity(system) for system in self.seeds]),
             Noise.of([system.valid_bleu for system in self.seeds]),
@@ -145,14 +145,14 @@ class Table3:
 
     @property
     def compared(self) -> list[tuple[PublishedRow, MeasuredSystem]]:
-        """The pairs that may be compared: both, and a base row, have learned something."""
+        """The pairs that may be compared: none of them, and no base row, has learned nothing."""
         if min(system.valid_bleu for system in self.seeds) < LEARNED:
             return []
         return [pair for pair in self.pairs if pair[1].valid_bleu >= LEARNED]
 
     @property
     def rows(self) -> Rows:
-        """The table; a star marks numbers further from the base row than another seed would be."""
+        """The table; a star marks what lies further from the base row than another seed would."""
         rows: Rows = [("row", "weights", "perplexity", "published", "BLEU", "published")]
         for row, system in self.pairs:
             perplexity, bleu = self._cells(system)
@@ -175,18 +175,18 @@ class Table3:
 
     @property
     def verdict(self) -> str:
-        """A summary of the table in one paragraph."""
+        """What the table shows, in one paragraph."""
         if not self.compared:
             return "Without a base row that has learned something no rows are compared."
         perplexity, bleu = self.noises
         others = [system for _, system in self.compared if system.name != "base"]
         apart = sum(map(self._differs, others))
         return (
-            f"A star marks what differs from the {len(self.seeds)} trainings of the base row by "
-            f"more than another seed would: {perplexity.margin:.1f} of perplexity, "
-            f"{bleu.margin:.1f} BLEU. {apart} of {len(others)} rows do. Ours are "
-            f"{_PARTS[_WIDTH * self.narrow]} as wide and half as deep, on a small text, and after "
-            "so few steps what learns fast is ahead. Rank correlation with the published rows: "
+            f"Stars mark numbers that differ from the {len(self.seeds)} trainings of the base row "
+            f"by more than another seed would: {perplexity.margin:.1f} of perplexity, "
+            f"{bleu.margin:.1f} BLEU. {apart} of {len(others)} rows do. Our models are "
+            f"{_PARTS[_WIDTH * self.narrow]} as wide and half as deep, on a small text; after so "
+            "few steps, rows that learn fast are ahead. Rank correlation with the published rows: "
             f"{_signed(self.correlations[0])} for perplexity, {_signed(self.correlations[1])} for "
             "BLEU."
         )
@@ -196,7 +196,7 @@ class Table3:
         """
         Rank perplexity and BLEU against the published ones (Spearman).
 
-        None for fewer than three rows, or if all rows are equal.
+        None of fewer than three rows, or if all are equal.
         """
         return _correlations(self.compared)
 
@@ -221,10 +221,9 @@ class Table3:
             *first,
             f"{len(self.seeds)} trainings of the base row have perplexity {perplexity.mean:.2f} "
             f"with a standard deviation of {perplexity.deviation:.3f}, and BLEU {bleu.mean:.2f} "
-            f"with one of {bleu.deviation:.2f}. One number in twenty is marked by chance, and the "
-            f"table has {2 * len(others)} besides the base row's. All are compared with one "
-            f"deviation of {len(self.seeds)} trainings, so stars that are due to chance come "
-            "together.",
+            f"with one of {bleu.deviation:.2f}. Chance marks one number of twenty, and the table "
+            f"has {2 * len(others)} without the base row. All numbers are compared with the same "
+            f"deviation of {len(self.seeds)} trainings, so stars due to chance come together.",
             f"Beyond that noise: {', '.join(apart) or 'no row'}.",
             "Without the big model, which takes three times the steps, the rank correlations are "
             f"{_signed(alike[0])} and {_signed(alike[1])}.{_by_chance(self.compared)}",
@@ -335,7 +334,7 @@ def train_rows(
     say: Callable[[str], None] = lambda _: None,
 ) -> list[MeasuredSystem]:
     """
-    Train and score rows, all of `SYSTEMS` if none is named, or continue from `out`.
+    Train and score rows, all of `SYSTEMS` if none is named, or go on with what `out` has.
 
     `budget`: in seconds. `plan`: the plan of another run, to make that one again; then its budget
     and threads are taken.

@@ -22,8 +22,8 @@ from heedful.visualise.size_curves import draw_size_curves
 
 RESERVATION = (
     "Every verdict holds for these models, this text and this machine. Where no seeds are named, "
-    "one model of each kind was trained. Intervals are then over sentences, and those of times "
-    "over rounds; another seed, size or text may differ."
+    "one model of each kind was trained, and its interval is over sentences. Intervals of times "
+    "are over rounds. Neither covers another seed, size or text."
 )
 
 
@@ -38,16 +38,16 @@ def check_claims(
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Checked]:
     """
-    Decide claims, all if none is named; results in `out` are not measured again.
+    Decide claims, all if none is named; what `out` has is not measured again.
 
-    `corpus`: finds the text that models are trained on, if any model is trained. `budget`: seconds
-    for all trainings, shared by their number. `plan`: the folder of another call to repeat its
-    trainings, with their budgets and threads. The page shows all claims in `out`.
+    `corpus`: finds the text that models are trained on, where any are. `budget`: seconds for these,
+    shared by their number. `plan`: the folder of another call, to make its trainings again; then
+    their budgets and threads are taken. The page has all claims of `out`.
 
-    All errors are raised before anything is measured. Raises `SettingError` for an unknown name,
-    and `TextError` for a text that cannot decide a claim. Raises `RunFolderError` if `out` has
-    models of a named claim from another text, budget or plan. Also raises it if `plan` lacks the
-    plan of a claim, or if another process writes into `out`.
+    Raises, before anything is measured, `SettingError` for an unknown name, `TextError` for a text
+    that no claim can be decided by, `RunFolderError` if `out` has models of a named claim of
+    another text, budget or plan, where `plan` has no plan of one, or where another process writes
+    into `out`.
     """
     if unknown := sorted({*names} - {*CLAIMS}):
         raise SettingError(
@@ -88,7 +88,7 @@ def check_claims(
 
 
 class ClaimTrainings(NamedTuple):
-    """The trainings of a claim, and their budget."""
+    """The trainings of a claim and what they may take."""
 
     task: TableTask
     budget: float
@@ -106,7 +106,7 @@ def _prepare(
     plan: Path | None,
     threads: int,
 ) -> tuple[TableCorpus | None, dict[str, ClaimTrainings]]:
-    """Find the text, share the budget, and refuse plans of another claim, text or budget."""
+    """Find the text, share the budget, and refuse plans of something else."""
     trained = {name: one for name, one in chosen.items() if one.systems}
     if not trained:
         return None, {}
@@ -142,9 +142,9 @@ def to_markdown(found: dict[str, Checked]) -> str:
 
 def claim_sections(checked: Mapping[str, Checked], level: str, picture: str) -> list[str]:
     """
-    Lay claims out: verdict, main numbers, picture, and the other numbers folded.
+    Lay claims out: verdict, the numbers that tell most, picture, and the rest folded.
 
-    `level`: the marks of their headings. `picture`: path of a claim's picture, with ``{}`` for its
+    `level`: the marks of their headings. `picture`: where that of a claim is, with ``{}`` for its
     name.
     """
     return [
@@ -181,9 +181,9 @@ def draw(said: str, checked: Checked, out: Path) -> None:
 
 def _kept(out: Path, name: str, corpus: TableCorpus | None) -> Checked | None:
     """
-    Read earlier measurements, if there are any.
+    Read what was measured before, if anything was.
 
-    `corpus`: the text that they must belong to, if it matters.
+    `corpus`: what it must be of, if that matters.
     """
     kept = out / f"{name}.json"
     if not kept.exists():
