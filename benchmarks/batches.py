@@ -1,5 +1,5 @@
 """
-Measurements of batching: their content, their balance between ranks, the cost of mixing lengths.
+Measurements of batching: content of batches, balance between ranks, cost of mixed lengths.
 
     python -m benchmarks.batches layout               200,000 pairs of Europarl, no training
     python -m benchmarks.batches quickstart [--runs FOLDER]     the quickstart with three seeds
@@ -32,7 +32,7 @@ SEEDS = (1, 2, 3)
 STEPS = ("100", "200", "300")
 STEPS_OF_COST = 22
 KINDS = {"before": "one length", "after": "mixed"}
-"""Kinds of batches, by their name in the record."""
+"""Kinds of batches by their name in the record."""
 RUNS = {
     "small": "300,000 pairs of Europarl English-French, recipe `small`",
     "multi30k": "Multi30k English-German, recipe `multi30k`",
@@ -78,7 +78,7 @@ def europarl_lengths(folder: Path) -> list[np.ndarray]:
 
 
 def layout(source: np.ndarray, target: np.ndarray, batch_tokens: int) -> dict[str, float]:
-    """Measure the batches of an epoch: sizes, spread of lengths, and what ranks compute in vain."""
+    """Measure the batches of an epoch: sizes, spread of lengths, and idle work of ranks."""
     row: dict[str, float] = {"batch_tokens": batch_tokens}
     for ranks in RANKS:
         # what a GPU computes at once where nothing else is chosen
@@ -107,7 +107,7 @@ def layout(source: np.ndarray, target: np.ndarray, batch_tokens: int) -> dict[st
 
 
 def cost(recipe: str, folder: Path) -> dict[str, Any]:
-    """Train by batches of mixed lengths and of like lengths; return seconds a real token."""
+    """Train with batches of mixed and of equal lengths; return seconds for each real token."""
     data = prepare(recipe, folder, ("data.vocabulary_size=8000",))
     result: dict[str, Any] = {"recipe": recipe}
     steps = (f"train.steps={STEPS_OF_COST}", "train.checkpoint_minutes=none")
@@ -130,7 +130,7 @@ def read_config(run: Path) -> dict[str, Any]:
 
 
 def quickstart(folder: Path, seed: int) -> dict[str, Any]:
-    """Make the quickstart with a seed, unless it is there, and return what its log says."""
+    """Run the quickstart with a seed, unless it exists, and return the figures of its log."""
     from heedful.quickstart import quickstart as make
 
     bleu = folder / "bleu.json"
@@ -165,10 +165,10 @@ def body(record: Record) -> str:
     """Lay the figures out."""
     parts = record.measurements
     sections = [
-        "A batch is what one update learns from. heedful draws batches from the text, mixed in "
-        "length, and cuts them into micro-batches of similar lengths afterwards "
-        "([why](../explain/readings.md)). They are compared with batches made of whole "
-        "micro-batches of one sentence length each, with the same settings.",
+        "A batch holds the sentence pairs of one update. Batches of mixed lengths are drawn from "
+        "the text, then cut into micro-batches of similar lengths "
+        "([why](../explain/readings.md)). A batch of “one length” has the same settings, but "
+        "consists of whole micro-batches of one sentence length.",
         f"## The batches of 200,000 pairs of Europarl\n\n{_layout_table(parts)}",
         f"## Quickstart, three seeds\n\n{_quickstart_table(parts)}",
         *(
@@ -184,7 +184,7 @@ def body(record: Record) -> str:
 
 
 def _layout_table(parts: dict[str, Any]) -> str:
-    """Write the content of batches."""
+    """Lay out the content of batches."""
     rows = [
         parts[f"{kind}-layout"]["batches"][number] | {"kind": title}
         for number in range(2)
@@ -200,15 +200,15 @@ def _layout_table(parts: dict[str, Any]) -> str:
     )
     spread = parts["after-layout"]["batches"][0]["spread_in_text"]
     return (
-        f"{layouts}\n\nA size is the larger side of a batch as a share of the setting. The spread "
-        "is the standard deviation of target lengths within a batch; that of the text is "
-        f"{spread:.1f}. Useful is the share of real tokens in what all ranks could compute, "
-        "padding included, until the slowest is done."
+        f"{layouts}\n\nA size is the larger side of a batch, divided by the setting. The spread "
+        "is the standard deviation of target lengths within a batch; over the whole text it is "
+        f"{spread:.1f}. “Useful” is the share of real tokens in all tokens that the ranks could "
+        "compute until the slowest is done, padding included."
     )
 
 
 def _quickstart_table(parts: dict[str, Any]) -> str:
-    """Write the curves of three seeds."""
+    """Lay out the curves of three seeds."""
     rows = [
         run
         | {"kind": title, "bleu": [line["bleu"] for line in run["validation"]]}
@@ -224,14 +224,13 @@ def _quickstart_table(parts: dict[str, Any]) -> str:
         rows,
     )
     return (
-        f"{runs}\n\nThe perplexity is that of the training text over the last "
-        "steps; BLEU is greedy with single weights, the test BLEU with averaged weights and a beam "
-        "of 4."
+        f"{runs}\n\nPerplexity is that of the training text over the last steps. Validation BLEU "
+        "is greedy with single weights; test BLEU has averaged weights and a beam of 4."
     )
 
 
 def _run_table(parts: dict[str, Any], recipe: str) -> str:
-    """Write the validations of a longer run, up to where the shorter of the two ends."""
+    """Lay out the validations of two longer runs, up to the end of the shorter run."""
     runs = [parts[f"{kind}-{recipe}"] for kind in KINDS]
     first, second = ({line["step"]: line for line in run["validation"]} for run in runs)
     rows = [{"first": first[step], "second": second[step]} for step in first if step in second]
@@ -251,7 +250,7 @@ def _run_table(parts: dict[str, Any], recipe: str) -> str:
 
 
 def _cost_table(parts: dict[str, Any]) -> str:
-    """Write how long a step takes for each token."""
+    """Lay out the time of a step for each token."""
     return (
         table(
             "recipe | precision | threads | mixed, µs a token | equal, µs a token | ratio",
@@ -259,7 +258,7 @@ def _cost_table(parts: dict[str, Any]) -> str:
             "| {equal_microseconds_a_token:.1f} | {ratio:.2f}",
             parts["after-cost"]["recipes"],
         )
-        + "\n\nSteps of training on Europarl: batches mixed in length, and of equal lengths."
+        + "\n\nTraining steps on Europarl, with batches of mixed and of equal lengths."
     )
 
 

@@ -1,11 +1,10 @@
 """
-Training from Python beside busy processes, with OpenMP's own waiting and with heedful's.
+Training from Python next to busy processes, with OpenMP's own waiting and with heedful's.
 
     python -m benchmarks.busy_machine [--busy N] [--seconds S] [--rounds N]
 
-Trains `tiny` on the embedded corpus with all cores, alone and beside N processes that compute, for
-each way of waiting in turns: half an hour. Writes `docs/results/busy.json`, and the page from
-it.
+Trains `tiny` on the embedded corpus with all cores, alone and next to N busy processes. The ways of
+waiting take turns, for half an hour in all. Writes `docs/results/busy.json`, and the page from it.
 """
 
 import json
@@ -62,7 +61,7 @@ def main() -> None:
 def measure(
     folder: Path, busy: int, seconds: float, rounds: int
 ) -> dict[str, dict[str, list[int]]]:
-    """Count the steps of each way of waiting, alone and beside busy processes."""
+    """Count the steps of each way of waiting, alone and next to busy processes."""
     pairs, _ = split_pairs(15_000, 100, seed=1)
     files = text_files(write_sides(folder, {"train": pairs}))
     # encoded once, so that every training begins at once
@@ -83,7 +82,7 @@ def measure(
 
 
 def train(way: str, data: Path, out: Path, settings: list[str]) -> None:
-    """Train once, in an environment without what this process has set."""
+    """Train once, in an environment without the variables that this process has set."""
     environment = user_environment()
     if way == UNTOUCHED:
         environment[SWITCH] = "0"
@@ -126,17 +125,17 @@ def body(record: Record) -> str:
         for way, counts in measured["steps"].items()
     ]
     busy, rounds = measured["busy"], len(measured["steps"][PYTHON]["busy"])
-    heads = f" | alone | beside {busy} | times `{SWITCH}=0` there"
+    heads = f" | alone | next to {busy} busy processes | times `{SWITCH}=0`, busy"
     steps = table(heads, "{way} | {alone} | {busy} | {times}", rows)
     values = " and ".join(f"`{name}={value}`" for name, value in WAITING.items())
     return (
-        f"Steps that a training of `tiny` makes in {measured['seconds']:g} seconds on "
-        f"{measured['cores']} cores, alone and beside {busy} processes that compute without "
-        f"a pause: the median of {rounds} trainings in turns, and their range.\n\n"
+        f"Steps that a training of `tiny` takes in {measured['seconds']:g} seconds on "
+        f"{measured['cores']} cores, alone and next to {busy} processes that compute without "
+        f"a pause. Cells have the median of {rounds} trainings in turns, and their range.\n\n"
         f"{steps}\n\n"
-        f"`import heedful` sets {values} before torch is imported, the command with a tenth of "
-        "the spins. `HEEDFUL_OMP=0` leaves OpenMP's own waiting: idle threads take cores from "
-        "threads that work ([more](../reference.md#on-a-busy-machine))."
+        f"`import heedful` sets {values} before torch is imported; the command sets a tenth of "
+        "the spins. `HEEDFUL_OMP=0` keeps OpenMP's own waiting, in which idle threads take cores "
+        "from working threads ([more](../reference.md#on-a-busy-machine))."
     )
 
 
@@ -146,7 +145,7 @@ def _steps(counts: list[int]) -> str:
 
 
 def _ratio(counts: list[int], untouched: list[int]) -> str:
-    """Write how many times the steps are those without heedful's waiting."""
+    """Write the ratio of steps to those without heedful's waiting."""
     return f"{statistics.median(counts) / max(1, statistics.median(untouched)):,.1f}"
 
 

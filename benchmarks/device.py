@@ -1,12 +1,12 @@
 """
-The page of a GPU: what `heedful bench device` measured there, and what the paper's models take.
+The page of a GPU: measurements of `heedful bench device`, and the plan of the paper's models.
 
     python -m benchmarks.device plan                     count what a plan needs, with any machine
     python -m benchmarks.device keep FOLDER --commit X   keep the records of a visit
 
 `keep` reads `device-PART.json`, and the log and scores of `benchmarks.device_training`, from the
-folders that came back from the machine. Each is written to `docs/results/gpu`, and the page from
-all of them. Hours are computed from the newest measured rate; what was not measured says so.
+folders that the machine returned. Each is written to `docs/results/gpu`, and the page from
+all of them. Hours are computed from the newest measured rate; missing measurements are marked.
 """
 
 import json
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import RESULTS, ResultPage, arguments, measured
+from benchmarks.training import note
 from heedful.bench.device import ALL_ON
 from heedful.bench.device_report import (
     entry_seconds,
@@ -32,9 +33,9 @@ RECIPES = {"paper-base": "step-base", "paper-big": "step-big"}
 """The recipes of the plan, and the part that measures the step of each."""
 PAIRS = 4_500_000
 TOKENS_OF_A_SENTENCE = 30
-"""Assumed for WMT14's targets, to count epochs; hours do not depend on it."""
+"""Tokens assumed for a target sentence of WMT14, to count epochs; hours do not depend on it."""
 SEVERAL, BANDWIDTH = 8, 450.0
-"""Devices of the plan, and the GB a second that each sends: NVLink between eight H100s."""
+"""Devices of the plan, and GB a second that each sends: NVLink between eight H100s."""
 VOCABULARY = 37_000
 NOT_MEASURED = "not measured"
 KEYS = ("what", "precision", "levers", "kernels")
@@ -79,7 +80,7 @@ def plan() -> dict[str, Any]:
 
 
 def keep_part(part: Mapping[str, Any], commit: str) -> None:
-    """Keep the record of a part."""
+    """Write the record of a part."""
     machine = part["machine"]
     described = (
         f"{machine['processor']}, {machine['cores']} cores, "
@@ -95,7 +96,7 @@ def keep_part(part: Mapping[str, Any], commit: str) -> None:
 
 
 def keep_training(folder: Path, commit: str) -> None:
-    """Keep what a training on the machine gave: its last lines and its scores."""
+    """Record a training on the machine: the last lines of its log and its scores."""
     lines = [json.loads(line) for line in (folder / "log.jsonl").read_text("utf-8").splitlines()]
     last = [line for line in lines if "target_tokens_per_second" in line][-1]
     validations = [line for line in lines if "valid_loss" in line or "valid_perplexity" in line]
@@ -113,7 +114,7 @@ def keep_training(folder: Path, commit: str) -> None:
 
 
 def plan_body(record: Record) -> str:
-    """Lay the plan out: measured rates, computed hours."""
+    """Lay out the plan: measured rates and computed hours."""
     from heedful.training.device.plan import Devices, PlannedTraining
 
     rows = []
@@ -138,17 +139,17 @@ def plan_body(record: Record) -> str:
             row["several"] = f"{training.hours(Devices(rate, SEVERAL, BANDWIDTH)):.2f} hours"
         rows.append(row)
     laid_out = table(
-        "recipe | million weights | steps | epochs (computed) | memory of one (computed) "
-        f"| target tokens/s of one (measured) | one (computed) | {SEVERAL} (computed)",
+        "recipe | million weights | steps | epochs (computed) | memory, 1 GPU (computed) "
+        f"| target tokens/s, 1 GPU (measured) | 1 GPU (computed) | {SEVERAL} GPUs (computed)",
         "{recipe} | {parameters:.0f} | {steps:,} | {epochs:.0f} | {memory} | {rate} | {one} "
         "| {several}",
         rows,
     )
     return (
         f"## WMT14 English-German, {PAIRS / 1e6:.1f} million pairs\n\n{laid_out}\n\n"
-        "Memory is that of weights, gradients, moments, and of all states that the forward pass of "
-        "a batch keeps. Hours are steps times 25,000 target tokens, divided by the measured rate. "
-        f"Between {SEVERAL} GPUs the gradients of each step are added up at {BANDWIDTH:g} GB a "
+        "Memory counts weights, gradients, moments, and all states that the forward pass of a "
+        "batch keeps. Hours are steps times 25,000 target tokens, divided by the measured rate. "
+        f"The {SEVERAL} GPUs are assumed to sum the gradients of each step at {BANDWIDTH:g} GB a "
         "second, after the backward pass. Epochs assume "
         f"{TOKENS_OF_A_SENTENCE} tokens a target sentence."
     )
@@ -167,7 +168,7 @@ def measured_rate(recipe: str) -> tuple[float, str] | None:
 
 
 def correct_body(record: Record) -> str:
-    """Lay the distances from the processor out."""
+    """Lay out the differences from results of the processor."""
     rows = [
         {
             "what": " ".join(str(entry[key]) for key in KEYS if key in entry),
@@ -179,14 +180,14 @@ def correct_body(record: Record) -> str:
         for entry in record.measurements["entries"]
     ]
     laid_out = table("what | bounds | distances", "{what} | {result} | {distances}", rows)
-    return f"## Beside the processor\n\n{laid_out}"
+    return f"## Compared with the processor\n\n{laid_out}"
 
 
 def rates_body(record: Record) -> str:
-    """Lay out what bounds the device."""
+    """Lay out the limits of the device."""
     (entry,) = record.measurements["entries"]
     if "failed" in entry:
-        return f"## What bounds it\n\n{NOT_MEASURED}: {entry['failed']}"
+        return f"## Limits of the device\n\n{NOT_MEASURED}: {entry['failed']}"
     launch = entry["launch_seconds"]
     rows = [
         *(
@@ -199,11 +200,11 @@ def rates_body(record: Record) -> str:
             for how, seconds in launch.items()
         ),
     ]
-    return "## What bounds it\n\n" + table("what | measured", "{what} | {value}", rows)
+    return "## Limits of the device\n\n" + table("what | measured", "{what} | {value}", rows)
 
 
 def step_body(record: Record) -> str:
-    """Lay the levers of a step out."""
+    """Lay out a step with its optimizations on and off."""
     part = record.measurements
     recipe = part["entries"][0]["recipe"]
     counts = part["entries"][0]["counts"]
@@ -212,11 +213,11 @@ def step_body(record: Record) -> str:
     )
     rows = speed_rows(part, part["entries"], "levers", "target tokens")
     laid_out = speed_table("levers", "target tokens/s", rows)
-    return "\n\n".join((head, laid_out, verdict([part]), *filter(None, [part.get("note")])))
+    return "\n\n".join((head, laid_out, verdict([part]))) + note(record)
 
 
 def search_body(record: Record) -> str:
-    """Lay searches with and without graphs out."""
+    """Lay out searches with and without graphs."""
     part = record.measurements
     gains = ", ".join(
         f"{gain:.1f} times at batch {batch}" for batch, gain in graphs_gain(part).items()
@@ -227,17 +228,17 @@ def search_body(record: Record) -> str:
 
 
 def train_peers_body(record: Record) -> str:
-    """Lay the step beside peers out."""
-    return f"## The step beside other toolkits\n\n{_beside(record, 'target tokens')}"
+    """Lay out the step of heedful and of peers."""
+    return f"## The step compared with other toolkits\n\n{_beside(record, 'target tokens')}"
 
 
 def search_peers_body(record: Record) -> str:
-    """Lay the search beside peers out."""
+    """Lay out the search of heedful and of peers."""
     return f"## The search compared with other toolkits\n\n{_beside(record, 'sentences')}"
 
 
 def _beside(record: Record, unit: str) -> str:
-    """Lay systems out that took turns."""
+    """Lay out systems that took turns."""
     part = record.measurements
     rows = speed_rows(part, join_rounds(part["entries"]), "who", unit)
     return speed_table("system", f"{unit}/s", rows)
@@ -246,7 +247,7 @@ def _beside(record: Record, unit: str) -> str:
 def speed_rows(
     part: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], name: str, unit: str
 ) -> list[dict[str, str]]:
-    """Write a row of each measurement; the first of a batch is the measure of the others."""
+    """Write a row for each measurement, with ratios to the first one of the same batch."""
     first: dict[Any, float] = {}
     rows = []
     for entry in entries:
@@ -277,7 +278,7 @@ def speed_table(name: str, rate: str, rows: Iterable[Mapping[str, str]]) -> str:
 
 
 def training_body(record: Record) -> str:
-    """Lay a real training out."""
+    """Lay out a real training."""
     last = record.measurements
     scores = ", ".join(
         f"{label} {last['scores'][name]['score']:.1f}"
@@ -285,12 +286,12 @@ def training_body(record: Record) -> str:
     )
     return (
         "## A real training\n\n"
-        f"Half a million pairs of Europarl French-English, the shape of `paper-base`: "
-        f"{last['step']:,} steps in {last['seconds'] / 60:.1f} minutes, "
-        f"{last['target_tokens']:,} target tokens, at the end "
-        f"{last['target_tokens_per_second']:,.0f} a second, {last['memory'] / 1e9:.1f} GB. "
-        f"The device waited {last['waiting']:.1%} of the time for batches. "
-        f"On the 2,000 lines of validation the last weights have "
+        f"A model of the shape of `paper-base` learns half a million pairs of Europarl "
+        f"French-English in {last['step']:,} steps and {last['seconds'] / 60:.1f} minutes. "
+        f"It sees {last['target_tokens']:,} target tokens, at the end "
+        f"{last['target_tokens_per_second']:,.0f} a second, in {last['memory'] / 1e9:.1f} GB. "
+        f"The device waits {last['waiting']:.1%} of the time for batches. "
+        f"On 2,000 validation lines the last weights have "
         f"{last['validations'][-1]['bleu']:.1f} BLEU and perplexity "
         f"{last['validations'][-1]['valid_perplexity']:.2f}. On 2,000 test lines that training "
         f"never saw, {last.get('scored', 'they have')} {scores}."
@@ -310,9 +311,8 @@ PAGE = ResultPage(
         "gpu/peers-search": search_peers_body,
         "gpu/training": training_body,
     },
-    "`heedful bench device` measures each part on a machine with a GPU; a part without a section "
-    "here was not measured yet. Shares are those of the rate of large products, measured in the "
-    "same run; operations are counted for real tokens alone.",
+    "`heedful bench device` measures each part on a machine with a GPU. A share of products is "
+    "the rate of operations on real tokens, divided by that of large products on the same device.",
 )
 
 

@@ -1,17 +1,17 @@
 """
-A real training on a machine with a GPU that is lent for minutes: half a million Europarl pairs.
+A training of minutes on a machine with a GPU: half a million Europarl pairs.
 
     python -m benchmarks.device_training prepare FOLDER     subwords, ids, held-out text
     python -m benchmarks.device_training pack FOLDER        FOLDER to build/device-data
     python -m benchmarks.device_training unpack FOLDER      build/device-data to FOLDER, there
     python -m benchmarks.device_training train FOLDER --until MINUTES --out OUT
 
-`train` unpacks what is not there yet, trains the base model or resumes its training until all
-sittings together have taken so many minutes, and scores it. The run folder stays on the machine,
-since its weights are large; OUT gets settings, log, machine, curve, scores and 200 translations.
+`train` unpacks missing files, trains or resumes the base model until all sessions together have
+taken MINUTES, and scores it. The run folder stays on the machine, since its weights are large. OUT
+receives settings, log, machine, curve, scores and 200 translations.
 
-Packed, ids take 28 MiB: they are numbers of two bytes, which xz compresses better when it is told
-so, and of the offsets only the lengths of the sentences are kept.
+Packed ids take 28 MiB. They are compressed as numbers of two bytes, and offsets are replaced by the
+lengths of the sentences.
 """
 
 import argparse
@@ -65,7 +65,7 @@ class Form(NamedTuple):
 
 
 def main() -> None:
-    """Run the step that is named."""
+    """Run the named step."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -114,7 +114,7 @@ def _write(path: Path, lines: Sequence[str]) -> Path:
 
 
 def pack(folder: Path, packed: Path) -> None:
-    """Compress every file of a folder, with the sums of what they must become again."""
+    """Compress every file of a folder, and write the checksums of the originals."""
     if packed.exists():
         shutil.rmtree(packed)
     sums = []
@@ -130,7 +130,7 @@ def pack(folder: Path, packed: Path) -> None:
 
 
 def unpack(packed: Path, folder: Path) -> None:
-    """Restore a folder, which appears when it is complete; refuse files that were changed."""
+    """Restore a folder, which appears once it is complete; refuse changed files."""
     beside = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(beside, ignore_errors=True)
     for line in (packed / SUMS).read_text(encoding="utf-8").splitlines():
@@ -147,7 +147,7 @@ def unpack(packed: Path, folder: Path) -> None:
 
 
 def lengths_of(offsets: bytes) -> bytes:
-    """Keep of offsets of eight bytes the steps between them, which fit into two."""
+    """Replace offsets of eight bytes by their differences, which fit into two bytes."""
     values = np.frombuffer(offsets, "<u8")
     steps = np.diff(values, prepend=np.zeros(1, "<u8"))
     if len(steps) and steps.max() > 0xFFFF:
@@ -156,7 +156,7 @@ def lengths_of(offsets: bytes) -> bytes:
 
 
 def offsets_of(lengths: bytes) -> bytes:
-    """Add lengths up to offsets."""
+    """Sum lengths to offsets."""
     return np.cumsum(np.frombuffer(lengths, "<u2"), dtype="<u8").tobytes()
 
 
@@ -185,7 +185,7 @@ def train(
     run: Path = RUN,
     scored: bool = True,
 ) -> None:
-    """Train until so many minutes have been spent, score, and leave what is to be kept in `out`."""
+    """Train until the minutes are spent, score, and write the files to keep to `out`."""
     if not folder.exists():
         unpack(PACKED, folder)
     out.mkdir(parents=True, exist_ok=True)
@@ -215,7 +215,7 @@ def train(
 
 
 def _write_samples(folder: Path, translation: Path, path: Path) -> None:
-    """Write source, reference and translation of some lines, spread over the test text."""
+    """Write source, reference and translation of some lines from all parts of the test text."""
     texts = [
         file.read_text(encoding="utf-8").split("\n")[:-1]
         for file in (folder / "test.fr", folder / "test.en", translation)

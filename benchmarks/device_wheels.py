@@ -1,12 +1,12 @@
 """
-What a machine with a GPU lacks: wheels gathered for it, and how much may travel there.
+Wheels that a machine with a GPU lacks, and the size of everything that is copied there.
 
     python -m benchmarks.device_wheels
 
-A machine that is lent for minutes has Python 3.12, torch for its driver and common packages, and no
-network. What heedful and its tests need besides is downloaded here, in the versions of
-`constraints.txt`, to `build/device-wheels`; `benchmarks/device.sh` installs it there. The work
-tree, these wheels and the data of a training travel together, so their size has a limit.
+The machine has Python 3.12, torch for its driver and common packages, but no network. Other
+packages that heedful and its tests need are downloaded to `build/device-wheels`, in the versions of
+`constraints.txt`; `benchmarks/device.sh` installs them. The work tree, these wheels and the data of
+a training are copied together, so their size has a limit.
 
 CTranslate2 is not among the wheels. Version 4.8 calls `libcublas.so.12`, and such a machine has
 CUDA 13; its wheel alone would take 41 MiB.
@@ -23,7 +23,7 @@ WHEELS = Path("build/device-wheels")
 DATA = Path("build/device-data")
 """Data of a training, packed by `benchmarks.device_training`."""
 LIMIT = 45 << 20
-"""The most bytes that travel."""
+"""The most bytes that may be copied."""
 
 # What imports these names is heedful, its tests, or one of these packages.
 PACKAGES = (
@@ -58,7 +58,7 @@ _PLATFORMS = (
 
 
 def main() -> None:
-    """Download the wheels, and print what travels."""
+    """Download the wheels, and print the sizes of everything that is copied."""
     folder = ROOT / WHEELS
     folder.mkdir(parents=True, exist_ok=True)
     for wheel in folder.glob("*.whl"):  # pip installs one version of each
@@ -87,7 +87,7 @@ def pinned(constraints: str) -> list[str]:
 
 
 def traveling_bytes(root: Path) -> dict[str, int]:
-    """Count what goes to the machine: all that git does not ignore, and the two folders."""
+    """Count the bytes to copy: all files that git does not ignore, and the two folders."""
     listed = subprocess.run(
         ("git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"),
         check=True,
@@ -102,7 +102,7 @@ def traveling_bytes(root: Path) -> dict[str, int]:
 
 
 def require_room(sizes: Mapping[str, int], limit: int = LIMIT) -> None:
-    """Refuse what is too much to travel."""
+    """Raise if there are too many bytes to copy."""
     total = sum(sizes.values())
     if total > limit:
         parts = ", ".join(f"{name} {size:,}" for name, size in sizes.items())

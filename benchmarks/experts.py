@@ -4,9 +4,9 @@ Mixtures of experts on Multi30k, and their speed compared with dense models.
     python -m benchmarks.experts quality [--runs FOLDER]
     python -m benchmarks.experts speed
 
-`quality` trains `moe-small` (an hour on two cores); a run that is there is continued, a finished
-one only measured again. `speed` times it beside a Transformer whose feed-forward networks take the
-operations of its two experts, and one with the weights of all eight. Writes
+`quality` trains `moe-small` (an hour on two cores). An unfinished run is continued; a finished run
+is only measured again. `speed` compares it with two dense Transformers: their feed-forward networks
+have the operations of its two experts, or the weights of all eight. Writes
 `docs/results/experts-*.json` and the page from them.
 """
 
@@ -33,11 +33,12 @@ def main() -> None:
 
 
 def quality(record: Record) -> str:
-    """Lay scores and loads out."""
+    """Lay out scores and loads."""
     measured = record.measurements
     return (
         "## Multi30k English-German\n\n"
-        "`moe-small`, a Transformer with a mixture of 8 noisy experts in every layer, 2 a token. "
+        "`moe-small` is a Transformer with a mixture of 8 noisy experts in every layer, 2 of them "
+        "for each token. "
         f"{score_sentence(measured)}\n\n{validation_table(measured['validations'])}\n\n"
         "Load of the experts at the end, as `heedful info` shows it (equal shares are 25 %):\n\n"
         + table(
@@ -50,8 +51,8 @@ def quality(record: Record) -> str:
 
 
 def speed(record: Record) -> str:
-    """Lay the speeds out beside the dense model of as many operations."""
-    return f"## Speed beside dense models\n\n{speed_table(record)}"
+    """Lay out the speeds, relative to the dense model of as many operations."""
+    return f"## Speed compared with dense models\n\n{speed_table(record)}"
 
 
 PAGE = ResultPage(

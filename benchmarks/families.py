@@ -1,13 +1,13 @@
 """
-Families and kinds of attention beside the Transformer.
+Families and kinds of attention compared with the Transformer.
 
     python -m benchmarks.families speed
     python -m benchmarks.families quality [--runs FOLDER]
 
 `speed` times a training step and a search of models of equal size, in turns (half an hour).
-`quality` trains `convolutional-small` on Multi30k: half an hour on two quiet cores; a run that is
-there is continued, a finished one only measured again. Writes `docs/results/families-*.json`, and
-the page from them.
+`quality` trains `convolutional-small` on Multi30k, in half an hour on two quiet cores. An
+unfinished run is continued; a finished run is only measured again. Writes
+`docs/results/families-*.json`, and the page from them.
 """
 
 import tempfile
@@ -26,7 +26,7 @@ from benchmarks.training import (
     validation_table,
 )
 from heedful.config.load import load_config
-from heedful.experiments.page import named, table
+from heedful.experiments.page import folded, named, table
 from heedful.experiments.record import Record
 from heedful.families.build import build_model
 from heedful.model.weights import parameter_count
@@ -117,23 +117,23 @@ def measure_speed(rounds: int, systems: Systems) -> dict[str, Any]:
 
 
 def quality(record: Record) -> str:
-    """Lay the scores out."""
+    """Lay out the scores."""
     measured = record.measurements
     return (
         "## Multi30k English-German\n\n"
-        "`convolutional-small`, ConvS2S with attention in every layer, sees the batches that "
-        f"[`recurrent-small`](recurrent.md) sees. {score_sentence(measured)}\n\n"
+        "`convolutional-small` is ConvS2S with attention in every layer, trained on the batches of "
+        f"[`recurrent-small`](recurrent.md). {score_sentence(measured)}\n\n"
         f"{validation_table(measured['validations'])}{note(record)}"
     )
 
 
 def speed(record: Record) -> str:
-    """Lay the speeds out, each beside the Transformer's in the same turn."""
-    return f"## Speed beside a Transformer of equal size\n\n{speed_table(record)}"
+    """Lay out the speeds, relative to the Transformer's in the same turn."""
+    return f"## Speed compared with a Transformer of equal size\n\n{speed_table(record)}"
 
 
 def speed_table(record: Record) -> str:
-    """Lay the speeds of systems out, each beside the first one's in the same turn."""
+    """Lay out the speeds of systems, relative to the first system's in the same turn."""
     systems = record.measurements["systems"]
     first = next(iter(systems.values()))
     rows = [
@@ -151,17 +151,17 @@ def speed_table(record: Record) -> str:
     )
     commands = "\n".join(f"- {row['name']}: `{row['command']}`" for row in rows)
     return (
-        "fp32, vocabulary 4,000. A training step has 1,024 tokens in sentences of about 25; a "
-        "search has a beam of 4, 32 sentences at once, 16 source tokens and 20 of the translation. "
-        f"Times: the median of the turns' ratios.\n\n{speeds}\n\n"
-        f"Recipes and settings:\n\n{commands}{note(record)}"
+        "All models compute in fp32, with a vocabulary of 4,000. A training step has 1,024 tokens "
+        "in sentences of about 25. A search has a beam of 4, 32 sentences at once, 16 source "
+        "tokens and 20 target tokens. “Times” is the median ratio to the first row in the same "
+        f"turn.\n\n{speeds}\n\n" + folded("Recipes and settings", [commands]) + note(record)
     )
 
 
 def _times(
     turns: list[dict[str, Any]], first: list[dict[str, Any]], unit: str
 ) -> tuple[float, ...]:
-    """Compute rate, ratio to the first system's, and share of the product rate: medians."""
+    """Compute median rate, ratio to the first system, and share of the product rate."""
     rates, others = ([turn["per_second"][unit] for turn in side] for side in (turns, first))
     ratios = [rate / rival for rate, rival in zip(rates, others, strict=True)]
     share = median_high(turn["share"] for turn in turns)
@@ -170,7 +170,7 @@ def _times(
 
 PAGE = ResultPage(
     "families",
-    "Families beside the Transformer",
+    "Families compared with the Transformer",
     {"families-quality": quality, "families-speed": speed},
 )
 

@@ -3,9 +3,9 @@ All pages of results, and the measured figures of README and docs, written from 
 
     python -m benchmarks.figures
 
-A page of results is written completely. Elsewhere a figure stands between two comments, such as
-``<!--quickstart.bleu-->99.2<!--/-->``, and what stands there is replaced. `tests/docs` fails where
-a page differs from the records.
+A page of results is written completely. On other pages a figure is enclosed in two comments, such
+as ``<!--quickstart.bleu-->99.2<!--/-->``, and only the figure is replaced. `tests/docs` fails if a
+page differs from the records.
 """
 
 import json
@@ -81,7 +81,7 @@ def rewrite() -> list[Path]:
 
 
 def texts() -> dict[Path, str]:
-    """Lay out every page of results, and every other page that names a figure."""
+    """Lay out every page of results, and every other page with a figure."""
     pages = {RESULTS / f"{name}.md": text for name, text in results().items()}
     known = figures()
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
@@ -91,7 +91,7 @@ def texts() -> dict[Path, str]:
 
 
 def filled(text: str, known: dict[str, str]) -> str:
-    """Put the figures between their comments."""
+    """Replace the figures between comments."""
 
     def replace(mark: re.Match[str]) -> str:
         name = mark[1]
@@ -138,7 +138,7 @@ _AS_MEASURED = {
     "experts.bleu": ("experts-quality", "{bleu:.1f}"),
     "convolutional.bleu": ("families-quality", "{bleu:.1f}"),
 }
-"""By name of a figure: a record, and how its measurements are written."""
+"""By name of a figure: its record, and the format of its measurements."""
 
 
 def _of_results() -> dict[str, str]:
@@ -161,7 +161,7 @@ def _of_results() -> dict[str, str]:
 
 
 def _of_recurrent() -> dict[str, str]:
-    """Write figures of the other families; of several shapes the least."""
+    """Write figures of the other families, each the smallest over several shapes."""
     speed = measured("recurrent-speed")
     ratios = {
         name: min(
@@ -201,7 +201,7 @@ def _of_sequences() -> dict[str, str]:
 
 
 def _of_speed() -> dict[str, str]:
-    """Write a step beside Hugging Face's Marian, and searches beside CTranslate2's better way."""
+    """Write ratios of a step to Hugging Face's Marian, and of searches to CTranslate2."""
     ours, *others = measured("speed/step")["measurements"]
     known = {"step.share": f"{100 * ours['share']:.0f}"}
     sides = {"step": (ours, fastest(others, "marian"))}

@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def compare(corpus: ComparedCorpus, folder: Path) -> Iterator[dict[str, Any]]:
-    """Compare the training text with each held-out set; one row for each."""
+    """Compare the training text with each held-out set, one row each."""
     for name in corpus.held_out:
         held_out, _ = read_held_out(_read([name], corpus.languages, folder))
         begun = process_time()
@@ -134,8 +134,7 @@ def body(record: Record) -> str:
     return (
         "Pairs of the training text that repeat a line of a held-out set, as `heedful train` and "
         "`heedful data prepare` report them ([definition]"
-        "(../howto/text.md#held-out-text-in-the-training-text)). Nothing was cleaned "
-        "before.\n\n"
+        "(../howto/text.md#held-out-text-in-the-training-text)). No text was cleaned.\n\n"
         f"{rows_of_page}\n\n"
         "`--exclude` with the held-out files drops all these pairs."
     )

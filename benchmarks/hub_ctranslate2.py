@@ -1,4 +1,4 @@
-"""CTranslate2's conversion of the folders, where it lags behind transformers."""
+"""CTranslate2's conversion of folders, adapted to transformers 5."""
 
 from pathlib import Path
 from typing import Any
@@ -8,8 +8,8 @@ def convert(theirs: Path, folder: Path) -> None:
     """
     Convert a folder by CTranslate2's own converter.
 
-    It reads an attribute of BART's class that transformers 5 writes no more, and whose value is
-    the only one that the class has; and it does not see the languages of M2M100 there.
+    Adds an attribute of BART's class that transformers 5 no longer writes, and the languages of
+    M2M100 that the converter misses.
     """
     from ctranslate2.converters import TransformersConverter
     from ctranslate2.converters.transformers import M2M100Loader, register_loader

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 PIECES = 8_000
-"""Subwords that are learned from the text; further rows of a table have no text."""
+"""Subwords that are learned from the text; further rows of a table are placeholders."""
 
 
 def subwords(lines: Sequence[str], **options: Any) -> bytes:
@@ -166,16 +166,16 @@ def m2m100(folder: Path, lines: Sequence[str]) -> int:
 
 
 def _filled(names: list[str], count: int) -> list[str]:
-    """Name the rows that have no text."""
+    """Name the placeholder rows."""
     return names + [f"row{n}" for n in range(count - len(names))]
 
 
 def _save(model: Any, folder: Path) -> int:
     """
-    Write the weights, all of them drawn anew, and count them.
+    Draw random weights, write them, and count them.
 
-    The row of padding is zero, as torch makes it and trained models keep it: Marian's class begins
-    a translation with it, and CTranslate2 does not read it at all.
+    The row of padding is zero, as in torch and in trained models. Marian's class begins a
+    translation with this row, and CTranslate2 does not read it.
     """
     import torch
 
@@ -200,4 +200,4 @@ MAKERS: dict[str, Callable[[Path, Sequence[str]], int]] = {
     "bart-base": bart,
     "m2m100_418M": m2m100,
 }
-"""By name: what writes a folder and counts the weights."""
+"""By name of a model: the function that writes its folder and counts the weights."""

@@ -1,20 +1,20 @@
 """
-Models of Hugging Face's classes, translating: heedful beside transformers and CTranslate2.
+Translation speed of Hugging Face's models in heedful, transformers and CTranslate2.
 
     python -m benchmarks.hub_models [--model NAME ...] [--rounds N]
 
-Makes models of the sizes that are downloaded most, with random weights, since the work does not
-depend on their values, and translates lines of Multi30k with each toolkit, a process at a time and
-in turns, on one thread: 32 lines together and a line at a time. A random model never ends, so all
-write as many subwords; beam 4. Each toolkit is measured in every precision that it has, and counts
-with its fastest. Writes `docs/results/hub-models.json` and the page.
+Makes models of the sizes that are downloaded most. Their weights are random, because the work does
+not depend on the values. Each toolkit translates lines of Multi30k on one thread, 32 lines together
+and a line at a time. Processes take turns. A random model never ends a sentence, so
+all write the same number of subwords, with beam 4. Each toolkit is measured in all its precisions
+and compared in its fastest. Writes `docs/results/hub-models.json` and the page.
 
     python -m benchmarks.hub_models work TOOLKIT PRECISION FOLDER
     python -m benchmarks.hub_models compare FOLDER LINES
 
-are for the processes. The first measures as often as asked, in the processor's seconds, so that
-other programs on the machine count little. The second counts lines of which CTranslate2 writes the
-same subwords as transformers, before anything is timed.
+are for the processes. The first measures processor seconds, on which other programs have little
+effect. The second counts lines for which CTranslate2 writes the same subwords as transformers,
+before anything is timed.
 """
 
 import json
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def make(name: str, folder: Path, runs: Path) -> None:
-    """Write a model as its class lays it out, as a run, and for CTranslate2."""
+    """Write a model in its own layout, as a run, and for CTranslate2."""
     lines = _lines(runs, "train", None)
     parameters = MAKERS[name](folder / "theirs", lines)
     theirs, programs = folder / "theirs", Path(sys.executable).parent
@@ -124,7 +124,7 @@ def _worker(toolkit: str, precision: str, folder: Path) -> subprocess.Popen[str]
 
 
 def _ask(worker: subprocess.Popen[str], question: str) -> float:
-    """Let a process measure once."""
+    """Have a process measure once."""
     assert worker.stdin is not None and worker.stdout is not None
     print(question, file=worker.stdin, flush=True)
     for line in worker.stdout:
@@ -134,7 +134,7 @@ def _ask(worker: subprocess.Popen[str], question: str) -> float:
 
 
 def _is_supported(precision: str) -> bool:
-    """Whether CTranslate2, if this is a precision of its, has it on this processor."""
+    """Tell whether this processor has a precision, if it is one of CTranslate2's."""
     import ctranslate2
 
     known = PRECISIONS["CTranslate2"]
@@ -160,7 +160,7 @@ def _lines(runs: Path, part: str, count: int | None) -> list[str]:
 
 
 Translate = Callable[[list[str]], Sequence[object]]
-"""From lines to text, of heedful, or to the numbers of subwords, which are made text as well."""
+"""Translates lines to text, or to ids of subwords that it also converts to text."""
 
 
 def _heedful(folder: Path, precision: str) -> Translate:
@@ -285,13 +285,13 @@ def _ratio(theirs: dict[str, Any] | None, ours: dict[str, Any] | None) -> str:
 
 
 _HEAD = (
-    "Lines a second of processor time, from text to text, on one thread: the median of the rounds "
-    "in the fastest precision of each toolkit, which is named. The last ratio is that of heedful "
-    f"and CTranslate2 in fp32. Beam {BEAM}, {LENGTH} subwords a line, the same random weights and "
-    "the same lines for all. In 8 bits results differ a little from those in 32, in heedful as in "
-    "CTranslate2. The last column counts lines of which CTranslate2 writes the same subwords as "
-    "transformers, both in fp32. CTranslate2's converter (4.8) fails on what transformers 5 writes "
-    "of BART and M2M100; the benchmark adds what it misses.\n\n"
+    "Median lines a second of processor time on one thread, from text to text, in each toolkit's "
+    "fastest precision (in brackets). All toolkits have the same random weights and the same "
+    f"lines, with beam {BEAM} and {LENGTH} subwords a line. “Both in fp32” is the ratio of heedful "
+    "to CTranslate2 in fp32; in 8 bits, results of both differ slightly from those in 32. “Lines "
+    "equal” counts lines for which CTranslate2 writes the same subwords as transformers, both in "
+    "fp32. The benchmark extends CTranslate2's converter (4.8), which fails on BART and M2M100 as "
+    "written by transformers 5.\n\n"
 )
 PAGE = ResultPage("hub-models", "Models of Hugging Face's classes: speed", {"hub-models": body})
 

@@ -111,14 +111,14 @@ def body(record: Record) -> str:
         "embedded corpus; `heedful import --from joey` makes a run of each. Both translate the "
         f"same {measured['rows'][0]['sentences']} sentences greedily.\n\n"
         + table(f"norms (`layer_norm`) | {heads}", f"{{norms}} | {cells}", rows["rows"])
-        + "\n\nRecurrent models of width 64, with one layer where no other number is named, are "
-        "trained and compared in the same way.\n\n"
+        + "\n\nRecurrent models have width 64, and one layer where no other number is named. They "
+        "are trained and compared in the same way.\n\n"
         + table(f"recurrent model | {heads}", f"{{wiring}} | {cells}", rows["recurrent"])
     )
 
 
 def compare(folder: Path, encoder: dict[str, Any], decoder: dict[str, Any]) -> dict[str, Any]:
-    """Train one model and say how equal the two sides are."""
+    """Train one model with Joey NMT, and compare it with the imported run."""
     place = Path(tempfile.mkdtemp(dir=folder))
     config, there, run = place / "config.json", place / "joey", place / "run"  # JSON is YAML
     settings = build_settings(

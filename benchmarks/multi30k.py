@@ -16,7 +16,6 @@ from benchmarks.training import (
     last_line,
     multi30k,
     multi30k_files,
-    note,
     train,
     translate,
     validation_table,
@@ -81,10 +80,10 @@ def body(record: Record) -> str:
         measured["scores"],
     )
     return (
-        f"{measured['steps']:,} steps in {measured['minutes']:.1f} minutes, validations included: "
-        f"{measured['target_tokens']:,} target tokens, {measured['tokens_per_second']:,.0f} a "
-        f"second over the whole run. Padding {measured['padding']:.1%}, peak memory "
-        f"{measured['memory_gib']:.2f} GiB.\n\n{scores}{note(record)}\n\n"
+        f"The training takes {measured['steps']:,} steps in {measured['minutes']:.1f} minutes, "
+        f"validations included. It sees {measured['target_tokens']:,} target tokens, "
+        f"{measured['tokens_per_second']:,.0f} a second. Padding is {measured['padding']:.1%}, "
+        f"and peak memory {measured['memory_gib']:.2f} GiB.\n\n{scores}\n\n"
         f"Signatures: {', '.join(f'`{text}`' for text in measured['signatures'])}.\n\n"
         f"{validation_table(measured['validations'])}\n\n"
         + code_block(
@@ -98,7 +97,7 @@ def body(record: Record) -> str:
                 "--lowercase",
             )
         )
-        + "\n\nAll of it:"
+        + "\n\nThe whole benchmark:"
     )
 
 

@@ -1,12 +1,12 @@
 """
-A new language on an old model: what `heedful extend` brings, and what it costs the old language.
+A new language on an old model: the gain of `heedful extend`, and its cost for the old language.
 
     python -m benchmarks.new_language [--runs DIR]
 
 A small model learns English to French from Tatoeba. German is added from a tenth of the pairs:
 with new subwords, and with a language tag alone; fine-tuned on German alone, and on both. Test sets
 of both languages are scored before and after, and `docs/results/new-language.json` and the page are
-written. What DIR holds is not trained again.
+written. Runs that DIR already has are not trained again.
 """
 
 import lzma
@@ -83,7 +83,7 @@ def write_text(folder: Path, language: str) -> None:
 
 
 def extend(runs: Path, name: str, pieces: int) -> None:
-    """Add German; French and English are cut as before."""
+    """Add German; subwords of French and English stay the same."""
     words: list[object] = ["extend", runs / "old", "--out", runs / name, "--tag", NEW]
     words += ["--pieces", pieces]
     if pieces:
@@ -108,7 +108,7 @@ def score(runs: Path, name: str) -> dict[str, Any]:
 
 
 def body(record: Record) -> str:
-    """Lay the scores out."""
+    """Lay out the scores."""
     values = record.measurements
     runs, pairs, steps = values["runs"], values["pairs"], values["steps"]
     rows = [
@@ -118,18 +118,18 @@ def body(record: Record) -> str:
     ]
     signature = runs["old"][OLD]["signature"]
     head = (
-        f"Tatoeba, {LINES} test sentences of each language, recipe `tiny`. The old model learned "
-        f"English to French from {pairs[OLD]:,} pairs in {steps['old']:,} steps. German came from "
-        f"{pairs[NEW]:,} pairs in {steps['tuned']:,} steps of fine-tuning; the vocabulary grew "
-        f"from {values['vocabulary']['old']:,} to {values['vocabulary']['pieces']:,} rows. Cells "
-        "are chrF and BLEU; each model was trained once."
+        f"Scores are chrF and BLEU of {LINES} test sentences of Tatoeba in each language, with the "
+        f"recipe `tiny`. The old model learned English to French from {pairs[OLD]:,} pairs in "
+        f"{steps['old']:,} steps. It learned German by fine-tuning on {pairs[NEW]:,} pairs for "
+        f"{steps['tuned']:,} steps. The vocabulary grew from {values['vocabulary']['old']:,} to "
+        f"{values['vocabulary']['pieces']:,} rows. Each model was trained once."
     )
     cells = f"{{model}} | {{{OLD}}} | {{{NEW}}}"
     return "\n\n".join(
         [
             head,
             table("model | English to French | English to German", cells, rows),
-            f"chrF has the signature `{signature}`. [How it is done](../howto/new-language.md).",
+            f"Signature of chrF: `{signature}`. [How to add a language](../howto/new-language.md).",
         ]
     )
 
@@ -154,7 +154,7 @@ def _folder(runs: Path, name: str) -> Path:
 
 
 def _write_corpora(runs: Path) -> None:
-    """Describe the corpora of each training; those of two have equal shares."""
+    """Write the corpora of each training; two corpora have equal shares."""
     tables = {
         name: f'[{name}]\nsource = "train-{language}.en"\ntarget = "train-{language}.{language}"\n'
         f'tag = "{language}"\nweight = 1\n'

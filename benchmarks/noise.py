@@ -1,14 +1,14 @@
 """
-Noisy copies of a test set: what `data.reading` and `data.augment` bring, and what they cost.
+Noisy copies of a test set: gain and cost of `data.reading` and `data.augment`.
 
     python -m benchmarks.noise [NAME ...] [--runs DIR]
     python -m benchmarks.noise --test SOURCE REFERENCE RUN ...
 
-The first form trains each text as it stands, with all augmentations, and with single ones, on one
-thread. A single one is tried on its own copy of the grammar where `data.reading = text` leaves
-enough to gain, and on Multi30k if it wins there; `--every` tries all. Both readings translate, and
-`docs/results/noise.json` and the page are written; what DIR holds is not trained again. The second
-form prints BLEU of runs that are there.
+The first form trains on each text without augmentation, with all augmentations, and with single
+ones, on one thread. A single augmentation is tried on the grammar if `data.reading = text` leaves
+enough to gain there. It is tried on Multi30k if it wins on the grammar. `--every` tries all. Both readings
+translate, and `docs/results/noise.json` and the page are written. Runs that DIR has are not trained
+again. The second form prints BLEU of existing runs.
 """
 
 import re
@@ -29,11 +29,11 @@ from heedful.text.corpus import read_lines
 
 READINGS: tuple[Literal["exact", "text"], ...] = ("exact", "text")
 AUGMENT = "capitals:0.07 title:0.07 typos:0.07 punctuation:0.05 symbols:0.07 tags:0.07"
-"""A third of the pairs is changed."""
+"""Changes a third of the pairs."""
 SHARE = 0.1
 """Share of the pairs that an augmentation changes alone."""
 COST, GAIN = 0.3, 5.0
-"""An augmentation must cost less BLEU on the clean test set, and gain more on its noisy copy."""
+"""Limits for an augmentation: BLEU lost on the clean test set and gained on its noisy copy."""
 _SETTINGS = ("train.threads=1", "train.precision=fp32", "train.device=cpu")
 _BOTH = {"clean": (), "augmented": (f"data.augment={AUGMENT}",)}
 ALONE = tuple(name for name in NAMES if name != "blanks")
@@ -99,8 +99,8 @@ def measure(
     """
     Train and test the runs of a text.
 
-    `alone`: augmentations that are tried alone as well, on their own noisy copy, if the reading
-    leaves enough to gain there, or if `every` is true.
+    `alone`: augmentations to try alone, where the reading leaves enough to gain on their own noisy
+    copy. `every`: tries them in any case.
     """
     files, valid, test = _files(name, runs)
     copies = read_copies(*test)
@@ -153,7 +153,7 @@ def changed_lines(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def kept_shares(copies: Copies, texts: Mapping[str, Sequence[str]]) -> dict[str, float]:
-    """Measure the shares of symbols, of placeholders and of their numbers that are kept."""
+    """Measure the shares of symbols, placeholders and their numbers that are kept."""
     shares = {}
     for name in ("symbols", "tags"):
         if name in texts:
@@ -166,24 +166,24 @@ def kept_shares(copies: Copies, texts: Mapping[str, Sequence[str]]) -> dict[str,
 
 
 def added_pieces(original: str, noisy: str) -> list[str]:
-    """List what a noisy copy has before and behind the original line."""
+    """List the pieces that a noisy copy adds before and behind the original line."""
     before, _, behind = noisy.partition(original)
     return [piece for piece in (before.strip(), behind.strip()) if piece]
 
 
 def kept_pieces(pieces: Sequence[str], translation: str) -> tuple[int, int]:
-    """Count the pieces that the translation has once, to the byte; and all of them."""
+    """Count the pieces that the translation has exactly once, and all pieces."""
     return sum(translation.count(piece) == 1 for piece in pieces), len(pieces)
 
 
 def kept_numbers(pieces: Sequence[str], translation: str) -> tuple[int, int]:
-    """Count the numbers inside the pieces that the translation has too; and all of them."""
+    """Count the numbers inside pieces that the translation also has, and all numbers."""
     numbers = Counter(_NUMBER.findall(" ".join(pieces)))
     return (numbers & Counter(_NUMBER.findall(translation))).total(), numbers.total()
 
 
 def _share(counts: Iterable[tuple[int, int]]) -> float:
-    """Divide what was kept by what there was."""
+    """Divide the kept pieces by all pieces."""
     kept, total = map(sum, zip(*counts, strict=True))
     return kept / total
 
@@ -204,19 +204,19 @@ def _files(name: str, runs: Path) -> tuple[list[Path], list[Path], list[Path]]:
 
 
 class AugmentationEffect(NamedTuple):
-    """What an augmentation alone costs and brings on a text, in BLEU, read as text."""
+    """Cost and gain of a single augmentation on a text, in BLEU, read as text."""
 
     cost: float
     gain: float
 
     @property
     def wins(self) -> bool:
-        """Whether it costs little and brings much."""
+        """Tell whether the cost is small and the gain large."""
         return self.cost < COST and self.gain > GAIN
 
 
 def room(runs: Mapping[str, Any], name: str) -> bool:
-    """Say whether an augmentation could win: more than enough is missing on its copy."""
+    """Tell whether an augmentation could win, because enough BLEU is missing on its copy."""
     return bool(runs["clean"]["scores"]["text"][name] < 100 - GAIN)
 
 
@@ -245,30 +245,29 @@ def body(record: Record) -> str:
     texts = {name: record.measurements[name] for name in TASKS if name in record.measurements}
     parts = [
         "BLEU on a test set and on noisy copies of it, translated with both values of "
-        "`data.reading`. The copies are made by `benchmarks/noisy_copy.py`; capitals, marks, "
-        "symbols and tags are in their references too. Their changes are those of `data.augment`, "
-        "except the blanks. Each model was trained once, so a difference of some tenths of a point "
-        "may be chance.",
+        "`data.reading`. The copies are made by `benchmarks/noisy_copy.py`; their references have "
+        "the same capitals, marks, symbols and tags. All changes but the blanks are those of "
+        "`data.augment`. Each model was trained once, so differences of some tenths of a point "
+        "may be due to chance.",
         *(part for name, text in texts.items() for part in _of_text(TASKS[name], text)),
     ]
     if len(texts) == len(TASKS):
-        parts += ["## What the recipes switch on", _decision(texts)]
+        parts += ["## Augmentation in the recipes", _decision(texts)]
     return "\n\n".join(parts)
 
 
 def _of_text(task: NoiseTask, text: Mapping[str, Any]) -> Iterator[str]:
-    """Lay the figures of a text out."""
+    """Lay out the figures of a text."""
     runs = text["runs"]
     changed = ", ".join(f"{runs[run]['changed']} ({_SHOWN[run]})" for run in _BOTH)
     yield f"## {task.title[:1].upper()}{task.title[1:]}"
     yield (
         f"Recipe `{task.recipe}`, {text['steps']:,} steps, average of the last checkpoints, fp32. "
-        f"The model of the columns “augmented” has `data.augment = {AUGMENT}`. Of the "
-        f"{text['lines']:,} lines of the clean test set, the reading changes the translations of "
-        f"{changed}."
+        f"“Augmented” columns have `data.augment = {AUGMENT}`. In the clean test set of "
+        f"{text['lines']:,} lines, the reading changes this many translations: {changed}."
     )
     yield _scores_table({run: runs[run]["scores"] for run in _BOTH}, _SHOWN)
-    yield "Kept to the byte, in percent:"
+    yield "Pieces that translations keep byte for byte, in percent:"
     yield _columns_table(
         "kept",
         {
@@ -279,9 +278,12 @@ def _of_text(task: NoiseTask, text: Mapping[str, Any]) -> Iterator[str]:
     )
     if not (names := [name for name in ALONE if name in runs]):
         return
-    yield f"Alone, on {SHARE:.0%} of the pairs, tested on the noisy copy of the same name:"
+    yield (
+        f"Single augmentations of {SHARE:.0%} of the pairs, tested on the noisy copy of the same "
+        "name:"
+    )
     yield table(
-        "augmentation | clean test set | its copy, exact | its copy, text | costs | brings",
+        "augmentation | clean test set | its copy, exact | its copy, text | cost | gain",
         "{name} | {clean:.1f} | {exact:.1f} | {text:.1f} | {cost:+.1f} | {gain:+.1f}",
         [
             {
@@ -301,16 +303,16 @@ def _decision(texts: Mapping[str, Any]) -> str:
     costs = " and ".join(f"{mixture_cost(text['runs']):.1f}" for text in texts.values())
     result = f"These win: {', '.join(chosen)}." if chosen else "None wins, so all stay off."
     return (
-        f"An augmentation wins if, on both texts, it costs less than {COST} BLEU on the clean test "
-        f"set and brings more than {GAIN:.0f} on its noisy copy. Both are compared with the model "
-        "of the text as it stands, read as text, because that reading needs no training. One that "
-        f"the reading leaves less than {GAIN:.0f} on the grammar cannot win. {result} All of them "
-        f"together cost {costs} BLEU on the clean test sets."
+        f"An augmentation wins if it costs less than {COST} BLEU on both clean test sets and gains "
+        f"more than {GAIN:.0f} on both noisy copies. It is compared with the model without "
+        "augmentation and `data.reading = text`, which needs no training. An augmentation cannot "
+        f"win if that model loses less than {GAIN:.0f} BLEU on the grammar's noisy copy. {result} "
+        f"All augmentations together cost {costs} BLEU on the clean test sets."
     )
 
 
 def _scores_table(runs: Mapping[str, Mapping[str, Any]], shown: Mapping[str, str]) -> str:
-    """Lay BLEU out: a row for each copy, a column for each run and reading."""
+    """Lay out BLEU: a row for each copy, a column for each run and reading."""
     columns = [scores for readings in runs.values() for scores in readings.values()]
     rows = {name: [scores[name] for scores in columns] for name in columns[0]}
     return _columns_table("test set", rows, _heads({run: shown[run] for run in runs}))
@@ -322,7 +324,7 @@ def _heads(shown: Mapping[str, str]) -> list[str]:
 
 
 def _columns_table(head: str, rows: Mapping[str, Sequence[float]], heads: Sequence[str]) -> str:
-    """Lay numbers out."""
+    """Lay out numbers."""
     lines = [
         {"name": name, "values": " | ".join(f"{value:.1f}" for value in values)}
         for name, values in rows.items()

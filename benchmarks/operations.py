@@ -1,5 +1,5 @@
 """
-Count the operations of a table's trainings again, by its plan, without training.
+Count the operations of a table's trainings again from its plan, without training.
 
 Batches are a function of text, settings and seed, so a plan says what each step computed. The
 record's numbers of target tokens tell whether they are the same batches.
@@ -37,8 +37,8 @@ def count_again(
     """
     Count the operations of measured systems again.
 
-    `systems`: those of the table, which say what goes on from what and what translates together.
-    `out`: where the text is encoded. Ends the program where a training saw other batches.
+    `systems`: those of the table, with the runs that they continue and the members of ensembles.
+    `out`: the folder for the encoded text. Ends the program if a training saw other batches.
     """
     # 1. the text of each training, by the settings in its plan
     every = [TableSystem(part.name, part.name, part.settings) for part in plan.systems]
@@ -97,6 +97,6 @@ def _count(
 
 
 def _batches(source: TrainingPairs) -> Iterator[object]:
-    """Go through epoch after epoch."""
+    """Yield the batches of epoch after epoch."""
     for epoch in count():
         yield from source.epoch(epoch)

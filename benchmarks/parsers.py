@@ -1,15 +1,15 @@
 """
-Three parsers tuned alike, with sentences that no choice has seen.
+Three parsers with the same tuning, scored on sentences that select nothing.
 
     python -m benchmarks.parsers speed | trials | seeds | grammar [--system NAME ...]
 
-A Transformer, an LSTM with attention, and a Transformer's decoder above an LSTM's encoder learn
-from files 1 to 149 of the Wall Street Journal's sample. `speed` measures how fast each learns, on a
-quiet machine; all later trainings have their steps from it, so that they take equally long in
-counted time. `trials` trains each with each of five learning rates; the least perplexed on files
-160 to 179 is chosen. `seeds` trains each with the chosen rate and three seeds. `grammar` reads two
-grammars off the same trees. Files 150 to 159 are parsed by what was chosen, and choose nothing.
-What the record has is not made again. Writes `docs/results/parsers.json` and the page.
+The parsers are a Transformer, an LSTM with attention, and a Transformer decoder above an LSTM
+encoder. They learn from files 1 to 149 of the Wall Street Journal's sample. `speed` measures the
+rate of each parser on a quiet machine; all later trainings take their steps from it and are equally
+long. `trials` trains each parser with five learning rates; the rate with the lowest perplexity on
+files 160 to 179 is chosen. `seeds` trains each with the chosen rate and three seeds. `grammar`
+reads two grammars off the same trees. Files 150 to 159 are parsed at the end and select nothing.
+Recorded results are not measured again. Writes `docs/results/parsers.json` and the page.
 """
 
 import statistics
@@ -38,7 +38,7 @@ _COMMON = (f"train.batch_tokens={BATCH}", "train.threads=1", "train.validation_s
 
 
 class TunedParser(NamedTuple):
-    """A parser, and what it changes of its recipe."""
+    """A parser, and the settings that it changes in its recipe."""
 
     title: str
     recipe: str = "parsing-small"
@@ -83,7 +83,7 @@ class Training(NamedTuple):
 
 
 def main() -> None:
-    """Make what the record lacks, one after the other."""
+    """Run all measurements that the record lacks."""
     parser = arguments(__doc__, "parsers")
     parser.add_argument("kind", choices=("speed", "trials", "seeds", "grammar"))
     parser.add_argument("--system", action="append", default=[], choices=[*SYSTEMS])
@@ -132,7 +132,7 @@ def trainings(kind: str) -> Iterator[Training]:
 
 
 def chosen_rate(trials: dict[str, Any], system: str) -> str | None:
-    """Return the rate of a system's least perplexed trial; none until all were made."""
+    """Return the rate of a system's trial with the lowest perplexity; none until all trials ran."""
     made = {rate: trials[key] for rate in RATES if (key := f"{system}, {rate}") in trials}
     if len(made) < len(RATES):
         return None
@@ -140,7 +140,7 @@ def chosen_rate(trials: dict[str, Any], system: str) -> str | None:
 
 
 def steps_in(system: str, minutes: float) -> int:
-    """Return the steps of a system in a counted time."""
+    """Compute the steps of a system in a time, from its measured rate."""
     speed = measured("parsers")["speed"][f"{system}, {SPEED_STEPS} steps"]
     return max(_VALIDATIONS, int(minutes * 60 / speed["seconds_per_step"]))
 
@@ -173,7 +173,7 @@ def measure_speed(training: Training, run: Path, parts: SampleParts) -> dict[str
 
 
 def measure_trial(training: Training, run: Path, parts: SampleParts) -> dict[str, Any]:
-    """Train for a short time, and read what its validations found."""
+    """Train for a short time, and read the validations."""
     steps = steps_in(training.system, TRIAL_MINUTES)
     fit(training, run, parts, steps, _VALIDATIONS)
     validations = [line for line in read_log(run) if "valid_loss" in line]
@@ -182,7 +182,7 @@ def measure_trial(training: Training, run: Path, parts: SampleParts) -> dict[str
 
 
 def measure_seed(training: Training, run: Path, parts: SampleParts) -> dict[str, Any]:
-    """Train, and parse what chose its rate, and what chose nothing."""
+    """Train, and parse the files that selected the rate and the files that selected nothing."""
     steps = steps_in(training.system, MINUTES)
     fit(training, run, parts, steps, 2 * _VALIDATIONS)
     parser = Parser.load(run, threads=1, precision="fp32", device="cpu")
@@ -211,7 +211,7 @@ def grammars(parts: SampleParts) -> Iterator[dict[str, Any]]:
 
 
 def body(record: Record) -> str:
-    """Lay the systems out, and their trials."""
+    """Lay out the systems and their trials."""
     parts = record.measurements
     rows = [_grammar_row(row) for row in parts.get("grammar", {}).get("rows", [])]
     rows += [row for name in SYSTEMS if (row := _system_row(parts.get("seeds", {}), name))]
@@ -237,7 +237,7 @@ def _grammar_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _system_row(seeds: dict[str, Any], name: str) -> dict[str, Any]:
-    """Give the mean of a system's seeds and their spread; nothing until one was trained."""
+    """Write the mean and spread of a system's seeds; nothing before the first was trained."""
     made = [seeds[key] for seed in SEEDS if (key := f"{name}, seed {seed}") in seeds]
     if not made:
         return {}
@@ -260,16 +260,16 @@ def _trial_rows(trials: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 _HEAD = (
     "Labeled F1 by EVALB's rules on sentences of the Wall Street Journal's sample, parsed from "
-    "words alone, after learning from files 1 to 149. Files 160 to 179 chose the learning rate; "
-    "files 150 to 159 chose nothing. Mean of the seeds, ± their standard deviation; the average of "
-    f"the last ten checkpoints, beam {BEAM}, length penalty {PENALTY}, one thread, "
-    f"{MINUTES:.0f} counted minutes each."
+    f"words alone. Parsers learn from files 1 to 149 on one thread, each for {MINUTES:.0f} minutes "
+    "by measured rates. Files 160 to 179 select the learning rate; files 150 to 159 select "
+    "nothing. Scores are means of the seeds, ± their standard deviation, with the average of the "
+    f"last ten checkpoints. The search has beam {BEAM} and length penalty {PENALTY}."
 )
 _TRIALS = (
-    f"Five learning rates for each system, {TRIAL_MINUTES:.0f} counted minutes each. The least "
-    "perplexed on files 160 to 179 is chosen."
+    f"Each system is trained with four learning rates, for {TRIAL_MINUTES:.0f} minutes each by "
+    "measured rates. The rate with the lowest perplexity on files 160 to 179 is chosen."
 )
-PAGE = ResultPage("parsers", "Three parsers tuned alike", {"parsers": body})
+PAGE = ResultPage("parsers", "Three parsers with the same tuning", {"parsers": body})
 
 
 if __name__ == "__main__":

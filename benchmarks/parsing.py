@@ -1,12 +1,12 @@
 """
-Parsers on two treebanks, beside a grammar from the same trees.
+Parsers on two treebanks, compared with a grammar of the same trees.
 
     python -m benchmarks.parsing [--runs FOLDER] [--score] [NAME ...]
 
-Trains the systems NAME (all by default, some hours on two cores), most in one thread; a run that is
-there is continued, a finished one only scored again, and with `--score` nothing is trained. Scores
-are those of `heedful parse evaluate` on the development part, from words alone. Writes
-`docs/results/parsing.json` and the page from it; systems that were not named keep their rows.
+Trains the systems NAME (all by default, some hours on two cores), most of them in one thread. An
+unfinished run is continued; a finished run is only scored again. With `--score` nothing is trained.
+Scores are those of `heedful parse evaluate` on the development part, from words alone. Writes
+`docs/results/parsing.json` and the page from it; systems that are not named keep their rows.
 """
 
 from functools import cache
@@ -42,17 +42,17 @@ CRAFT = ("train.steps=10000", "train.validate_steps=2000", "model.dropout=0.1")
 
 _HEAD = f"""\
 Labeled F1 by EVALB's rules on development sentences, parsed from words alone; punctuation does not
-count, and a sentence without a tree counts as unparsed. Parsers: the average of the last ten
-checkpoints, beam {BEAM}, length penalty {PENALTY}, fp32, chosen on the Wall Street Journal's
-sentences. The grammar is a vanilla PCFG of the same trees, parsed by CKY. Intervals are 95 %, by
-bootstrap over sentences; a malformed output is one of a greedy search without the rules of
-trees."""
+count, and a sentence without a tree counts as unparsed. Parsers use the average of the last ten
+checkpoints, beam {BEAM} and length penalty {PENALTY}, chosen on the Wall Street Journal's
+sentences. The grammar is a vanilla PCFG of the same trees, parsed by CKY. Intervals (95 %) are
+bootstraps over sentences. “Malformed” is the share of malformed trees in a greedy search without
+the rules of trees."""
 _TAIL = """\
-“And news”: trees of WMT's news on which the first two parsers agree were added to the treebank's.
-
-From all trees of a treebank `parsing-small` is above their grammar; from 500 and 1,000 trees it is
-not shown to be above the grammar of as many. The paper's Table 4 is on other sentences after ten
-times as many trees, so it is not a comparison. One thread each but for the wide one."""
+“And news” adds trees of WMT's news on which the first two parsers agree. Trained on all trees of a
+treebank, `parsing-small` is above their grammar. Trained on 500 or 1,000 trees, it is not shown to
+be above the grammar of as many trees. The paper's Table 4 has other sentences and ten times as many
+trees, so these scores cannot be compared with it. All parsers but the wide one were trained on one
+thread."""
 
 
 class ParserTraining(NamedTuple):
@@ -66,7 +66,7 @@ class ParserTraining(NamedTuple):
     """Trains on the first of these trees; None for all."""
     threads: int = 1
     agreed: float | None = None
-    """Trains on the trees of news too on which wsj-1 and wsj-2 agree with this F1 or more."""
+    """Also trains on trees of news on which wsj-1 and wsj-2 agree with at least this F1."""
 
 
 class ParserEnsemble(NamedTuple):
@@ -144,7 +144,7 @@ def main() -> None:
 
 
 def members_of(name: str) -> tuple[str, ...]:
-    """List the trainings that a system is made of."""
+    """List the trainings of a system."""
     return ENSEMBLES[name].members if name in ENSEMBLES else (name,)
 
 
@@ -189,7 +189,7 @@ def train_parser(system: ParserTraining, run: Path, bank: Treebank) -> None:
 def measure(
     runs: list[Path], gold: list[Tree], grammar: TreeScore
 ) -> tuple[dict[str, Any], list[str]]:
-    """Score a parser or an ensemble, beside a grammar; the trees come too."""
+    """Score a parser or an ensemble against a grammar; return its trees as well."""
     lines, tags = [" ".join(tree.words) for tree in gold], [tree.tags for tree in gold]
     options = SearchOptions(beam=BEAM, length_penalty=PENALTY)
     parser, free = (
@@ -217,7 +217,7 @@ def measure(
 
 
 def body(record: Record) -> str:
-    """Lay the page out."""
+    """Lay out the page."""
     grammars = measured("pcfg")
     tables = [
         f"## {title}\n\n{_table(bank, record.measurements, grammars[bank])}"
@@ -227,12 +227,12 @@ def body(record: Record) -> str:
         )
     ]
     missing = [f"`{name}`" for name in [*SYSTEMS, *ENSEMBLES] if name not in record.measurements]
-    left = [f"Not run yet: {', '.join(missing)}."] if missing else []
+    left = [f"Not trained: {', '.join(missing)}."] if missing else []
     return "\n\n".join([_HEAD, *tables, *left, _TAIL])
 
 
 def _table(bank: str, rows: dict[str, Any], grammar: dict[str, Any]) -> str:
-    """Lay the rows of a treebank out: floors, grammars, parsers and ensembles."""
+    """Lay out the rows of a treebank: floors, grammars, parsers and ensembles."""
     baselines = [(kind, "", row) for kind, row in grammar["floors"].items()]
     titles = ("vanilla grammar (PCFG)", "grammar with the phrase above in each label")
     baselines += [

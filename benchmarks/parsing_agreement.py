@@ -1,4 +1,4 @@
-"""Trees for sentences that have none: those on which two parsers agree."""
+"""Trees on which two parsers agree, for sentences without a tree."""
 
 import lzma
 from pathlib import Path
@@ -41,7 +41,7 @@ def agreed_trees(runs: list[Path], data: Path, least: float) -> list[Tree]:
 
 
 def _parsed(run: Path, data: Path) -> list[Tree]:
-    """Parse all sentences with a run, once: the trees stay beside it."""
+    """Parse all sentences with a run, once; the trees are kept next to it."""
     file = run.with_name(f"{run.name}.news.trees")
     if not file.exists():
         parser = Parser.load(run, threads=1, precision="fp32", device="cpu")

@@ -80,9 +80,10 @@ def body(record: Record) -> str:
         for run in named(record.measurements["runs"])
     ]
     return (
-        "The embedded corpus (`heedful data get grammar`), `tiny`, 600 steps, post-norm. BLEU is "
-        "that of 300 unseen sentences, beam 4, average of the last checkpoints; perplexity is that "
-        "of held-out text, which a decoder without its mask reads while it predicts it.\n\n"
+        "Each model learns the embedded corpus (`heedful data get grammar`) in 600 steps of the "
+        "recipe `tiny`, with post-norm. BLEU is that of 300 unseen sentences, with beam 4 and the "
+        "average of the last checkpoints. Perplexity is that of held-out text, which a decoder "
+        "without its mask reads while it predicts it.\n\n"
         + table(
             "model | settings | perplexity, step 100 | step 600 | BLEU",
             "{name} | {list} | {perplexities[0]:.2f} | {last:.2f} | {bleu:.1f}",

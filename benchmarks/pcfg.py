@@ -97,7 +97,7 @@ def measure(treebank: Treebank, sizes: Sequence[int]) -> dict[str, Any]:
 def measure_grammar(
     train: Sequence[Tree], dev: Sequence[Tree], gold_tags: bool = False, parents: bool = False
 ) -> dict[str, Any]:
-    """Train a grammar and score its trees; `unparsed` are those it found none for, now flat."""
+    """Train a grammar and score its trees; `unparsed` sentences get a flat tree."""
     start = time.perf_counter()
     grammar = Pcfg(train, parents=parents)
     trained = time.perf_counter()

@@ -3,8 +3,8 @@ Preparation of a million Europarl pairs, French-English, from compressed text to
 
     python -m benchmarks.prepare [FOLDER]
 
-What is made lies in FOLDER (default: a temporary one). Writes `docs/results/prepare.json`, and the
-page from it.
+FOLDER receives the prepared data (default: a temporary folder). Writes
+`docs/results/prepare.json`, and the page from it.
 """
 
 import json
@@ -36,7 +36,7 @@ IDS = ("source.ids", "source.offsets", "target.ids", "target.offsets", "meta.jso
 def main() -> None:
     """Prepare with and without learning subwords, with one process and two, plain and cleaned."""
     parser = arguments(__doc__)
-    parser.add_argument("folder", nargs="?", type=Path, help="where to put what is made")
+    parser.add_argument("folder", nargs="?", type=Path, help="folder for the prepared data")
     options = parser.parse_args()
     raw = data_folder() / "europarl-fr-en"
     exclude = ("--exclude", raw / "dev.fr.xz", "--exclude", raw / "dev.en.xz")
@@ -98,17 +98,17 @@ def body(record: Record) -> str:
         rows,
     )
     dropped = table(
-        "rule | pairs dropped | dropped is a pair of which",
+        "rule | pairs dropped | drops a pair if",
         "{rule} | {dropped:,} | {drops}",
         measured["rules"],
     )
     return (
-        f"{PAIRS:,} pairs of Europarl French-English, {measured['text_bytes'] / 1e6:.0f} MB of .xz "
-        "files, to ids of 32,000 shared byte-pair subwords. Memory is what all "
-        "processes held together at the worst moment, pages that they share counted for each.\n\n"
+        f"{PAIRS:,} pairs of Europarl French-English ({measured['text_bytes'] / 1e6:.0f} MB of .xz "
+        "files) become ids of 32,000 shared byte-pair subwords. Peak memory is the largest sum "
+        "over all processes, with shared pages counted for each.\n\n"
         f"{times}\n\n"
-        "Learning the subwords, in the first row, reads up to a million lines into memory. The ids "
-        "were the same to the byte in every run with the same settings.\n\n"
+        "Learning the subwords (first row) reads up to a million lines into memory. Runs with the "
+        "same settings wrote identical bytes.\n\n"
         f"Cleaning kept {measured['kept']:,} pairs:\n\n"
         f"{dropped}\n\n"
         + code_block(
@@ -117,7 +117,7 @@ def body(record: Record) -> str:
                 f'    --target "train.0[0-9].en.xz" --out DIR {" ".join(chosen(PLAIN))}',
             )
         )
-        + "\n\nAll of it:"
+        + "\n\nThe whole benchmark:"
     )
 
 

@@ -45,7 +45,7 @@ class MemoryWatch(threading.Thread):
     """
     Add up the memory of a process and its children, twenty times a second.
 
-    What they share is counted once for each, so the sum is an upper bound.
+    Shared memory is counted once for each process, so the sum is an upper bound.
     """
 
     def __init__(self, pid: int) -> None:
@@ -61,7 +61,7 @@ class MemoryWatch(threading.Thread):
 
 
 def status_bytes(name: str, process: int | str = "self") -> int:
-    """Read bytes from the status of a process: `VmRSS`, what it holds, `VmHWM`, the most."""
+    """Read bytes from the status of a process: `VmRSS` (now) or `VmHWM` (at most)."""
     lines = Path(f"/proc/{process}/status").read_text("ascii").splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith(f"{name}:"))
 
@@ -78,7 +78,7 @@ def _family(pid: int) -> list[int]:
 
 
 def _resident(pid: int) -> int:
-    """Bytes that a process holds; 0 if it has ended."""
+    """Read the bytes that a process holds; 0 if it has ended."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * 4096
     except OSError:
@@ -86,6 +86,6 @@ def _resident(pid: int) -> int:
 
 
 def _children_seconds() -> float:
-    """Seconds on the processor of everything that was started and has ended."""
+    """Count the processor seconds of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

@@ -54,12 +54,12 @@ def body(record: Record) -> str:
     """Lay the figures out."""
     measured = record.measurements
     return (
-        f"`make quickstart` in a clean clone: {measured['install_seconds']:.0f} s to install, "
-        f"{measured['seconds']:.0f} s from the installed program to the end. "
+        "In a clean clone, `make quickstart` takes "
+        f"{measured['install_seconds']:.0f} s to install and {measured['seconds']:.0f} s to run. "
         "At the commit named below it printed:\n\n"
         f"{code_block([measured['output']], 'text')}\n\n"
-        f"`heedful --help`: {measured['help_seconds']:.2f} s from start to end of the process, "
-        "best of ten."
+        f"`heedful --help` takes {measured['help_seconds']:.2f} s from start to end of the "
+        "process, the best of ten."
     )
 
 

@@ -1,4 +1,4 @@
-"""Records and pages of results, which every benchmark writes in the same way."""
+"""Records and pages of results, in the form that all benchmarks share."""
 
 import argparse
 import os
@@ -15,7 +15,7 @@ from heedful.experiments.record import Record, describe_this_machine
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results"
 HELD = "CT2_FORCE_CPU_ISA"
-"""Set where `held_to_avx2.sh` runs a benchmark."""
+"""Variable that `held_to_avx2.sh` sets for a benchmark."""
 
 
 class ResultPage(NamedTuple):
@@ -24,9 +24,9 @@ class ResultPage(NamedTuple):
     name: str
     title: str
     parts: Mapping[str, Callable[[Record], str]]
-    """By name of a record: the body that is written from it."""
+    """By name of a record: the function that writes its body."""
     head: str = ""
-    """What stands above all parts."""
+    """Text above all parts."""
 
     def text(self) -> str:
         """Lay out the parts that were measured; empty if none was."""
@@ -86,14 +86,14 @@ def heedful(*words: object, **options: Any) -> str:
 
 
 def command() -> str:
-    """Write the command that runs, as anybody could type it."""
+    """Write the running command as anybody could type it."""
     spec = sys.modules["__main__"].__spec__
     module = "" if spec is None else spec.name.removesuffix(".__main__")
     return shlex.join(["python", "-m", module, *sys.argv[1:]]).replace(f"{ROOT}/", "")
 
 
 def commit() -> str:
-    """Name the commit that is measured; a changed work tree says so."""
+    """Name the measured commit; mark a changed work tree."""
     head = _git("rev-parse", "--short", "HEAD")
     return head + (" with changes" if _git("status", "--porcelain", "src", "benchmarks") else "")
 

@@ -3,9 +3,10 @@ Multi30k English-German, fine-tuned by likelihood, by reward and by risk.
 
     python -m benchmarks.reward [--base RUN] [--runs FOLDER] [--steps N]
 
-Trains a base run for a quarter of an hour, unless one is given, then fine-tunes it three times
-with equal steps, batches and learning rate: 35 minutes on two cores. What is there is continued or
-only measured again. Writes `docs/results/reward.json`, and the page from it.
+Trains a base run for a quarter of an hour, unless `--base` names a run. Fine-tunes it three times
+with equal steps, batches and learning rate, in 35 minutes on two cores. Unfinished runs are
+continued; finished runs are only measured again. Writes `docs/results/reward.json`, and the page
+from it.
 """
 
 import json
@@ -104,7 +105,7 @@ def describe_model(run: Path) -> str:
 
 
 def describe_log(run: Path) -> dict[str, Any]:
-    """Read what the log says of a training: its length, and its rewards or risks."""
+    """Read length and rewards or risks of a training from its log."""
     last = last_line(run)
     return {
         "steps": last["step"],
@@ -177,19 +178,20 @@ def body(record: Record) -> str:
     )
     tuned = {name: system for name, system in systems.items() if name != "likelihood"}
     return (
-        f"A base run (`multi30k` with {base['model']}, {base['log']['steps']:,} steps in "
-        f"{base['log']['minutes']:.0f} minutes) is fine-tuned three times for "
-        f"{measured['steps']:,} steps of 512 tokens, with `{' '.join(measured['common'][1:4])}`: "
-        "by likelihood, the control; by the expected GLEU of 15 samples; by risk, 1 - GLEU, over "
-        f"the 8 best of a beam. Scores of {SET}, cased, beam 4, the average of each run's last "
-        "five checkpoints. Differences have 95 % intervals of the paired bootstrap over sentences, "
-        "which say nothing of another seed. Steps are equal, minutes are not.\n\n"
+        f"The base run is `multi30k` with {base['model']}, trained for {base['log']['steps']:,} "
+        f"steps in {base['log']['minutes']:.0f} minutes. It is fine-tuned three times for "
+        f"{measured['steps']:,} steps of 512 tokens, with `{' '.join(measured['common'][1:4])}`. "
+        "The objectives are likelihood (the control), the expected GLEU of 15 samples (reward), "
+        "and 1 - GLEU over the 8 best of a beam (risk). "
+        f"Scores are those of {SET}, cased, with beam 4 and the average of each run's last five "
+        "checkpoints. Intervals (95 %) are paired bootstraps over sentences; they do not cover "
+        "other seeds.\n\n"
         f"{reached}\n\n"
         f"Change from the base:\n\n{_changes(systems, 'base')}\n\n"
-        "Change from the control, which has seen as many references:\n\n"
+        "Change from the control, which saw as many references:\n\n"
         f"{_changes(tuned, 'likelihood')}\n\n"
-        "On the training text, between the first and the last quarter of the lines of the log, "
-        f"{' and '.join(_course(name, systems[name]) for name in tuned)}.{note(record)}\n\n"
+        "On the training text, these means change from the first to the last quarter of the log: "
+        f"{', '.join(_course(name, systems[name]) for name in tuned)}.{note(record)}\n\n"
         "[What is computed](../explain/reward.md)."
     )
 
@@ -216,11 +218,11 @@ def _changes(systems: dict[str, Any], control: str) -> str:
 
 
 def _course(name: str, system: dict[str, Any]) -> str:
-    """Say how reward or risk moved on the training text."""
+    """Describe how the mean reward or risk changes on the training text."""
     values = [value for _, value in system["log"]["figures"]]
     quarter = max(1, len(values) // 4)
     first, last = (float(np.mean(part)) for part in (values[:quarter], values[-quarter:]))
-    return f"the mean {name} from {first:.3f} to {last:.3f}"
+    return f"{name} from {first:.3f} to {last:.3f}"
 
 
 PAGE = ResultPage("reward", "Fine-tuning by reward and by risk", {"reward": body})

@@ -103,10 +103,10 @@ def body(record: Record) -> str:
         rows,
     )
     return (
-        "Other tasks of lines, each trained once by the recipe of its name; the commands are those "
-        "of its page. Scores are of the test text, with the average of the last checkpoints, beam "
-        f"4; in brackets the range of 95 % of bootstrap samples.\n\n{tasks}\n\n"
-        "The minutes include the time that other work on this machine took."
+        "Each task is trained once with the recipe of its name, by the commands on its page. "
+        "Scores are those of the test text, with beam 4 and the average of the last checkpoints. "
+        "Brackets have 95 % bootstrap intervals. Minutes include time that other work on the "
+        f"machine took.\n\n{tasks}"
     )
 
 

@@ -15,11 +15,11 @@ from heedful.paper.table3 import SYSTEMS as ROWS
 from heedful.paper.table3 import Table3
 
 OF_TABLE2 = (*SYSTEMS, *ENSEMBLES)
-"""All that Table 2 may have."""
+"""All systems that Table 2 may have."""
 
 
 def table1(record: Record) -> str:
-    """Lay the costs of layers out."""
+    """Lay out the costs of layers."""
     measured = record.measurements
     return "\n\n".join(
         [
@@ -27,44 +27,45 @@ def table1(record: Record) -> str:
             *(measured["count_heading"], markdown(measured["counts"])),
             *(measured["time_heading"], markdown(measured["times"])),
             "![Time of a layer against length and width](table1.svg)",
-            *measured["conclusions"],
+            folded("How layers compare", measured["conclusions"]),
         ]
     )
 
 
 def table2(record: Record) -> str:
-    """Lay the siblings of Table 2's systems out."""
+    """Lay out the scaled-down systems of Table 2."""
     measured, table = record.measurements, _read_table2(record)
     trained = {system["name"] for system in measured["here"]}
     missing = [system.title for system in OF_TABLE2 if system.name not in trained]
     return "\n\n".join(
         [
             "## Table 2: the systems that the paper is compared with",
-            f"Multi30k English-German, raw (29,000 pairs), {VOCABULARY:,} subwords; BLEU, cased, "
-            f"on test_2016_flickr, beam 4, the average of the last checkpoints. Learning "
-            f"rates were [chosen by trials](tuning.md). {_steps(measured)}. Not trained: "
-            f"{', '.join(missing) or 'none'}. Deep-Att's perplexity is of words. An ensemble "
-            "translates with the mean of three seeds' probabilities, the published ones with that "
-            "of eight.",
+            "Scaled-down models of the systems, trained on Multi30k English-German, raw (29,000 "
+            f"pairs), with {VOCABULARY:,} subwords and learning rates [chosen by trials](tuning.md)"
+            ". BLEU is cased, on test_2016_flickr, with beam 4 and the average of the last "
+            f"checkpoints. {_steps(measured)}. Perplexity is that of subwords, and of words for "
+            "Deep-Att. An ensemble averages the probabilities of three seeds; the published ones "
+            "average eight models.",
             markdown(table.rows),
             "![Validation BLEU against operations](table2.svg)",
             " ".join(table.reservations),
             *table.matrix,
             folded("The published table", [markdown(table.published_rows)]),
+            *([folded("Not trained", [f"{', '.join(missing)}."])] if missing else []),
             *_origin(record),
         ]
     )
 
 
 def french(record: Record) -> str:
-    """Lay Table 2's systems on another pair of languages out."""
+    """Lay out Table 2's systems on another pair of languages."""
     measured, table = record.measurements, _read_table2(record)
     return "\n\n".join(
         [
             "## Table 2: English-French",
-            "Four of the systems again, with the same settings, on another pair of languages: "
-            f"Tatoeba English-French (161,126 pairs of short sentences), {VOCABULARY:,} subwords; "
-            f"BLEU, cased, on its test part of 2,001. {_steps(measured)}.",
+            "Four of the systems with the same settings, on Tatoeba English-French (161,126 pairs "
+            f"of short sentences), with {VOCABULARY:,} subwords. BLEU is cased, on its 2,001 test "
+            f"pairs. {_steps(measured)}.",
             markdown(table.rows),
             " ".join(table.reservations),
             *table.matrix,
@@ -85,7 +86,7 @@ def _read_table2(record: Record) -> Table2:
 
 
 def _steps(measured: Mapping[str, Any]) -> str:
-    """Say how the steps of trainings that take equally long were planned."""
+    """Describe the plan from which trainings of equal time have their steps."""
     plan = measured["plan"]
     planned = {system["name"]: system["steps"] for system in plan["systems"]}
     earlier = [
@@ -94,29 +95,29 @@ def _steps(measured: Mapping[str, Any]) -> str:
         if planned.get(system["name"], system["steps"]) != system["steps"]
     ]
     of_earlier = (
-        f". {', '.join(earlier)}: of an earlier, shorter plan, with rates from before those trials"
+        f". {', '.join(earlier)}: from an earlier, shorter plan, with rates before those trials"
         if earlier
         else ""
     )
     return (
-        f"The steps are those of a plan of {len(plan['systems'])} trainings in "
-        f"{plan['budget'] / 60:.0f} minutes (`--threads 1`), which counts minutes from rates "
-        f"measured one at a time{of_earlier}"
+        f"The plan shares {plan['budget'] / 60:.0f} minutes (`--threads 1`) among "
+        f"{len(plan['systems'])} trainings, and computes steps from rates that were measured one "
+        f"at a time{of_earlier}"
     )
 
 
 def table3(record: Record) -> str:
-    """Lay the rows of Table 3 out."""
+    """Lay out the rows of Table 3."""
     measured = record.measurements
     table = Table3(tuple(map(MeasuredSystem.of, measured["here"])), measured["text"])
     return "\n\n".join(
         [
             "## Table 3: variations of the Transformer",
-            f"Multi30k English-German, raw (29,000 pairs), {VOCABULARY:,} subwords; perplexity by "
-            "subword at the last validation, and BLEU, cased, of the average of the last "
-            "checkpoints on the validation text, beam 4. The steps are those of a plan of all "
-            f"{len(ROWS)} trainings in {measured['plan']['budget'] / 3600:.0f} hours "
-            "(`--threads 1`).",
+            "Scaled-down models, trained on Multi30k English-German, raw (29,000 pairs), with "
+            f"{VOCABULARY:,} subwords. Perplexity is that of subwords at the last validation. BLEU "
+            "is cased, on the validation text, with beam 4 and the average of the last "
+            f"checkpoints. The plan shares {measured['plan']['budget'] / 3600:.0f} hours "
+            f"(`--threads 1`) among {len(ROWS)} trainings.",
             markdown(table.rows),
             "![Published and measured perplexity and BLEU](table3.svg)",
             table.verdict,
@@ -129,7 +130,7 @@ def table3(record: Record) -> str:
 
 
 def claims(record: Record) -> str:
-    """Lay the claims out."""
+    """Lay out the claims."""
     checked = {name: Checked.of(claim) for name, claim in record.measurements["claims"].items()}
     plans = record.measurements.get("plans", {})
     minutes = ", ".join(f"{name} {plan['budget'] / 60:.1f}" for name, plan in plans.items())
@@ -138,10 +139,15 @@ def claims(record: Record) -> str:
             "## Claims",
             *claim_sections(checked, "###", "claims/{}.svg"),
             RESERVATION,
-            "Minutes of each claim's trainings, with what belongs to them (`--threads 1`): "
-            f"{minutes}. The models of a claim see equally many positions, padding included. "
-            "With this file there the command makes the same trainings again.",
-            *_earlier_origins(record, "Decided"),
+            folded(
+                "Time and origin of the trainings",
+                [
+                    f"Minutes planned for each claim (`--threads 1`): {minutes}. All models of a "
+                    "claim see the same number of positions, padding included. The command repeats "
+                    "the plans of `docs/results/claims.json`.",
+                    *_earlier_origins(record, "Decided"),
+                ],
+            ),
         ]
     )
 
@@ -151,7 +157,7 @@ def _origin(record: Record) -> list[str]:
 
 
 def _earlier_origins(record: Record, done: str) -> list[str]:
-    """Name what was made at other commits than the last one, or on other machines."""
+    """Name the parts that were made at earlier commits or on other machines."""
     sentences = []
     for key, last, where, what in (
         ("commits", record.commit, "at", "at an earlier commit"),
@@ -168,15 +174,15 @@ def _earlier_origins(record: Record, done: str) -> list[str]:
 
 PAGE = ResultPage(
     "tables",
-    "The paper's tables, made again",
+    "The paper's tables, reproduced",
     {"table1": table1, "table2": table2, "french": french, "table3": table3, "claims": claims},
-    "What `heedful paper` makes of the paper's tables and claims: [how it is done, and what may be "
-    "concluded](../howto/tables.md). Table 4 has [a page of its own](parsing.md).",
+    "Results of `heedful paper` for the paper's tables and claims: [how they are made, and what "
+    "may be concluded](../howto/tables.md). Table 4 has [its own page](parsing.md).",
 )
 
 
 def _counted(record: Record) -> list[str]:
-    """Say where operations were counted again."""
-    again = "Operations were counted again at commit {}, by the plan, without training."
+    """Name the commit at which operations were counted again."""
+    again = "Operations were counted at commit {}, from the plan."
     measured = record.measurements
     return [again.format(measured["counted"])] if "counted" in measured else []

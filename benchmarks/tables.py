@@ -1,22 +1,21 @@
 """
-The paper's tables again, and the claims: what `heedful paper` made for the pages of results.
+The paper's tables and claims, made by `heedful paper` for the pages of results.
 
     python -m benchmarks.tables table1 | table2 | table3 | french | claims [--system NAME ...]
     python -m benchmarks.tables table2 | french | table3 --count
 
 Writes `docs/results/NAME.json`, the pictures and the page from them. Table 2 and Table 3 are
-trained on Multi30k English-German, raw; the claims on the embedded grammar. A run whose JSON is
-there is made again by the plan in it, step by step; what a folder holds is not made again.
-Table 2 has ensembles of three seeds too. `french` trains four of its systems on Tatoeba
-English-French.
+trained on Multi30k English-German, raw; the claims on the embedded grammar. If the JSON exists, its
+plan is repeated step by step; models that the folder has are not trained again. Table 2 includes
+ensembles of three seeds. `french` trains four of its systems on Tatoeba English-French.
 
-`--system` trains some systems or seeds of Table 2, or rows of Table 3, or decides some claims,
-only, and keeps what the JSON has of the others; these claims then share the whole time. An ensemble
-is named with its seeds.
-`--replan` plans anew where there is a JSON, in `--budget` if that is given. With `--plan-only` it
-plans Table 2 with the rates that the record has, and trains nothing; `--system` then trains one
-system after the other. `--runs` names the folder of models, a new one for other systems. `--count`
-trains nothing: it counts the operations of a record again, by its plan.
+`--system` trains only the named systems, seeds or rows, or decides only the named claims. Other
+results of the JSON are kept. Claims that are named share the whole time. An
+ensemble is named with its seeds. `--replan` makes a new plan although there is a JSON, in
+`--budget` if that is given. With `--plan-only` it plans Table 2 from the recorded rates, and trains
+nothing; `--system` then trains one system after the other. `--runs` names the folder of models; use
+a new folder for other systems. `--count` counts the operations of a record again from its plan,
+without training.
 """
 
 import argparse
@@ -74,12 +73,12 @@ class Call(NamedTuple):
 
     @property
     def plan(self) -> Measurements | None:
-        """The plan of all systems: that of the record, unless it is planned anew."""
+        """The plan of all systems: the recorded one, unless there is a new plan."""
         return None if self.replan else self.earlier.get("plan")
 
 
 def main() -> None:
-    """Make one table, or go on with it, and write the page."""
+    """Make or continue one table, and write the page."""
     parser = arguments(__doc__, "tables")
     parser.add_argument("what", choices=_MAKERS)
     parser.add_argument("--system", action="append", default=[], metavar="NAME")
@@ -156,7 +155,7 @@ def _table1(call: Call) -> Measurements:
 
 
 def _table2(call: Call) -> Measurements:
-    """Train the siblings of Table 2's systems, and put them beside those of earlier calls."""
+    """Train scaled-down systems of Table 2, and add them to those of earlier calls."""
     made = _train_table2(call, multi30k, call.names, OF_TABLE2)
     if call.names and call.record is not None:
         kept = _with_outputs(call.record)
@@ -171,7 +170,7 @@ def _table2(call: Call) -> Measurements:
 
 
 def _with_outputs(record: Record) -> Record:
-    """Leave out systems of earlier plans, whose translations are not kept to compare with."""
+    """Leave out systems of earlier plans, because their translations are not kept."""
     here = [
         system
         for system in record.measurements["here"]
@@ -198,7 +197,7 @@ def _plan_table2(call: Call) -> Measurements:
 
 
 def _write_outputs(record: Record, out: Path) -> None:
-    """Write the translations of earlier calls, which are compared with those of this one."""
+    """Write the translations of earlier calls, to compare them with those of this call."""
     for name, lines in record.outputs.items():
         file = out / f"{name}.txt"
         if not file.exists():
@@ -207,7 +206,7 @@ def _write_outputs(record: Record, out: Path) -> None:
 
 
 def _french(call: Call) -> Measurements:
-    """Train the systems of Table 2 that matter most on another pair of languages."""
+    """Train four systems of Table 2 on another pair of languages."""
     return _train_table2(call, tatoeba, _IN_FRENCH)
 
 
@@ -217,7 +216,7 @@ def _train_table2(
     names: Sequence[str],
     known: Sequence[TableSystem] = SYSTEMS,
 ) -> Measurements:
-    """Train systems of Table 2 on a text, by a plan of them if there is one."""
+    """Train systems of Table 2 on a text, by their plan if there is one."""
     table = make_table2(
         *(unpack(call.out.parent), call.out, call.budget),
         names=names,
@@ -235,7 +234,7 @@ def _train_table2(
 
 
 def _table3(call: Call) -> Measurements:
-    """Train the rows of Table 3, and put them beside those of earlier calls."""
+    """Train rows of Table 3, and add them to those of earlier calls."""
     text, plan = multi30k(call.out.parent), call.plan
     measured = train_rows(
         *(text, call.out, call.budget),
@@ -254,7 +253,7 @@ def _table3(call: Call) -> Measurements:
 
 
 def _count(name: str, earlier: Measurements, commit: str) -> Measurements:
-    """Count the operations of a record's trainings again, by its plan, without training."""
+    """Count the operations of a record's trainings again from its plan, without training."""
     unpack, systems = _COUNTED[name]
     measured = tuple(map(MeasuredSystem.of, earlier["here"]))
     with TemporaryDirectory() as scratch:
@@ -272,7 +271,7 @@ def _count(name: str, earlier: Measurements, commit: str) -> Measurements:
 def _beside(
     made: Measurements, record: Record, names: Sequence[str], order: Sequence[str]
 ) -> Measurements:
-    """Put the systems `names` beside the others of an earlier record, in an order."""
+    """Merge the systems `names` with the others of an earlier record, in an order."""
     earlier = record.measurements
     others = [system for system in earlier["here"] if system["name"] not in names]
     here = sorted([*made["here"], *others], key=lambda system: order.index(system["name"]))
@@ -281,7 +280,7 @@ def _beside(
 
 
 def _origins(record: Record, names: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Name commit and machine of each part of an earlier record that stays."""
+    """Name commit and machine of each part that stays from an earlier record."""
     names, known = [*names], record.measurements
     return {
         "commits": {name: known.get("commits", {}).get(name, record.commit) for name in names},
@@ -290,7 +289,7 @@ def _origins(record: Record, names: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def _claims(call: Call) -> Measurements:
-    """Decide claims, trained ones on the embedded grammar, and put them beside the others."""
+    """Decide claims, and add them to the others; models learn the embedded grammar."""
     earlier, plans = call.earlier.get("claims", {}), call.earlier.get("plans", {})
     checks = check_claims(
         call.names or [*CLAIMS],
@@ -317,7 +316,7 @@ def _claims(call: Call) -> Measurements:
 
 
 def _write_plans(folder: Path, plans: Mapping[str, Measurements]) -> Path:
-    """Write the plans of claims, to make their trainings again."""
+    """Write the plans of claims, to repeat their trainings."""
     for name, plan in plans.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
         (folder / name / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
@@ -331,7 +330,7 @@ _MAKERS: dict[str, tuple[Callable[[Call], Measurements], float]] = {
     "claims": (_claims, 3_600.0),
     "french": (_french, 3_600.0),
 }
-"""What can be made, and its seconds."""
+"""Tables that can be made, and their seconds."""
 
 
 _COUNTED: dict[str, tuple[Callable[[Path], TableCorpus], Sequence[TableSystem]]] = {
@@ -343,7 +342,7 @@ _COUNTED: dict[str, tuple[Callable[[Path], TableCorpus], Sequence[TableSystem]]]
 
 
 def _write_plan(out: Path, plan: Measurements | None, names: Sequence[str]) -> Path | None:
-    """Write a plan, or the part of it for `names`, to make that run again."""
+    """Write a plan, or its part for `names`, to repeat that run."""
     if plan is None:
         return None
     out.mkdir(parents=True, exist_ok=True)

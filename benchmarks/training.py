@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.report import data_folder, heedful
-from heedful.experiments.page import table
+from heedful.experiments.page import folded, table
 from heedful.experiments.record import Record
 
 SET = "test_2016_flickr"
@@ -73,7 +73,7 @@ def validations(run: Path, metric: str = "bleu") -> list[dict[str, Any]]:
 
 
 def describe_training(run: Path, metric: str = "bleu") -> dict[str, Any]:
-    """Read what a training took and reached."""
+    """Read the steps, time, tokens, size and validations of a training."""
     last = last_line(run)
     return {
         "steps": last["step"],
@@ -108,8 +108,8 @@ def train_on_multi30k(
     """
     Train on Multi30k English-German, and score the average in lower case.
 
-    `groups`: rows of the test set that are scored apart. Returns the scores with what the training
-    took, and the translations.
+    `groups`: rows of the test set that are scored separately. Returns the scores with a description
+    of the training, and the translations.
     """
     from heedful.evaluation.bleu import evaluate_texts
 
@@ -125,7 +125,7 @@ def train_on_multi30k(
 
 
 def score_sentence(measurements: dict[str, Any]) -> str:
-    """Say how good a model trained on Multi30k is, after how much training."""
+    """Write the score of a model trained on Multi30k, with the size of its training."""
     return (
         f"Lower-cased BLEU on {SET}, beam 4, average of the last checkpoints: "
         f"**{measurements['bleu']:.1f}** with {measurements['parameters']:,} weights after "
@@ -144,5 +144,6 @@ def validation_table(
 
 
 def note(record: Record) -> str:
-    """Return a remark that was added to a record by hand."""
-    return f"\n\n{record.measurements.get('note', '')}".rstrip()
+    """Fold a remark that was added to a record by hand; nothing if there is none."""
+    said = record.measurements.get("note", "")
+    return "\n\n" + folded("About this run", [said]) if said else ""

@@ -1,13 +1,12 @@
 """
-Trials for Table 2's siblings: what lets them attend, and a learning rate for each system.
+Trials for Table 2's systems: training that makes them attend, and their learning rates.
 
     python -m benchmarks.tuning approaches | rates [--system NAME ...] [--minutes M]
 
 `approaches` trains Deep-Att, GNMT and MoE in several ways; `rates` trains each system with each of
-four learning rates. All trials take equally long in counted time: the steps are set from the rates
-that Table 2's record has. Test sets are not read. A trial is recorded when it ends, in
-`docs/results/tuning.json`, and the page is written from it; a trial that the record has is not made
-again.
+four learning rates. Steps are set from the rates in Table 2's record, so that all trials take the
+same time. Test sets are not read. Each trial is added to `docs/results/tuning.json` when it ends,
+and the page is written from this record. Recorded trials are not repeated.
 """
 
 from collections.abc import Iterator, Sequence
@@ -157,7 +156,7 @@ def body(record: Record) -> str:
             parts.append(
                 table(
                     f"system | {head} | steps | perplexity | BLEU | largest weight on the first "
-                    "place | correlation with the diagonal | nats of uniform attention | ",
+                    "place | correlation with the diagonal | nats lost by uniform attention | ",
                     "{system} | {choice} | {steps:,} | {perplexity:.1f} | {bleu:.1f} | {first} | "
                     "{diagonal} | {nats} | {mark}",
                     cells,
@@ -165,7 +164,7 @@ def body(record: Record) -> str:
             )
     names = dict.fromkeys(trial.system for trial in trials("rates"))
     if left := [name for name in names if missing(record, "rates", name)]:
-        parts.append(f"Not all rates were tried yet for {', '.join(left)}.")
+        parts.append(f"Not all rates were tried for {', '.join(left)}.")
     return _HEAD + "\n\n".join(parts)
 
 
@@ -188,13 +187,13 @@ def _percent(row: dict[str, Any], name: str) -> str:
 
 
 _HEAD = (
-    "Short trainings on Multi30k English-German, equally long in counted time, on one thread. "
-    "Perplexity and BLEU (greedy) are of the validation text. Of each system the trial with the "
-    "lowest perplexity is chosen, among those [whose attention is used]"
-    "(../howto/training-health.md); fewer layers than published are chosen only if no trial with "
-    "all of them attends.\n\n"
+    "Short trainings on Multi30k English-German, on one thread. Steps are set by measured rates, "
+    "so that all trials take the same time. Perplexity and greedy BLEU are those of the validation "
+    "text. The chosen trial of a system has the lowest perplexity among those that [use their "
+    "attention](../howto/training-health.md). A trial with fewer layers than published is chosen "
+    "only if no trial with all layers uses its attention.\n\n"
 )
-PAGE = ResultPage("tuning", "Trials for the siblings of Table 2", {"tuning": body})
+PAGE = ResultPage("tuning", "Trials for the systems of Table 2", {"tuning": body})
 
 
 if __name__ == "__main__":

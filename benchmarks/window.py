@@ -1,5 +1,5 @@
 """
-Self-attention to neighbors beside full attention: processor time and memory by length.
+Self-attention to neighbors against full attention: processor time and memory by length.
 
     python -m benchmarks.window
 
@@ -89,14 +89,14 @@ def body(record: Record) -> str:
         for unit in ("ms", "MiB")
     )
     return (
-        "Self-attention that sees r neighbors, as an encoder's does, half before and half after "
-        "([what it is](../explain/attention.md#windows)): one attention of 4 heads and width 256, "
-        "forwards and backwards, one sequence, fp32, one thread. “mask” is full attention with a "
-        "band in its mask, “blocks” computes the band alone. The layers take the mask for short "
-        "sequences, and blocks for those of more than 256 positions that are more than twice the "
-        "keys of a block (128 for r = 64, 512 for r = 256).\n\n"
+        "Self-attention over r neighbors, half before and half after, as in an encoder "
+        "([what it is](../explain/attention.md#windows)). One attention of 4 heads and width 256 "
+        "computes the forward and backward pass of one sequence, in fp32 on one thread. “mask” is "
+        "full attention with a banded mask; “blocks” computes only the band. The layers use blocks "
+        "above 256 positions, if the sequence has more than twice the keys of a block (128 for r = "
+        "64, 512 for r = 256). Shorter sequences use the mask.\n\n"
         f"Processor time in milliseconds:\n\n{seconds}\n\n"
-        f"Memory beyond weights and input, at most, in MiB:\n\n{memory}"
+        f"Peak memory in MiB, without weights and input:\n\n{memory}"
     )
 
 

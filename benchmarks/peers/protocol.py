@@ -144,7 +144,7 @@ def timed_search(
 
 
 def peak_memory() -> int:
-    """Bytes that this process has held at most."""
+    """Read the peak memory of this process in bytes."""
     for line in Path("/proc/self/status").read_text("ascii", errors="replace").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
@@ -158,7 +158,7 @@ def padded(rows: list[list[int]], padding: int, width: int = 0) -> list[list[int
 
 
 def sides(request: Request) -> tuple[list[list[int]], list[list[int]], list[list[int]]]:
-    """Source, decoder input and targets, padded as in heedful."""
+    """Pad source, decoder input and targets as in heedful."""
     model = request["model"]
     pad, start, end = model["pad"], model["start_token"], model["end_token"]
     ending = [end] if model["source_end"] else []

@@ -3,8 +3,8 @@ The server benchmark: 64 clients for a minute, 20,000 requests, a stop under loa
 
     python -m benchmarks.serving [--small]
 
-Needs the extra `serve`. Writes `docs/results/serving.json` and the page from it; with --small (a
-tiny model, seconds) what was measured is printed instead.
+Needs the extra `serve`. Writes `docs/results/serving.json` and the page from it. `--small` prints
+the measurements of a tiny model instead, in seconds.
 """
 
 from benchmarks.report import arguments
@@ -24,7 +24,9 @@ VOCABULARY = 8000
 def main() -> None:
     """Measure and write the page."""
     parser = arguments(__doc__)
-    parser.add_argument("--small", action="store_true", help="try it: a tiny model, seconds")
+    parser.add_argument(
+        "--small", action="store_true", help="only try it, with a tiny model in seconds"
+    )
     options = parser.parse_args()
     shape, vocabulary, seconds = ("base", VOCABULARY, 60.0)
     lines, requests = 256, 20_000

@@ -48,7 +48,7 @@ class ClientReply:
     body: bytes = b""
     """Of the answer."""
     problem: str = ""
-    """Why there is no answer."""
+    """The reason for a missing answer."""
 
     @property
     def seconds(self) -> float:
@@ -57,7 +57,7 @@ class ClientReply:
 
 
 class ClientConnection:
-    """One client: HTTP/1.1 over a connection that is kept."""
+    """A client that speaks HTTP/1.1 over one connection."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -81,7 +81,7 @@ class ClientConnection:
             self._streams = None
 
     async def post(self, request: SentRequest) -> tuple[int, bytes]:
-        """Ask and wait for the answer: status and body."""
+        """Send a request and wait for its status and body."""
         if self._streams is None:
             self._streams = await asyncio.open_connection("127.0.0.1", self.port)
         reader, writer = self._streams
@@ -116,7 +116,7 @@ async def load(
     seconds: float | None = None,
     tell: Callable[[ClientReply], None] | None = None,
 ) -> list[ClientReply]:
-    """Let clients ask, each its next as soon as it has its answer; until a number or a time."""
+    """Send requests from several clients, one after another, up to a number or a time."""
     numbers = itertools.count()
     until = time.monotonic() + seconds if seconds is not None else None
     answers: list[ClientReply] = []
@@ -148,7 +148,7 @@ async def load(
 
 
 def processor_seconds(process: "subprocess.Popen[str]") -> float:
-    """Time that the processor has given to a process that was not waited for yet."""
+    """Read the processor seconds of a process that is still running."""
     text = Path(f"/proc/{process.pid}/stat").read_text(encoding="ascii")
     # Behind the name, which may hold spaces: the state is the third field, these are 14 and 15.
     fields = text.rpartition(")")[2].split()
@@ -156,7 +156,7 @@ def processor_seconds(process: "subprocess.Popen[str]") -> float:
 
 
 class ServerProcess:
-    """A server that runs; its port and its memory."""
+    """A running server, with its port and memory."""
 
     def __init__(self, process: "subprocess.Popen[str]", port: int) -> None:
         self.process, self.port = process, port
@@ -168,7 +168,7 @@ class ServerProcess:
 
     @property
     def peak(self) -> int:
-        """Most bytes that it held."""
+        """The most bytes that the process has held."""
         return status_bytes("VmHWM", self.process.pid)
 
     def stop(self) -> None:

@@ -60,7 +60,7 @@ class ServedTranslation:
     scores: tuple[float, ...]
     seconds: float
     processor_seconds: float
-    """From the first of them in to the last one out; by then it has loaded and warmed up."""
+    """Seconds from the first line sent to the last line received, after a warm-up."""
 
     @property
     def rate(self) -> float:
@@ -69,7 +69,7 @@ class ServedTranslation:
 
 
 def translate(run: Path, lines: Sequence[str], at_once: int) -> ServedTranslation:
-    """Ask ``heedful translate``: a line to warm up, then some at a time, as clients would."""
+    """Run ``heedful translate`` with a line to warm up, then with some lines at a time."""
     process = subprocess.Popen(
         [sys.executable, "-m", "heedful", "translate", str(run), *ALIKE, "--format", "jsonl"],
         stdin=subprocess.PIPE,
@@ -106,14 +106,14 @@ def measure_load(
     run: Path, vocabulary: int, *, clients: int = 64, seconds: float = 60, lines: int = 256
 ) -> dict[str, Any]:
     """
-    Let clients ask for a time, and compare with the command line before and after.
+    Send requests from several clients, and compare with the command line before and after.
 
-    Returns how often each status came, and answers that are `equal` to the command line's, `close`
-    (another text, whose score is within `SCORE`) or `other`; `p50` and `p99`, the seconds that half
-    and all but one in a hundred took at most; bytes of the server; rates in answers a second, and
-    shares of the command line's with as many lines at a time as clients, by the clock and by time
-    of the processor, which others that use the machine hardly change. `steady`: whether the machine
-    was as fast after as before.
+    Returns the count of each status. Answers are `equal` to the command line's, `close` (another
+    text with a score within `SCORE`) or `other`. `p50` and `p99` are the seconds within
+    which half and 99 % of the answers came. Memory of the server is in bytes, and rates are answers
+    a second. Shares are relative to the command line with as many lines at a time as clients, by
+    the clock and by processor time. `steady` is whether
+    the machine was as fast after as before.
     """
     texts = random_lines(vocabulary, WORDS, lines)
     before = translate(run, texts, clients)
@@ -161,7 +161,7 @@ def _statuses(answers: Iterable[ClientReply]) -> dict[str, int]:
 
 
 def _compared(answer: ClientReply, said: ServedTranslation) -> str:
-    """Compare an answer with the command line's."""
+    """Compare an answer with that of the command line."""
     translation = json.loads(answer.body)["translations"][0]
     line = answer.number % len(said.texts)
     if translation["text"] == said.texts[line]:
@@ -170,7 +170,7 @@ def _compared(answer: ClientReply, said: ServedTranslation) -> str:
 
 
 def mixed(texts: Sequence[str], number: int) -> SentRequest:
-    """Send a different request each time, sometimes an invalid one."""
+    """Build a different request each time, sometimes an invalid one."""
     text = texts[number % len(texts)]
     both = {"source": "xx", "target": "yy"}
     kinds = (
@@ -190,10 +190,10 @@ def measure_memory(
     run: Path, vocabulary: int, *, requests: int = 20_000, clients: int = 16
 ) -> dict[str, Any]:
     """
-    Ask many times and watch the server's memory.
+    Send many requests and watch the server's memory.
 
-    Returns `memory`, its bytes after each fortieth part of the requests, and `growth`, the most of
-    the second half by the most of the second quarter.
+    Returns `memory`, the bytes after each fortieth of the requests. `growth` is the ratio of the
+    maximum in the second half to that in the second quarter.
     """
     texts = random_lines(vocabulary, WORDS, 500)
     seen: list[int] = []
@@ -231,10 +231,10 @@ def measure_stop(
     run: Path, vocabulary: int, *, clients: int = 64, seconds: float = 5
 ) -> dict[str, Any]:
     """
-    Tell a server to stop in the middle.
+    Stop a server under load.
 
-    Returns the statuses of the requests that were begun before and after the signal, the seconds
-    from it to the end of the process, and its exit code.
+    Returns the statuses of requests that began before and after the signal, the seconds until the
+    process ended, and its exit code.
     """
     texts = random_lines(vocabulary, WORDS, 256)
     both = {"source": "xx", "target": "yy"}

@@ -1,7 +1,7 @@
 """The page `docs/results/serving.md`."""
 
 from benchmarks.report import ResultPage
-from heedful.experiments.page import markdown
+from heedful.experiments.page import folded, markdown
 from heedful.experiments.record import Record
 
 
@@ -12,18 +12,19 @@ def body(record: Record) -> str:
     rows = {
         "requests without an answer": _counts(load["statuses"], without="200"),
         "answers that differ from the command line's": (
-            f"{load['other']} of {load['answers']} ({load['equal']} with its text, "
-            f"{load['close']} with another whose score is within {measured['score']:g})"
+            f"{load['other']} of {load['answers']} ({load['equal']} have the same text, "
+            f"{load['close']} another text with a score within {measured['score']:g})"
         ),
-        f"throughput, of `translate` with {load['clients']} lines at a time": (
-            f"{load['rate']:.2f} of {load['rate_before']:.2f} and {load['rate_after']:.2f} "
-            f"sentences/s: {load['share']:.2f}; by processor time {load['processor_share']:.2f}"
+        f"throughput against `translate` with {load['clients']} lines at a time": (
+            f"{load['rate']:.2f} sentences/s against {load['rate_before']:.2f} before and "
+            f"{load['rate_after']:.2f} after: {load['share']:.2f} times, by processor time "
+            f"{load['processor_share']:.2f} times"
         ),
         "accepted requests lost at a stop": (
             f"{_counts(stop['before'], without='200')} of {sum(stop['before'].values())}"
         ),
-        f"memory over {flat['requests']:,} requests": (
-            f"{flat['growth']:.3f} of what it was in the second quarter"
+        f"memory in the second half of {flat['requests']:,} requests": (
+            f"{flat['growth']:.3f} times that in the second quarter"
         ),
     }
     sizes = ", ".join(f"{memory / (1 << 20):.0f}" for memory in flat["memory"])
@@ -32,26 +33,27 @@ def body(record: Record) -> str:
 
 ## {load["clients"]} clients for {load["seconds"]:.0f} seconds
 
-A model of the recipe `{measured["shape"]}` with random weights and {measured["vocabulary"]:,}
-subwords, sentences of some {measured["words"]} words, beam 4, fp32. Each client asks
-`/v1/translate` for one sentence, and for the next as soon as it has the answer.
+The model has the recipe `{measured["shape"]}`, random weights and {measured["vocabulary"]:,}
+subwords. It translates sentences of about {measured["words"]} words with beam 4 in fp32. Each
+client asks `/v1/translate` for one sentence at a time.
 Half of the {load["answers"]:,} answers came within {load["p50"]:.2f} s,
-99 of 100 within {load["p99"]:.2f} s.
-The server held {_mib(load["memory"])}, at most {_mib(load["peak"])}.
-`heedful translate` was given the same sentences before and after, in the same order,
-{load["clients"]} at a time; with each it waits a twentieth of a second for more. What starting and
-loading takes is not counted.
+and 99 of 100 within {load["p99"]:.2f} s.
+The server used {_mib(load["memory"])} at the end and {_mib(load["peak"])} at most.
+`heedful translate` translated the same sentences before and after, {load["clients"]} at a time;
+starting and loading are not counted.
 
 ## Told to stop
 
-After the signal its clients got {_counts(stop["after"])}; it ended {stop["seconds"]:.1f} s
-after the signal, with {stop["code"]}. A request counts as accepted if it was begun before.
+After the stop signal, clients got {_counts(stop["after"])}. The server
+ended {stop["seconds"]:.1f} s after the signal, with exit code {stop["code"]}. A request counts as
+accepted if it began before the signal.
 
 ## {flat["requests"]:,} requests
 
-A tiny model; text, lists, HTML, streams, detection, and one in five that cannot be answered:
-{_counts(flat["statuses"])}, in {flat["seconds"]:.0f} s. Memory, in MiB, after each fortieth part:
-{sizes}.
+A tiny model answers text, lists, HTML, streams and detection; one request in five is invalid. In
+{flat["seconds"]:.0f} s, clients got {_counts(flat["statuses"])}.
+
+{folded("Memory in MiB after each fortieth of the requests", [sizes])}
 """
 
 

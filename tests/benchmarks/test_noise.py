@@ -71,7 +71,7 @@ def test_the_page_has_a_column_for_each_run_and_reading(tmp_path, monkeypatch):
     assert "of the 1,000 lines" in page.lower() and "3 (as it stands), 3 (augmented)" in page
     assert "| typos | 99.0 | 39.0 | 40.0 | +0.0 | +0.0 |" in page
     assert f"`data.augment = {noise.AUGMENT}`" in page and "Multi30k" not in page
-    assert "What the recipes switch on" not in page
+    assert "Augmentation in the recipes" not in page
 
 
 def test_an_augmentation_must_win_on_both_texts(tmp_path, monkeypatch):

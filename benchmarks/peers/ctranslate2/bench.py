@@ -84,7 +84,7 @@ def translate(request: protocol.Request) -> protocol.Answer:
 
 
 def convert(request: protocol.Request) -> protocol.Answer:
-    """Convert the weights and write them where they are wanted."""
+    """Convert the weights and write them to a folder."""
     describe(request).save(request["folder"])
     return {}
 

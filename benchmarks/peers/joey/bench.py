@@ -89,7 +89,7 @@ def translate(request: protocol.Request) -> protocol.Answer:
 
 
 def build(shape: dict[str, Any]) -> Any:
-    """Build its recurrent model of a shape, with heedful's special ids."""
+    """Build Joey NMT's recurrent model of a shape, with heedful's special ids."""
     from types import SimpleNamespace
 
     from joeynmt.model import build_model
@@ -161,7 +161,7 @@ def recurrent(shape: dict[str, Any]) -> dict[str, Any]:
 def batch_of(
     shape: dict[str, Any], source: list[list[int]], device: Any, target: Any = None
 ) -> Any:
-    """Build its batch of padded ids."""
+    """Build Joey NMT's batch of padded ids."""
     import torch
     from joeynmt.batch import Batch
 

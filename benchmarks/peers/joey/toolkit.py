@@ -28,7 +28,7 @@ def learn_subwords(folder: Path, languages: Sequence[str], size: int) -> None:
 
 
 def special_symbols() -> dict[str, Any]:
-    """Name the special symbols and their ids as its settings do."""
+    """Write the special symbols and their ids in Joey NMT's settings."""
     symbols = {f"{name}_token": symbol for name, symbol in SPECIAL.items()}
     return symbols | {f"{name}_id": number for number, name in enumerate(SPECIAL)}
 

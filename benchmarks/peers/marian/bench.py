@@ -133,7 +133,7 @@ def batches(sources: list[list[int]], filled: list[int], size: int | None) -> li
 
 
 def load(model: Any, request: protocol.Request) -> None:
-    """Copy heedful's weights to where Marian has them."""
+    """Copy heedful's weights to a Marian model."""
     import numpy as np
     import torch
     from safetensors.torch import load_file
@@ -177,7 +177,7 @@ def copy_layer(layer: Any, name: str, theirs: dict[str, Any], shape: dict[str, A
 
 
 def copy_linear(module: Any, name: str, theirs: dict[str, Any]) -> None:
-    """Copy a weight and a bias; no bias is a bias of zero."""
+    """Copy a weight and a bias; a missing bias becomes zero."""
     module.weight.copy_(theirs[f"{name}.weight"])
     bias = theirs.get(f"{name}.bias")
     module.bias.zero_() if bias is None else module.bias.copy_(bias)
