@@ -40,7 +40,7 @@ RUNS = {
 
 
 def main() -> None:
-    """Measure one of the four things and add it to the results."""
+    """Measure one part and add it to the results."""
     parser = arguments(__doc__, "batches")
     parser.add_argument("what", choices=("layout", "quickstart", "run", "cost"))
     parser.add_argument("run", nargs="?", type=Path)
@@ -178,7 +178,7 @@ def body(record: Record) -> str:
         ),
     ]
     if "after-cost" in parts:
-        sections.append(f"## What mixed lengths cost on a processor\n\n{_cost_table(parts)}")
+        sections.append(f"## Cost of mixed lengths on a processor\n\n{_cost_table(parts)}")
     commits = ", ".join(sorted({str(part["commit"]) for part in parts.values()}))
     return "\n\n".join([*sections, f"Commits of the parts: {commits}."])
 

@@ -32,7 +32,7 @@ def _unpack(
     ending: str,
     decompress: Callable[[bytes], bytes],
 ) -> TableCorpus:
-    """Write the parts of a corpus below HEEDFUL_DATA, English and another language, as text."""
+    """Write the English and foreign parts of a corpus below HEEDFUL_DATA as text."""
     data = data_folder()
     folder.mkdir(parents=True, exist_ok=True)
     for part, name in packed.items():

@@ -79,7 +79,7 @@ def measure_part(
     """
     Measure the speed of systems, or the quality of a recipe.
 
-    `more`: reads what else is to be said of the trained run.
+    `more`: reads further facts of the trained run.
     """
     parser = arguments(description, page.name)
     parser.add_argument("part", choices=("speed", "quality"))

@@ -85,7 +85,7 @@ def make(name: str, folder: Path, runs: Path) -> None:
 
 
 def compare(folder: str, count: str) -> int:
-    """Count the lines of which CTranslate2 writes the same subwords as transformers, in fp32."""
+    """Count the lines for which CTranslate2 writes the same subwords as transformers, in fp32."""
     lines = _lines(Path(folder).parent, "valid", int(count))
     ids = [
         _TOOLKITS[toolkit](Path(folder), precision)(lines)
@@ -142,7 +142,7 @@ def _is_supported(precision: str) -> bool:
 
 
 def work(toolkit: str, precision: str, folder: str) -> None:
-    """Load a model, then translate as often as asked, and print the processor's seconds."""
+    """Load a model, then translate at each request and print the processor seconds."""
     translate = _TOOLKITS[toolkit](Path(folder), precision)
     for question in sys.stdin:
         batch, count = map(int, question.split())
@@ -198,7 +198,7 @@ def _transformers(folder: Path, precision: str) -> Translate:
 
 
 def _ctranslate2(folder: Path, precision: str) -> Translate:
-    """Load the converted model; its tokens are cut by transformers' tokenizer, as its page says."""
+    """Load the converted model, with transformers' tokenizer."""
     import ctranslate2
     from transformers import AutoTokenizer, GenerationConfig
 
@@ -239,7 +239,7 @@ def fastest(
     """
     Choose the precision with the least median, or fp32.
 
-    None where the toolkit was not measured so.
+    None if the toolkit was not measured in it.
     """
     chosen = [row for row in rows if row["shape"] == shape and row["toolkit"] == toolkit]
     if fp32:
@@ -248,7 +248,7 @@ def fastest(
 
 
 def body(record: Record) -> str:
-    """Lay a table out: a row for each model and number of lines."""
+    """Lay out a table: a row for each model and number of lines."""
     cells = []
     for name, model in record.measurements["models"].items():
         for shape, (_, lines) in SHAPES.items():

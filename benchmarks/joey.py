@@ -108,8 +108,8 @@ def body(record: Record) -> str:
     cells = "{difference:.1e}{double} | {equal} of {sentences}"
     return (
         f"Joey NMT {measured['version']} trains two layers of width 64 for ten epochs of the "
-        "embedded corpus; `heedful import --from joey` makes a run of each. Both translate the "
-        f"same {measured['rows'][0]['sentences']} sentences greedily.\n\n"
+        "embedded corpus, and `heedful import --from joey` converts each model to a run. Joey NMT "
+        f"and heedful translate the same {measured['rows'][0]['sentences']} sentences greedily.\n\n"
         + table(f"norms (`layer_norm`) | {heads}", f"{{norms}} | {cells}", rows["rows"])
         + "\n\nRecurrent models have width 64, and one layer where no other number is named. They "
         "are trained and compared in the same way.\n\n"
@@ -163,7 +163,7 @@ def compare(folder: Path, encoder: dict[str, Any], decoder: dict[str, Any]) -> d
 
 
 def joey(folder: Path, *words: object, **options: Any) -> str:
-    """Run a command of Joey NMT and return what it printed."""
+    """Run a command of Joey NMT and return its output."""
     command = [str(JOEY), "-m", "joeynmt", *map(str, words)]
     return str(subprocess.check_output(command, encoding="utf-8", cwd=folder, **options))
 

@@ -3,7 +3,7 @@ Multi30k English-German from raw text to BLEU: the recipe `multi30k`, an hour on
 
     python -m benchmarks.multi30k [--runs FOLDER] [--commit C]
 
-An interrupted run is continued; a finished one is only measured again. Writes
+An interrupted run is continued; a finished run is only measured again. Writes
 `docs/results/multi30k.json`, and the page from it.
 """
 

@@ -3,10 +3,10 @@ A new language on an old model: the gain of `heedful extend`, and its cost for t
 
     python -m benchmarks.new_language [--runs DIR]
 
-A small model learns English to French from Tatoeba. German is added from a tenth of the pairs:
-with new subwords, and with a language tag alone; fine-tuned on German alone, and on both. Test sets
-of both languages are scored before and after, and `docs/results/new-language.json` and the page are
-written. Runs that DIR already has are not trained again.
+A small model learns English to French from Tatoeba. German is added from fewer pairs, with new
+subwords or with a language tag alone. The model is fine-tuned on German alone, and on both
+languages. Test sets of both languages are scored before and after. Writes
+`docs/results/new-language.json` and the page. Runs that DIR already has are not trained again.
 """
 
 import lzma
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def write_text(folder: Path, language: str) -> None:
-    """Write the pairs of a language, and those of its test set."""
+    """Write the training and test pairs of a language."""
     corpus = data_folder() / f"tatoeba-en-{language}"
     for part, count in (("train", PAIRS[language]), ("test", LINES)):
         for side in ("en", language):
@@ -135,7 +135,7 @@ def body(record: Record) -> str:
 
 
 def _cell(scores: dict[str, Any], language: str) -> str:
-    """Write both scores of a language; a dash where there are none."""
+    """Write both scores of a language, or a dash if there are none."""
     if language not in scores:
         return "–"
     return "{chrf:.1f}, {bleu:.1f}".format(**scores[language])

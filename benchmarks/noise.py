@@ -6,9 +6,9 @@ Noisy copies of a test set: gain and cost of `data.reading` and `data.augment`.
 
 The first form trains on each text without augmentation, with all augmentations, and with single
 ones, on one thread. A single augmentation is tried on the grammar if `data.reading = text` leaves
-enough to gain there. It is tried on Multi30k if it wins on the grammar. `--every` tries all. Both readings
-translate, and `docs/results/noise.json` and the page are written. Runs that DIR has are not trained
-again. The second form prints BLEU of existing runs.
+enough to gain there. It is tried on Multi30k if it wins on the grammar. `--every` tries all. Both
+readings translate, and `docs/results/noise.json` and the page are written. Runs that DIR has are
+not trained again. The second form prints BLEU of existing runs.
 """
 
 import re
@@ -125,7 +125,7 @@ def score_run(run: Path, copies: Copies) -> dict[str, Any]:
     """
     Translate the copies with both readings.
 
-    Returns BLEU of each copy, the shares of what was kept, and how many translations of the clean
+    Returns BLEU of each copy, the shares of kept pieces, and how many translations of the clean
     test set depend on the reading.
     """
     texts, scores, kept = {}, {}, {}
@@ -227,7 +227,7 @@ def effect(runs: Mapping[str, Any], name: str) -> AugmentationEffect:
 
 
 def mixture_cost(runs: Mapping[str, Any]) -> float:
-    """Compute what all augmentations together cost on the clean test set, read as text."""
+    """Compute the cost of all augmentations together on the clean test set, read as text."""
     before, after = (runs[run]["scores"]["text"]["clean"] for run in _BOTH)
     return float(before - after)
 

@@ -1,7 +1,7 @@
 """
 Count the operations of a table's trainings again from its plan, without training.
 
-Batches are a function of text, settings and seed, so a plan says what each step computed. The
+Batches are a function of text, settings and seed, so a plan determines each step. The
 record's numbers of target tokens tell whether they are the same batches.
 """
 

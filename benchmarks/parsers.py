@@ -146,7 +146,7 @@ def steps_in(system: str, minutes: float) -> int:
 
 
 def fit(training: Training, run: Path, parts: SampleParts, steps: int, validations: int) -> None:
-    """Train for so many steps."""
+    """Train for a number of steps."""
     files: list[str | Path] = []
     for option, part in (("--trees", parts.train), ("--valid-trees", parts.dev)):
         path = run.with_name(f"{run.name}{option}.trees")

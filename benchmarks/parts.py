@@ -4,7 +4,7 @@ The embedded corpus learned without a part of the Transformer, or with batch nor
     python -m benchmarks.parts [--runs FOLDER]
 
 Trains `tiny` for 600 steps with each setting, on one thread, so that a run repeats exactly: twenty
-minutes on two quiet cores. A run that is there is only measured again. Writes
+minutes on two quiet cores. Existing runs are only measured again. Writes
 `docs/results/parts.json` and the page from it.
 """
 
@@ -72,7 +72,7 @@ def write_sides(
 
 
 def body(record: Record) -> str:
-    """Lay a row for each model out."""
+    """Lay out a row for each model."""
     rows = [
         run
         | {"list": " ".join(f"`{setting}`" for setting in run["settings"])}

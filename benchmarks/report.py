@@ -67,7 +67,9 @@ def arguments(description: str | None, runs: str = "") -> argparse.ArgumentParse
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--commit", default=commit(), help="the commit that trained what is there")
+    parser.add_argument(
+        "--commit", default=commit(), help="the commit that trained the existing runs"
+    )
     if runs:
         parser.add_argument("--runs", type=Path, default=ROOT / "runs" / runs)
     return parser
@@ -79,7 +81,7 @@ def data_folder() -> Path:
 
 
 def heedful(*words: object, **options: Any) -> str:
-    """Run a command as a user would and return what it printed."""
+    """Run a command as a user would and return its output."""
     line = [sys.executable, "-m", "heedful", *map(str, words)]
     done = subprocess.run(line, check=True, encoding="utf-8", stdout=subprocess.PIPE, **options)
     return str(done.stdout)

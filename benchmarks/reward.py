@@ -129,7 +129,7 @@ class GleuStatistics(SufficientStatistics):
 
 
 def statistics(lines: Sequence[str], references: Sequence[str]) -> list[SufficientStatistics]:
-    """Count what BLEU, chrF and GLEU need of each line."""
+    """Count the statistics of each line for BLEU, chrF and GLEU."""
     metrics = text_metrics([references], language="de")
     cut = BLEU().tokenizer
     counts = [
@@ -209,7 +209,7 @@ def change(test: dict[str, Any]) -> str:
 
 
 def _changes(systems: dict[str, Any], control: str) -> str:
-    """Lay differences out, with intervals."""
+    """Lay out differences with their intervals."""
     rows = [
         {"name": name, **{m: change(test) for m, test in system[f"against_{control}"].items()}}
         for name, system in systems.items()

@@ -3,7 +3,7 @@ Dates, kana, phonemes and questions: each page's commands from the first to the 
 
     python -m benchmarks.sequences [NAME ...] [--runs DIR]
 
-An hour on two cores for all. Needs the extra `phonemes`. What DIR holds is not trained again.
+An hour on two cores for all. Needs the extra `phonemes`. Runs that DIR has are not trained again.
 Writes `docs/results/sequences.json`, and the page from it; tasks that are not named keep their
 figures.
 """
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def measure(recipe: str, task: SequenceTask, runs: Path) -> dict[str, Any]:
-    """Do what the page of a task says."""
+    """Run the commands of a task's page."""
     text, run = runs / "text" / task.data, runs / recipe
     if not text.exists():
         text.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Train, average, translate, score: what benchmarks of quality share."""
+"""Training, averaging, translation and scores for the benchmarks of quality."""
 
 import gzip
 import json
@@ -19,7 +19,7 @@ def chosen(settings: Iterable[str]) -> list[str]:
 
 
 def multi30k(part: str, language: str) -> Path:
-    """Name a file of Multi30k, raw."""
+    """Name a raw file of Multi30k."""
     return data_folder() / "multi30k" / "raw" / f"{part}.{language}.gz"
 
 
@@ -62,7 +62,7 @@ def read_log(run: Path) -> list[dict[str, Any]]:
 
 
 def last_line(run: Path) -> dict[str, Any]:
-    """Read the last line of a log that tells of training."""
+    """Read the last training line of a log."""
     return [line for line in read_log(run) if "target_tokens" in line][-1]
 
 

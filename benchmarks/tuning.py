@@ -62,7 +62,7 @@ class Trial(NamedTuple):
 
 
 def main() -> None:
-    """Make the trials that the record lacks, one after the other."""
+    """Run the trials that the record lacks, one after the other."""
     parser = arguments(__doc__, "tuning")
     parser.add_argument("kind", choices=("approaches", "rates"))
     parser.add_argument("--system", action="append", default=[])
@@ -90,7 +90,7 @@ def trials(kind: str) -> Iterator[Trial]:
 
 
 def measure(trial: Trial, minutes: float, runs: Path) -> dict[str, Any]:
-    """Train, and read what the validations found."""
+    """Train, and read the scores of the validations."""
     steps = steps_in(trial.system, 60 * minutes)
     run = runs / trial.key.replace(", ", "-").replace(" ", "-")
     lengths = [
@@ -122,14 +122,14 @@ def measure(trial: Trial, minutes: float, runs: Path) -> dict[str, Any]:
 
 
 def steps_in(name: str, seconds: float) -> int:
-    """Return the steps of a system in a counted time."""
+    """Compute the steps of a system in a time, from its recorded rate."""
     plan = measured("table2")["plan"]["systems"]
     (system,) = (system for system in plan if system["name"] == name)
     return max(_VALIDATIONS, int(seconds * system["tokens_per_second"] / system["batch_tokens"]))
 
 
 def chosen(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Choose the trial of a system: one that attends, of its published depth, least perplexed."""
+    """Choose a trial: attending and of full depth if possible, then of least perplexity."""
 
     def rank(row: dict[str, Any]) -> tuple[bool, bool, float]:
         return not row["attends"], row["choice"].startswith(_FEWER_LAYERS), row["perplexity"]
@@ -138,7 +138,7 @@ def chosen(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def body(record: Record) -> str:
-    """Lay all trials out, the chosen ones marked."""
+    """Lay out all trials, with the chosen ones marked."""
     rows = list(record.measurements["trials"].values())
     parts = []
     for kind, head in (("approaches", "approach"), ("rates", "learning rate")):

@@ -3,9 +3,9 @@ Self-attention to neighbors against full attention: processor time and memory by
 
     python -m benchmarks.window
 
-One attention of 4 heads and width 256, forwards and backwards, one sequence, fp32, one thread; each
-measurement in a process of its own. Linux only. Writes `docs/results/window.json`, and the page
-from it.
+One attention of 4 heads and width 256 computes one sequence forwards and backwards, in fp32 on one
+thread. Each measurement has its own process. Linux only. Writes `docs/results/window.json`, and the
+page from it.
 """
 
 import multiprocessing
@@ -40,7 +40,7 @@ def measure_apart(way: str, length: int) -> dict[str, float]:
 
 
 def measure(way: str, length: int) -> dict[str, float]:
-    """Return processor seconds of one pass, and the bytes that it needed at most."""
+    """Return processor seconds and peak bytes of one pass."""
     import torch
 
     from heedful.model.attention import MultiHeadAttention

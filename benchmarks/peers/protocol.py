@@ -1,8 +1,9 @@
 """
 The protocol between heedful and a peer toolkit; standard library only.
 
-One JSON object on standard input, one on standard output. ``{"task": "variants", "of": "train"}``
-is answered by what the peer can do, ``train`` and ``translate`` by the seconds of each repetition.
+A peer reads one JSON object from standard input and writes one to standard output. It answers
+``{"task": "variants", "of": "train"}`` with its variants, and ``train`` and ``translate`` with the
+seconds of each repetition.
 """
 
 import json

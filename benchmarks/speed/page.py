@@ -60,7 +60,7 @@ def write_page(folder: Path) -> Path:
 
 
 def page_texts() -> dict[str, str]:
-    """Lay the pages of all processors out."""
+    """Lay out the pages of all processors."""
     return {name: page_text(RESULTS / name) for name in PAGES if (RESULTS / name).is_dir()}
 
 
@@ -71,7 +71,7 @@ def read_records(folder: Path) -> dict[str, Record]:
 
 
 def page_text(folder: Path) -> str:
-    """Lay the page of a folder out."""
+    """Lay out the page of a folder."""
     records = read_records(folder)
     parts = [f"# {PAGES.get(folder.name, 'Speed')}", " ".join(INTRODUCTION.split())]
     if rows := compare({name: record.measurements for name, record in records.items()}):

@@ -214,7 +214,7 @@ def end_to_end(request: protocol.Request) -> protocol.Answer:
     """
     Train for an epoch: from the start of the command to its end.
 
-    Learning the subwords, for which it has a script of its own, is not timed.
+    Learning the subwords, which has its own script, is not timed.
     """
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
