@@ -1,4 +1,4 @@
-"""From a model of another toolkit, in the terms of a family, to settings and weights of ours."""
+"""Conversion of another toolkit's model to our settings and weights."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """
 Import and export of models, each compared with the other toolkit where that is installed.
 
-If a comparison fails nothing is left behind: a folder gets its name after it.
+A folder gets its name after the comparison, so a failed comparison leaves nothing behind.
 """
 
 from collections.abc import Sequence
@@ -140,8 +140,8 @@ def import_model(
         raise ExchangeError(f"{origin} cannot be imported: {error}") from error
     if wrong := next((n for n, tensor in model.weights.items() if not all_finite(tensor)), None):
         raise ExchangeError(
-            f"the weights of {origin} must be finite numbers, but those that become {wrong} hold "
-            "NaN or infinity: the model has diverged or the file is damaged. Import another one."
+            f"the weights of {origin} must be finite, but those that become {wrong} contain NaN "
+            f"or infinity; the training diverged or the file is damaged. Import another one."
         )
     engine, why_alone = _open_engine(reader, kind, origin, model)
     with replacing(goal) as beside:
@@ -170,7 +170,7 @@ def _refuse_tasks(reader: Reader, kind: str, options: ReadOptions) -> None:
 
 
 def _check_toolkit(kind: str, origin: Path) -> str:
-    """Compare a toolkit with what files show; find the class if Hugging Face alone was named."""
+    """Check that the files are of this toolkit; find the class if only Hugging Face was named."""
     known = recognize(origin)
     if kind == HUGGING_FACE:
         if known is not None and known.kind in model_classes().values():
@@ -216,7 +216,7 @@ def export_model(
     Export a run's model for another toolkit, with a model card.
 
     `kind`: its name, or `huggingface` for the first of its classes that can express the model.
-    `facts`: what the card says and the run does not record.
+    `facts`: facts for the card that the run does not record.
 
     Raises `ExchangeError` with all reasons if the format cannot express the model, `ParityFailed`
     if its results differ there; then there is no folder `out`.
@@ -313,9 +313,9 @@ def _refuse_endless(run: Run, origin: Path, sentences: Sequence[str]) -> None:
     hypotheses = search.beam * most
     if hypotheses > _MOST_ROWS or hypotheses * rows > _MOST_CANDIDATES:
         raise ExchangeError(
-            f"{origin} must have search settings that end within a minute, but its beam of "
-            f"{search.beam:,} compares {rows:,} subwords up to {most:,} times; lower its beam or "
-            "its maximum length."
+            f"a search of {origin} must end within a minute, but its beam of "
+            f"{search.beam:,} compares {rows:,} subwords up to {most:,} times; lower beam or "
+            f"length."
         )
 
 

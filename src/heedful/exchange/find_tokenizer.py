@@ -14,8 +14,8 @@ from heedful.tokenization.tokenizer import Tokenizer
 _SENTENCEPIECE = (".model", ".spm")
 _CODES = ("code", "codes", "bpecodes", "bpe")
 SPACES_NOTE = (
-    "no sentencepiece model and no BPE codes were found beside the model: text is split at spaces "
-    "and needs the same form as in training; name a tokenizer file with --tokenizer"
+    "no sentencepiece model and no BPE codes were found in the model's folder, so text is split "
+    "at spaces; name a tokenizer file with --tokenizer"
 )
 
 
@@ -49,7 +49,7 @@ def find_splitters(
 def tokenizer_of(
     id_mappings: Sequence[IdMapping], splitters: Sequence[TextSplitter], languages: tuple[str, str]
 ) -> Tokenizer:
-    """Build a tokenizer from vocabularies and files; `TokenizerError` if a file is no such one."""
+    """Build a tokenizer from vocabularies and files; `TokenizerError` for other files."""
     source, target = (
         ImportedModel(id_mapping, kind, content)
         for id_mapping, (kind, content) in zip(id_mappings, splitters, strict=True)

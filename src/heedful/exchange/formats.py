@@ -64,7 +64,7 @@ class ReadOptions:
     tokenizer: Path | None = None
     """A SentencePiece model or codes file, or a folder of such."""
     task: str = ""
-    """Name of a task of the model, which stands for a prefix and for settings of the search."""
+    """Name of a task of the model, which sets a prefix and search settings."""
     source_prefix: str = ""
     """Text before each source line."""
 
@@ -102,7 +102,7 @@ class ComparedReader(Reader, Protocol):
 
 @runtime_checkable
 class Writer(Protocol):
-    """The interface of a module that exports; what it cannot express is refused together."""
+    """The interface of a module that exports; it refuses a model with all reasons at once."""
 
     def bound(self, options: WriteOptions) -> float:
         """Return the tolerance of the parity check, above which the export fails."""
@@ -136,7 +136,7 @@ class Problems:
 
 
 def read_settings_file(path: Path) -> dict[str, Any]:
-    """Read a JSON object of another toolkit; `ExchangeError` if it is missing, damaged or none."""
+    """Read a JSON object of another toolkit; `ExchangeError` if it is not a valid object."""
     try:
         content = json.loads(read_within(path, _LARGEST).decode())
     except OSError as error:

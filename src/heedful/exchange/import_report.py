@@ -27,11 +27,11 @@ class ImportReport:
     sentences: int
     """Sentences that were cut into subwords."""
     round_trips: int
-    """Those whose subwords came back after they were joined."""
+    """Sentences that keep their subwords when they are joined and split again."""
     parity: Parity | None
     """The comparison with the toolkit itself; None if it was not run."""
     why_alone: str = ""
-    """Why it was not run."""
+    """Why the comparison was not run."""
 
     def check_outputs(self, folder: Path) -> None:
         """Raise what `Parity.check_outputs` raises, if translations were compared."""
@@ -47,7 +47,7 @@ class ImportReport:
 
 
 def count_round_trips(tokenizer: Tokenizer, sentences: Sequence[str]) -> int:
-    """Count the sentences that are cut alike after they were cut and joined."""
+    """Count the sentences that keep their subwords when they are joined and split again."""
     rows = tokenizer.encode_source(sentences)
     joined = [tokenizer.decode_source(row) for row in rows]
     return sum(map(eq, rows, tokenizer.encode_source(joined)))

@@ -1,10 +1,10 @@
 """
 Import of Joey NMT models: the run folder of version 2.
 
-In it are ``config.yaml``, ``best.ckpt`` (a pickle), two lists of words and the copied codes or
+The folder has ``config.yaml``, ``best.ckpt`` (a pickle), two lists of words and the copied codes or
 sentencepiece model. Transformers are read here, other models by their families (`Family.readers`).
-A layer of a Transformer's encoder normalizes before its sub-layers unless the settings say
-otherwise, but then nothing normalizes at the end. The decoder's default is the paper's.
+By default a layer of a Transformer's encoder normalizes before its sub-layers, but the stack has no
+norm at its end. The decoder's default is the paper's.
 """
 
 from collections.abc import Mapping
@@ -165,8 +165,8 @@ def read_words(file: Path, special: Mapping[str, str]) -> dict[str, int]:
         lines = read_within(file).decode().split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise ExchangeError(
-            f"{file} must be the words of a model, one a line, but cannot be read ({error}); give "
-            "the folder that the training left, with all of its files."
+            f"{file} must list the words of a model, but cannot be read ({error}); give the "
+            f"folder of the training with all of its files."
         ) from error
     pieces = lines[:-1] if lines[-1] == "" else lines
     numbers = {piece: number for number, piece in enumerate(pieces)}
@@ -179,7 +179,7 @@ def read_words(file: Path, special: Mapping[str, str]) -> dict[str, int]:
 
 
 def _find_splitter(path: Path, text: Mapping[str, Any], options: ReadOptions) -> TextSplitter:
-    """Find the tokenizer file of one side, which the settings name and the folder has a copy of."""
+    """Find the copy of the tokenizer file that the settings name for one side."""
     if options.tokenizer is not None and options.tokenizer.is_file():
         return read_splitter(options.tokenizer)
     if text.get("level", "word") != "bpe":

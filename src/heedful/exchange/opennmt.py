@@ -3,8 +3,8 @@ Import of OpenNMT-py Transformers, versions 1 to 3, from a ``.pt`` file.
 
 The file is a pickle with weights, options and vocabularies. The vocabularies of version 2 and
 before are objects of torchtext, and only their lists of words are read. Its Transformer normalizes
-before its sub-layers, multiplies embeddings by the square root of the width where it adds
-positions, and does not end a source with a symbol.
+before its sub-layers and does not end sources with a symbol. If positions are added, embeddings are
+multiplied by the square root of the width.
 """
 
 from collections.abc import Mapping
@@ -77,8 +77,8 @@ _MUST_BE = {
 # a faster computation of the same attention
 _SAME = {"self_attn_type": ("scaled-dot-flash",)}
 _SEARCH_NOTE = (
-    "a checkpoint of OpenNMT-py has no search settings: the defaults of onmt_translate are used "
-    "(beam 5, stop when the best candidate of a step ends); see the search settings of config.json"
+    "a checkpoint of OpenNMT-py has no search settings, so the defaults of onmt_translate are "
+    "used, such as beam 5; see `search` in config.json"
 )
 
 
@@ -137,8 +137,8 @@ def read_vocabularies(vocab: Any) -> tuple[list[str], list[str]]:
     pieces = [_pieces(named.get(side)) if isinstance(named, dict) else None for side in _SIDES]
     if pieces[0] is None or pieces[1] is None:
         raise ExchangeError(
-            "A checkpoint of OpenNMT-py must have the words of both sides, but this one has them "
-            "in a form that no version wrote; only models without word features can be read."
+            "A checkpoint of OpenNMT-py must have the words of both sides, but their form is "
+            "unknown; import a model without word features."
         )
     return pieces[0], pieces[1]
 

@@ -1,12 +1,13 @@
 """
 Parity checks: two models are compared on the same sentences.
 
-Both sides speak our ids. They tokenize the same text, compute log-probabilities of the same
+Both sides use our ids. They tokenize the same text, compute log-probabilities of the same
 translations, and search, each by its own rule. Differences of log-probabilities decide; search
 results are only reported, since two equally probable words may come in either order.
 
 Some models magnify rounding thousands of times, so that in single precision two programs differ
-with the same weights. Where differences are too large, sides that can compute in double precision.
+with the same weights. If differences are too large, the sides compute in double precision where
+they can.
 """
 
 import random
@@ -53,7 +54,7 @@ class ReferenceModel(Protocol):
         Compute the log-probabilities of every symbol at each place of a translation and behind it.
 
         Minus infinity for symbols that this side does not have. Engines that do not return
-        distributions give that of the symbol that stands there alone.
+        distributions give only the log-probability of the symbol there.
         """
         ...
 
@@ -95,7 +96,7 @@ class Parity:
     The same difference in double precision; None if single precision differs by next to nothing.
     """
     left_out: int = 0
-    """Sentences that were not compared, since one alone took so long."""
+    """Sentences that were not compared, because a single sentence took too long."""
 
     def check(self) -> None:
         """Raise `ParityFailed` if the models differ."""

@@ -1,9 +1,9 @@
 """
 Permutation of a model's dimensions.
 
-If every matrix that reads or writes states reorders their numbers alike, a Transformer computes the
-same. Only positions have an order of their own; so one layout of the sinusoids becomes another that
-has the same columns.
+A Transformer computes the same if every matrix that reads or writes states reorders their
+dimensions in the same way. Only positions have a fixed order, so a permutation converts one layout
+of the sinusoids to another with the same columns.
 """
 
 from collections.abc import Mapping

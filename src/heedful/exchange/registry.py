@@ -1,4 +1,4 @@
-"""The toolkits that there are: a line for each; their modules are imported on first use."""
+"""The known toolkits, one line each; their modules are imported on first use."""
 
 from collections.abc import Collection, Mapping
 from importlib import import_module
@@ -21,7 +21,7 @@ class Toolkit(NamedTuple):
     writes: str = ""
     """What its modules read and write, where its name does not say so."""
     aliases: Mapping[str, str] = MappingProxyType({})
-    """Other names that people give, and the `model_type` that is written for them."""
+    """Aliases, each with the `model_type` that is written for it."""
     model_types: tuple[str, ...] = ()
     """Values of `model_type` in config.json, if this is a class of Hugging Face."""
     title: str = ""
@@ -67,7 +67,7 @@ TOOLKITS = {
     "opennmt": Toolkit("heedful.exchange.opennmt"),
     "joey": Toolkit("heedful.exchange.joey"),
 }
-"""By the name on the command line."""
+"""Toolkits by their names on the command line."""
 _ALIASES = ("hf", "transformers")
 
 
@@ -108,7 +108,7 @@ def class_titles() -> list[str]:
 
 
 def library_of(kind: str) -> str:
-    """Name the library that loads what a writer writes, as the hub calls it."""
+    """Name the library that loads the exported files, as the hub calls it."""
     return "transformers" if is_class(kind) else kind
 
 
@@ -139,7 +139,7 @@ def load_writer(kind: str) -> Any:
 
 
 def _name(kind: str, names: dict[str, str], option: str) -> str:
-    """Find a name by itself or by an alias."""
+    """Find a toolkit by its name or an alias."""
     if kind in names:
         return kind
     if name := next((name for name in names if _alias(kind) in _aliases(name)), None):
@@ -154,7 +154,7 @@ def class_meant(kind: str) -> str:
 
 
 def _alias(kind: str) -> str:
-    """Spell a name as aliases are."""
+    """Normalize a name to the spelling of aliases."""
     return kind.lower().replace("_", "-")
 
 

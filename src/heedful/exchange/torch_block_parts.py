@@ -69,7 +69,7 @@ def copy_parameters(source: nn.Module, target: nn.Module, names: Mapping[str, st
 
 
 def refuse(summary: str, reasons: Iterable[str]) -> None:
-    """Raise an error with all reasons at once. Raises `ExchangeError` if there is anything."""
+    """Raise an error with all reasons at once. Raises `ExchangeError` if there is a reason."""
     Problems(list(reasons)).refuse(
         f"{summary} must compute the same, but cannot", "Exchange the other parts one by one"
     )

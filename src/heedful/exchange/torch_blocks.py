@@ -3,7 +3,7 @@ Weights from and to torch's own Transformer blocks, to verify ours.
 
 `torch.nn.MultiheadAttention`, `TransformerEncoder`, `TransformerDecoder` and `Transformer` become
 our blocks and ours become them, with equal outputs and gradients. The result has weights of its own
-and is in the mode (training or use) of what it was made from.
+and keeps the mode (training or use) of the original.
 
 Our masks are true where attention is allowed, torch's where it is forbidden. Our decoder is always
 causal, torch's needs ``tgt_mask``. Torch drops out attention weights and the inside of the
@@ -74,7 +74,7 @@ def to_torch_attention(
 
 
 def from_torch_encoder(module: nn.TransformerEncoder) -> Encoder:
-    """Convert torch's encoder and final norm to ours; `ExchangeError` names what ours has not."""
+    """Convert torch's encoder and final norm to ours; `ExchangeError` names what ours lacks."""
     refuse("torch.nn.TransformerEncoder as ours", _encoder_from_torch_reasons(module, "it"))
     first, count = module.layers[0], len(module.layers)
     ours = Encoder(shape_of_torch(first), count)
@@ -83,7 +83,7 @@ def from_torch_encoder(module: nn.TransformerEncoder) -> Encoder:
 
 
 def from_torch_decoder(module: nn.TransformerDecoder) -> Decoder:
-    """Convert torch's decoder and final norm to ours; `ExchangeError` names what ours has not."""
+    """Convert torch's decoder and final norm to ours; `ExchangeError` names what ours lacks."""
     refuse("torch.nn.TransformerDecoder as ours", _decoder_from_torch_reasons(module, "it"))
     first, count = module.layers[0], len(module.layers)
     ours = Decoder(shape_of_torch(first), count)
@@ -92,7 +92,7 @@ def from_torch_decoder(module: nn.TransformerDecoder) -> Decoder:
 
 
 def to_torch_encoder(encoder: Encoder, *, batch_first: bool = True) -> nn.TransformerEncoder:
-    """Convert our encoder to torch's; `ExchangeError` names what torch's has not."""
+    """Convert our encoder to torch's; `ExchangeError` names what torch's lacks."""
     refuse("Encoder as torch's", _stack_to_torch_reasons(encoder, ENCODER_LAYER, "it"))
     kind = nn.TransformerEncoderLayer
     layers = [_torch_layer(layer, kind, ENCODER_LAYER, batch_first) for layer in encoder.layers]
@@ -104,7 +104,7 @@ def to_torch_encoder(encoder: Encoder, *, batch_first: bool = True) -> nn.Transf
 
 
 def to_torch_decoder(decoder: Decoder, *, batch_first: bool = True) -> nn.TransformerDecoder:
-    """Convert our decoder to torch's; `ExchangeError` names what torch's has not."""
+    """Convert our decoder to torch's; `ExchangeError` names what torch's lacks."""
     refuse("Decoder as torch's", _stack_to_torch_reasons(decoder, DECODER_LAYER, "it"))
     kind = nn.TransformerDecoderLayer
     layers = [_torch_layer(layer, kind, DECODER_LAYER, batch_first) for layer in decoder.layers]
@@ -114,7 +114,7 @@ def to_torch_decoder(decoder: Decoder, *, batch_first: bool = True) -> nn.Transf
 
 
 def from_torch_transformer(module: nn.Transformer) -> tuple[Encoder, Decoder]:
-    """Convert torch's Transformer to our two stacks; `ExchangeError` names what ours have not."""
+    """Convert torch's Transformer to our two stacks; `ExchangeError` names what ours lack."""
     refuse(
         "torch.nn.Transformer as our stacks",
         [

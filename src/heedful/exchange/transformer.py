@@ -1,8 +1,8 @@
 """
 Transformers of other toolkits: the same tensors under other names.
 
-fairseq, OpenNMT-py and Joey NMT hold the tensors of a Transformer under names that follow one
-scheme each, from which the map to our names follows.
+fairseq, OpenNMT-py and Joey NMT each name the tensors of a Transformer by one scheme, which
+determines the map to our names.
 """
 
 import math
@@ -62,7 +62,7 @@ class TensorNames:
 
 
 def sides_of(layers: Sequence[int], heads: Sequence[int], d_ff: Sequence[int]) -> dict[str, int]:
-    """Name what encoder and decoder have; a setting of one side is named where they differ."""
+    """Name the sizes of the model; sizes of one side are named only where the sides differ."""
     named = {"encoder_layers": layers[0], "decoder_layers": layers[1]}
     for name, values in (("heads", heads), ("d_ff", d_ff)):
         named[name] = values[0]
@@ -81,7 +81,7 @@ def transformer_of(
     first_position: int = 0,
 ) -> ForeignModel:
     """
-    Put a Transformer into our terms.
+    Convert a Transformer's settings and tensor names to ours.
 
     `settings`: our `model` settings, except norms and scales. `scaled`: whether embeddings of
     source and target are multiplied by the square root of d_model. `first_position`: first row in
@@ -133,7 +133,7 @@ def transformer_of(
 def _entries(
     names: TensorNames, shapes: Mapping[str, Shape], source: RowMap, target: RowMap
 ) -> list[Entry]:
-    """Map all tensors but positions; parameters that a model lacks, such as a bias, come too."""
+    """Map all tensors but positions, including parameters that a model may lack, such as a bias."""
     bias = RowMap(target.origins, target.count, IMPOSSIBLE)
     entries = [
         Entry("embed_source.weight", (names.source_table,), source),

@@ -1,8 +1,8 @@
 """
 The text of a BART folder: byte-level BPE, and a start symbol before each text.
 
-Read from it: ``vocab.json`` and ``merges.txt``, or ``tokenizer.json``, which has both; and
-``tokenizer_config.json``.
+The import reads ``tokenizer_config.json``, and either ``vocab.json`` and ``merges.txt`` or
+``tokenizer.json``, which has both.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from heedful.files import read_within
 
 VOCABULARY, MERGES, WHOLE = "vocab.json", "merges.txt", "tokenizer.json"
 CLASSES = ("BartTokenizer", "RobertaTokenizer", "GPT2Tokenizer", "TokenizersBackend")
-"""Classes of transformers that cut text so; the first is written."""
+"""Tokenizer classes of transformers with byte-level BPE; exports name the first."""
 _MASK = "<mask>"
 _SAME = {"cls_token": "bos_token", "sep_token": "eos_token"}
 _USUAL = {"bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>"}
@@ -29,8 +29,8 @@ def read_bytes(
     Read vocabulary and merges.
 
     `spelled`: ``tokenizer_config.json``. `special`: the special symbols. `whole`:
-    ``tokenizer.json``, which is preferred, as transformers does. Raises `ExchangeError` for a
-    folder that cuts text in another way.
+    ``tokenizer.json``, which is preferred, as transformers does. Raises `ExchangeError` if the
+    folder has another kind of tokenizer.
     """
     _check_class(path, spelled)
     numbers: dict[str, Any]
@@ -65,20 +65,20 @@ def is_spaced(spelled: Mapping[str, Any]) -> bool:
 
 
 def _check_class(path: Path, spelled: Mapping[str, Any]) -> None:
-    """Refuse tokenizers that cut text, or frame it, in another way."""
+    """Refuse tokenizers that split text or add special symbols in another way."""
     name = str(spelled.get("tokenizer_class") or CLASSES[0]).removesuffix("Fast")
     names = {token: spelling(spelled, token, usual) for token, usual in _USUAL.items()}
     different = [token for token, same in _SAME.items() if names[token] != names[same]]
     if name not in CLASSES or different:
         reason = f"{different[0]} differs from {_SAME[different[0]]}" if different else f"is {name}"
         raise ExchangeError(
-            f"the tokenizer of {path} must be BART's, byte-level BPE between a start and an end "
-            f"symbol, but {reason}; import a model of the class with its own tokenizer."
+            f"the tokenizer of {path} must be BART's byte-level BPE with start and end symbols, "
+            f"but {reason}; import a model of the class with its own tokenizer."
         )
 
 
 def _check_added(path: Path, added: list[Any], special: Mapping[str, str]) -> None:
-    """Refuse tokens that are found in text before it is cut."""
+    """Refuse added tokens, which are found in text before BPE is applied."""
     names = [str(entry.get("content")) for entry in added if isinstance(entry, dict)]
     usual = {*special.values(), _MASK}
     if others := [name for name in names if name not in usual]:

@@ -58,7 +58,7 @@ CLASSES = {
 
 
 def complete(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill in what a class takes for granted."""
+    """Fill in the defaults of a class."""
     kind = str(settings.get("model_type"))
     usual: dict[str, Any] = {
         "activation_function": "gelu",
@@ -77,7 +77,7 @@ def complete(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def model_settings(settings: Mapping[str, Any], tie: str, has_bias: bool) -> dict[str, Any]:
-    """Write the settings of the model as ours."""
+    """Convert the settings of the model to ours."""
     kind = CLASSES[settings["model_type"]]
     return {
         "d_model": settings["d_model"],

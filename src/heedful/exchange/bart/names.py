@@ -52,8 +52,8 @@ def written_tables(tie: str) -> tuple[dict[str, str], dict[str, str]]:
     """
     Name the tensors that hold our tables, and the copies of these that the classes need.
 
-    `tie`: our `model.tie_embeddings`. Without tied tables the classes hold three, and a fourth that
-    they never use.
+    `tie`: our `model.tie_embeddings`. Without tied tables the classes store three tables, and a
+    fourth that they never use.
     """
     if tie == "all":
         return {"embed_source.weight": SHARED}, {}

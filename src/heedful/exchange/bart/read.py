@@ -1,7 +1,7 @@
 """
 Import of Hugging Face folders of BART's classes: BART, mBART, mBART-50, M2M100 and NLLB.
 
-Read from it: ``config.json`` (shape), the weights, ``generation_config.json`` (search) and the
+The import reads ``config.json`` (shape), the weights, ``generation_config.json`` (search) and the
 files of the tokenizer (`heedful.exchange.bart.text`).
 """
 

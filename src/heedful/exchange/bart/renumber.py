@@ -1,8 +1,8 @@
 """
 Numbers of an extended vocabulary in an exported folder.
 
-`heedful extend` adds rows behind all others, but transformers numbers languages behind all
-subwords, so that the rows of an extended model are put into another order::
+`heedful extend` adds rows at the end, but transformers numbers languages after all subwords. So an
+export reorders the rows of an extended model::
 
     imported    <s> <pad> </s> <unk>   subwords                languages  <mask>   other rows
     extended    as imported, then new languages and new subwords, in turns
@@ -23,7 +23,7 @@ MASK = "<mask>"
 
 
 def renumbered(tokenizer: Tokenizer) -> Tokenizer:
-    """Return a tokenizer with the numbers of the classes; the same one if it has them."""
+    """Return a tokenizer with ids as the classes number them; unchanged if it has them."""
     model, frame = tokenizer.models[0], tokenizer.frame
     if not isinstance(model, ImportedModel) or frame is None or not frame.languages:
         return tokenizer
@@ -58,7 +58,7 @@ def subwords_of(model: ImportedModel) -> set[str]:
 def _places(
     mapping: IdMapping, languages: set[int], subwords: set[str]
 ) -> dict[int, tuple[int, int]]:
-    """Give each row, by our id, its group and its number before."""
+    """Return the group and the previous number of each row, by our id."""
     numbered = {ours: n for ours, n in enumerate(mapping.origins) if n is not None}
     first = min(numbered[language] for language in languages)
     places = {}

@@ -44,7 +44,7 @@ _TOKEN = re.compile(r"__([\w-]+)__")
 
 @dataclass(frozen=True)
 class Text:
-    """What the files of a folder say of its text."""
+    """The vocabulary, languages and special symbols in the files of a folder."""
 
     tokenizer_class: str
     """In transformers."""
@@ -111,10 +111,10 @@ def build_tokenizer(
     start: object = None,
 ) -> tuple[Tokenizer, tuple[str, ...]]:
     """
-    Build the tokenizer, with a note if nobody named the languages.
+    Build the tokenizer, and a note if the user did not name the languages.
 
-    `forced`: the token that `generate` begins with, if the settings name one. `start`: the one that
-    its decoder starts with.
+    `forced`: the token that `generate` begins with, if the settings name one. `start`: the token
+    that its decoder starts with.
     """
     try:
         id_mapping = IdMapping.of(text.numbers, text.special, rows)
@@ -136,7 +136,7 @@ def build_tokenizer(
 def _without_languages(
     text: Text, id_mapping: IdMapping, options: ReadOptions, forced: int | None, start: object
 ) -> tuple[Tokenizer, tuple[str, ...]]:
-    """Build BART's tokenizer: texts begin with the start symbol, which translations begin with."""
+    """Build BART's tokenizer: sources and translations begin with the start symbol."""
     starts_itself = forced is None and start == id_mapping.origins[START]
     cutter = "spaced-bytes" if is_spaced(text.spelled) else "bytes"
     tokenizer = Tokenizer(
@@ -247,7 +247,7 @@ def _numbers_of(whole: Mapping[str, Any], path: Path) -> dict[str, int]:
 
 
 def _hashable(piece: Any) -> str | None:
-    """Return a piece, or None, which `_checked` refuses, for what is not text."""
+    """Return a piece; None, which `_checked` refuses, if it is not text."""
     return piece if isinstance(piece, str) else None
 
 
@@ -259,7 +259,7 @@ def _checked(numbers: Mapping[Any, Any], path: Path) -> dict[str, int]:
 
 
 def _model_of(whole: Mapping[str, Any], special: Mapping[str, str], path: Path) -> bytes:
-    """Make a sentencepiece model of `tokenizer.json`, which keeps its pieces in another form."""
+    """Build a sentencepiece model from the pieces in `tokenizer.json`."""
     model = whole.get("model")
     try:
         assert isinstance(model, dict)

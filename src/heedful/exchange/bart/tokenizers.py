@@ -1,5 +1,5 @@
 """
-Tokenizers of transformers for the languages of a model, those that were added included.
+Tokenizers of transformers for the languages of a model, including added ones.
 
 ::
 
@@ -9,7 +9,7 @@ Tokenizers of transformers for the languages of a model, those that were added i
     M2M100Tokenizer    its 100 languages, or the 8 of WMT21; others only as a target
 
 So an M2M100 with a further language is written for `NllbTokenizer`, which frames text in the same
-way and names a language by its token. That needs subwords of byte pairs, each with a row.
+way and names a language by its token. `NllbTokenizer` needs byte-pair subwords, each with a row.
 """
 
 from collections.abc import Sequence

@@ -2,9 +2,8 @@
 Export as a folder that Hugging Face's BART, mBART, M2M100 and NLLB classes load.
 
 The class follows from the shape of the model: where it normalizes, and its positions. Ids, subwords
-and languages are those of the imported model that the run began with
-(`heedful.exchange.bart.renumber` orders those that were added); of the run itself come weights,
-search and the pair of languages.
+and languages are those of the imported model; `heedful.exchange.bart.renumber` orders added ones.
+Weights, search settings and the pair of languages are the run's.
 """
 
 from dataclasses import replace

@@ -26,7 +26,7 @@ from heedful.tokenization.tokenizer import Tokenizer
 
 
 def check_text(tokenizer: Tokenizer, kind: str, reasons: Problems) -> None:
-    """List what the class of a tokenizer does not have; `kind`: of the model."""
+    """List features that the tokenizer's class lacks; `kind`: class of the model."""
     model, frame = tokenizer.models[0], tokenizer.frame
     cutter = "bytes" if kind == "bart" else "sentencepiece"
     fits = isinstance(model, ImportedModel) and model.kind.endswith(cutter)
@@ -169,7 +169,7 @@ def _whole(
 
 
 def _added(token: str, more: Mapping[str, int]) -> dict[str, Any]:
-    """Describe a token that no text is cut into."""
+    """Describe a special token."""
     return {
         **more,
         "content": token,
@@ -184,7 +184,7 @@ def _added(token: str, more: Mapping[str, int]) -> dict[str, Any]:
 def _model(
     kind: str, numbers: Mapping[str, int], scores: Mapping[str, float], special: list[str]
 ) -> dict[str, Any]:
-    """Write the subwords of a sentencepiece model as `tokenizers` has them."""
+    """Write the subwords of a sentencepiece model in the format of `tokenizers`."""
     if kind == "unigram":
         by_number = {number: piece for piece, number in numbers.items()}
         rows = range(max(by_number) + 1)

@@ -45,7 +45,7 @@ def code_block(lines: Sequence[str], language: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Write a name as it is, or as code if Markdown could read more in it."""
+    """Write a name unchanged, or as code if it has more than plain characters."""
     return text if _PLAIN.fullmatch(text) else code(text)
 
 
@@ -68,7 +68,7 @@ def _block(value: object) -> Iterator[str]:
 
 
 def _is_nested(value: object) -> bool:
-    """Tell tables and lists from scalars."""
+    """Whether a value is a table or a list."""
     return isinstance(value, Mapping) or (
         isinstance(value, Sequence) and not isinstance(value, str)
     )
@@ -90,7 +90,7 @@ def _escape(letter: str) -> str:
 
 
 def _visible(text: str) -> str:
-    """Write what cannot be seen, line ends and marks of direction included, as numbers."""
+    """Write invisible characters, such as line ends and direction marks, as escapes."""
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
         for letter in _whole(text)

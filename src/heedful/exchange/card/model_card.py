@@ -46,7 +46,7 @@ _SENTENCE = "A sentence to translate."
 
 @dataclass(frozen=True)
 class CardFacts:
-    """What a card says and a run folder does not record."""
+    """Facts for a card that a run folder does not record."""
 
     license: str = ""
     """The license: an identifier of the hub, or a name; empty if it is not stated."""
@@ -62,7 +62,7 @@ class CardFacts:
             if len(name) > 96 or not _DATASET.fullmatch(name):
                 raise ExchangeError(
                     "--dataset must be the name of a data set of the Hugging Face hub, such as "
-                    f"wmt/wmt14, but got {name!r}; leave out what is not there."
+                    f"wmt/wmt14, but got {name!r}; correct it."
                 )
         for path in self.scores:
             evaluated_scores(path)
@@ -79,8 +79,8 @@ def model_card(
     """
     Write the card of a run's model.
 
-    `name`: of the folder or of the repository. `library`: what loads the files, as the hub calls
-    it: ``transformers``, ``ctranslate2``, ``onnx``, or ``heedful`` for a run folder.
+    `name`: name of the folder or repository. `library`: what loads the files, as the hub calls it:
+    ``transformers``, ``ctranslate2``, ``onnx``, or ``heedful`` for a run folder.
 
     Raises `ExchangeError` for facts that no card can hold.
     """
@@ -155,7 +155,7 @@ def _result(task: Mapping[str, str], text: str, scores: Sequence[CardScore]) -> 
 
 
 def _slug(text: str) -> str:
-    """Make an identifier of a name."""
+    """Convert a name to an identifier."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "text"
 
 
@@ -220,7 +220,7 @@ def _use(run: Run, name: str, library: str) -> list[str]:
 
 
 def _python_lines(name: str, library: str, text: str) -> list[str]:
-    """Show the library of the files at work."""
+    """Show code that uses the files with their library."""
     if library == "transformers":
         return [
             "from transformers import AutoModelForSeq2SeqLM, AutoTokenizer",
@@ -266,7 +266,7 @@ def _scores(scores: Sequence[CardScore]) -> list[str]:
 
 
 def _data(run: Run, facts: CardFacts) -> list[str]:
-    """List the files that the run was trained on, with what is recorded of each."""
+    """List the training files of the run, each with its records."""
     lines = [f"- data set {code(name)} of the Hugging Face hub" for name in facts.datasets]
     for side, entries in read_corpus(run.folder).items():
         lines += [f"- {code(side)}: {_file_facts(entry)}" for entry in entries]

@@ -1,8 +1,8 @@
 """
-The scores of a model card: measured ones alone, each with its signature.
+The scores of a model card: only measured ones, each with its signature.
 
-Training records validations in its log; those of the very step whose weights are described count.
-`heedful evaluate --json` measures a test set, and its output is a file of scores.
+The training log has validations; a card shows those of the step of its weights. `heedful evaluate
+--json` measures a test set, and its output is a file of scores.
 """
 
 import json

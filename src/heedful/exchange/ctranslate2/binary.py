@@ -12,8 +12,8 @@ The file ``model.bin`` of CTranslate2, read with NumPy alone.
     aliases     from version 3 on:  uint32, then each: alias, name
 
 Text is its length (uint16), its bytes and a zero, which the length counts. All of it little-endian.
-The file comes from a stranger: nothing is read past its end, and no number in it is believed before
-it was compared with the values written there.
+The file may be malicious: nothing is read past its end, and each number is checked before it is
+used.
 """
 
 import struct
@@ -84,9 +84,9 @@ class ModelFile:
             scale = np.array(1000.0, np.float32)
         if scale is None or scale.size not in (1, len(stored)) or not np.all(scale != 0):
             raise ExchangeError(
-                f"model.bin must have a scale for each row of {name}, which is stored in whole "
-                f"numbers, but has {'none' if scale is None else scale.size} for "
-                f"{len(stored)} rows; the file is damaged or of an unknown kind of quantization."
+                f"model.bin must have a scale for each row of integers in {name}, but has "
+                f"{'none' if scale is None else scale.size} for "
+                f"{len(stored)} rows; the file is damaged or quantized otherwise."
             )
         divisor = np.asarray(scale, np.float32).reshape(-1, *[1] * (stored.ndim - 1))
         return stored.astype(np.float32) / divisor
@@ -96,7 +96,7 @@ def read_model_file(path: Path) -> ModelFile:
     """
     Read a ``model.bin``; nothing in it is executed, no more memory taken than the file is long.
 
-    Raises `ExchangeError` if it cannot be read, is something else, ends early or too late.
+    Raises `ExchangeError` if the file cannot be read, is of another kind, or has a wrong length.
     """
     try:
         content = read_within(path, free_memory() or sys.maxsize)

@@ -1,10 +1,9 @@
 """
 A model of CTranslate2 that searches and scores, in its own tokens.
 
-No torch here: this is what runs on a small server. Our rules of length go around CTranslate2's
-search: it knows one limit for all lines and one penalty, ``power``; a line that ran past its own
-limit is searched again with that limit, and other penalties put the finished hypotheses of its beam
-in order.
+This module does not import torch, so it runs on a small server. CTranslate2's search has one limit
+for all lines and one penalty, ``power``. A line that exceeds its own limit is searched again with
+that limit. Other penalties reorder the finished hypotheses of the beam.
 """
 
 import ctypes
@@ -201,9 +200,9 @@ def _check_process() -> None:
     """Refuse to compute in a fork, which would wait for threads that it does not have."""
     if Engine._process != os.getpid():
         raise UserError(
-            "models of CTranslate2 must be used by the process that opened the first one, but this "
-            "is a fork of it, which does not have its threads; open them only after the fork, or "
-            "start processes by the method “spawn”."
+            "models of CTranslate2 must be used by the process that opened the first one, but "
+            "this is a fork without its threads. Open models after the fork, or start processes "
+            "by the method “spawn”."
         )
 
 

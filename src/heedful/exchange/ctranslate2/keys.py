@@ -12,10 +12,10 @@ The mapping between CTranslate2's variables and our weights, with heads of equal
 
 Weights are (out, in) on both sides. One map for both directions.
 
-CTranslate2 splits queries, keys and values into heads of one width. The narrower kind is filled up
-with zeros: zeros in queries and keys add nothing to their products, zeros in values meet columns of
-zeros in the output projection. Queries are still scaled by the width that keys had, which is an
-attribute there.
+CTranslate2 splits queries, keys and values into heads of one width. The narrower kind is padded
+with zeros. Zeros in queries and keys add nothing to their products; zeros in values meet zero
+columns of the output projection. Queries are still scaled by the original width of the keys, which
+CTranslate2 stores as an attribute.
 """
 
 from collections.abc import Iterator, Mapping

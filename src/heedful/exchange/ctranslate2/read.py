@@ -1,9 +1,9 @@
 """
 Import of a CTranslate2 model as a run.
 
-The folder holds ``model.bin``, vocabularies, and in newer models ``config.json``. How text is cut
-it does not say: at spaces, unless a tokenizer is given or lies beside it (what `heedful export`
-writes).
+The folder holds ``model.bin``, vocabularies, and in newer models ``config.json``. The folder does
+not say how to split text: at spaces, unless the user gives a tokenizer or `heedful export` wrote
+one into it.
 """
 
 from collections.abc import Mapping
@@ -138,7 +138,7 @@ class _Vocabularies:
         for tokens, count, side in zip(sides, counts, ("source", "target"), strict=True):
             if len(tokens) != count:
                 raise ExchangeError(
-                    f"{path} must have a token for each row of its tables, but there are "
+                    f"{path} must have a token for each table row, but has "
                     f"{len(tokens):,} for the {count:,} rows of the {side}; copy the whole folder."
                 )
         special = _special(sides[1], config)
@@ -229,7 +229,7 @@ def original_ids(
 
 
 def _origins(model: SubwordModel, rows: int) -> dict[int, int]:
-    """List their id for each of ours; ids are theirs unless the model was imported."""
+    """List CTranslate2's id for each of ours; they are equal unless the model was imported."""
     if not isinstance(model, ImportedModel):
         return {number: number for number in range(rows)}
     origins = enumerate(model.id_mapping.origins)
@@ -298,9 +298,9 @@ def _check_beside(
     ids = [target.index(token) for name in ("end",) if (token := special[name]) is not None]
     if any(size > count for size, count in zip(sizes, counts, strict=True)) or ids != [END]:
         raise ExchangeError(
-            f"the tokenizer in {RECORD} must number its subwords like the model, but it has "
+            f"the tokenizer in {RECORD} must fit the model's tables, but has "
             f"{sizes[0]:,} and {sizes[1]:,} for tables of {counts[0]:,} and {counts[1]:,} rows; "
-            "remove it, or give the right one with --tokenizer."
+            "remove it or give --tokenizer."
         )
 
 

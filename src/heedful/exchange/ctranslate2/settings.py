@@ -1,9 +1,10 @@
 """
 Model settings inferred from CTranslate2's attributes and variable shapes.
 
-A model of an older revision says little but its variables. What our model cannot do (rotary or
-relative positions, gated networks, keys that heads share) is collected as reasons. Other scales of
-queries than 1 / sqrt(d_k), or of embeddings than sqrt(d_model) or one, are multiplied in for good.
+A model of an older revision has few attributes besides its variables. What our model cannot do
+(rotary or relative positions, gated networks, keys that heads share) is collected as reasons. Other
+scales than 1 / sqrt(d_k) for queries, and than sqrt(d_model) or 1 for embeddings, are multiplied
+into the weights.
 """
 
 import math

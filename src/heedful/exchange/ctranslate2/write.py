@@ -1,9 +1,9 @@
 """
 Export of a model to CTranslate2.
 
-Every recipe can be: positions become explicit tables, heads whose keys and values differ are filled
-up. The tokenizer and the rules of search lie beside it, for `heedful translate --engine
-ctranslate2`; CTranslate2 itself overlooks them.
+Positions become explicit tables; heads with keys and values of different widths are padded. The
+folder also has the tokenizer and the search settings for `heedful translate --engine ctranslate2`;
+CTranslate2 itself ignores them.
 """
 
 import math
@@ -103,7 +103,7 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
 
 
 def open_engine(folder: Path, model: ModelBundle) -> ReferenceModel:
-    """Open what was written in CTranslate2; `MissingExtra` if that is not installed."""
+    """Open the exported model in CTranslate2; `MissingExtra` if that is not installed."""
     vocabularies = read_vocabularies(folder, {"unk_token": "<unk>"})
     source, target = (dict(enumerate(tokens)) for tokens in vocabularies)
     size, forbidden = model.tokenizer.target_size, model.config.search.forbidden_ids
@@ -113,7 +113,7 @@ def open_engine(folder: Path, model: ModelBundle) -> ReferenceModel:
 
 
 def _refuse(config: RunConfig, options: WriteOptions) -> None:
-    """Refuse what cannot be exported, all reasons at once."""
+    """Refuse a model that cannot be exported, with all reasons at once."""
     reasons = Problems()
     reasons.add_if(
         options.quantization not in ("", *BOUNDS),
@@ -146,7 +146,7 @@ def _variables(model: ModelBundle, positions: int) -> dict[str, Array]:
 
 
 def _positions(model: ModelConfig, learned: Array | None, rows: int) -> Array:
-    """Write positions as a table; learned ones repeat their last row, as ours do; none is zeros."""
+    """Write positions as a table; learned ones repeat their last row, and none means zeros."""
     if model.positions == "none":
         return np.zeros((rows, model.d_model), dtype=np.float32)
     if learned is None:

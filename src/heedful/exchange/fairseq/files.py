@@ -1,7 +1,7 @@
 """
 fairseq's files: dictionaries, checkpoints of all ages, and their options.
 
-As in fairseq, tensors of an old checkpoint get their new names, and its options are put together.
+As in fairseq, tensors of an old checkpoint get their new names, and its options are combined.
 """
 
 import re
@@ -54,7 +54,7 @@ def read_dictionary(file: Path) -> dict[str, int]:
     except (OSError, UnicodeDecodeError) as error:
         raise ExchangeError(
             f"{file} must be a vocabulary of fairseq, but cannot be read ({error}); copy it from "
-            "the folder of the binarized data."
+            f"the binarized data."
         ) from error
     numbers = {symbol: number for number, symbol in enumerate(FIRST)}
     count = len(numbers)
@@ -67,8 +67,8 @@ def read_dictionary(file: Path) -> dict[str, int]:
             match = re.fullmatch(r"(.+) (-?[0-9]+)", line.rstrip())
         if match is None or (symbol in numbers and not flag):
             raise ExchangeError(
-                f"{file} must have a symbol, a space and a number on each line, each symbol once, "
-                f"but line {place} is {line[:60]!r}; copy it from the folder of the binarized data."
+                f"each line of {file} must be a new symbol, a space and a number, but line "
+                f"{place} is {line[:60]!r}; copy it from the binarized data."
             )
         numbers[symbol] = count
         count += 1

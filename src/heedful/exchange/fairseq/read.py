@@ -1,11 +1,11 @@
 """
 Import of fairseq models, from checkpoints of any age.
 
-A checkpoint is a pickle with the weights and the options of the training. The vocabularies are the
-``dict.LANGUAGE.txt`` of the binarized data, which belong beside it, as do codes or the
-sentencepiece model. Transformers are read here, other architectures by their families
-(`Family.readers`). fairseq begins to decode with the end symbol, counts positions from 2 on (its
-padding symbol has the number 1), lays sinusoids out in halves and divides scores by length^lenpen.
+A checkpoint is a pickle with the weights and the options of the training. The folder must also have
+the vocabularies (``dict.LANGUAGE.txt`` of the binarized data) and the BPE codes or sentencepiece
+model, if any. Transformers are read here, other architectures by their families (`Family.readers`).
+In fairseq decoding begins with the end symbol, and positions count from 2 on, because padding has
+the id 1. Sinusoids lie in halves, and scores are divided by length^lenpen.
 """
 
 from collections.abc import Mapping
@@ -143,7 +143,7 @@ def _languages(settings: Mapping[str, Any], options: ReadOptions, folder: Path) 
     if not source or not target:
         known = [file.name.split(".")[1] for file in sorted(folder.glob("dict.*.txt"))]
         raise ExchangeError(
-            "The languages of a model must be known, but its checkpoint does not name them; give "
+            "The languages of a model must be known, but its checkpoint names none; give "
             "--source-language and --target-language (dictionaries in the folder: "
             f"{', '.join(known) or 'none'})."
         )
@@ -151,7 +151,7 @@ def _languages(settings: Mapping[str, Any], options: ReadOptions, folder: Path) 
 
 
 def _rows(tensors: Mapping[str, Array], side: str, words: int) -> int:
-    """Count the rows of the table of one side, which may have more than there are words."""
+    """Count the rows of the table of one side, which may exceed the number of words."""
     table = tensors.get(f"{side}.embed_tokens.weight")
     return words if table is None else max((*table.shape, 0)[0], words)
 

@@ -7,9 +7,9 @@ Converted models of the hub on this machine.
     CACHE/ORG--NAME/.lock                held while a model is converted
     CACHE/ORG--NAME/COMMIT/NAME/         a run folder; its hub.json says where it comes from
 
-CACHE is `~/.cache/heedful/hub`, or `$HF_HOME/heedful` where that is set. A run gets its place by a
-rename after its conversion, so whatever is there is complete. What is downloaded stays in the cache
-of huggingface_hub, which other programs share.
+CACHE is `~/.cache/heedful/hub`, or `$HF_HOME/heedful` where that is set. A run is renamed to its
+place after its conversion, so every run there is complete. Downloaded files stay in the cache of
+huggingface_hub, which other programs share.
 
 A revision is pinned at its first use: later uses need no network and give the same model, until
 `heedful hub update`. A damaged pins.json or hub.json is reported and counts as missing: the next
@@ -35,7 +35,7 @@ from heedful.runs.hub_names import RECORD, HubName
 CONVERSION = 1
 """The version of the conversion: a run of an earlier one is made again."""
 COMMIT = re.compile(r"[0-9a-f]{40}")
-"""What a commit is called."""
+"""The form of a commit's name."""
 _PINS, _LOCK = "pins.json", ".lock"
 _DAMAGED: set[Path] = set()
 
@@ -65,7 +65,7 @@ class CachedModel:
     record: Mapping[str, Any]
     """What hub.json says."""
     pinned: tuple[str, ...]
-    """The revisions that stand for it."""
+    """The revisions that are pinned to it."""
 
     @property
     def bytes(self) -> int:
@@ -86,11 +86,11 @@ class ModelCache:
         return {name: commit for name, commit in content.items() if COMMIT.fullmatch(str(commit))}
 
     def pin(self, revision: str, commit: str) -> None:
-        """Record the commit that a revision stands for."""
+        """Pin a revision to a commit."""
         write_json(self.folder / _PINS, {**self.pins(), revision: commit})
 
     def unpin(self, commit: str) -> None:
-        """Forget the revisions that stand for a commit."""
+        """Delete the pins on a commit."""
         pins = self.pins()
         if left := {name: pin for name, pin in pins.items() if pin != commit}:
             if left != pins:
@@ -107,7 +107,7 @@ class ModelCache:
         return self.folder / commit / HubName(self.repo).title
 
     def find(self, revision: str) -> Path | None:
-        """Find the run of a revision, if it was converted as it would be today."""
+        """Find the run of a revision, if the current version of the conversion made it."""
         commit = self.commit_of(revision)
         if commit is None:
             return None
@@ -151,7 +151,7 @@ class ModelCache:
             os.close(descriptor)
 
     def _lock(self) -> int:
-        """Open and lock the lock file; whoever had it before may have removed it."""
+        """Open and lock the lock file, which its previous owner may have removed."""
         path = self.folder / _LOCK
         ways = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         while True:
@@ -161,7 +161,7 @@ class ModelCache:
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    say(f"{self.repo}: another process converts it; waiting for that ...")
+                    say(f"{self.repo}: another process is converting it; waiting ...")
                     fcntl.flock(descriptor, fcntl.LOCK_EX)
                 if is_at(path, descriptor):
                     return descriptor
@@ -195,7 +195,7 @@ def find_cached(name: HubName, is_exact: bool) -> list[CachedModel]:
 
 
 def _read_record(path: Path) -> dict[str, Any]:
-    """Read a record of the cache; nothing if it is missing, or damaged, which is said once."""
+    """Read a record of the cache; empty if it is missing, or damaged, which is reported once."""
     if not path.is_file():
         return {}
     try:
@@ -208,6 +208,6 @@ def _read_record(path: Path) -> dict[str, Any]:
 
 
 def say(line: str) -> None:
-    """Tell a user what takes so long; standard output is for results."""
+    """Print progress to standard error; standard output is for results."""
     with suppress(OSError):
         print(line, file=sys.stderr, flush=True)

@@ -1,10 +1,9 @@
 """
-What is asked of the hub: facts and files within bounds, and uploads by the library huggingface_hub.
+Requests to the hub: facts and files of bounded size, and uploads by huggingface_hub.
 
-Files come into the cache of that library, so whatever another program has fetched is there already.
-Every file is compared with the digest that the hub lists for it: SHA-256 for large files, git's
-SHA-1 for small ones. HF_ENDPOINT, HF_HUB_OFFLINE, HF_HUB_CACHE, HF_HOME and the token mean what
-they mean to the library.
+Files are stored in the cache of that library, which other programs share. Every file is compared
+with the digest that the hub lists for it: SHA-256 for large files, git's SHA-1 for small ones.
+HF_ENDPOINT, HF_HUB_OFFLINE, HF_HUB_CACHE, HF_HOME and the token mean what they mean to the library.
 """
 
 import os
@@ -52,9 +51,9 @@ class HubModel:
     repo: str
     commit: str
     license: str
-    """As its model card names it; empty if it does not."""
+    """The license that the model card names; empty if it names none."""
     files: dict[str, HubFile]
-    """By name; those in folders are left out."""
+    """Files by name; files in folders are left out."""
 
 
 class HubClient:
@@ -96,7 +95,7 @@ class HubClient:
         """
         Download a file unless it is there with its digest, and return its path.
 
-        Raises `DownloadError` if what comes has another size or digest.
+        Raises `DownloadError` if the download has another size or digest.
         """
         listed, name = model.files[file], HubName(model.repo, model.commit)
         folder = self._downloads / f"models--{model.repo.replace('/', '--')}"
@@ -112,8 +111,8 @@ class HubClient:
             if self.is_offline or listed.size is None:
                 place.unlink(missing_ok=True)
                 raise DownloadError(
-                    f"{file} of {name} must have the digest {listed.digest}, but what is on this "
-                    "disk has another one, and is deleted; use the model once without "
+                    f"{file} of {name} must have the digest {listed.digest}, but the copy on "
+                    f"this disk has another and is deleted; use the model once without "
                     "HF_HUB_OFFLINE."
                 )
             url = f"{self.endpoint}/{model.repo}/resolve/{model.commit}/{quote(file)}"
@@ -165,7 +164,7 @@ class HubClient:
         return str(commit.commit_url)
 
     def _describe_downloaded(self, name: HubName) -> HubModel:
-        """Describe what the library's cache has of a revision; there digests are file names."""
+        """Describe the cached files of a revision; their digests are file names in the cache."""
         with self._as_paragraph(name):
             config = Path(
                 self._library.hf_hub_download(
@@ -228,7 +227,7 @@ def _interruptible(work: Callable[[], Any]) -> Any:
 
 def _without_password(endpoint: str) -> str:
     """
-    Leave out what a proxy asks for, because messages and records show the address.
+    Remove user, password and query from the address, because messages and records show it.
 
     Raises `DownloadError` if it is not an address.
     """
@@ -249,8 +248,8 @@ def _check_token(token: str | None) -> None:
     """Refuse a token that no request can hold; the message does not show it."""
     if token is not None and not (token.isascii() and token.isprintable() and len(token) < 4096):
         raise ExchangeError(
-            "the token for the hub must be of ASCII letters and digits, but has other characters "
-            "or thousands of them; log in again with `hf auth login`, or correct HF_TOKEN."
+            "the token for the hub must be of ASCII letters and digits, but is not, or is too "
+            "long; correct HF_TOKEN, or log in again."
         )
 
 
@@ -267,7 +266,7 @@ def _license(facts: dict[str, Any]) -> str:
 
 
 def _files(facts: dict[str, Any]) -> dict[str, HubFile]:
-    """Read size and digest of each file; what lacks one, or lies in a folder, is left out."""
+    """Read size and digest of each file; files without either, or in folders, are left out."""
     files = {}
     listed = facts.get("siblings")
     for file in listed if isinstance(listed, list) else []:
@@ -284,7 +283,7 @@ def _files(facts: dict[str, Any]) -> dict[str, HubFile]:
 
 
 def _downloads_folder(usual: str) -> Path:
-    """Find the library's cache by the environment of now; it reads that when it is imported."""
+    """Find the library's cache by the current environment; the library reads it only at import."""
     for variable, part in (("HF_HUB_CACHE", ""), ("HUGGINGFACE_HUB_CACHE", ""), ("HF_HOME", "hub")):
         if place := os.environ.get(variable):
             return Path(os.path.expandvars(place)).expanduser() / part

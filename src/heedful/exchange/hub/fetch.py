@@ -2,7 +2,7 @@
 From a name on the hub to a run folder: fetched, checked, converted and compared once.
 
 The class is known from config.json before anything large is fetched. Only settings, subwords and
-one layout of the weights are; no code of a model is ever fetched or run.
+one layout of the weights are fetched; no code of a model is ever fetched or run.
 """
 
 from dataclasses import asdict

@@ -1,8 +1,8 @@
 """
 Answers of the hub within bounds: facts in JSON, and files of the size and digest that it lists.
 
-huggingface_hub names a file in its cache by a header of the answer and writes as much as comes, so
-that a mirror that lies could choose a path outside the cache or fill the disk. Here a file is named
+huggingface_hub names a cached file by a header of the response and writes all that arrives. A
+malicious mirror could thus choose a path outside the cache or fill the disk. Here a file is named
 by its listed digest, and gets this name only with that content. The cache is laid out as the
 library's::
 
@@ -56,11 +56,10 @@ def read_facts(url: str) -> dict[str, Any]:
 
 def download(url: str, place: Path, size: int, digest: str, title: str) -> None:
     """
-    Fetch a file to its place, unless another process has brought it meanwhile.
+    Fetch a file to its place, unless another process has fetched it meanwhile.
 
     A file with another digest is fetched once more. `title`: its name, for messages. Raises
-    `DownloadError` for one that differs again or is too large, `StorageError` if it cannot be
-    written.
+    `DownloadError` if a file differs again or is too large, `StorageError` if it cannot be written.
     """
     make_folder(place.parent)
     part = place.with_name(f"{place.name}.incomplete")
@@ -110,7 +109,7 @@ def digest_of(path: Path, like: str) -> str:
 
 @contextmanager
 def _answer(url: str, start: int = 0) -> Iterator[Any]:
-    """Open the answer to a request for the bytes from a place on."""
+    """Request the bytes of a file from an offset on, and open the response."""
     utils = import_module("huggingface_hub.utils")
     headers = {**utils.build_hf_headers(library_name="heedful"), "Accept-Encoding": "identity"}
     if start:
@@ -136,7 +135,7 @@ def _answer(url: str, start: int = 0) -> Iterator[Any]:
 
 @contextmanager
 def _own(part: Path) -> Iterator[FileIO]:
-    """Open what has arrived of a file, while no other process does."""
+    """Open and lock the partial download of a file."""
     while True:
         with writing(part.parent, _KEPT):
             ways = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -204,7 +203,7 @@ def _final() -> tuple[type[Exception], ...]:
 
 
 def _bar(title: str, size: int, at: int) -> Any:
-    """Make a bar of progress, which only a terminal shows."""
+    """Create a progress bar, which only a terminal shows."""
     bar = import_module("huggingface_hub.utils").tqdm
     is_shown = sys.stderr is not None and sys.stderr.isatty()
     return bar(total=size, initial=at, desc=title, unit="B", unit_scale=True, disable=not is_shown)

@@ -1,4 +1,4 @@
-"""What `config.json` says alike of Marian's class and of those that descend from BART."""
+"""Settings in `config.json` that Marian's class shares with BART's classes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ def widths(config: ModelConfig) -> dict[str, Sequence[int]]:
 def config_record(
     config: ModelConfig, model_class: str, model_type: str, positions: int
 ) -> dict[str, Any]:
-    """Write the settings of a model without its vocabulary; `model_class`: in transformers."""
+    """Write the settings of a model without its vocabulary; `model_class`: its class."""
     named: dict[str, Any] = {}
     for side, (layers, heads, d_ff) in widths(config).items():
         named |= {

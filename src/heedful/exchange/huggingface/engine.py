@@ -30,7 +30,7 @@ class TransformersReference:
     A model of one of Hugging Face's classes; `MissingExtra` without transformers.
 
     `model_class`, `tokenizer_class`: their names in transformers. `search`: settings of `generate`
-    beyond those of the folder. `languages`: of the tokenizer, by its keywords. Nothing is
+    beyond those of the folder. `languages`: languages of the tokenizer, by its keywords. Nothing is
     downloaded and no code of the folder is run. Padding and the start symbol are never generated,
     as here.
     """
@@ -90,7 +90,7 @@ class TransformersReference:
 
     @torch.inference_mode()
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
-        """Compute log-probabilities in one pass, minus infinity for symbols that they lack."""
+        """Compute log-probabilities in one pass, minus infinity for unknown symbols."""
         start = self._model.generation_config.decoder_start_token_id
         start = self._model.config.decoder_start_token_id if start is None else start
         start = self._search.get("decoder_start_token_id", start)
@@ -134,7 +134,7 @@ def numbering_of(tokenizer: Tokenizer, side: int) -> IdMapping:
 
 
 def _rms_norm(shape: Sequence[int], weight: Tensor, epsilon: float, x: Tensor) -> Tensor:
-    """Normalize in the type that comes."""
+    """Normalize in the type of the input."""
     return torch.nn.functional.rms_norm(x, shape, weight, epsilon)
 
 

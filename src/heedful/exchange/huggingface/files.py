@@ -18,7 +18,7 @@ TEXT_FILES = (
     "tokenizer_config.json",
     "vocab.json",
 )
-"""Settings and subwords that some class has."""
+"""Files of settings and subwords that any class has."""
 
 
 def text_files(names: Collection[str]) -> list[str]:

@@ -14,7 +14,7 @@ Search settings equivalent to Hugging Face's `generate`.
     renormalize_logits    search.renormalise
     bad_words_ids         search.forbidden_ids, single symbols; padding and start always are
 
-What else changes a search there is refused unless it is switched off.
+Other settings that change its search are refused unless they are switched off.
 """
 
 from collections.abc import Mapping, Sequence

@@ -71,7 +71,7 @@ def check_files(path: Path, needed: Iterable[str], kind: str) -> None:
 
 
 def _check_added_tokens(path: Path) -> None:
-    """Refuse a tokenizer that transformers would read for minutes, and fill memory with."""
+    """Refuse a tokenizer with too many added tokens for transformers to load quickly."""
     for file, lists in _ADDED.items():
         content = optional_settings(path / file)
         added = [content.get(name) for name in lists] if lists else [content]

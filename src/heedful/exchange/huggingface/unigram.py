@@ -26,8 +26,8 @@ def unigram_pieces(path: Path) -> list[tuple[str, float]]:
     vocabulary = model.get("vocab") if isinstance(model, dict) else None
     if not isinstance(vocabulary, list) or not all(map(_is_piece, vocabulary)):
         raise ExchangeError(
-            f"{path / FILE} must hold a unigram model, a list of pieces with their scores, but "
-            "holds something else; give a folder with a sentencepiece model."
+            f"{path / FILE} must have a unigram model, a list of pieces with scores, but has "
+            f"something else; give a folder with a sentencepiece model."
         )
     return [(text, float(score)) for text, score in vocabulary]
 

@@ -8,8 +8,8 @@ Weights of a Hugging Face folder, in any of the four layouts that `save_pretrain
     pytorch_model.bin                 a pickle of torch
     pytorch_model.bin.index.json      likewise with pickles
 
-The first that is there is read, as transformers does. A pickle is read by the restricted reader of
-`heedful.exchange.pickled`, which executes nothing and refuses tensors beyond their file.
+As in transformers, the first layout that exists is read. A pickle is read by the restricted reader
+of `heedful.exchange.pickled`, which executes nothing and refuses tensors beyond their file.
 """
 
 import re
@@ -39,7 +39,7 @@ def weights_file(folder: Path) -> Path | None:
 
 
 def has_safetensors(folder: Path) -> bool:
-    """Whether a folder has weights, and these are not a pickle."""
+    """Whether a folder has weights that are not a pickle."""
     path = weights_file(folder)
     return path is not None and path.name.startswith(SAFETENSORS)
 

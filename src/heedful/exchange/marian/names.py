@@ -60,7 +60,7 @@ def marian_map(
 
 
 def _spare_tables(tables: Mapping[str, str], tie: str) -> tuple[tuple[str, ...], dict[str, str]]:
-    """List unused names of tables that older checkpoints store: spare ones, copies of tied ones."""
+    """List unused tables of older checkpoints by name: spare ones and copies of tied ones."""
     target = tables.get("embed_target.weight", tables["embed_source.weight"])
     unused = [name for name in (SHARED, *TABLES.values()) if name not in tables.values()]
     tied = [name for name in unused if tie == "all" or (tie == "output" and name != SHARED)]
@@ -68,7 +68,7 @@ def _spare_tables(tables: Mapping[str, str], tie: str) -> tuple[tuple[str, ...],
 
 
 def layer_entries(ours: str, theirs: str, side: str) -> Iterator[Entry]:
-    """Map one layer, which BART's classes name alike."""
+    """Map one layer; BART's classes use the same names."""
     attention = {"self_attention": ("self_attn", "self_residual")}
     if side == "decoder":
         attention["cross_attention"] = ("encoder_attn", "cross_residual")
@@ -90,7 +90,7 @@ def layer_entries(ours: str, theirs: str, side: str) -> Iterator[Entry]:
 
 
 def tied_as(tie: str, found: Collection[str]) -> dict[str, str]:
-    """Find the tensors that hold the tables; a tied table may stand under any of its names."""
+    """Find the tensors that hold the tables; a tied table may have any of its names."""
     source, target, head = TABLES.values()
     places: dict[str, dict[str, tuple[str, ...]]] = {
         "all": {"embed_source.weight": (SHARED, target, source, HEAD)},
@@ -120,6 +120,6 @@ def check_positions(tensors: Mapping[str, Tensor]) -> None:
 
 
 def unused_bias(bias: Tensor | None) -> float:
-    """Choose the bias of a symbol without a row, such as padding, for which ours have one."""
+    """Return the bias of a symbol that has a row only in our tables, such as padding."""
     lowest = 0.0 if bias is None or not bias.numel() else float(bias.float().min())
     return min(lowest, 0.0) + _UNUSED

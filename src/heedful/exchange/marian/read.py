@@ -1,7 +1,7 @@
 """
 Import of Hugging Face Marian folders, as OPUS-MT publishes them.
 
-Read from it: ``config.json`` (shape), the weights, ``generation_config.json`` (search),
+The import reads ``config.json`` (shape), the weights, ``generation_config.json`` (search),
 ``source.spm``, ``target.spm`` and ``vocab.json`` (text).
 """
 

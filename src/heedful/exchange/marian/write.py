@@ -2,8 +2,8 @@
 Export as a folder that Hugging Face's `MarianMTModel` and `MarianTokenizer` load.
 
 The class is post-norm, with one layer norm's epsilon and sines before cosines. A model of the
-paper's shape gets its dimensions reordered (`heedful.exchange.permute_dimensions`); biases that it
-does not have are zeros.
+paper's shape gets its dimensions reordered (`heedful.exchange.permute_dimensions`); missing biases
+become zeros.
 """
 
 from collections.abc import Mapping
@@ -118,7 +118,7 @@ def _check_model(config: ModelConfig, reasons: Problems) -> None:
 
 
 def _check_text(tokenizer: Tokenizer, reasons: Problems) -> None:
-    """List settings with which `MarianTokenizer` would tokenize otherwise."""
+    """List settings with which `MarianTokenizer` would tokenize differently."""
     first = tokenizer.models[0]
     imported = isinstance(first, ImportedModel) and first.kind.endswith("sentencepiece")
     ours = isinstance(first, SentencePieceModel)

@@ -7,13 +7,13 @@ The encoder graph and the decoder-step graph, in ONNX operators.
                                      │
     tokens, past_keys, past_values ──┴──> step ──> log_probabilities, keys, values
 
-Every tensor has one row a hypothesis, so a search goes on with other hypotheses by taking rows of
-all of them. Keys and values of all layers are one tensor (rows, layers, heads, length, width); what
-a step returns is what the next one takes. Before the first token their length is 0.
+Every tensor has one row for each hypothesis, so a search selects hypotheses by selecting rows. Keys
+and values of all layers are one tensor (rows, layers, heads, length, width); each step takes the
+tensor that the last step returned. Before the first token their length is 0.
 
-The operators are written down one by one, figure 1 of the paper once more: tracing torch's would
-take a minute for the base model, and every version of torch traces differently. Whether it is the
-same computation is for the comparison at the end of an export to say.
+The operators follow figure 1 of the paper. They are not traced from torch, because tracing takes a
+minute for the base model and differs between versions of torch. The comparison at the end of an
+export checks that the results are equal.
 """
 
 import math
@@ -254,7 +254,7 @@ def _residual(nodes: Nodes, wiring: nn.Module, x: str, sublayer: Callable[[str],
 
 
 def _norm(nodes: Nodes, norm: nn.Module, x: str) -> str:
-    """Build a layer norm; an identity stays one."""
+    """Build a layer norm; an identity stays an identity."""
     if not isinstance(norm, nn.LayerNorm):
         return x
     parts = [nodes.weight(part) for part in (norm.weight, norm.bias) if part is not None]

@@ -26,7 +26,7 @@ from heedful.tokenization.tokenizer import PAD, START, Tokenizer
 DESCRIPTION = "onnx.json"
 """The file that says how the graphs are used."""
 FINGERPRINT = "fingerprint"
-"""What `DESCRIPTION` and the metadata of both graphs call the digest of their export."""
+"""Key of the export's digest in `DESCRIPTION` and in the metadata of both graphs."""
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -82,7 +82,7 @@ class OnnxModel(Seq2Seq):
     def states(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target vocabulary"]:
-        """Compute log-probabilities of a known target in steps, as no graph takes it whole."""
+        """Compute log-probabilities of a known target step by step; no graph takes it whole."""
         state, steps = self.start(self.encode(source)), []
         for tokens in target_in.unbind(1):
             states, state = self.step(state, tokens)
@@ -97,7 +97,7 @@ class OnnxModel(Seq2Seq):
 
     @property
     def output(self) -> OutputLayer:  # type: ignore[override]
-        """Refuse: the output matrix is inside the graph; the model can be searched, not trained."""
+        """Refuse access to the output matrix, which is inside the graph and cannot be trained."""
         raise TypeError("an ONNX graph keeps its output table to itself")
 
 

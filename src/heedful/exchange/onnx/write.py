@@ -45,7 +45,7 @@ _MEMORY = {
     "memory_mask": "rows source",
 }
 ENCODER: dict[str, Tensors] = {"inputs": {"source": "rows source"}, "outputs": _MEMORY}
-"""What goes into the encoder's graph and what comes out of it."""
+"""Inputs and outputs of the encoder graph."""
 STEP: dict[str, Tensors] = {
     "inputs": {
         "tokens": "rows",
@@ -59,7 +59,7 @@ STEP: dict[str, Tensors] = {
         "values": "rows layers heads length+1 d_v",
     },
 }
-"""What goes into the step's graph and what comes out of it."""
+"""Inputs and outputs of the step graph."""
 
 
 def bound(options: WriteOptions) -> float:
@@ -69,11 +69,11 @@ def bound(options: WriteOptions) -> float:
 
 
 def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:
-    """Write both graphs and the files to use them; `ExchangeError` if weights are rounded."""
+    """Write both graphs and the files to use them; `ExchangeError` if quantization is requested."""
     if options.quantization:
         raise ExchangeError(
             f"--quantization must be left out for onnx, whose weights are fp32, but is "
-            f"{options.quantization!r}; the tools of your engine round an ONNX graph."
+            f"{options.quantization!r}; quantize the graphs with the tools of your engine."
         )
     built = model_of(model)
     fingerprint = fingerprint_of(model)

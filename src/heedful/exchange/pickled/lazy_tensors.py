@@ -41,7 +41,7 @@ class Storage:
     """Type of a number, a value of `STORAGES`."""
     numbers: int
     read: Callable[[str], bytes]
-    """From the key to the bytes."""
+    """Reads the bytes of a key."""
 
     @property
     def width(self) -> int:

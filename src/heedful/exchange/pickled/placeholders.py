@@ -2,7 +2,7 @@
 Placeholders for the contents of a pickle: names, opaque objects, plain containers.
 
 Reading a pickle calls by name only the functions here, each of which makes a number, text or
-container. The tables at the end say for which names.
+container. The tables at the end list these names.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ class OpaqueObject:
 
 
 Make = Callable[[tuple[Any, ...]], Any]
-"""From the arguments of a call to the plain value that stands for its result."""
+"""A function from the arguments of a call to a plain value in place of its result."""
 
 
 def of_type(kind: type, value: Any) -> Any:
@@ -129,4 +129,4 @@ CONTAINERS: dict[str, Make] = {
     "copyreg._reconstructor": _reconstructed,
     "copy_reg._reconstructor": _reconstructed,
 }
-"""Stands for what a pickle calls to make plain containers."""
+"""Placeholders for functions that a pickle calls to make plain containers."""

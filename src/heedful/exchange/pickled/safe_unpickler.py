@@ -83,8 +83,8 @@ def read_inert(file: ByteSource, makers: dict[str, Make], persistent: Callable[[
     """
     Read one pickle without executing it; shared and circular references are kept.
 
-    Raises `ExchangeError` if the pickle asks for something that a checkpoint has no need of, or is
-    damaged. All the names that are refused are in one message.
+    Raises `ExchangeError` if the pickle is damaged, or asks for anything that checkpoints do not
+    need. One message lists all refused names.
     """
     machine = _Machine(makers, persistent)
     try:

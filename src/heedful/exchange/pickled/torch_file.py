@@ -25,7 +25,8 @@ def read_torch_file(path: Path) -> Any:
     """
     Read a checkpoint of torch without torch; nothing in it is executed.
 
-    Raises `ExchangeError` if it is no such file, is damaged, or asks for anything but data.
+    Raises `ExchangeError` if the file is of another kind, is damaged, or asks for anything but
+    data.
     """
     with _as_paragraph(path):
         with open_ordinary(path) as file:

@@ -25,7 +25,7 @@ _UNUSED = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weigh
 
 
 def t5_map(config: ModelConfig, rows: RowMap) -> KeyMap:
-    """Build the key map; a tied output is that of the embeddings."""
+    """Build the key map; a tied output uses the table of the embeddings."""
     entries = [Entry("embed_source.weight", (SHARED,), rows)]
     tied = list(_COPIES)
     if config.tie_embeddings == "embeddings":

@@ -1,7 +1,7 @@
 """
 Import of Hugging Face T5 folders: T5 1.0 and 1.1, Flan-T5 and mT5.
 
-Read from it: ``config.json`` (shape and tasks), the weights, ``generation_config.json`` (search)
+The import reads ``config.json`` (shape and tasks), the weights, ``generation_config.json`` (search)
 and ``spiece.model`` with ``tokenizer_config.json`` (text).
 """
 
@@ -121,7 +121,7 @@ _STARTS = {PAD: "pad", END: "end", START: "symbol"}
 
 
 def _longest(settings: Mapping[str, Any], spelled: Mapping[str, Any]) -> int:
-    """Read how many subwords of a source line are read."""
+    """Return the maximum number of source subwords."""
     usual = SearchConfig().max_source_length
     for value in (spelled.get("model_max_length"), settings.get("n_positions")):
         if type(value) is int and 1 < value <= _MOST_TOKENS:
@@ -130,7 +130,7 @@ def _longest(settings: Mapping[str, Any], spelled: Mapping[str, Any]) -> int:
 
 
 def _length_notes(generation: Mapping[str, Any], search: Mapping[str, Any]) -> tuple[str, ...]:
-    """Say that the limit of `generate` is short where the folder names none."""
+    """Warn that the default limit of `generate` is short if the folder sets none."""
     named = {**generation, **search}
     if any(named.get(name) is not None for name in ("max_length", "max_new_tokens")):
         return ()

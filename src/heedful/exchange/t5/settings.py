@@ -1,5 +1,5 @@
 """
-`config.json` of Hugging Face's T5 class, and the settings of ours that it means.
+`config.json` of Hugging Face's T5 class, and our equivalent settings.
 
 ::
 
@@ -42,7 +42,7 @@ NUMBERS = {
     "relative_attention_num_buckets": 32,
     "relative_attention_max_distance": 128,
 }
-"""Sizes, each with what the class takes if the file does not say it."""
+"""Sizes with the defaults of the class."""
 # The names that any class of the library may use for them.
 _OTHER_NAMES = {
     "hidden_size": "d_model",
@@ -68,7 +68,7 @@ _FIXED = {
 
 
 def complete(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill in what the class takes for granted; its own names win over those of all classes."""
+    """Fill in the defaults of the class; its own names take precedence over general ones."""
     common = {ours: settings[name] for name, ours in _OTHER_NAMES.items() if name in settings}
     named = {**NUMBERS, "feed_forward_proj": "relu", "dropout_rate": 0.1, **common, **settings}
     named.setdefault("layer_norm_epsilon", 1e-6)
@@ -78,7 +78,7 @@ def complete(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_settings(settings: Mapping[str, Any], reasons: Problems) -> None:
-    """List what is not a model of this class, or none that can be built."""
+    """List reasons why the settings are of another class or cannot be built."""
     check_counts(settings, (*NUMBERS, "num_decoder_layers"), reasons)
     kind = settings["feed_forward_proj"]
     reasons.add_if(
@@ -107,14 +107,14 @@ def check_settings(settings: Mapping[str, Any], reasons: Problems) -> None:
         most = settings["relative_attention_max_distance"]
         reasons.add_if(
             not 4 <= buckets <= 100_000 or not buckets // 2 < most <= 1_000_000,
-            "relative_attention_num_buckets must be at least 4 and at most 100,000, and "
-            "relative_attention_max_distance above half of it and at most 1,000,000, but they are "
+            "relative_attention_num_buckets must be from 4 to 100,000, and "
+            f"relative_attention_max_distance above half of it and at most 1,000,000, but they are "
             f"{buckets:,} and {most:,}",
         )
 
 
 def model_settings(settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Write the settings of the model as ours, by dotted names."""
+    """Convert the settings of the model to ours, by dotted names."""
     activation, gated = _ACTIVATIONS[settings["feed_forward_proj"]]
     own_head = HEAD in tensors and SHARED in tensors and not tensors[HEAD].equal(tensors[SHARED])
     model = {

@@ -31,7 +31,7 @@ _MOST_SENTINELS = 10_000
 
 
 class PrefixTask(NamedTuple):
-    """What a model is asked for."""
+    """A task of a model: a prefix, languages and search settings."""
 
     prefix: str = ""
     """Text before each source line."""
@@ -42,9 +42,9 @@ class PrefixTask(NamedTuple):
 
 def read_task(settings: Mapping[str, Any], options: ReadOptions, reasons: Problems) -> PrefixTask:
     """
-    Find the task: by its name, or by its languages, or by a prefix of the user's.
+    Find the task by its name, its languages or the user's prefix.
 
-    A model without tasks, or one whose task nobody named, gets text as it is.
+    Without a task, text gets no prefix.
     """
     known = settings.get("task_specific_params") or {}
     if not isinstance(known, dict) or not all(isinstance(part, dict) for part in known.values()):
@@ -69,7 +69,7 @@ def read_task(settings: Mapping[str, Any], options: ReadOptions, reasons: Proble
 
 
 def task_of_prefix(settings: Mapping[str, Any], prefix: Any) -> PrefixTask:
-    """Find the task with a prefix; one without languages and settings if there is none."""
+    """Find the task with a prefix; a new one without languages and settings if none has it."""
     for name, values in (settings.get("task_specific_params") or {}).items():
         if prefix and values.get("prefix") == prefix:
             search = {key: value for key, value in values.items() if key != "prefix"}
@@ -165,8 +165,8 @@ def _start(
     """
     Find the start symbol, or a row that becomes it.
 
-    The class begins with padding and has none. Ours needs a row that no text has: logits without a
-    bias could not keep a new one from a share of the probabilities.
+    The class starts decoding with padding and has no start symbol. Our start symbol needs a row
+    that no text uses: without a bias of the logits, a new row would get probability.
     """
     wanted, by_number = settings.get("decoder_start_token_id"), {n: p for p, n in numbers.items()}
     piece = by_number.get(wanted) if type(wanted) is int else None
@@ -179,14 +179,14 @@ def _start(
     sentinels = [piece for piece in numbers if _SENTINELS.fullmatch(piece)]
     if not sentinels:
         raise ExchangeError(
-            f"the table of the model in {path} must have a row without a subword, because a run "
-            "keeps one for its start symbol, but all rows have one; add a row to it."
+            f"the table of the model in {path} must have a free row for the start symbol, but "
+            f"all rows have subwords; add a row."
         )
     return min(sentinels, key=numbers.__getitem__)
 
 
 def _sentinels(spelled: Mapping[str, Any], path: Path) -> int:
-    """Count the sentinels; refuse tokens that were added to the model's and that it cannot cut."""
+    """Count the sentinels; refuse other added tokens, which the sentencepiece model lacks."""
     count = spelled.get("extra_ids", 100)
     if type(count) is not int or not 0 <= count <= _MOST_SENTINELS:
         raise ExchangeError(

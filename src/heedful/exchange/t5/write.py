@@ -1,8 +1,8 @@
 """
 Export as a folder that Hugging Face's `T5ForConditionalGeneration` and `T5Tokenizer` load.
 
-The model must have been one of this class: ids, sentencepiece model and sentinels are the original
-ones. Weights, search and prefix are the run's own.
+The model must have been imported from this class: ids, sentencepiece model and sentinels are the
+original ones. Weights, search and prefix are the run's own.
 """
 
 from pathlib import Path
@@ -35,7 +35,7 @@ EXPRESSES = frozenset(
         *("tie_embeddings", "attention.score"),
     )
 )
-"""Settings beyond the paper's Transformer that the class has; `check_model` knows their values."""
+"""Settings beyond the paper's Transformer that the class has; `check_model` checks their values."""
 __all__ = ["EXPRESSES", "bound", "open_engine", "write"]
 _ADVICE = "T5's class has one shape; import a model of it, and fine-tune that"
 

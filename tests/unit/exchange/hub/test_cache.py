@@ -162,4 +162,4 @@ def test_one_converts_while_others_wait(home, capsys):
     for thread in threads:
         thread.join()
     assert most == [1, 1, 1, 1]
-    assert "another process converts it; waiting" in capsys.readouterr().err
+    assert "another process is converting it; waiting" in capsys.readouterr().err

@@ -116,7 +116,7 @@ def test_the_table_has_a_row_for_the_start_symbol(tmp_path):
     model = read(tmp_path / "sentinels", ReadOptions()).tokenizer.models[0]
     assert model.piece(START) == "<extra_id_19>"
     make(tmp_path / "full", rows=0, extra_ids=0)
-    assert "must have a row without a subword" in complaint(tmp_path / "full")
+    assert "must have a free row" in complaint(tmp_path / "full")
 
 
 def test_a_decoder_may_start_with_a_symbol_of_its_own(folder):
