@@ -121,7 +121,7 @@ def _decoder(
 
 
 def _check_contract(family: Family, function: str, part: Any, contract: type) -> None:
-    """Refuse an encoder or decoder of a plugin that lacks anything that is asked of it."""
+    """Refuse an encoder or decoder of a plugin that lacks a required member."""
     if family.builder:
         return
     if not isinstance(part, nn.Module):
@@ -136,9 +136,9 @@ def _check_contract(family: Family, function: str, part: Any, contract: type) ->
     ]
     if lacking:
         raise PluginError(
-            f"{function} of {family.names[0]} must return all that `{contract.__name__}` of "
-            f"heedful.model.halves asks for, but {type(part).__name__} has no {lacking[0]}; derive "
-            "it from that class, and define what has no default."
+            f"{function} of {family.names[0]} must return a `{contract.__name__}` of "
+            f"heedful.model.halves, but {type(part).__name__} has no {lacking[0]}; "
+            f"derive it from that class, and define what it lacks."
         )
 
 
@@ -169,7 +169,7 @@ def _positions(family: Family, settings: ModelSettings, rows: int) -> Positions 
 
 
 def _parts(family: Family, settings: ModelSettings, side: str) -> dict[str, Any]:
-    """Collect what other families put into the layers of this one, if it takes anything."""
+    """Collect the parts of other families for the layers of this family, if it takes any."""
     if "networks" not in family.traits:
         return {}
     mixers = _chosen(settings, f"model.attention.{side}")

@@ -1,4 +1,4 @@
-"""What positions by distance ask of a model: self-attention over all positions of a sentence."""
+"""Requirements of positions by distance: self-attention over all positions of a sentence."""
 
 from collections.abc import Iterator
 

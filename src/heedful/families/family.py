@@ -42,7 +42,7 @@ class Family:
     positions: ClassVar[tuple[str, ...]] = ()
     """Values of `model.positions` that mean this family, by which attention knows distances."""
     help: ClassVar[Mapping[str, str]] = {}
-    """What the help of settings, by their dotted names, says of such values."""
+    """Help texts of such values, by the dotted names of their settings."""
     traits: ClassVar[frozenset[str]] = frozenset()
     """
     Which settings outside of its own table act with it.
@@ -55,7 +55,7 @@ class Family:
     settings: ClassVar[type[SettingsTable] | None] = None
     """Its table of settings, a part of ``[model]``; None if it has none."""
     condition: ClassVar[ActsIf | None] = None
-    """When the table acts; None for: when the encoder or the decoder is of this family."""
+    """When the table acts; None means: when the encoder or decoder is of this family."""
     conditions: ClassVar[Mapping[str, tuple[ActsIf, ...]]] = {}
     """More conditions of settings outside of its own table, by their dotted names."""
     token_shares: ClassVar[Mapping[str, str]] = {}
@@ -70,12 +70,11 @@ class Family:
     `build_encoder(settings)`, `build_decoder(settings, encoder)`.
 
     With the trait `networks` both also take `parts`, a `LayerParts`. A family of networks has
-    `build_networks(settings, side)`, one of mixers `build_mixer(side,
-    layer_config)`, one of norms `build_norm(d_model, epsilon)`, one of norms of
-    queries and keys `build_qk_norm(d_k, epsilon)`. One of positions has one of
-    three functions of `(settings, side, layer_config)`: `build_score_bias`, a
-    `heedful.model.score_bias.ScoreBias`; `build_rotation` or `build_relation`, a `Rotation` or
-    `Relation` of `heedful.model.relations`.
+    `build_networks(settings, side)`, mixers have `build_mixer(side, layer_config)`, norms
+    `build_norm(d_model, epsilon)`, and norms of queries and keys `build_qk_norm(d_k, epsilon)`. A
+    family of positions has one of three functions of `(settings, side, layer_config)`:
+    `build_score_bias`, a `heedful.model.score_bias.ScoreBias`; `build_rotation` or
+    `build_relation`, a `Rotation` or `Relation` of `heedful.model.relations`.
     """
 
     readers: ClassVar[Mapping[str, str]] = {}
@@ -142,7 +141,7 @@ class Family:
         return []
 
     def training_notes(self, model: ModelSettings, ranks: int) -> Iterable[str]:
-        """Say, when a training begins, what its user should know."""
+        """Say what the user should know when a training begins."""
         del model, ranks
         return ()
 

@@ -1,9 +1,9 @@
 """
-Models of other toolkits in the terms of a family.
+Models of other toolkits that belong to a family.
 
-A family that another toolkit has, too, names a module for it in `Family.readers`. The module says
-what the settings and tensors of a checkpoint mean. The toolkit's reader in `heedful.exchange` reads
-the files, the text and the rules of search, and does not know the family.
+If another toolkit also has a family, `Family.readers` names a module for this toolkit. The module
+says what the settings and tensors of a checkpoint mean. The toolkit's reader in `heedful.exchange`
+reads the files, the text and the rules of search, and does not know the family.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -30,12 +30,12 @@ class ForeignModel:
     tensors: Mapping[str, Array]
     """Tensors by their names."""
     key_map: Callable[[Mapping[str, Shape], RowMap, RowMap], KeyMap]
-    """From the shapes of our weights, and the rows of source and target, to the map."""
+    """Builds the map from the shapes of our weights and the rows of source and target."""
     widths: Mapping[str, int]
     layers: Mapping[str, int]
     """Sizes by their names, compared with the tensors before a model is built."""
     factors: Mapping[str, float] = field(default_factory=dict)
-    """Factors of our weights, such as scales of embeddings that ours are not multiplied by."""
+    """Factors that are multiplied into our weights, such as scales of embeddings."""
     max_length: int = 0
     """Maximum tokens of a text where positions are learned; 0 for the default."""
     notes: tuple[str, ...] = ()

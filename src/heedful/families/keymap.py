@@ -7,8 +7,8 @@ Tensor name mappings between toolkits, declared once and used in both directions
     Entry("…qkv_proj.weight", ("q", "k", "v"), Stacked())     ours is theirs, one below the other
     Entry("embed_source.weight", ("table",), RowMap(origins))  rows in another order
 
-What is missing, not expected or of another shape is reported together, by their names. So a map
-proves that each of our tensors has an origin and that none of theirs is forgotten.
+One error names all tensors that are missing, unexpected or of another shape. So a map proves that
+each of our tensors has an origin and that none of theirs is forgotten.
 """
 
 import fnmatch
@@ -66,11 +66,11 @@ class OneRow:
     """A vector that they store as a matrix of one row, such as a product with one output."""
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
-        """Take theirs out of the matrix."""
+        """Return the vector in the matrix."""
         return parts[0].flatten()
 
     def split(self, tensor: Tensor) -> list[Tensor]:
-        """Put ours into a matrix."""
+        """Return a matrix of the vector."""
         return [tensor.unsqueeze(0)]
 
 
@@ -154,7 +154,7 @@ class KeyMap:
     """The mapping of all tensors of one model; their shapes follow from our shapes."""
 
     entries: tuple[Entry, ...]
-    """One for each tensor of ours."""
+    """One entry for each of our tensors."""
     ignored: tuple[str, ...] = ()
     """Patterns of their tensor names to ignore, such as computed tables."""
     copies: Mapping[str, str] = field(default_factory=dict)

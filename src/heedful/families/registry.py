@@ -1,5 +1,5 @@
 """
-The families that there are: a line for each of ours; plugins add theirs.
+The known families, one line for each of ours; plugins add theirs.
 
 The order is that of their tables in a printed recipe, and of their names in messages.
 """
@@ -33,7 +33,7 @@ MODULES = (
 )
 
 POSITIONS_BUILDERS = ("build_score_bias", "build_rotation", "build_relation")
-"""The functions of a family of positions: one of them builds what attention has of it."""
+"""The functions of a family of positions; each family has one, which builds its part."""
 
 # What a family that builds its own parts must have, by the setting that names it; of several the
 # first that it has.
@@ -154,7 +154,7 @@ def values_of(setting: str) -> tuple[str, ...]:
 
 
 def are_offered(settings: Mapping[str, object]) -> bool:
-    """Whether all families that some settings, by their dotted names, mean are here."""
+    """Whether all families that the values of some settings name are here."""
     named = {name: value for name, value in settings.items() if values_of(name)}
     return all(value in values_of(name) for name, value in named.items())
 

@@ -49,8 +49,8 @@ class LayerKind:
     """Multiply-adds of a layer with its projections."""
     longest_path: Callable[[LayerSizes, bool], int]
     """
-    The longest of all shortest paths from an input to an output, in layers, or in steps within a
-    recurrent one; the flag: whether a position reads earlier ones alone.
+    The longest of all shortest paths from an input to an output, in layers, or in steps of a
+    recurrent layer. The flag says whether positions read only earlier ones.
     """
     build: Callable[[LayerSizes], nn.Module] | None = None
     """Builds the layer of a family: from states (batch, n, d) to states of the same shape."""

@@ -3,8 +3,8 @@ Batch norm over the real positions of a batch (Ioffe and Szegedy 2015).
 
 Layer norm takes mean and variance of the features of one position, batch norm those of one feature
 over all real positions of a batch. So with batch norm the result of a sentence depends on the
-others in its batch, and that of a position on later ones; in evaluation mode it depends on neither,
-because averages of the training take their place (`docs/explain/normalization.md`).
+others in its batch, and that of a position on later positions. In evaluation mode averages of the
+training replace the batch statistics (`docs/explain/normalization.md`).
 """
 
 import torch
@@ -51,7 +51,7 @@ class BatchNorm(nn.BatchNorm1d, PaddedNorm):
     def _normalize(
         self, tokens: Float[Tensor, "tokens d_model"], by_batch: bool
     ) -> Float[Tensor, "tokens d_model"]:
-        """Normalize by the tokens themselves, which also change the averages, or by these."""
+        """Normalize by the tokens' statistics, which update the averages, or by the averages."""
         mean, variance = self.running_mean, self.running_var
         assert mean is not None and variance is not None
         exact = torch.promote_types(tokens.dtype, torch.float32)

@@ -48,7 +48,7 @@ class ByteNetSizes:
 
 
 def repeated_dilations(blocks: int, largest: int) -> tuple[int, ...]:
-    """List 1, 2, 4 up to the largest, and begin again, one for each block."""
+    """List the dilation of each block: 1, 2, 4 up to the largest, then 1 again."""
     doublings = largest.bit_length()
     return tuple(2 ** (number % doublings) for number in range(blocks))
 
@@ -72,7 +72,7 @@ class ByteNetBlock(nn.Module):
         x: Float[Tensor, "batch time width"],
         real: Bool[Tensor, "batch time 1"] | None = None,
     ) -> Float[Tensor, "batch time width"]:
-        """Process whole sequences. `real`: where not, the convolution reads zeros."""
+        """Process whole sequences; the convolution reads zeros where `real` is false."""
         inner = self._narrow(x)
         if real is not None:
             inner = inner * real
@@ -99,8 +99,8 @@ class Unfolding(nn.Module):
     """
     Room for a target that is longer than its source: ceil(a |s|) + b columns, a and b settings.
 
-    Columns beyond the source hold one vector, learned or zero. Their number is that of the
-    sentence, not of its batch.
+    Columns beyond the source hold one vector, learned or zero. Their number depends on the sentence
+    alone, not on its batch.
     """
 
     def __init__(self, width: int, factor: float, offset: int, learned: bool) -> None:
@@ -150,8 +150,9 @@ class ByteNetStack(nn.Module, Initialized):
         """
         Draw all products by Glorot's bound, a kernel as one product of its window.
 
-        The last product of a block is divided by the root of the number of blocks: nothing
-        normalizes their sum, and a network of 60 blocks would begin with a loss of twice ln V.
+        The last product of a block is divided by the root of the number of blocks, because nothing
+        normalizes their sum. Otherwise a network of 60 blocks would begin with a loss of twice ln
+        V.
         """
         for module in self.modules():
             if isinstance(module, Linear | Convolution):

@@ -24,9 +24,9 @@ class ByteNetConfig(SettingsTable):
     decoder_kernel: Annotated[Width, DECODER] = 3
     """Positions that a convolution of the decoder reads."""
     max_dilation: Annotated[int, Field(ge=1, le=1024)] = 16
-    """Largest distance of these positions: it doubles from 1 block by block and begins again."""
+    """Largest distance of these positions; distances double from 1 block by block, then repeat."""
     join: Annotated[Literal["concatenated", "summed"], DECODER] = "concatenated"
-    """How a column of the encoder and an embedding meet: one product of both, or their sum."""
+    """How an encoder column and an embedding are joined: concatenated and mapped, or summed."""
     unfolding_factor: Annotated[float, Field(ge=1, le=10), DECODER] = 1.2
     """Columns for each source subword, a of the paper; after the last one there are zeros."""
     unfolding_offset: Annotated[int, Field(ge=0, le=10_000), DECODER] = 0

@@ -106,10 +106,8 @@ class ByteNetDecoder(ByteNetStack, TargetDecoder):
     unfolding : Unfolding, optional
         Room for the target, after an encoder that has none of its own.
 
-    Notes
-    -----
-    Section 3 of Kalchbrenner et al. 2016. Beyond the room columns are zero: the decoder goes on
-    until the end symbol.
+    Notes ----- Section 3 of Kalchbrenner et al. 2016. Columns beyond the room are zero; the decoder
+    continues until the end symbol.
     """
 
     attends = False

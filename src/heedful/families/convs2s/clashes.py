@@ -39,9 +39,9 @@ def _decoder(model: ModelSettings, memory: int) -> Iterator[str]:
         )
     if memory != model.d_model:
         yield (
-            "`model.decoder` = convs2s compares states of the encoder with embeddings, so they "
-            f"must be as wide as `model.d_model` ({model.d_model}), but they are {memory} "
-            "wide; a bidirectional encoder needs a hidden_size of half of it"
+            f"`model.decoder` = convs2s needs states of the encoder as wide as `model.d_model` "
+            f"({model.d_model}), but they are {memory} wide; halve the hidden_size of "
+            f"bidirectional encoders"
         )
     width = convs2s.out_embed_dim or model.d_model
     if model.tie_embeddings in ("all", "output") and width != model.d_model:

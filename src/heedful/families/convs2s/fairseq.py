@@ -40,7 +40,7 @@ _Layer = tuple[int, int, int]
 
 
 def is_kind(settings: Mapping[str, Any]) -> bool:
-    """Whether the architecture is one of these."""
+    """Whether the architecture is a convolutional model."""
     arch = str(settings.get("arch") or "")
     return arch.startswith(KIND) and not arch.startswith(_OTHER_KINDS)
 
@@ -287,6 +287,6 @@ def _bounded(items: list[Any]) -> list[Any]:
 def _unreadable(name: str, value: object) -> ExchangeError:
     """Explain a setting that is not a list of layers."""
     return ExchangeError(
-        f"The setting `{name}` of a checkpoint must be a list such as [(512, 3)] * 9, of at most "
+        f"The setting `{name}` must be a list such as [(512, 3)] * 9 with at most "
         f"{MOST_LAYERS} layers, but got {str(value)[:40]!r}; the checkpoint is damaged."
     )

@@ -64,7 +64,7 @@ class ConvS2SWiring:
     """Dropout probability of each layer's input."""
     weight_norm: bool = True
     gradient_scale: float = 1.0
-    """By which the gradient of an encoder's output is multiplied."""
+    """Factor of the gradient of an encoder's output."""
     attending: tuple[bool, ...] = ()
     """Whether each layer of a decoder attends to the memory."""
     out_embed_dim: int = 0
@@ -191,9 +191,9 @@ class ConvS2SState(RowState):
     past: tuple[Tensor, ...]
     """The last inputs of each layer, shape (rows, kernel - 1, channels)."""
     keys: Tensor
-    """What queries are compared with, shape (sentences, source, d_model)."""
+    """Keys of attention, shape (sentences, source, d_model)."""
     values: Tensor
-    """What a context is the mean of, shape (sentences, source, d_model)."""
+    """Values of attention, shape (sentences, source, d_model)."""
     mask: Tensor
     """True at real source tokens, shape (sentences, 1, source)."""
     length: int = 0
@@ -286,7 +286,7 @@ class ConvS2SDecoder(ConvS2SStack, TargetDecoder):
         recorded: list[Tensor] = []
 
         def attend(number: int, y: Tensor) -> Tensor:
-            """Attend, in the layers that do."""
+            """Attend in the layers that have attention."""
             if str(number) not in self.attention:
                 return y
             y, weights = self.attention[str(number)](
@@ -320,8 +320,8 @@ class ConvS2SAttention(nn.Module):
         Add the context to the states; return the weights, too; each row sums to one.
 
         Section 3.5 multiplies the context by m sqrt(1/m), with m the number of real source tokens.
-        `embeddings`: of the target tokens, positions included. `packing`: where states and
-        embeddings were, if padding was removed from them.
+        `embeddings`: of the target tokens, positions included. `packing`: positions of states and
+        embeddings, if padding was removed.
         """
         queries = (self.in_proj(states) + embeddings) * _ROOT_HALF  # (batch, queries, d_model)
         queries = pad(queries, packing)

@@ -52,6 +52,6 @@ def _numbers(model: ModelSettings) -> Iterator[str]:
         )
     if per_token == 1 and experts.gating == "noisy" and count > 1:
         yield (
-            "`model.experts.per_token` must be 2 or more, because the weight of a single expert "
-            "is always 1 and its gate would learn nothing of the loss, but got 1"
+            "`model.experts.per_token` must be 2 or more, because the gate of a single expert is "
+            "always 1 and learns nothing, but got 1"
         )

@@ -51,7 +51,7 @@ class ExpertsConfig(SettingsTable):
     """Weight of the loss of unequal numbers of tokens."""
 
     def changed(self) -> list[tuple[str, object]]:
-        """List what a model without mixtures has not, by its dotted names."""
+        """List settings that models without mixtures lack, by their dotted names."""
         return [] if self.count is None else [(f"{self.table}.count", self.count)]
 
 

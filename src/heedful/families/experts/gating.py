@@ -66,7 +66,7 @@ class NoisyGate(nn.Module):
         self.noise_weight = nn.Parameter(torch.zeros(experts, d_model))
 
     def flops(self, tokens: int) -> "GateFlops":
-        """Count what is computed for some tokens; in training the noise has weights of its own."""
+        """Count the operations for some tokens; in training the noise has its own weights."""
         maps = 2 if self.training else 1
         return GateFlops(2 * maps * self.weight.numel() * tokens, self.per_token * tokens)
 
@@ -112,7 +112,7 @@ class BalancedGate(nn.Module):
         nn.init.zeros_(self.threshold)
 
     def flops(self, tokens: int) -> "GateFlops":
-        """Count what is computed for some tokens in training; evaluation depends on the tokens."""
+        """Count the operations for some tokens in training; evaluation depends on the tokens."""
         pairs = self.experts * self._taken(tokens)
         return GateFlops(2 * self.weight.numel() * tokens, pairs)
 

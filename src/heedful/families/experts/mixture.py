@@ -68,7 +68,7 @@ class MixtureOfExperts(Network):
 
     @property
     def experts_per_token(self) -> int:
-        """Experts that serve a token, of balanced gating on average."""
+        """Experts that serve a token; the average for balanced gating."""
         return self.config.per_token ** (1 if self.config.groups is None else 2)
 
     def forward(
@@ -134,7 +134,7 @@ class MixtureOfExperts(Network):
 def sum_by_token(
     values: Float[Tensor, "pairs d_model"], tokens: Int[Tensor, " pairs"], count: int
 ) -> Float[Tensor, "count d_model"]:
-    """Sum the rows of each token, in their order, so that the sums are those of every run."""
+    """Sum the rows of each token in a fixed order, so that all runs have equal sums."""
     order = tokens.argsort(stable=True)
     counts = torch.bincount(tokens, minlength=count)
     most = int(counts.max()) if len(tokens) else 0

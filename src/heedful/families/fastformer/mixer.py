@@ -12,9 +12,9 @@ Fastformer: additive attention by two pooled vectors instead of pairs of positio
 The scores W_a q_j and W_b p_j are one number a head, from the full width. Time and memory grow with
 the length.
 
-For a decoder the sums must end at each position. Exactly, the second one would then be quadratic,
-because p_j changes with g. `CausalFastformer` is our linear variant: position j keeps the p_j of
-its own global query g_j, so both sums are cumulative:
+For a decoder the sums must end at each position. The exact second sum would then take quadratic
+time, because p_j changes with g. `CausalFastformer` is our linear variant: position j keeps the p_j
+of its own global query g_j, so both sums are cumulative:
 
     g_i = Σ_{j≤i} softmax q_j      p_j = g_j ⊙ k_j      h_i = Σ_{j≤i} softmax p_j
 """
@@ -72,8 +72,8 @@ class Fastformer(Mixer):
         """
         Pool the queries, then the keys, and give each position its part of them.
 
-        The sequence comes twice, as self-attention gets it. Returns new states, and None in the
-        place of weights. Removed padding comes back for the two sums.
+        The sequence is passed twice, as to self-attention. Returns new states, and None in the
+        place of weights. Removed padding is restored for the two sums.
         """
         layout = Layout.of(layout)
         check_mixed("Fastformer", self.d_model, queries_from, keys_from, self._read_mask(layout))
@@ -94,7 +94,7 @@ class Fastformer(Mixer):
                 nn.init.zeros_(linear.bias)
 
     def flops(self, lengths: RowLengths, leaves_out: bool) -> int:
-        """Count the operations of rows; for the sums removed padding comes back."""
+        """Count the operations of rows; the sums include removed padding."""
         pooled = (self.query_score, self.key_score, self.out_proj)
         places, projected = int(lengths.places.sum()), int(lengths.computed(leaves_out).sum())
         return (
@@ -155,7 +155,7 @@ class RunningMean:
 
 @dataclass(frozen=True)
 class RunningSums:
-    """What a search keeps of the target in place of a cache: two means a layer and hypothesis."""
+    """The state of a search in place of a cache: two means for each layer and hypothesis."""
 
     layers: tuple[list[RunningMean], ...]
     """Running means of queries and of keys; empty lists before the first token."""
@@ -164,7 +164,7 @@ class RunningSums:
 
     @classmethod
     def empty(cls, layers: int, like: Tensor) -> "RunningSums":
-        """Create the state before the first token. `like`: has a row for each sentence."""
+        """Create the state before the first token; `like` has a row for each sentence."""
         return cls(tuple([] for _ in range(layers)), like.new_zeros(len(like), 1, 0))
 
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "RunningSums":

@@ -27,7 +27,7 @@ class Pooled(Family):
             )
 
     def no_alignment(self, model: ModelSettings) -> str:
-        """Name the encoder, whose positions are all alike."""
+        """Name the encoder, which has the same state at all positions."""
         return f"`model.encoder` is {model.encoder}"
 
 

@@ -5,9 +5,9 @@ Encoders without layers: every position is the mean, or the sum, of the source's
 
     x1  x2  x3  padding          states  m  m  m  m      m = (x1 + x2 + x3) / 3, or x1 + x2 + x3
 
-So a decoder of any family reads them, and whatever its attention does, its context is that of m:
-the baseline of a translator that knows the words of a sentence, but neither their order nor which
-of them it needs.
+A decoder of any family can read them, and its attention always returns the context of m. This is
+the baseline of a translator that knows the words of a sentence, but neither their order nor their
+relevance.
 """
 
 from jaxtyping import Bool, Float

@@ -1,4 +1,4 @@
-"""Queries and keys are normalized head by head before they meet (Dehghani et al. 2023)."""
+"""Queries and keys are normalized head by head before their product (Dehghani et al. 2023)."""
 
 from typing import ClassVar
 

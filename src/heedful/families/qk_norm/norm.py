@@ -1,9 +1,10 @@
 """
 Norm of queries and keys: ``x / sqrt(mean(x^2) + epsilon) * gain``, over the numbers of one head.
 
-Scores cannot grow with the lengths of queries and keys then, which in wide models makes a softmax
-choose one key and stop learning (Dehghani et al. 2023, arXiv 2302.05442). As in Qwen3 all heads of
-an attention share one gain for queries and one for keys; scores are divided by sqrt(d_k) as before.
+So scores cannot grow with the lengths of queries and keys. In wide models such growth makes a
+softmax choose one key and stop learning (Dehghani et al. 2023, arXiv 2302.05442). As in Qwen3 all
+heads of an attention share one gain for queries and one for keys; scores are divided by sqrt(d_k)
+as before.
 """
 
 from torch import nn

@@ -56,7 +56,7 @@ def build_decoder(
 
 
 def _final_width(settings: ModelSettings, encoder: SourceEncoder) -> int:
-    """Width of what the first state is made of."""
+    """Width of the vector that the first state is computed from."""
     if settings.part(RecurrentConfig).start == "mean":
         return encoder.width
     if not isinstance(encoder, RecurrentEncoder):
@@ -93,5 +93,5 @@ def _wiring(
 
 
 def _or(value: float | None, otherwise: float) -> float:
-    """Return the value, or another where it is None; zero is a value."""
+    """Return the value, or a default if it is None; zero is a value."""
     return otherwise if value is None else value

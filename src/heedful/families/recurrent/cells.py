@@ -58,7 +58,7 @@ class RecurrentLayer(nn.Module):
         `mask`: true at real positions, which come first and are at least one a row. Returns h of
         each position, both directions side by side, zero at padding; and the last states.
 
-        Packed, so that neither direction ever reads padding.
+        Sequences are packed, so neither direction reads padding.
         """
         packed_out, directions = self.run(pack(x, mask))
         forward, backward = (*directions, None) if len(directions) == 1 else directions
@@ -105,7 +105,7 @@ class RecurrentLayer(nn.Module):
 
     def _flatten(self, data: Tensor) -> None:
         """
-        Put the weights one after the other in memory, where cuDNN wants them, if they are not.
+        Lay the weights out in one piece of memory for cuDNN, unless they are.
 
         `torch.nn.RNNBase.flatten_parameters` does so when a module is moved, but not in bf16, and
         not when an optimizer exchanges the data of its weights.
@@ -154,7 +154,7 @@ class RecurrentLayer(nn.Module):
         return torch.cat(outputs[::-1] if suffix else outputs), last
 
     def zero_state(self, rows: int, like: Tensor) -> CellState:
-        """Return the state before the first step; one tensor may stand for h and c."""
+        """Return the state before the first step; h and c may be the same tensor."""
         zero = like.new_zeros(rows, self.state_width)
         if self.cell != "lstm":
             return (zero,)
@@ -170,14 +170,14 @@ class RecurrentLayer(nn.Module):
         self, x: Float[Tensor, "*batch inputs"], products: StepProducts = PLAIN
     ) -> Float[Tensor, "*batch gates"]:
         """
-        Compute what `project` does, without the bias: what a fast-forward layer hands on.
+        Compute the product of `project` without bias, which a fast-forward layer passes on.
 
-        Handed on too, a forget gate's bias of 1 would hide what differs between words.
+        If it were passed on, a forget gate's bias of 1 would hide differences between words.
         """
         return products.linear(x, self.rnn.weight_ih_l0)  # type: ignore[arg-type]
 
     def add_bias(self, product: Float[Tensor, "*batch gates"]) -> Float[Tensor, "*batch gates"]:
-        """Make of a product what `project` computes."""
+        """Complete a product to the result of `project`."""
         return product + self.rnn.bias_ih_l0  # type: ignore[operator]
 
     def input_parts(self, first: int) -> tuple[Tensor, Tensor, Tensor]:

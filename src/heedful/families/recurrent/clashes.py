@@ -36,9 +36,8 @@ def _depth(model: ModelSettings) -> Iterator[str]:
         width = _state(model, side) * (2 if is_both else 1)
         if width != model.d_model:
             yield (
-                "`model.recurrent.residual_from` = 1 adds embeddings to the states of the first "
-                f"layer of the {side}, so both must be equally wide, but `model.d_model` is "
-                f"{model.d_model} and the states are {width} wide"
+                f"`model.recurrent.residual_from` = 1 needs states of the first layer of the "
+                f"{side} as wide as `model.d_model` ({model.d_model}), but they are {width} wide"
             )
 
 
@@ -135,8 +134,8 @@ def _attention(model: ModelSettings, memory: int) -> Iterator[str]:
         )
     if recurrent.score == "dot" and width != memory:
         yield (
-            "`model.recurrent.score` = dot needs states of the encoder and of the decoder of one "
-            f"width, but they are {memory} and {width} wide; change a hidden_size, "
+            f"`model.recurrent.score` = dot needs encoder and decoder states of one width, but "
+            f"they are {memory} and {width} wide; change a hidden_size, "
             "or choose general"
         )
 
@@ -148,8 +147,7 @@ def _start(model: ModelSettings) -> Iterator[str]:
     if start == "zero" and recurrent.score == "none":
         yield (
             "`model.recurrent.start` must not be zero without attention (`model.recurrent.score` = "
-            "none), because the decoder would know nothing of the source, but got zero; mean fits "
-            "any encoder"
+            "none), because the decoder would ignore the source, but got zero; choose mean"
         )
     if recurrent.projection_size is not None and start not in ("zero", "final"):
         yield (
@@ -216,7 +214,7 @@ def _room_for_mixtures(recurrent: RecurrentConfig, side: str) -> Iterator[str]:
     )
     if recurrent.score != "none" and not (alone or below):
         yield (
-            "mixtures of experts in a recurrent decoder need layers that nothing is fed back to: "
+            "mixtures of experts need recurrent decoder layers without feedback: "
             "set `model.recurrent.query` to previous, `model.recurrent.feed` to context and "
             "`model.recurrent.feed_layers` to first, or `model.experts.decoder_layers` to none"
         )

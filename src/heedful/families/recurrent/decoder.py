@@ -49,7 +49,7 @@ class RecurrentState(RowState):
     fed: Tensor | None
     """What the next step reads in addition to its embedding, shape (rows, width)."""
     keys: Tensor | None
-    """From `RecurrentAttention.project`, shape (sentences, source, key width)."""
+    """Keys from `RecurrentAttention.project`, shape (sentences, source, key width)."""
     values: Tensor
     """States of the encoder, shape (sentences, source, memory width)."""
     mask: Tensor
@@ -141,7 +141,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
 
     @property
     def _bottom_attends_alone(self) -> bool:
-        """Whether the bottom layer asks and reads the context, so that the others can follow it."""
+        """Whether only the bottom layer queries and reads the context, before the others run."""
         wiring = self.wiring
         alone = wiring.query == "previous" and wiring.feed_layers == "first"
         return alone and wiring.feed == "context" and not wiring.fast_forward
@@ -245,7 +245,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
 
     @staticmethod
     def _required(state: CellState | None) -> CellState:
-        """Return a state that the wiring has made sure of."""
+        """Return a state that the wiring guarantees."""
         assert state is not None
         return state
 
@@ -279,7 +279,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         known: "_KnownInput | None" = None,
         layers_below: int | None = None,
     ) -> "_Step":
-        """Compute the next state from the embedding of a token, or of the lowest layers alone."""
+        """Compute the next state of all layers, or of the lowest, from a token's embedding."""
         wiring = self.wiring
         products = PLAIN if known is None else known.products
         context = weights = readout = None
@@ -415,7 +415,7 @@ class _Layers:
 
 @dataclass(frozen=True)
 class _Step:
-    """All that one step computed."""
+    """The results of one step."""
 
     state: RecurrentState
     top: Tensor

@@ -28,8 +28,9 @@ class RecurrentEncoder(RecurrentStack, SourceEncoder):
     """
     A recurrent encoder, with the directions of four publications.
 
-    Bahdanau et al. 2015 have two, Sutskever et al. 2014 one, of the reversed source, Wu et al. 2016
-    two in the first layer, and Zhou et al. 2016 interleaved ones with fast-forward connections.
+    Bahdanau et al. 2015 have two directions, and Sutskever et al. 2014 have one, of the reversed
+    source. Wu et al. 2016 have two in the first layer, and Zhou et al. 2016 interleave them with
+    fast-forward connections.
     """
 
     @checked
@@ -122,7 +123,7 @@ def _is_bidirectional(wiring: RecurrentWiring) -> list[bool]:
 
 
 def _merge(columns: list[list[FinalState]]) -> tuple[FinalState, ...]:
-    """Join the last states of the columns: of each layer one direction from each."""
+    """Join the last states of the columns; each column gives one direction of a layer."""
     if len(columns) == 1:
         return tuple(columns[0])
     return tuple(

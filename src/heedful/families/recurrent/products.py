@@ -1,10 +1,10 @@
 """
 The matrix products of a loop over target positions.
 
-A weight, or the memory of a sentence, meets every step of the loop. Autograd would compute its
-gradient step by step: a thin product for each, added to a sum as large as the weight.
-`LoopProducts` keeps both factors of each step instead, and multiplies them all at once when the
-first step has been differentiated; `StepProducts` is the plain version.
+Every step of the loop multiplies by the same weights and the same memory. Autograd would compute
+its gradient step by step: a thin product for each, added to a sum as large as the weight. Instead
+`LoopProducts` keeps both factors of each step, and multiplies them all at once after the first step
+is differentiated. `StepProducts` is the plain version.
 
 Products of a step are small, so torch's own kernels multiply them: a call of oneDNN costs 0.1 ms.
 """
@@ -69,8 +69,8 @@ class LoopProducts(StepProducts):
     """
     Products of one loop in training: gradients of what all steps share come from one product.
 
-    Made anew for each loop, with one query a sentence. The shared tensors are told apart by
-    identity, so they must be the same objects at every step.
+    Each loop has its own object, with one query for each sentence. The shared tensors are told
+    apart by identity, so they must be the same objects at every step.
     """
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class LoopProducts(StepProducts):
         return out
 
     def _share(self, kind: "type[_Uses]", tensor: Tensor, bias: Tensor | None = None) -> "_Shared":
-        """Find what stands for a shared tensor in this loop, or make it at its first use."""
+        """Find the entry of a shared tensor in this loop, or create it at its first use."""
         key = id(tensor), kind
         if key not in self._shared:
             self._shared[key] = _Shared(kind, tensor, bias)
@@ -173,7 +173,7 @@ class _KeyUses(_Uses):
 
     total: Tensor | None = None
     energy: Tensor | None = None
-    """By which the sum is still to be multiplied."""
+    """Factor of the final sum."""
 
     def add(self, step: int, d_inner: Tensor) -> None:
         """Add the gradient of a step, shape (rows, 1, source, width)."""

@@ -6,10 +6,10 @@ Positions by buckets of distances, as in T5 (Raffel et al. 2020, arXiv 1910.1068
     distance of the key    0  1  2  ...  e-1 | e ................... max_distance and beyond
     bucket                 0  1  2  ...  e-1 | e + floor(log(distance / e) / log(max / e) * (n - e))
 
-Half of the n buckets, e of them, hold one distance each; the others grow with its logarithm, so far
-keys are told apart coarsely. An encoder has n buckets for keys before a query and as many for those
-behind it; a decoder sees no key behind. Each head has one learned number a bucket, which is added
-to the score before the softmax. All layers of a side share them.
+Half of the n buckets, e of them, have one distance each. The other buckets grow logarithmically, so
+distances of far keys are coarse. An encoder has n buckets for keys before a query and as many for
+those behind it; a decoder sees no key behind. Each head has one learned number a bucket, which is
+added to the score before the softmax. All layers of a side share them.
 """
 
 import math
@@ -45,7 +45,7 @@ class RelativeBuckets(ScoreBias):
         if exact < 1 or max_distance <= exact:
             raise SettingError(
                 f"`count` must be at least {4 if bidirectional else 2} and `max_distance` above "
-                f"{exact}, the distances with a bucket of their own, but got {count} and "
+                f"{exact}, but got {count} and "
                 f"{max_distance}."
             )
         self.one_way, self.bidirectional = one_way, bidirectional

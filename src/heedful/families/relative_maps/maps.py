@@ -5,8 +5,8 @@ A convolution in the place of an encoder's self-attention.
 
     y_i = Σ_d W_d x_{i+d} + b      d from -⌊r/2⌋ to ⌊r/2⌋
 
-Attention weighs every neighbor by what it says; a convolution by where it stands, with one linear
-map for each relative position.
+Attention weighs neighbors by their content, a convolution by their position, with one linear map
+for each relative position.
 """
 
 from jaxtyping import Float

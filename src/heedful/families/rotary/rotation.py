@@ -7,8 +7,8 @@ Rotary positions (Su et al. 2021, arXiv 2104.09864).
     [ x_{j+h} ] -> [ sin a   cos a ] [ x_{j+h} ],   a = position * base^(-j/h),   h = d_k / 2
 
 Each number of the first half of a head is paired with one of the second half, as in Llama. The
-paper pairs neighbors, which is another order of the rows of W^Q and W^K. A query at i and a key at
-j are turned by angles whose difference depends on j - i alone, and so does their product.
+paper pairs neighbors, which is another order of the rows of W^Q and W^K. The difference between the
+angles of a query at i and a key at j depends only on j - i, as does their product.
 
 Angles are computed in double precision, so that position 100,000 is as exact as position 1, and
 products of shorter types in fp32.

@@ -19,7 +19,7 @@ class TransformerFamily(Family):
     builder = "heedful.families.transformer.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
-        """Check that a window, which hides what follows from a decoder, may do so."""
+        """Check that a window, which hides later positions from a decoder, has a causal mask."""
         del memory
         attention = model.attention
         is_windowed = attention.window is not None and attention.decoder == "attention"
