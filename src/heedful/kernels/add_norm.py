@@ -1,8 +1,8 @@
 """
-Dropout, the sum with a sub-layer's input and layer norm, as one kernel of a GPU.
+Dropout, addition of the sub-layer's input, and layer norm as one GPU kernel.
 
-``LayerNorm(x + dropout(y))`` stands behind every sub-layer of the paper's model. The kernel reads
-each number once forwards and twice backwards, and draws the same hashed bits again
+``LayerNorm(x + dropout(y))`` follows every sub-layer of the paper's model. The kernel reads each
+number once forwards and twice backwards, and draws the same hashed bits again
 (`heedful.kernels.dropout.hashed_bits`) instead of keeping a mask. `plain_add_norm` is its twin.
 """
 
@@ -100,7 +100,7 @@ def _(
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    """Keep what the gradients are computed from."""
+    """Save the tensors that the gradients are computed from."""
     _, _, weight, _, keys, threshold, _ = inputs
     ctx.save_for_backward(*output[1:], weight, keys)
     ctx.threshold = threshold

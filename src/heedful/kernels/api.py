@@ -1,7 +1,7 @@
 """
-The door to the kernels: whatever the rest of heedful computes by them comes from here.
+The interface of the kernels, from which the rest of heedful imports them.
 
-Each name has a plain twin of documented functions of torch, to which the tests hold it.
+Each name has a plain twin of documented functions of torch, and tests compare the two.
 """
 
 from heedful.kernels.add_norm import add_and_normalize, has_add_norm

@@ -1,12 +1,12 @@
 """
 CPU attention kernels for short sequences and for a step of a search, with explicit gradients.
 
-The same numbers as `heedful.model.attention.scaled_dot_product_attention`, with fewer passes over
-memory: by the C functions of ``short_attention.h``, or where there are none, by functions of torch
-on padded rows. For these one copy puts the heads before the positions, and on the way back one
-buffer takes the gradients of queries, keys and values side by side, as the projection left them. In
-bf16 the keys are padded to whole vectors, because torch's softmax computes the last few columns of
-a row one by one, four times as slowly.
+The results are those of `heedful.model.attention.scaled_dot_product_attention`, with fewer passes
+over memory. The C functions of ``short_attention.h`` compute them, or else functions of torch on
+padded rows. For the functions of torch one copy puts the heads before the positions. Backwards one
+buffer receives the gradients of queries, keys and values side by side, as in the projection. In
+bf16 keys are padded to whole vectors, because torch's softmax computes the last few columns of a
+row one by one, four times as slowly.
 
 In a step of a search a few queries of each sentence attend to keys and values in a cache.
 """
@@ -53,7 +53,7 @@ class Packing:
 
     @cached_property
     def starts(self) -> Int[Tensor, " rows_and_one"]:
-        """Index of the first token of each row, and of one behind the last."""
+        """Index of the first token of each row, and of the end of the last row."""
         counts = torch.bincount(self.places // self.time, minlength=self.rows)
         return torch.cat((counts.new_zeros(1), counts.cumsum(0)))
 
@@ -67,7 +67,7 @@ class Packing:
         """
         Return the unpadding, or None if there is little padding.
 
-        A function of the lengths alone, so a resumed run decides the same.
+        The result depends on the lengths alone, so a resumed run decides in the same way.
         """
         flat = real.reshape(-1)  # (rows * time,)
         count, step = int(flat.sum()), _STEP if flat.numel() >= _LARGE else 1
@@ -404,7 +404,7 @@ class _NativeShortAttention(torch.autograd.Function):
 
 
 class _NativeCall:
-    """What the C functions are told; `described` holds addresses, so its tensors are kept here."""
+    """Arguments of the C functions; `described` holds addresses, so its tensors are kept here."""
 
     def __init__(
         self,

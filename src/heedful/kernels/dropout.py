@@ -2,13 +2,12 @@
 Dropout with cheap random numbers on CPUs.
 
 ``torch.nn.functional.dropout`` draws one double per element on a processor; measured on a small
-model that is a seventh of a training step. Here sixteen random bits decide about an element: of
-Philox in a compiled function that draws, scales and adds in one pass
-(``dropout.h``), or of numpy's SFC64 where there is none. The generator
-is seeded anew in each call from torch's own, so ``torch.manual_seed`` makes everything repeatable
-and nothing else has to be saved. On other devices torch's kernel is used, except where a compiler
-makes one kernel of dropout and what surrounds it: there a hash of each element's index decides
-(`hashed_bits`), because Philox takes longer than all the rest of such a kernel.
+model that is a seventh of a training step. Here sixteen random bits decide about an element. A
+compiled function (``dropout.h``) draws them by Philox, scales and adds in one pass; without it
+NumPy's SFC64 draws them. Each call seeds the generator from torch's own, so ``torch.manual_seed``
+makes everything repeatable and nothing else has to be saved. On other devices torch's kernel is
+used, unless a compiler fuses dropout with neighboring operations. There a hash of each element's
+index decides (`hashed_bits`), because Philox takes longer than all the rest of such a kernel.
 """
 
 from typing import Any
@@ -35,7 +34,7 @@ def keep_mask(shape: torch.Size, probability: float) -> UInt8[Tensor, "*shape"]:
     """
     Draw a mask of the elements to keep, on the CPU.
 
-    SFC64 passes the usual statistical test batteries and produces several GB/s on one core. numpy
+    SFC64 passes the usual statistical test batteries and produces several GB/s on one core. NumPy
     compares 16-bit integers ten times as fast as torch, and torch multiplies by bytes several times
     as fast as by booleans.
     """
@@ -47,7 +46,7 @@ def keep_mask(shape: torch.Size, probability: float) -> UInt8[Tensor, "*shape"]:
 
 
 def drop_threshold(probability: float) -> int:
-    """Return below which of all levels an element is dropped; one level at least is kept."""
+    """Return the level below which elements are dropped; at least one level is kept."""
     return min(round(probability * LEVELS), LEVELS - 1)
 
 
@@ -136,7 +135,7 @@ class Dropout(nn.Module):
 
 
 def _thin(x: Tensor, probability: float) -> Tensor:
-    """Drop out by torch's kernel, or by a hash in what a compiler translates."""
+    """Drop out by torch's kernel, or by a hash in code that a compiler translates."""
     if not torch.compiler.is_compiling() or x.numel() >= torch.iinfo(torch.int32).max:
         return nn.functional.dropout(x, probability)
     keep = hashed_bits(x.numel(), draw_keys(x.device)) >= drop_threshold(probability)
@@ -159,7 +158,7 @@ def hashed_bits(count: int, keys: Int[Tensor, "2"]) -> Int[Tensor, " count"]:
     """
     Make sixteen random bits of the index of each element: integers from 0 to 2^16 - 1.
 
-    `keys`: 32 random bits each; others give other bits.
+    `keys`: 32 random bits each; different keys give different bits.
     """
     x = torch.arange(count, dtype=torch.int32, device=keys.device) ^ keys[0]
     # shifts of signed numbers fill in the sign, so it is cut off
@@ -169,7 +168,7 @@ def hashed_bits(count: int, keys: Int[Tensor, "2"]) -> Int[Tensor, " count"]:
 
 
 def can_thin(x: Tensor | None, y: Tensor) -> bool:
-    """Decide whether there is a compiled function for these; of dropout alone `x` is None."""
+    """Decide whether there is a compiled function; `x` is None for dropout alone."""
     if native_products() is None or not is_plain(y) or y.dtype not in FLOATS:
         return False
     return x is None or (is_plain(x) and x.dtype == y.dtype and x.shape == y.shape)

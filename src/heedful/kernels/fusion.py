@@ -1,8 +1,9 @@
 """
 Where several operations of a GPU are one kernel.
 
-Such a kernel is an operation that Python knows, which takes longer to start than what it replaces.
-In a graph that does not matter, and step by step it does. So they are used within `fused` alone.
+Such a kernel is an operation defined in Python, which takes longer to start than the operations
+that it replaces. In a recorded graph this does not matter, but step by step it does. So these
+kernels are used only within `fused`.
 """
 
 from collections.abc import Iterator

@@ -3,7 +3,7 @@ Work that a GPU repeats as one launch.
 
 An eager training step of a base model starts some two thousand kernels, and each costs its process
 several microseconds. A recorded graph starts them all at once, over the same memory. On a processor
-the same work is called anew each time, so that one path serves both.
+the same work is called each time, so one code path serves both.
 """
 
 import functools
@@ -18,7 +18,7 @@ _WARM_UP = 3
 
 @functools.cache
 def _recording_stream(device: torch.device) -> Any:
-    """Make the stream of all recordings on a device; torch's own is of the first device alone."""
+    """Make the stream of all recordings on a device; torch's own is on the first device only."""
     return torch.cuda.Stream(device)
 
 
@@ -44,9 +44,9 @@ class Graph:
     """
     Work over fixed tensors, recorded once and replayed.
 
-    `work`: reads and writes the same tensors in each call; its shapes and branches never change.
-    It runs some times before it is recorded, so what it changes must not matter until then.
-    `pool`: the memory that another graph also uses (`Graph.pool`); its own if None.
+    `work`: reads and writes the same tensors in each call; its shapes and branches never change. It
+    runs several times before it is recorded, so its changes must not matter until then. `pool`: the
+    memory that another graph also uses (`Graph.pool`); its own if None.
 
     Random numbers come from the device's default generator: its seed at a replay decides.
     """

@@ -1,16 +1,16 @@
 """
 Matrix products, column sums and table lookups by the fastest kernel.
 
-On a processor torch's `linear` goes through MKL in fp32, which is slow on processors of other
-makers, and in bf16 it adds the bias in a pass of its own. oneDNN, which torch brings along, does
-better in both, but torch offers it only by a name that knows no gradients. So `linear` here has its
+On a processor torch's `linear` uses MKL in fp32, which is slow on processors of other makers, and
+in bf16 it adds the bias in a separate pass. The library oneDNN, which torch includes, is faster in
+both types, but torch offers it only by a function without gradients. So `linear` here has its
 gradients written out. On other devices, in other types and where oneDNN is missing everything is
 torch's own; which way is taken depends on device and type alone.
 
-A looked-up row is a product with a row of zeros and a one, and its gradient is summed in fp32: in
-bf16 that of a frequent token is a sum of hundreds of terms, more than eight bits of mantissa hold.
+A looked-up row is a product with a one-hot row, and its gradient is summed in fp32. In bf16 the
+gradient of a frequent token sums hundreds of terms, too many for eight bits of mantissa.
 
-Linear layers with constant weights are prepacked once: a plain product lays its weights out anew in
+Linear layers with constant weights are prepacked once. A plain product reorders its weights in
 every call, which for the few rows of a search step costs as much as the product itself.
 
 ::
@@ -19,7 +19,7 @@ every call, which for the few rows of a search step costs as much as the product
     Int8Linear         weights as 8-bit integers with one scale for each output, inputs as 8-bit
                        integers with one scale for each row, sums in 32 bits
 
-Each row is rounded on its own, so what a sentence gets does not depend on its neighbors.
+Each row is rounded on its own, so the result of a sentence does not depend on its neighbors.
 """
 
 import functools
@@ -68,7 +68,7 @@ def linear(
     """
     Compute `torch.nn.functional.linear`, with gradients.
 
-    Uses torch's own kernel wherever oneDNN is not faster; the tests hold the two equal.
+    Uses torch's own kernel wherever oneDNN is not faster; tests check that both are equal.
     """
     if has_onednn_kernel(x) and x.numel():
         # oneDNN multiplies by columns cut out of a matrix a thousand times as slowly as by a copy
@@ -82,7 +82,7 @@ def linear(
 
 
 def has_relu_epilogue(x: Tensor) -> bool:
-    """Decide whether a GPU's product applies ReLU while its result is at hand."""
+    """Decide whether a GPU's product applies ReLU in the same kernel."""
     is_known = x.device.type == "cuda" and x.dtype in (torch.bfloat16, torch.float16)
     return is_known and x.dim() > 1 and is_fused()
 
@@ -154,7 +154,7 @@ def join(*parts: Float[Tensor, "*batch _"]) -> Float[Tensor, "*batch width"]:
 
 
 def lie_side_by_side(*parts: Tensor) -> bool:
-    """Decide whether tensors are what `split` makes of one."""
+    """Decide whether tensors are views that `split` made of one tensor."""
     first = parts[0]
     if any(type(part) is not Tensor or part.is_meta or part.stride(-1) != 1 for part in parts):
         return False

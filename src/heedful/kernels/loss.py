@@ -9,10 +9,10 @@ Two readings of “label smoothing of value e” exist, called `form` here and
     uniform   1 - e on the target and e / V on every class: Szegedy et al. 2015, cited by the paper
     others    1 - e on the target and e / (V - 1) on every other class: the authors' code
 
-`plain_loss` is the definition. `chunked_loss` gives the same sums and gradients: it takes a few
-rows at a time, and since the gradient with respect to the logits is known in closed form (softmax
-minus the smoothed target), it computes the gradients on the way forward and lets the logits go. The
-softmax is one compiled pass, or several by functions of torch.
+`plain_loss` is the definition. `chunked_loss` computes the same sums and gradients, a few rows at a
+time. The gradient with respect to the logits has a closed form (softmax minus the smoothed target).
+So the forward pass computes the gradients and frees the logits. The softmax is one compiled pass,
+or several by functions of torch.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ def chunk_rows(rows: int, vocabulary: int, device: torch.device | None = None) -
 
 
 def softmax_kind(device: torch.device) -> str:
-    """Name the way of the softmax on a device: compiled, or plain; their last digits differ."""
+    """Name the implementation of the softmax on a device: compiled or plain; last digits differ."""
     return "compiled" if device.type == "cpu" and native_products() is not None else "plain"
 
 
@@ -148,8 +148,8 @@ def plain_loss(
 
     The first is the cross-entropy with the smoothed target, the second the negative log-probability
     of the targets themselves. Sums, not means: the caller divides by the tokens of the whole batch
-    on all ranks. `smoothing` is the share of probability that is taken from the target; `form` says
-    where it goes: to all classes alike (``uniform``), or to all but the target (``others``).
+    on all ranks. `smoothing` is the share of probability that is taken from the target. `form` says
+    where it goes: to all classes equally (``uniform``), or to all but the target (``others``).
     """
     log_probabilities = torch.log_softmax(nn.functional.linear(states, weight, bias).float(), dim=1)
     wanted = smoothed_target(targets, weight.size(0), smoothing, form)
@@ -225,7 +225,7 @@ Gradients = Sequence[Tensor | None]
 
 
 def scaled(gradients: Gradients, upstream: Tensor) -> Gradients:
-    """Multiply gradients that were computed on the way forward by that of the loss."""
+    """Multiply the gradients of the forward pass by the gradient of the loss."""
     # on a GPU, looking at the number would wait for it
     if upstream.device.type == "cpu" and float(upstream) == 1.0:
         return gradients

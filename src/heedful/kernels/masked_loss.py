@@ -1,10 +1,10 @@
 """
 The label-smoothed loss of a fixed number of rows; some rows do not count.
 
-A graph of a GPU has one shape, so what is left of a batch's room is filled with rows that must
-change nothing. The sums and gradients are those of `heedful.kernels.loss.plain_loss` for the rows
-that count. One kernel makes the loss and the gradient of the logits, in place of them. So the
-logits are written once and read twice. Its plain twin is `plain_rows`.
+A GPU graph has a fixed shape, so batches are filled up with rows that must not change the result.
+The sums and gradients are those of `heedful.kernels.loss.plain_loss` for the rows that count. One
+kernel computes the loss and writes the gradient of the logits in their place. So the logits are
+written once and read twice. Its plain twin is `plain_rows`.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from heedful.kernels.triton_launch import triton_kernels
 _SHARE = 32
 
 RowLosses = tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]]
-"""Loss and negative log-probability of each row, in fp32; zero of rows that do not count."""
+"""Loss and negative log-probability of each row, in fp32; zero for rows that do not count."""
 
 
 def masked_loss(
@@ -36,7 +36,7 @@ def masked_loss(
     """
     Sum the loss over the rows that count, with gradients, and their negative log-probabilities.
 
-    `form`: as in `heedful.kernels.loss`. Nothing waits for the device.
+    `form`: as in `heedful.kernels.loss`. The call does not wait for the device.
     """
     loss, nll = _MaskedLoss.apply(states, targets, counts, weight, bias, smoothing, form)
     return loss, nll
@@ -113,7 +113,7 @@ def plain_rows(
 
 
 def rows_function(x: Tensor) -> Callable[..., RowLosses]:
-    """Choose the function for the rows of a device: one kernel where Triton is, else the plain."""
+    """Choose the function for the rows of a device: Triton's kernel if available, else plain."""
     if x.device.type != "cuda" or is_plain_torch():
         return plain_rows
     kernels = triton_kernels(x.device)

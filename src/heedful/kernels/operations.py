@@ -2,8 +2,8 @@
 Operations of torch, observed while they happen.
 
 Torch's dispatcher shows every operation, also those of a backward pass. Where torch lacks the
-dispatch mode, the documented function mode shows the calls that Python makes: a composed function
-is one call, and a backward pass is one call.
+dispatch mode, the documented function mode shows the calls that Python makes. In this mode a
+composed function or a backward pass is one call.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,8 +1,8 @@
 """
-The loss of two passes over the same targets: cross-entropies, and how far the passes are apart.
+The loss of two passes over the same targets: cross-entropies and divergences.
 
-With p and q the distributions of the first and the second pass over V classes, t the smoothed
-target, and a, b and c, d the four factors of `PairFactors`, each row adds
+p and q are the distributions of the first and the second pass over V classes, and t is the smoothed
+target. With the four factors a, b, c and d of `PairFactors`, each row adds
 
 ::
 
@@ -11,7 +11,7 @@ target, and a, b and c, d the four factors of `PairFactors`, each row adds
     of logits of q   b (q - t) + d q (log q - log p - KL(q || p)) + c (q - p)
 
 `plain_pair_loss` is the definition, with gradients by autograd through all logits of both passes.
-`chunked_pair_loss` gives the same sums and gradients a few rows at a time: both sets of logits of
+`chunked_pair_loss` gives the same sums and gradients a few rows at a time. Both sets of logits of
 these rows are in memory at once, and the gradients above take their place.
 """
 
@@ -37,7 +37,7 @@ _NUMBERS = 4
 
 
 class PairFactors(NamedTuple):
-    """What the four parts of the loss are multiplied by; the sum of each two is positive."""
+    """Factors of the four parts of the loss; the sum of each two is positive."""
 
     first: float
     """Weight of the cross-entropy of the first pass, p."""
@@ -53,7 +53,7 @@ class PairLoss(NamedTuple):
     """Sums over the rows."""
 
     loss: Float[Tensor, ""]
-    """What is minimized, with gradients."""
+    """The loss to minimize, with gradients."""
     nll: Float[Tensor, ""]
     """Negative log-probabilities of the targets: the mean of both passes by their factors."""
     divergence: Float[Tensor, ""]
@@ -167,10 +167,11 @@ def _differentiate(
     out: Sequence[Tensor],
 ) -> tuple[Sequence[Tensor], Sequence[Tensor], Sequence[Tensor]]:
     """
-    Write the gradients of some rows' logits, but for what all classes have alike, to `out`.
+    Write the gradients of some rows' logits, without the part common to all classes, to `out`.
 
-    `scores`: logits of both passes in fp32; those of the first pass are overwritten. `excess`: what
-    the smoothed target has at the right class beyond the others. `out`: in the type of the states.
+    `scores`: logits of both passes in fp32; those of the first pass are overwritten. `excess`:
+    probability of the right class in the smoothed target, less that of another class. `out`: in the
+    type of the states.
 
     Returns log-probabilities of the targets in both passes, logarithms of both normalizers, and
     both divergences, each of shape (rows,). A divergence without factor is 0.

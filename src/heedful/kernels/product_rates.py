@@ -4,7 +4,7 @@ A matrix product benchmark that selects the fastest precision.
 The name of a device does not show which precision is fast. On some processors bf16 products run
 five times as fast as fp32, on others they are emulated and far slower. So a short probe measures
 both, once for each processor and torch version, and the result is kept in the user's cache folder.
-A faster way is taken only when it wins clearly.
+A faster precision is chosen only if the difference is clear.
 """
 
 import json
@@ -69,7 +69,7 @@ def _rate(dtype: torch.dtype, device: torch.device, seconds: float) -> float:
     """
     Time a matrix product of a typical shape: the best of several runs, in GFLOP/s.
 
-    By the kernel that models use, which on a processor need not be torch's own.
+    The product uses the kernel of the models, which on a processor may differ from torch's.
     """
     rows, inputs, outputs = _SHAPES[device.type]
     # not ones: a GPU multiplies equal numbers faster

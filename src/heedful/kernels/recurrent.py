@@ -22,7 +22,7 @@ def sigmoid_gradient(
 
 
 def can_flatten(device: torch.device) -> bool:
-    """Decide whether weights can lie where this device wants them; only cuDNN wants anything."""
+    """Decide whether weights can be laid out as the device needs; only cuDNN needs a layout."""
     names = ("torch._use_cudnn_rnn_flatten_weight", "torch._cudnn_rnn_flatten_weight")
     return device.type != "cuda" or all(internal(name) is not None for name in names)
 

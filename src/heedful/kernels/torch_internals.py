@@ -1,5 +1,5 @@
 """
-Names of torch that its documentation does not promise, and what is computed without each.
+Undocumented names of torch, and a replacement for each.
 
 Most of them save a pass over memory, or a change of layout in every call. A later torch may drop
 one, so `internal` looks a name up when it is used. Where it is missing, its caller computes the

@@ -9,12 +9,12 @@ Kernels in Triton, imported only where Triton and a GPU are; each has a plain tw
     add_norm               dropout, sum and layer norm               kernels/add_norm.py
     add_norm_gradients
 
-A program of the loss has one row and goes over it twice: for the largest score, the normalizer and
-the sum, each lane by itself, then to write the gradient in place of the scores.
+A program of the loss reads one row twice. The first pass computes the largest score, the normalizer
+and the sum, each lane by itself. The second writes the gradient in place of the scores.
 
-A program of attention has one head of one sentence. Torch's kernel computes tiles of 128 by 128
-positions, but a sentence of 25 tokens fills only 4 % of a tile. The tiles here are smaller. No two
-programs add to one number, so results are the same in every run.
+A program of attention computes one head of one sentence. Torch's kernel computes tiles of 128 by
+128 positions, but a sentence of 25 tokens fills only 4 % of a tile. The tiles here are smaller. No
+two programs add to one number, so results are the same in every run.
 """
 
 # What Triton compiles is not typed, and its loops read best with short names.

@@ -6,14 +6,14 @@ Attention over sentences that lie one after the other, without padding, as a GPU
     starts   0        3     5              10
              x x x | x x | x x x x x            three sentences in one row of ten tokens
 
-Where each sentence starts is read on the device, so shapes never change and no mask is made. Three
-functions compute the same:
+The starts of the sentences are read on the device, so shapes never change and no mask is made.
+Three functions compute the same:
 
 - `heedful.kernels.triton_kernels`: sentences of a few dozen tokens, where Triton is;
 - torch's `varlen_attn`: longer ones, and heads of other widths;
 - `plain_packed_attention`: a loop over the sentences, everywhere else.
 
-The first two know 16-bit numbers on a GPU alone.
+The first two support only 16-bit numbers on a GPU.
 """
 
 from importlib import import_module
@@ -39,12 +39,12 @@ _WIDTHS = (16, 32, 64, 128)
 
 
 class PackedRows(NamedTuple):
-    """Where sentences start that lie one after the other."""
+    """Starts of sentences that lie one after the other."""
 
     starts: Int[Tensor, " rows_and_one"]
-    """Index of the first token of each, and of one behind the last; 32 bits, on the device."""
+    """Index of the first token of each sentence, and of the end; 32 bits, on the device."""
     longest: int
-    """Tokens that no sentence exceeds."""
+    """Maximum number of tokens in a sentence."""
     window: tuple[int, int] = EVERYTHING
     """The keys before and behind its own position that a query sees; -1 for all of them."""
 

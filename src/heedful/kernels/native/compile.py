@@ -1,12 +1,12 @@
 """
-C functions: those that came with the wheel, or compiled here and cached.
+C functions from the wheel, or compiled here and cached.
 
-A wheel for Linux on x86 brings a library for each kind of processor (`variants.py`). Elsewhere, as
-in a checkout, the compiler is whatever `cc` is (or the environment's ``CC``), and what it makes is
-kept in the user's cache folder. Its name is made of the sources, the compiler's options and the
-processor, so it is compiled again when one of them changes, and of its own SHA-256, so that a
-damaged one is seen before it is loaded: a library that was cut short ends the process that loads
-it. Where there is no compiler, or it fails, there is no library, and the caller does without.
+A wheel for Linux on x86 has a library for each kind of processor (`variants.py`). Elsewhere, as in
+a checkout, the compiler `cc` (or the environment's ``CC``) compiles a library into the user's cache
+folder. The name of the library depends on the sources, the compiler's options and the processor, so
+a change of these compiles it again. The name also contains the library's SHA-256, because loading a
+truncated library would end the process. If there is no compiler, or it fails, there is no library,
+and callers compute without it.
 """
 
 import ctypes
@@ -31,7 +31,7 @@ _LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
 
 
 Functions = Callable[[ctypes.CDLL], Sequence[str]]
-"""Names what a library must have, by what it says of itself."""
+"""A function from a loaded library to the names that it must have."""
 
 
 class NoLibrary(Exception):
@@ -42,9 +42,9 @@ def native_library(name: str, functions: Functions = lambda _: ()) -> ctypes.CDL
     """
     Load the library of a C file of this package, named without its suffix, or compile it.
 
-    ``HEEDFUL_NATIVE`` in the environment: ``0`` turns it off, ``compile`` compiles for this very
-    processor whatever the wheel brought. Raises `NoLibrary` where it cannot be had with all the
-    functions.
+    ``HEEDFUL_NATIVE`` in the environment: ``0`` turns it off, ``compile`` compiles for this
+    processor even if the wheel has a library. Raises `NoLibrary` if no library with all functions
+    is available.
     """
     chosen = os.environ.get("HEEDFUL_NATIVE")
     if chosen == "0":

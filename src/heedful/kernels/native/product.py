@@ -44,7 +44,7 @@ _FUNCTIONS = (
 
 
 def _functions_of(library: ctypes.CDLL) -> tuple[str, ...]:
-    """List what a library must have: all, unless it says that it is of another processor."""
+    """List the functions that a library must have: all, unless it is of another processor."""
     return () if hasattr(library, "lanes") and not library.lanes() else _FUNCTIONS
 
 

@@ -1,5 +1,5 @@
 """
-Compilers' options, and the variants of the C functions that a wheel brings; imports nothing.
+Compilers' options, and the variants of the C functions in a wheel; this module imports nothing.
 
 `setup.py` compiles each variant, and `compile.py` loads the first that the processor can run.
 """
