@@ -35,8 +35,8 @@ def bundle_of(
     """
     Convert a model; `ExchangeError` names all missing, extra and misshapen tensors.
 
-    `name`: file and toolkit, for messages. `ignored`: patterns of tensors without weights that the
-    toolkit may store with any model.
+    `name`: file and toolkit, for messages. `ignored`: name patterns of tensors that the toolkit may
+    store but that are not weights.
     """
     _refuse_impossible_sizes(name, model)
     data = {

@@ -1,5 +1,5 @@
 """
-Import and export of models, each compared with the other toolkit where that is installed.
+Import and export of models, each compared with the other toolkit if it is installed.
 
 A folder gets its name after the comparison, so a failed comparison leaves nothing behind.
 """
@@ -159,7 +159,7 @@ def import_model(
 
 
 def _refuse_tasks(reader: Reader, kind: str, options: ReadOptions) -> None:
-    """Refuse a task for models that have none; it would be ignored."""
+    """Refuse a task for models without tasks, because it would be ignored."""
     if (options.task or options.source_prefix) and not getattr(reader, "HAS_TASKS", False):
         named = "--task" if options.task else "--source-prefix"
         raise ExchangeError(
@@ -274,7 +274,7 @@ def _write_model(
 
 
 def _check_class(folder: Path, kind: str, meant: str, run: Run) -> None:
-    """Refuse a folder of another class of Hugging Face than an alias means."""
+    """Refuse an alias that names another Hugging Face class than the run's."""
     if meant and (model_type := read_settings_file(folder / _CONFIG).get("model_type")) != meant:
         raise ExchangeError(
             f"--format must name the class of {run.folder.path}, which is {model_type}, but names "
@@ -288,7 +288,7 @@ def read_sentences(path: Path | None) -> list[str]:
 
 
 def _fitting(run: Run, sentences: Sequence[str]) -> list[str]:
-    """Select sentences that fit the model, given or made up."""
+    """Select given or random sentences that fit the model."""
     most = run.config.search.max_source_length
     made = not sentences
     if made:

@@ -1,4 +1,4 @@
-"""The tokenizer of an imported model: files beside it, or the file that the user names."""
+"""The tokenizer of an imported model: files in its folder, or the file that the user names."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -30,7 +30,7 @@ _LARGEST = 1 << 26
 
 @dataclass(frozen=True)
 class ModelBundle:
-    """A model between two toolkits; an imported tokenizer keeps the original ids."""
+    """A model in transfer between toolkits; an imported tokenizer keeps the original ids."""
 
     config: RunConfig
     """Its settings; recipe ``custom`` and reading ``own`` for foreign models."""
@@ -56,7 +56,7 @@ class ExportResult:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Facts that the files do not contain; a reader ignores those that it does not need."""
+    """Import options that files do not contain; a reader ignores those that it does not need."""
 
     source_language: str = ""
     target_language: str = ""
@@ -105,7 +105,7 @@ class Writer(Protocol):
     """The interface of a module that exports; it refuses a model with all reasons at once."""
 
     def bound(self, options: WriteOptions) -> float:
-        """Return the tolerance of the parity check, above which the export fails."""
+        """Return the tolerance of the parity check; the export fails above it."""
         ...
 
     def write(self, model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResult:

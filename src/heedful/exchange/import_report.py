@@ -1,5 +1,5 @@
 """
-What an import proves, with the other toolkit and without it.
+The checks of an import, with and without the other toolkit.
 
 The map of tensors accounts for every tensor of the original and for every weight here
 (`heedful.families.keymap`). The ids of the vocabulary are a permutation of the rows of the tables
@@ -20,10 +20,10 @@ from heedful.tokenization.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class ImportReport:
-    """The proofs of one import; an import that fails one leaves nothing behind."""
+    """The results of an import's checks; a failed import leaves nothing behind."""
 
     tensors: TensorUse
-    """How the tensors of the original were used."""
+    """Use of the original's tensors."""
     sentences: int
     """Sentences that were cut into subwords."""
     round_trips: int

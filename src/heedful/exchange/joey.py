@@ -160,7 +160,7 @@ def special_symbols(data: Mapping[str, Any]) -> dict[str, str]:
 
 
 def read_words(file: Path, special: Mapping[str, str]) -> dict[str, int]:
-    """Read the words of one side, one per line in the order of their ids, with these ids."""
+    """Read the words of one side, one per line, and number them in this order."""
     try:
         lines = read_within(file).decode().split("\n")
     except (OSError, UnicodeDecodeError) as error:

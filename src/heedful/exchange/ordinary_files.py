@@ -1,4 +1,4 @@
-"""A check before another library opens the files of a folder: a pipe would make it wait."""
+"""A check before another library opens the files of a folder, because a pipe would block it."""
 
 from pathlib import Path
 

@@ -51,7 +51,7 @@ class ReferenceModel(Protocol):
 
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:
         """
-        Compute the log-probabilities of every symbol at each place of a translation and behind it.
+        Compute log-probabilities of all symbols at each position of a translation and after it.
 
         Minus infinity for symbols that this side does not have. Engines that do not return
         distributions give only the log-probability of the symbol there.

@@ -74,7 +74,7 @@ class _Values:
         return merged | own
 
     def _scalar(self, node: Any) -> Any:
-        """Convert a scalar; what is not a plain number, such as 1:30:00, stays text."""
+        """Convert a scalar; anything but a plain number, such as 1:30:00, stays text."""
         kind, text = node.tag.removeprefix(_TAG), node.value
         digits = text.replace("_", "")
         if kind == "null":

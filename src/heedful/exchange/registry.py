@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from heedful.errors import ExchangeError
 
 HUGGING_FACE = "huggingface"
-"""The name that stands for the class of a folder's `model_type`."""
+"""The name for the class that a folder's `model_type` gives."""
 
 
 class Toolkit(NamedTuple):
-    """A toolkit whose models are read or written."""
+    """A toolkit for imports or exports."""
 
     reader: str = ""
     writer: str = ""
@@ -72,13 +72,13 @@ _ALIASES = ("hf", "transformers")
 
 
 def reader_names() -> dict[str, str]:
-    """Name the toolkits that are read, each with a remark."""
+    """Name the toolkits for imports, each with a remark."""
     readers = {name: toolkit.reads for name, toolkit in TOOLKITS.items() if toolkit.reader}
     return {HUGGING_FACE: "a folder of one of its classes", **readers}
 
 
 def writer_names() -> dict[str, str]:
-    """Name the toolkits that are written, each with a remark."""
+    """Name the toolkits for exports, each with a remark."""
     writers = {name: toolkit.writes for name, toolkit in TOOLKITS.items() if toolkit.writer}
     return {HUGGING_FACE: "for transformers, the class that can express the run", **writers}
 
@@ -98,7 +98,7 @@ def written_classes() -> dict[str, str]:
 
 
 def is_class(kind: str) -> bool:
-    """Whether the name of a toolkit stands for a class of Hugging Face, or for all of them."""
+    """Whether a toolkit's name means one class of Hugging Face, or all of them."""
     return kind == HUGGING_FACE or kind in model_classes().values()
 
 
@@ -119,17 +119,17 @@ def listed(names: dict[str, str]) -> str:
 
 
 def reader_name(kind: str) -> str:
-    """Find the toolkit that a name or an alias means; refuses one that is not read."""
+    """Find a toolkit by name or alias; refuse toolkits without imports."""
     return _name(kind, reader_names(), "--from")
 
 
 def load_reader(kind: str) -> Any:
-    """Import the reader of a toolkit; a class of Hugging Face has a name of its own."""
+    """Import the reader of a toolkit; each class of Hugging Face has its own name."""
     return import_module(TOOLKITS[reader_name(kind)].reader)
 
 
 def writer_name(kind: str) -> str:
-    """Find the toolkit that a name or an alias means; refuses one that is not written."""
+    """Find a toolkit by name or alias; refuse toolkits without exports."""
     return _name(kind, writer_names(), "--format")
 
 

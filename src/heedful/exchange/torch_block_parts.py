@@ -2,7 +2,7 @@
 Parameter names of torch's own layers, and differences that prevent a conversion.
 
 Both sides keep the same matrices in the same order, so nothing has to be transposed: an exchange
-copies parameters by name. A bias that one side does not have is taken out on the other, too.
+copies parameters by name. If one side has no bias, the bias of the other side is removed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -144,7 +144,7 @@ def norm_reasons(norm: nn.Module, path: str) -> Iterator[str]:
 
 
 def layer_to_torch_reasons(ours: OurLayer, parts: Mapping[str, str], path: str) -> Iterator[str]:
-    """List features of our layer that torch's lacks; it has the same wirings and any activation."""
+    """List features of our layer that torch's lacks; wirings and activations are the same."""
     for name in parts:
         if name.endswith("attention"):
             yield from attention_to_torch_reasons(getattr(ours, name), f"{path}.{name}")

@@ -155,7 +155,7 @@ def _inverse(names: Mapping[str, str]) -> dict[str, str]:
 
 
 def _self_attention(stack: Encoder | Decoder) -> MultiHeadAttention:
-    """Return the first layer's self-attention, which knows the stack's width."""
+    """Return the first layer's self-attention, which has the stack's width."""
     attention: MultiHeadAttention = stack.layers[0].self_attention  # type: ignore[assignment]
     return attention
 

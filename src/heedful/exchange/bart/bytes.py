@@ -73,7 +73,7 @@ def _check_class(path: Path, spelled: Mapping[str, Any]) -> None:
         reason = f"{different[0]} differs from {_SAME[different[0]]}" if different else f"is {name}"
         raise ExchangeError(
             f"the tokenizer of {path} must be BART's byte-level BPE with start and end symbols, "
-            f"but {reason}; import a model of the class with its own tokenizer."
+            f"but {reason}; import a model with such a tokenizer."
         )
 
 

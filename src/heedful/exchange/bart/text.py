@@ -9,8 +9,8 @@ The text of folders of BART's classes: subwords, their ids and the tokens of lan
     BART         vocab.json, merges.txt, and/or          none; start before each text
                    tokenizer.json
 
-Without vocab.json and tokenizer.json, ids are fairseq's: start, padding, end, unknown, then the
-pieces of the sentencepiece model from its fourth on, the languages and the mask.
+Without vocab.json and tokenizer.json, ids are fairseq's: start, padding, end, unknown, pieces,
+languages, mask. The pieces are those of the sentencepiece model from its fourth on.
 """
 
 import base64

@@ -83,7 +83,7 @@ def _scalar(value: object) -> str:
 
 
 def _escape(letter: str) -> str:
-    """Escape a letter within double quotes."""
+    """Escape a character within double quotes."""
     if letter in '"\\':
         return f"\\{letter}"
     return letter if letter.isprintable() else f"\\U{ord(letter):08X}"
@@ -103,5 +103,5 @@ def _whole(text: str) -> str:
 
 
 def _longest_ticks(text: str) -> int:
-    """Measure the longest run of backticks."""
+    """Return the length of the longest run of backticks."""
     return max(map(len, _TICKS.findall(text)), default=0)

@@ -26,7 +26,7 @@ class LicenseEntries(NamedTuple):
     """A license in both parts of a card."""
 
     fields: dict[str, str]
-    """Fields of the front matter; none if it is not stated."""
+    """Fields of the front matter; none if the license is not stated."""
     sentence: str
     """The sentence of the body."""
 

@@ -105,9 +105,9 @@ def model_card(
 
 def write_card(folder: Path, card: str) -> bool:
     """
-    Write a card into a folder, unless a file of that name is there; returns whether it was written.
+    Write a card into a folder unless it has one; returns whether a card was written.
 
-    A card that is there may have been edited, so it is never replaced by another one.
+    An existing card may have been edited, so it is never replaced.
     """
     path = folder / CARD
     if path.exists() or path.is_symlink():
@@ -199,7 +199,7 @@ def _version(run: Run) -> str:
 
 
 def _use(run: Run, name: str, library: str) -> list[str]:
-    """Show how the model is used with heedful and with the library of its files."""
+    """Show how to use the model with heedful and with the library of its files."""
     tag = f"{run.tokenizer.tags[0]} " if run.tokenizer.tags else ""
     text, place = f"{tag}{_SENTENCE}", quote(name)
     commands = {
@@ -279,7 +279,7 @@ def _data(run: Run, facts: CardFacts) -> list[str]:
 
 
 def _file_facts(entry: Mapping[str, Any]) -> str:
-    """Describe one file, or the weight of a corpus."""
+    """Describe one file or the weight of a corpus."""
     facts = dict(entry)
     first = [code(str(facts.pop("file")))] if "file" in facts else []
     size = facts.pop("bytes", None)

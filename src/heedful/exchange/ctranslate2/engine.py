@@ -32,7 +32,7 @@ _NEARLY_NOUGHT = 1e-6
 
 @dataclass(frozen=True)
 class EngineHypothesis:
-    """A hypothesis of CTranslate2; one that was cut at the limit has no end symbol to count."""
+    """A hypothesis of CTranslate2; a hypothesis that was cut at the limit has no end symbol."""
 
     tokens: tuple[str, ...]
     """Tokens without the end symbol."""
@@ -96,7 +96,7 @@ class Engine:
 
     @property
     def name(self) -> str:
-        """Name of the engine, for people."""
+        """Name of the engine for users."""
         return f"ctranslate2 {self.library.__version__}"
 
     def search(
@@ -114,10 +114,10 @@ class Engine:
         each line, the end symbol not counted.
 
         CTranslate2's search ends when `beam` hypotheses are complete (`as-ctranslate2` in
-        `heedful.search.compat`). It gives a prefix probability one and counts the token after a
-        cut; such lines are scored once more. Cut hypotheses are ranked after complete ones. Lines
+        `heedful.search.compat`). It assigns probability one to a prefix and counts the token after
+        a cut, so such lines are scored again. Cut hypotheses are ranked after complete ones. Lines
         with a forbidden token are searched again with those tokens suppressed, which redistributes
-        their probability, and are scored once more too.
+        their probability, and are also scored again.
         """
         _check_process()
         penalty, alpha = settings.penalty, settings.penalty.alpha
@@ -137,7 +137,7 @@ class Engine:
         results: list[list[EngineHypothesis]] = [[] for _ in sources]
 
         def run(rows: Sequence[int], limit: int, suppressed: Sequence[Tokens]) -> None:
-            """Search some lines with one limit."""
+            """Search lines with a common limit."""
             begun = [list(begins[row]) for row in rows]
             outcomes = self._translator.translate_batch(
                 [list(sources[row]) for row in rows],

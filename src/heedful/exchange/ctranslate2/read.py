@@ -132,7 +132,7 @@ class _Vocabularies:
     def of(
         cls, path: Path, config: Mapping[str, Any], variables: Variables, options: ReadOptions
     ) -> "_Vocabularies":
-        """Assign our ids to both vocabularies, or use the tokenizer beside the model."""
+        """Assign our ids to both vocabularies, or use the tokenizer in the folder."""
         sides = read_vocabularies(path, config)
         counts = variables.rows()
         for tokens, count, side in zip(sides, counts, ("source", "target"), strict=True):
@@ -204,7 +204,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def _search(path: Path, rows: int | None) -> SearchConfig:
-    """Read the search rules beside the model, else use CTranslate2's up to its positions."""
+    """Read the search settings in the folder, else use CTranslate2's up to its positions."""
     if (path / ExportRecord.FILE).is_file():
         return ExportRecord.read(path).search_within
     if rows is None:
@@ -293,13 +293,13 @@ def _check_beside(
     special: Mapping[str, str | None],
     target: list[str],
 ) -> None:
-    """Check that a tokenizer beside the model is the one it was exported with."""
+    """Check that the tokenizer in the folder is the one that the model was exported with."""
     sizes = tokenizer.source_size, tokenizer.target_size
     ids = [target.index(token) for name in ("end",) if (token := special[name]) is not None]
     if any(size > count for size, count in zip(sizes, counts, strict=True)) or ids != [END]:
         raise ExchangeError(
             f"the tokenizer in {RECORD} must fit the model's tables, but has "
-            f"{sizes[0]:,} and {sizes[1]:,} for tables of {counts[0]:,} and {counts[1]:,} rows; "
+            f"{sizes[0]:,} and {sizes[1]:,} subwords for {counts[0]:,} and {counts[1]:,} rows; "
             "remove it or give --tokenizer."
         )
 

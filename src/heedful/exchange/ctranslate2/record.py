@@ -18,22 +18,22 @@ WEIGHTS = "model.bin"
 
 @dataclass(frozen=True)
 class ExportRecord:
-    """How an exported model is to be used. `read` and `to_dict` are inverse to each other."""
+    """The settings for using an exported model. `read` and `to_dict` are inverse to each other."""
 
     FILE: ClassVar[str] = "heedful.json"
 
     search: SearchConfig
     """The search settings of the exported run."""
     positions: int
-    """Rows of its position tables, the maximum length."""
+    """Rows of the position tables, which are the maximum length."""
     source_end: bool
-    """Whether the source's end symbol takes one of them."""
+    """Whether the source's end symbol needs one of the positions."""
     quantization: str
     """Number format of the weights."""
     version: str
     """Version of heedful, for information."""
     tokenizer: str = ""
-    """Fingerprint of the tokenizer beside it; empty in folders of older versions."""
+    """Fingerprint of the tokenizer in the folder; empty in folders of older versions."""
     weights: str = ""
     """SHA-256 of the file of weights; empty in folders of older versions."""
     reading: str = "exact"

@@ -43,7 +43,7 @@ _NOUGHT = (
 
 
 class Variables:
-    """Settings inferred from a model file and its ``config.json``; the weights remain."""
+    """Settings inferred from a model file and its ``config.json``; their variables are removed."""
 
     def __init__(self, file: ModelFile, config: Mapping[str, Any]) -> None:
         self.reasons = Problems()
@@ -170,7 +170,7 @@ class Variables:
         return {"scale_embeddings": False}
 
     def _positions(self, d_model: int) -> dict[str, Any]:
-        """Recognize sinusoids; other tables are learned positions, equally long on both sides."""
+        """Recognize sinusoids; other tables are learned positions of equal length on both sides."""
         tables = [self.weights.pop(name, None) for name in POSITIONS.values()]
         there = [table for table in tables if table is not None]
         if not there:
@@ -205,7 +205,7 @@ class Variables:
         return {"tie_embeddings": "all"}
 
     def _biases(self) -> dict[str, Any]:
-        """Fill in zero biases where others of their kind have them."""
+        """Add zero biases to networks, and to projections if any projection has a bias."""
         projections = [name for name in self.weights if _PROJECTION.search(name)]
         networks = [name for name in self.weights if _NETWORK.search(name)]
         has_bias = any(name.replace("/weight", "/bias") in self.weights for name in projections)

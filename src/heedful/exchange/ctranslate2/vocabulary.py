@@ -49,7 +49,7 @@ def special_token(config: Mapping[str, Any], name: str, usual: str) -> str:
 
 
 def distinct(tokens: Iterable[str]) -> list[str]:
-    """Make token names unique: CTranslate2 looks ids up by name, and some subwords look alike."""
+    """Make token names unique: CTranslate2 looks ids up by name, and subwords may share one."""
     seen: set[str] = set()
     names = []
     for token in tokens:

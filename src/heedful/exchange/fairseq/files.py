@@ -39,7 +39,7 @@ TENSOR_NAMES = TensorNames(
     source_positions="encoder.embed_positions.weight",
     target_positions="decoder.embed_positions.weight",
 )
-"""How fairseq names its tensors."""
+"""The tensor names of fairseq."""
 FIRST = ("<s>", "<pad>", "</s>", "<unk>")
 """The symbols that every dictionary begins with, though they are not in its file."""
 _PREFERRED = ("model.pt", "checkpoint_best.pt", "checkpoint_last.pt")

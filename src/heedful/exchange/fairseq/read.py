@@ -70,7 +70,7 @@ _MUST_BE_OFF = (
 
 
 def read(path: Path, options: ReadOptions) -> ModelBundle:
-    """Read a checkpoint and the vocabularies beside it; `ExchangeError` gives all reasons."""
+    """Read a checkpoint and the vocabularies in its folder; `ExchangeError` gives all reasons."""
     file = checkpoint_file(path)
     settings, tensors = read_checkpoint(file)
     reader = family_reader("fairseq", settings)
@@ -100,7 +100,7 @@ def read_checkpoint(file: Path) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def _refuse(settings: Mapping[str, Any], reader: FamilyReader | None, file: Path) -> None:
-    """Refuse what our model cannot express, all reasons at once."""
+    """Refuse settings that our model cannot express, with all reasons at once."""
     reasons = Problems()
     if reader is not None:
         reasons.messages += reader.problems(settings)
@@ -113,7 +113,7 @@ def _refuse(settings: Mapping[str, Any], reader: FamilyReader | None, file: Path
 
 
 def _add_transformer_problems(settings: Mapping[str, Any], reasons: Problems) -> None:
-    """Add what our Transformer cannot express."""
+    """Add reasons why our Transformer cannot express the model."""
     arch = str(settings.get("arch") or "transformer")
     known = ["transformer", *(reader.KIND for reader in readers_of("fairseq"))]
     reasons.add_if(

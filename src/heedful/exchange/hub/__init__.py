@@ -1,1 +1,1 @@
-"""Models of Hugging Face's hub: fetched by name, converted once, kept; and runs uploaded to it."""
+"""Models of Hugging Face's hub, converted once and cached, and uploads of runs."""

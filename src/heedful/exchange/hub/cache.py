@@ -41,7 +41,7 @@ _DAMAGED: set[Path] = set()
 
 
 def hub_cache() -> Path:
-    """Find the folder of the cache, which need not exist."""
+    """Return the folder of the cache, which may not exist yet."""
     home = os.environ.get("HF_HOME")
     if home:
         return Path(os.path.expandvars(home)).expanduser() / "heedful"
@@ -103,7 +103,7 @@ class ModelCache:
         return revision if COMMIT.fullmatch(revision) else self.pins().get(revision)
 
     def place(self, commit: str) -> Path:
-        """Return the run folder of a commit, whether it is there or not."""
+        """Return the run folder of a commit, which may not exist yet."""
         return self.folder / commit / HubName(self.repo).title
 
     def find(self, revision: str) -> Path | None:
@@ -137,7 +137,7 @@ class ModelCache:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Wait until no other process or thread changes this model; leaves no empty folder."""
+        """Wait until no other process or thread changes this model; leave no empty folder."""
         descriptor = self._lock()
         try:
             with writing(self.folder):

@@ -57,7 +57,7 @@ class HubModel:
 
 
 class HubClient:
-    """The hub that the environment names; `MissingExtra` without huggingface_hub."""
+    """The hub that the environment names; raises `MissingExtra` without huggingface_hub."""
 
     def __init__(self, purpose: str) -> None:
         self._library = _import_library(purpose)
@@ -93,7 +93,7 @@ class HubClient:
 
     def fetch(self, model: HubModel, file: str) -> Path:
         """
-        Download a file unless it is there with its digest, and return its path.
+        Download a file unless it is cached with its digest, and return its path.
 
         Raises `DownloadError` if the download has another size or digest.
         """
@@ -254,7 +254,7 @@ def _check_token(token: str | None) -> None:
 
 
 def _has_digest(path: Path, digest: str) -> bool:
-    """Whether a file is there, with its digest."""
+    """Whether a file exists and has its digest."""
     return path.is_file() and digest_of(path, digest) == digest
 
 

@@ -1,4 +1,4 @@
-"""Failures of the hub and of its library, as messages that say what to do."""
+"""Messages for failures of the hub and of its library."""
 
 from importlib import import_module
 
@@ -49,7 +49,7 @@ def explain(error: Exception, name: HubName, endpoint: str, is_offline: bool) ->
 
 
 def _explain_status(status: int, name: HubName, endpoint: str) -> HeedfulError:
-    """Say what an answer of the hub means."""
+    """Explain an HTTP status of the hub."""
     if status in _NOT_ALLOWED:
         return ExchangeError(
             f"the hub must allow this with {name.repo}, but answers {status}; {_LOG_IN} to a token "

@@ -31,7 +31,7 @@ _LARGEST_TEXT = 1 << 27
 
 def fetch_run(name: HubName) -> Path:
     """
-    Find the run of a model, or make it.
+    Return the run of a model; convert the model first if needed.
 
     A revision stays pinned to the commit of its first use; a pinned commit needs no network, and
     not even huggingface_hub.
@@ -138,7 +138,7 @@ def _convert(client: HubClient, model: HubModel, cache: ModelCache, revision: st
 
 
 def _announce(client: HubClient, model: HubModel) -> str:
-    """Show where a model comes from; returns its license."""
+    """Print the origin of a model; returns its license."""
     license = escape_controls(" ".join(model.license.split()))[:80] or "not stated"
     page = f"{client.shown}/{model.repo}"
     say(f"{model.repo}, commit {model.commit[:12]}, license: {license} ({page})")
@@ -152,7 +152,7 @@ def _digest(path: Path, file: HubFile) -> dict[str, object]:
 
 
 def _report(report: ImportReport) -> dict[str, object]:
-    """Record what the import proved."""
+    """Record the results of the import."""
     return {
         "report": str(report),
         "parity": None if report.parity is None else asdict(report.parity),

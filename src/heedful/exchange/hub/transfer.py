@@ -1,5 +1,5 @@
 """
-Answers of the hub within bounds: facts in JSON, and files of the size and digest that it lists.
+Responses of the hub within bounds: facts in JSON, and files of the listed size and digest.
 
 huggingface_hub names a cached file by a header of the response and writes all that arrives. A
 malicious mirror could thus choose a path outside the cache or fill the disk. Here a file is named
@@ -32,7 +32,7 @@ from heedful.errors import DownloadError, HeedfulError
 from heedful.files import is_at, make_folder, open_ordinary, writing
 
 SECONDS = 30.0
-"""How long a server may be silent."""
+"""Maximum time without data from the server."""
 _LARGEST_FACTS = 1 << 25
 _CHUNK = 1 << 18
 # Attempts that bring nothing, one after the other.
@@ -41,7 +41,7 @@ _KEPT = "what was fetched is kept"
 
 
 def read_facts(url: str) -> dict[str, Any]:
-    """Ask for a JSON object; `ValueError` if the answer is another value, or too large."""
+    """Request a JSON object; `ValueError` if the response is too large or another value."""
     content = b""
     with _answer(url) as response:
         for chunk in response.iter_raw(_CHUNK):
@@ -83,7 +83,7 @@ def download(url: str, place: Path, size: int, digest: str, title: str) -> None:
 
 
 def link(place: Path, content: Path) -> None:
-    """Put a link to some content at its place, or a copy where links cannot be made."""
+    """Link content to its place, or copy it where links are not possible."""
     make_folder(place.parent)
     beside = place.with_name(f".{place.name}.{os.getpid()}.partial")
     with writing(place.parent, _KEPT):
@@ -149,7 +149,7 @@ def _own(part: Path) -> Iterator[FileIO]:
 
 
 def _fill(file: FileIO, url: str, size: int, title: str) -> None:
-    """Append what is missing; a connection that breaks is opened again."""
+    """Append the missing bytes; broken connections are opened again."""
     failures = 0
     at = file.seek(0, os.SEEK_END)
     if at > size:
@@ -183,7 +183,7 @@ def _fill(file: FileIO, url: str, size: int, title: str) -> None:
 
 
 def _write(file: FileIO, chunk: bytes, title: str) -> None:
-    """Write all of a chunk."""
+    """Write a whole chunk."""
     rest = memoryview(chunk)
     with writing(Path(title), _KEPT):
         while rest:
@@ -198,7 +198,7 @@ def _restart(file: FileIO) -> int:
 
 
 def _final() -> tuple[type[Exception], ...]:
-    """List the exceptions after which the same request would fail again."""
+    """List the exceptions that a repeated request would raise again."""
     return HeedfulError, import_module("huggingface_hub.errors").HfHubHTTPError
 
 

@@ -1,5 +1,5 @@
 """
-The temporary folder of an upload, and those that killed uploads left behind.
+Temporary folders of uploads, including folders that killed uploads left behind.
 
 A process holds a lock on its folder while it fills and sends it. The system drops the lock with the
 process, whatever ended it, so a folder that can be locked has lost its owner.

@@ -1,1 +1,1 @@
-"""What the classes of Hugging Face share: settings, weights and the original that runs."""
+"""Parts common to all classes of Hugging Face: settings, weights and running the original."""

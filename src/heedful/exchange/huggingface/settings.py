@@ -32,7 +32,7 @@ SIZES = (
     "decoder_ffn_dim",
     "max_position_embeddings",
 )
-"""What Marian's class and BART's classes count."""
+"""The sizes of Marian's class and of BART's classes."""
 # `generate` goes by generation_config.json where both files name them.
 _SPECIAL_IDS = ("eos_token_id", "decoder_start_token_id", "pad_token_id")
 _MOST_POSITIONS = 1 << 14
@@ -138,7 +138,7 @@ def check_activation(settings: Mapping[str, Any], name: str, reasons: Problems) 
 def check_head(
     settings: Mapping[str, Any], tensors: Mapping[str, Any], head: str, reasons: Problems
 ) -> None:
-    """List an output layer that is neither tied nor stored; transformers draws it at random."""
+    """Add a reason for an output layer that is neither tied nor stored; transformers draws it."""
     is_tied = settings.get("tie_word_embeddings", True)
     reasons.add_if(
         not is_tied and head not in tensors,

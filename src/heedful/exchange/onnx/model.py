@@ -138,7 +138,7 @@ class OnnxReference:
         self._collator = Collator(*special, source_end)
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Tokenize source sentences with the tokenizer written beside the graphs."""
+        """Tokenize source sentences with the tokenizer that was exported with the graphs."""
         return self._tokenizer.encode_source(sentences)
 
     def log_probabilities(self, source: Ids, target: Ids) -> np.ndarray:

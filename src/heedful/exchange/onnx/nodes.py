@@ -15,7 +15,7 @@ from heedful._version import __version__
 from heedful.exchange.formats import import_extra
 
 OPSET = 18
-"""The set of operators: of the end of 2022, known to onnxruntime since 1.14."""
+"""The operator set, from the end of 2022; onnxruntime supports it since 1.14."""
 _IR = 8  # the file format of that time
 # A protocol buffers file has at most two gibibytes; larger weights need a second file.
 _LARGEST = 1_900_000_000

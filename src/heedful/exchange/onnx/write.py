@@ -7,10 +7,10 @@ Export as two ONNX graphs, for programs without heedful and torch.
     step.onnx             tokens, past_keys, past_values, and those three
                               -> log_probabilities, keys, values
     onnx.json             names, shapes, special ids, and how the run searches; the fingerprints of
-                          this export, which both graphs carry, too, and of the subwords
+                          this export, which both graphs also have, and of the subwords
     tokenizer.json, …     as in a run folder
 
-Batch and lengths are free.
+The batch size and the lengths are free.
 """
 
 import json

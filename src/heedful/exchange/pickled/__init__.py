@@ -12,7 +12,7 @@ measured on the same files (torch 2.13, one processor):
     model of 4 MB, optimizer of 320 MB, before 1.6    7 MB of memory    310 MB of memory
     any checkpoint with pickle protocol 4 or 5        read              not read
 
-Stand-ins are needed for each name, so the pickle is decoded twice. Finding the tuples and numbers
-beforehand takes the stack of this reader. A process of its own with limits would bound the time,
-but would not read what torch does not.
+Stand-ins would be needed for each name, so torch.load would decode the pickle twice. Finding the
+harmful tuples and numbers first would need the stack of this reader. A process of its own with
+limits would bound the time, but would not read what torch does not.
 """

@@ -183,7 +183,7 @@ def _number(arguments: tuple[Any, ...]) -> Any:
 
 
 def _never(arguments: tuple[Any, ...]) -> Any:
-    """Stand in for a name that is never called."""
+    """Refuse to call a name that checkpoints never call."""
     raise TypeError(f"a type was called with {len(arguments)} values")
 
 

@@ -1,4 +1,4 @@
-"""Containers of `torch.save`: a zip archive since 1.6, before it four pickles and the numbers."""
+"""Containers of `torch.save`: a zip archive since 1.6, earlier four pickles and the numbers."""
 
 import io
 import mmap

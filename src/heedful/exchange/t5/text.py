@@ -78,7 +78,7 @@ def task_of_prefix(settings: Mapping[str, Any], prefix: Any) -> PrefixTask:
 
 
 def task_notes(settings: Mapping[str, Any], task: PrefixTask) -> tuple[str, ...]:
-    """Say which tasks there are if none was chosen."""
+    """List the tasks of the model if none was chosen."""
     known = settings.get("task_specific_params")
     if task.prefix or not isinstance(known, dict) or not known:
         return ()
