@@ -143,7 +143,7 @@ def _check_contract(family: Family, function: str, part: Any, contract: type) ->
 
 
 def _check_scores(model: nn.Module) -> None:
-    """Refuse attention whose score, of a plugin, is not a module."""
+    """Refuse attention if a plugin's score is not a module."""
     for module in (part for part in model.modules() if isinstance(part, MultiHeadAttention)):
         if module.score in SCORES.added() and not isinstance(module.scorer, nn.Module):
             raise PluginError(
@@ -187,7 +187,7 @@ def _parts(family: Family, settings: ModelSettings, side: str) -> dict[str, Any]
 
 
 def _of_positions(settings: ModelSettings, side: str) -> dict[str, Any]:
-    """Find what positions are in a layer, by the function that their family has."""
+    """Collect the builders of positions that the family of positions defines for a layer."""
     builder = _chosen(settings, "model.positions")
     return {
         name.removeprefix("build_"): partial(_built, builder, name, settings, side)
@@ -212,7 +212,7 @@ def _chosen(settings: ModelSettings, setting: str) -> Any:
 
 
 def _networks(settings: ModelSettings, side: str) -> Networks:
-    """Ask the families of networks; at most one has layers."""
+    """Build the networks of the family that has layers; at most one family has."""
     for family in families():
         if family.part_layers(settings, side):
             networks: Networks = _builder(family).build_networks(settings, side)
@@ -221,5 +221,5 @@ def _networks(settings: ModelSettings, side: str) -> Networks:
 
 
 def _builder(family: Family) -> Any:
-    """Import the module that builds a family, and torch with it; or the family itself builds."""
+    """Import the module that builds a family, and torch with it; without one, return the family."""
     return import_module(family.builder) if family.builder else family

@@ -8,7 +8,7 @@ from heedful.settings.model import ModelSettings
 
 def beside_distances(model: ModelSettings, products: bool = False) -> Iterator[str]:
     """
-    List what does not go with positions by distance, each with what to change.
+    List settings that positions by distance do not allow, each with the change to make.
 
     `products`: whether scores have to be products of queries and keys.
     """

@@ -1,4 +1,4 @@
-"""What a family of models tells the rest of the program."""
+"""The interface of a family of models to the rest of the program."""
 
 from collections.abc import Iterable, Mapping
 from typing import ClassVar, NamedTuple

@@ -54,7 +54,7 @@ class FamilyReader(Protocol):
         ...
 
     def problems(self, settings: Mapping[str, Any]) -> Iterator[str]:
-        """List what our models of the family cannot express."""
+        """List reasons why our models of the family cannot express the checkpoint."""
         ...
 
     def read_model(

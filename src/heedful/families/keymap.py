@@ -4,7 +4,7 @@ Tensor name mappings between toolkits, declared once and used in both directions
 ::
 
     Entry("encoder.norm.weight", ("final.scale",))             the same numbers
-    Entry("…qkv_proj.weight", ("q", "k", "v"), Stacked())     ours is theirs, one below the other
+    Entry("…qkv_proj.weight", ("q", "k", "v"), Stacked())     ours stacks theirs
     Entry("embed_source.weight", ("table",), RowMap(origins))  rows in another order
 
 One error names all tensors that are missing, unexpected or of another shape. So a map proves that
@@ -31,7 +31,7 @@ IMPOSSIBLE = -1e9
 
 @runtime_checkable
 class Change(Protocol):
-    """A conversion of some of their tensors to one of ours, and back."""
+    """A conversion of some of the other toolkit's tensors to one of ours, and back."""
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
         """Compute ours from theirs."""
@@ -63,7 +63,7 @@ class Stacked:
 
 @dataclass(frozen=True)
 class OneRow:
-    """A vector that they store as a matrix of one row, such as a product with one output."""
+    """A vector that the other toolkit stores as a matrix of one row."""
 
     def join(self, parts: Sequence[Tensor]) -> Tensor:
         """Return the vector in the matrix."""

@@ -160,7 +160,7 @@ def are_offered(settings: Mapping[str, object]) -> bool:
 
 
 def help_of(setting: str) -> str:
-    """Collect what the families say of their values of a setting."""
+    """Collect the help texts of families for their values of a setting."""
     return "".join(f"; {f.help[setting]}" for f in families() if setting in f.help)
 
 

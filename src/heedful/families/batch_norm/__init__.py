@@ -16,7 +16,7 @@ class BatchNormFamily(Family):
     builder = "heedful.families.batch_norm.norm"
 
     def training_notes(self, model: ModelSettings, ranks: int) -> Iterable[str]:
-        """Say what mean and variance depend on."""
+        """Note that mean and variance depend on the batch size."""
         if model.norm_kind == "batch":
             saved = "" if ranks == 1 else "; rank 0 saves its running averages"
             yield (

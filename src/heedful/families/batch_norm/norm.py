@@ -23,7 +23,7 @@ class BatchNorm(nn.BatchNorm1d, PaddedNorm):
         self.num_batches_tracked = None  # of an average that weighs all batches alike
 
     def reset_running_stats(self) -> None:
-        """Begin anew; torch's own needs the number of batches."""
+        """Reset the averages; torch's own method needs the number of batches."""
         if self.running_mean is not None and self.running_var is not None:
             self.running_mean.zero_()
             self.running_var.fill_(1.0)

@@ -19,11 +19,11 @@ class ByteNet(Family):
     builder = "heedful.families.bytenet.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
-        """List what does not fit."""
+        """List invalid settings."""
         return bytenet_clashes(model, memory)
 
     def no_attention(self, model: ModelSettings) -> str:
-        """Name the family, which never attends."""
+        """Name the family, because its decoder never attends."""
         del model
         return "`model.decoder` is bytenet"
 

@@ -86,7 +86,7 @@ class ByteNetBlock(nn.Module):
         return self._widen(x, out), past
 
     def _narrow(self, x: Tensor) -> Float[Tensor, "*positions channels"]:
-        """Compute what the dilated convolution reads."""
+        """Compute the input of the dilated convolution."""
         inner = self.proj_in(torch.relu(self.norm_in(x)))
         return torch.relu(self.norm_conv(inner))
 

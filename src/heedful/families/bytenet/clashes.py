@@ -7,7 +7,7 @@ from heedful.settings.model import ModelSettings
 
 
 def bytenet_clashes(model: ModelSettings, memory: int) -> list[str]:
-    """List what does not fit, each with what to change. `memory`: width of the encoder's states."""
+    """List invalid settings, each with a change. `memory`: width of the encoder's states."""
     return [*_blocks(model), *_join(model, memory)]
 
 
@@ -43,7 +43,7 @@ def _blocks(model: ModelSettings) -> Iterator[str]:
 
 
 def _join(model: ModelSettings, memory: int) -> Iterator[str]:
-    """Check that what is summed has one width."""
+    """Check that the summed states have the same width."""
     if model.decoder != "bytenet" or model.part(ByteNetConfig).join != "summed":
         return
     if memory != model.d_model:

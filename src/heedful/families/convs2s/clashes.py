@@ -29,7 +29,7 @@ def _layers(model: ModelSettings, side: str) -> Iterator[str]:
 
 
 def _decoder(model: ModelSettings, memory: int) -> Iterator[str]:
-    """Check attention and the width of what is read out."""
+    """Check attention and the width of the readout."""
     convs2s = model.part(ConvS2SConfig)
     layers = len(layers_of(convs2s.decoder_layers))
     if (highest := attending_layers(convs2s.attention, layers)[-1]) > layers:

@@ -46,7 +46,7 @@ def is_kind(settings: Mapping[str, Any]) -> bool:
 
 
 def problems(settings: Mapping[str, Any]) -> Iterator[str]:
-    """List what our ConvS2S cannot express."""
+    """List settings that our ConvS2S cannot express."""
     width, target_width = (number_in(settings, f"{side}_embed_dim", 512) for side in _SIDES)
     if width != target_width:
         yield f"`decoder_embed_dim` is {target_width}, but the encoder's is {width}"

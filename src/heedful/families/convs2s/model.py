@@ -13,8 +13,8 @@ Convolutional sequence to sequence learning (Gehring et al. 2017), as fairseq co
                                                   c = softmax(q keys) values sqrt(m)
                                                   y = (y + out_proj(c)) sqrt(1/2)
       x = (y + x) sqrt(1/2)                       x = (y + x) sqrt(1/2)
-    keys   = fc2(x)                             fc2(x) meets the output matrix
-    values = (keys + e) sqrt(1/2)
+    keys   = fc2(x)                             fc2(x) times output matrix values = (keys + e)
+    sqrt(1/2)
 
 m is the number of real source tokens. Where a layer is wider than the one below, x is projected.
 All products have weight normalization. sqrt(1/2) keeps the variance of a sum, sqrt(m) that of a
@@ -76,7 +76,7 @@ class ConvS2SWiring:
 
 
 class ConvS2SStack(nn.Module):
-    """What encoder and decoder share: `fc1`, gated layers with residual connections, `fc2`."""
+    """Common base of encoder and decoder: `fc1`, gated layers with residual connections, `fc2`."""
 
     def __init__(self, wiring: ConvS2SWiring, outputs: int, causal: bool) -> None:
         super().__init__()

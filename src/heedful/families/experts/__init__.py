@@ -38,7 +38,7 @@ class Experts(Family):
         return model.part(ExpertsConfig).changed()
 
     def training_notes(self, model: ModelSettings, ranks: int) -> Iterable[str]:
-        """Say what the balance of experts depends on."""
+        """Note that the balance of experts depends on the batch size."""
         if model.part(ExpertsConfig).count is not None:
             saved = "" if ranks == 1 else "; rank 0 saves their running load"
             yield (

@@ -26,7 +26,7 @@ _EPSILON = 1e-10
 
 
 class Routing(NamedTuple):
-    """The pairs of a token and an expert that serves it, and what the balance costs."""
+    """The pairs of a token and an expert that serves it, and the penalty of imbalance."""
 
     tokens: Int[Tensor, " pairs"]
     experts: Int[Tensor, " pairs"]
@@ -39,7 +39,7 @@ class Routing(NamedTuple):
 
 
 class GateFlops(NamedTuple):
-    """What gating costs."""
+    """The operations of gating."""
 
     operations: int
     """Of the gates themselves."""
@@ -204,7 +204,7 @@ def chance_of_choice(
     """
     Compute the chance of each expert to be chosen if its own noise were drawn again.
 
-    Equation 9: that its logit exceeds the k-th largest noisy one of the others.
+    Equation 9: the probability that its logit exceeds the k-th largest noisy logit of the others.
     """
     best = noisy.topk(k + 1, dim=1).values  # (tokens, k + 1)
     is_chosen = noisy > best[:, k:]

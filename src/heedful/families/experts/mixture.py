@@ -76,7 +76,7 @@ class MixtureOfExperts(Network):
         x: Float[Tensor, "*batch d_model"],
         real: Bool[Tensor, "*batch"] | None = None,
     ) -> Float[Tensor, "*batch d_model"]:
-        """Apply its experts to each token; `real`: those that are not padding, which becomes 0."""
+        """Apply its experts to each token; `real`: false at padding, which becomes 0."""
         tokens = x.flatten(0, -2) if real is None else x[real]  # (tokens, d_model)
         routing = self.gate(tokens)
         out = self._apply_experts(tokens, routing)
@@ -105,7 +105,7 @@ class MixtureOfExperts(Network):
         return figures
 
     def _apply_experts(self, tokens: Tensor, routing: Routing) -> Tensor:
-        """Run each expert on its rows, and sum what those of a token return."""
+        """Run each expert on its rows, and sum the outputs for each token."""
         order = routing.experts.argsort(stable=True)  # the same sums in every run
         counts = torch.bincount(routing.experts, minlength=len(self.experts)).tolist()
         # indexing sums gradients in a fixed order; index_select does not on a GPU

@@ -9,8 +9,8 @@ Fastformer: additive attention by two pooled vectors instead of pairs of positio
     h  = Σ_j softmax_j(W_b p_j / √d) p_j              one global key a head
     out_i = W_u (h ⊙ v_i) + q_i
 
-The scores W_a q_j and W_b p_j are one number a head, from the full width. Time and memory grow with
-the length.
+The scores W_a q_j and W_b p_j are one number a head, from the full width. Time and memory grow
+linearly with the length.
 
 For a decoder the sums must end at each position. The exact second sum would then take quadratic
 time, because p_j changes with g. `CausalFastformer` is our linear variant: position j keeps the p_j
@@ -45,9 +45,9 @@ class Fastformer(Mixer):
     """
     Fastformer's self-attention, in the place of `MultiHeadAttention`.
 
-    Wu et al. 2021, arXiv 2108.09084. It has no weights of pairs to record. First weights are
-    Glorot's, as everywhere here; the authors draw from N(0, 0.02), and their code has BERT's
-    further dense layer behind it.
+    Wu et al. 2021, arXiv 2108.09084. It has no weights between pairs of positions to record. First
+    weights are Glorot's, as everywhere here; the authors draw from N(0, 0.02), and their code has
+    BERT's further dense layer behind it.
     """
 
     @checked
@@ -83,7 +83,7 @@ class Fastformer(Mixer):
         return (out if layout.query_packing is None else layout.query_packing.pack(out)), None
 
     def _read_mask(self, layout: Layout) -> Tensor | None:
-        """Return the mask, if it is read."""
+        """Return the mask that the mixer reads."""
         return layout.mask
 
     def initialize(self, generator: torch.Generator) -> None:
@@ -125,14 +125,14 @@ class Fastformer(Mixer):
         return scores.float()
 
     def _out(self, pooled: Tensor, query: Tensor) -> Tensor:
-        """Give each position its part of the global key, and its own query."""
+        """Combine each position's query with the global key."""
         out: Tensor = self.out_proj(pooled * query) + query
         return out
 
 
 @dataclass(frozen=True)
 class RunningMean:
-    """A mean by weights e^score, of vectors that come one by one."""
+    """A running mean of vectors with weights e^score."""
 
     total: Float[Tensor, "*rows heads"]
     """Logarithm of the sum of the weights."""
@@ -242,7 +242,7 @@ def _begun(means: list[RunningMean], number: int, scores: Tensor, vectors: Tenso
 
 
 def _as(old: Tensor, new: Tensor) -> Tensor:
-    """Lay rows of hypotheses out by sentences, more of them if a caller branches off unselected."""
+    """Group rows by sentences, and repeat them if a caller branches off without selecting."""
     old = old.reshape(len(new), -1, *new.shape[2:])
     return old.repeat_interleave(new.size(1) // old.size(1), 1)
 

@@ -42,7 +42,7 @@ def _depth(model: ModelSettings) -> Iterator[str]:
 
 
 def _projection(model: ModelSettings) -> Iterator[str]:
-    """Check that there is an LSTM's output to be made narrower."""
+    """Check that there is an LSTM with an output to project."""
     recurrent = model.part(RecurrentConfig)
     size = recurrent.projection_size
     if size is None:
@@ -85,7 +85,7 @@ def _encoder(model: ModelSettings) -> Iterator[str]:
 
 
 def _decoder(model: ModelSettings, memory: int) -> Iterator[str]:
-    """Check attention, what is fed back and what is read out."""
+    """Check attention, feedback and readout."""
     recurrent = model.part(RecurrentConfig)
     yield from _attention(model, memory) if recurrent.score != "none" else _no_attention(model)
     width = _readout_width(model, memory)
@@ -101,7 +101,7 @@ def _decoder(model: ModelSettings, memory: int) -> Iterator[str]:
 
 
 def _no_attention(model: ModelSettings) -> Iterator[str]:
-    """Check that nothing needs a context where there is none."""
+    """Check that no setting needs a context if there is no attention."""
     recurrent = model.part(RecurrentConfig)
     wanted = {
         "query": ("current",),
@@ -118,7 +118,7 @@ def _no_attention(model: ModelSettings) -> Iterator[str]:
 
 
 def _attention(model: ModelSettings, memory: int) -> Iterator[str]:
-    """Check what attention compares, and that it changes something."""
+    """Check the states that attention compares, and that attention has an effect."""
     recurrent, width = model.part(RecurrentConfig), _state(model, "decoder")
     if recurrent.readout == "state" and recurrent.feed != "context":
         yield (
@@ -186,7 +186,7 @@ def _start(model: ModelSettings) -> Iterator[str]:
 
 
 def _mixtures(model: ModelSettings) -> Iterator[str]:
-    """Check that there is room for mixtures of experts: outside of what is fed back."""
+    """Check that mixtures of experts have layers outside of the feedback."""
     for side in ("encoder", "decoder"):
         if getattr(model, side) == "recurrent" and part_layers(model, side):
             yield from _room_for_mixtures(model.part(RecurrentConfig), side)

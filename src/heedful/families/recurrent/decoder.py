@@ -12,8 +12,8 @@ Recurrent decoders: one class for the wirings of the literature.
 
 Known targets go through the same step as a search, position by position. Only products with the
 embeddings, and readouts that are not fed back, are computed for all positions at once. A decoder
-that feeds nothing back has no such step: its layers run one after the other, and its queries attend
-together.
+without feedback runs its layers one after the other over all positions, and all queries attend at
+once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -160,7 +160,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
     def _run_over_time(
         self, packed: PackedSequence, states: Sequence[CellState], above: int = 0
     ) -> PackedSequence:
-        """Run each layer above some over all positions; `states`: of all layers at first."""
+        """Run the upper layers over all positions; `states`: first states of all layers."""
         for number, layer in enumerate(self.layers, start=1):
             if number <= above:
                 continue
@@ -250,7 +250,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         return state
 
     def _summary(self, memory: Memory) -> Tensor:
-        """Return what the first state is computed from."""
+        """Return the vectors that the first state is computed from."""
         if self.wiring.start == "mean":
             real = memory.mask[:, 0, 0].unsqueeze(2)  # (batch, source, 1)
             return (memory.states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
@@ -382,7 +382,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
 
 
 def _first(state: RecurrentState, rows: int) -> RecurrentState:
-    """Leave the last rows out; their memory stays where it is, unread."""
+    """Remove the last rows; their memory stays but is not read."""
     if rows == len(state.mask):
         return state
     return replace(
@@ -394,12 +394,12 @@ def _first(state: RecurrentState, rows: int) -> RecurrentState:
 
 
 class _KnownInput(NamedTuple):
-    """What is computed for all positions of a known target at once."""
+    """Values computed for all positions of a known target at once."""
 
     gates: Tensor
     """The embedding's part of the first layer's gates, shape (rows, gates)."""
     fed_weight: Tensor
-    """The first layer's weights of what is fed, shape (gates, fed)."""
+    """The first layer's weights of the fed input, shape (gates, fed)."""
     products: StepProducts
     """Products of the loop that reads the target."""
 

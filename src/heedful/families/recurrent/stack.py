@@ -1,4 +1,4 @@
-"""What recurrent encoders and decoders share: their first weights, and how these are counted."""
+"""Common parts of recurrent encoders and decoders: initial weights and counts of operations."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from heedful.model.weights import Initialized
 
 
 class RecurrentStack(nn.Module, Initialized):
-    """What recurrent encoders and decoders share."""
+    """The common base of recurrent encoders and decoders."""
 
     def __init__(self, wiring: RecurrentWiring) -> None:
         super().__init__()

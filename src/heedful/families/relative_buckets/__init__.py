@@ -19,7 +19,7 @@ class RelativeBucketsFamily(Family):
     builder = "heedful.families.relative_buckets.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
-        """Check that self-attention takes what is added, and that the buckets can be told apart."""
+        """Check that self-attention can add numbers to scores, and the range of the buckets."""
         del memory
         yield from beside_distances(model)
         buckets = model.part(BucketSettings)

@@ -7,9 +7,9 @@ Positions by buckets of distances, as in T5 (Raffel et al. 2020, arXiv 1910.1068
     bucket                 0  1  2  ...  e-1 | e + floor(log(distance / e) / log(max / e) * (n - e))
 
 Half of the n buckets, e of them, have one distance each. The other buckets grow logarithmically, so
-distances of far keys are coarse. An encoder has n buckets for keys before a query and as many for
-those behind it; a decoder sees no key behind. Each head has one learned number a bucket, which is
-added to the score before the softmax. All layers of a side share them.
+distances of far keys are coarse. An encoder has n buckets for keys before a query and n for keys
+after it; a decoder sees no later keys. Each head has one learned number a bucket, which is added to
+the score before the softmax. All layers of a side share them.
 """
 
 import math
@@ -27,9 +27,9 @@ class RelativeBuckets(ScoreBias):
     """
     A learned number for each head and bucket of distances.
 
-    `bidirectional`: whether keys may stand behind the query, as in an encoder.
+    `bidirectional`: whether keys may follow the query, as in an encoder.
 
-    First numbers are zero: all distances are alike until a training tells them apart.
+    Initial numbers are zero, so all distances are equal before training.
     """
 
     bounds: Tensor

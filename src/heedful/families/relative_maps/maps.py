@@ -23,9 +23,10 @@ from heedful.model.parts import Mixer, check_mixed
 
 class RelativeMaps(Mixer):
     """
-    One linear map for each of `width` relative positions, an odd number of them.
+    One linear map for each of `width` relative positions; `width` is odd.
 
-    The centered convolution of that kernel width. Beyond the ends of a sentence there are zeros.
+    This is a centered convolution with a kernel of this width. Beyond the ends of a sentence there
+    are zeros.
     """
 
     @checked

@@ -19,7 +19,7 @@ class RotaryFamily(Family):
     builder = "heedful.families.rotary.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
-        """Check that there is self-attention by products, of queries and keys in pairs."""
+        """Check that self-attention uses products, and that heads have even widths."""
         del memory
         yield from beside_distances(model, products=True)
         for side in ("encoder", "decoder"):

@@ -7,7 +7,7 @@ from heedful.settings.model import ModelSettings
 
 
 def build_rotation(settings: ModelSettings, side: str, config: LayerConfig) -> RotaryPositions:
-    """Build what turns the heads of a layer of either side."""
+    """Build the rotation for the heads of a layer of either side."""
     del side
     width = config.d_k or config.d_model // config.heads
     return RotaryPositions(width, settings.part(RotarySettings).base)

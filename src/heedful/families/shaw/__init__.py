@@ -10,7 +10,7 @@ from heedful.settings.model import ModelSettings
 
 
 class ShawFamily(Family):
-    """Vectors of distances, as of Shaw et al. 2018."""
+    """Vectors of distances (Shaw et al. 2018)."""
 
     positions = (NAME,)
     settings = ShawSettings
@@ -19,7 +19,7 @@ class ShawFamily(Family):
     builder = "heedful.families.shaw.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
-        """Check that there is self-attention by products."""
+        """Check that self-attention uses products of queries and keys."""
         del memory
         yield from beside_distances(model, products=True)
 

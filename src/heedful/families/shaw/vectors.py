@@ -26,7 +26,7 @@ class DistanceVectors(Relation):
     """
     A vector for each distance, added to keys, and one added to values.
 
-    `max_distance`: K, from which on keys of a side share a vector.
+    `max_distance`: K; keys of a side at this distance or more share a vector.
     """
 
     is_static = True

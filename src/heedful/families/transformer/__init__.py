@@ -51,7 +51,7 @@ class TransformerFamily(Family):
             yield f"{name} must number weights from 1 in the order of layers, but got {sharing}"
 
     def _group_clashes(self, model: ModelSettings, kv_heads: int) -> Iterable[str]:
-        """Check that groups of heads are alike, and that no head has weights of its own."""
+        """Check that groups have equal numbers of heads, and that no score has weights per head."""
         for side in ("encoder", "decoder"):
             name = "heads" if getattr(model, f"{side}_heads") is None else f"{side}_heads"
             if getattr(model, side) == "transformer" and getattr(model, name) % kv_heads:
