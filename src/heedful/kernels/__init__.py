@@ -1,1 +1,1 @@
-"""CPU kernels for training, each compiled one with a plain twin."""
+"""CPU kernels for training; each compiled kernel has a plain twin."""

@@ -52,7 +52,7 @@ def plain_add_norm(
     threshold: int,
     epsilon: float,
 ) -> Float[Tensor, "rows width"]:
-    """Do the same by functions of torch. `threshold`: bits of a dropped element are below it."""
+    """Compute the same by torch's functions. `threshold`: bits of dropped elements are below it."""
     keep = hashed_bits(y.numel(), keys).view(y.shape) >= threshold
     total = x + torch.where(keep, y * (LEVELS / (LEVELS - threshold)), 0.0)
     return nn.functional.layer_norm(total, total.shape[-1:], weight, bias, epsilon)

@@ -5,8 +5,8 @@ The results are those of `heedful.model.attention.scaled_dot_product_attention`,
 over memory. The C functions of ``short_attention.h`` compute them, or else functions of torch on
 padded rows. For the functions of torch one copy puts the heads before the positions. Backwards one
 buffer receives the gradients of queries, keys and values side by side, as in the projection. In
-bf16 keys are padded to whole vectors, because torch's softmax computes the last few columns of a
-row one by one, four times as slowly.
+bf16 keys are padded to whole vectors, because torch's softmax computes the last columns of a row
+one by one, four times as slowly.
 
 In a step of a search a few queries of each sentence attend to keys and values in a cache.
 """

@@ -22,7 +22,7 @@ from heedful.kernels.native.product import FLOATS, is_plain, native_products
 from heedful.kernels.torch_internals import is_plain_torch
 
 LEVELS = 1 << 16
-"""What the random bits of an element can be."""
+"""Number of values of an element's random bits."""
 
 
 def draw_seed() -> int:

@@ -1,5 +1,5 @@
 """
-Where several operations of a GPU are one kernel.
+Fusion of several GPU operations into one kernel.
 
 Such a kernel is an operation defined in Python, which takes longer to start than the operations
 that it replaces. In a recorded graph this does not matter, but step by step it does. So these
@@ -16,13 +16,13 @@ _lock = Lock()
 
 
 def is_fused() -> bool:
-    """Decide whether one kernel takes the place of several here."""
+    """Decide whether one kernel replaces several here."""
     return _open[0] > 0
 
 
 @contextmanager
 def fused() -> Iterator[None]:
-    """Let one kernel take the place of several on a GPU; other threads only lose time by it."""
+    """Replace several kernels by one on a GPU; other threads only lose time by it."""
     with _lock:
         _open[0] += 1
     try:

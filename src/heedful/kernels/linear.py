@@ -1,11 +1,11 @@
 """
 Matrix products, column sums and table lookups by the fastest kernel.
 
-On a processor torch's `linear` uses MKL in fp32, which is slow on processors of other makers, and
-in bf16 it adds the bias in a separate pass. The library oneDNN, which torch includes, is faster in
+On a processor torch's `linear` uses MKL in fp32, which is slow on processors of other makers. In
+bf16 it adds the bias in a separate pass. The library oneDNN, which torch includes, is faster in
 both types, but torch offers it only by a function without gradients. So `linear` here has its
-gradients written out. On other devices, in other types and where oneDNN is missing everything is
-torch's own; which way is taken depends on device and type alone.
+gradients written out. On other devices, in other types and where oneDNN is missing, torch's own
+functions are used; the choice depends on device and type alone.
 
 A looked-up row is a product with a one-hot row, and its gradient is summed in fp32. In bf16 the
 gradient of a frequent token sums hundreds of terms, too many for eight bits of mantissa.

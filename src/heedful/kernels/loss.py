@@ -1,5 +1,5 @@
 """
-Label-smoothed cross-entropy (section 5.4), computed without holding all logits.
+Label-smoothed cross-entropy (section 5.4), computed without storing all logits.
 
 Two readings of “label smoothing of value e” exist, called `form` here and
 `train.smoothing_target` in a recipe:
@@ -80,7 +80,7 @@ def plain_subtracted_softmax(
     excess: float,
     out: Float[Tensor, "rows classes"],
 ) -> tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]]:
-    """Do the same by functions of torch, in four passes over the scores."""
+    """Compute the same by functions of torch, in four passes over the scores."""
     largest = scores.amax(dim=1).float()  # (rows,)
     right = scores.gather(1, targets.unsqueeze(1)).squeeze(1).float()  # (rows,)
     probabilities = torch.softmax(scores, dim=1, out=out)
@@ -99,7 +99,7 @@ def _loss_rows(
     excess: float,
     out: Float[Tensor, "rows classes"],
 ) -> tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]] | None:
-    """Do the same by compiled functions; None without them for this device, type and shape."""
+    """Compute the same by compiled functions; None without them for this device, type and shape."""
     if not all(map(is_plain, (scores, targets, out))):
         return None
     if scores.dtype not in FLOATS or out.dtype != scores.dtype:

@@ -1,4 +1,4 @@
-"""What recurrent layers need of torch: a sigmoid's gradient, and weights as cuDNN wants them."""
+"""Functions of torch for recurrent layers: a sigmoid's gradient, and cuDNN's layout of weights."""
 
 import torch
 from jaxtyping import Float
@@ -28,13 +28,13 @@ def can_flatten(device: torch.device) -> bool:
 
 
 def wants_flat_weights() -> bool:
-    """Decide whether cuDNN wants the weights of a layer in one piece; only if `can_flatten`."""
+    """Decide whether cuDNN needs a layer's weights in one piece; call it only if `can_flatten`."""
     return bool(internal("torch._use_cudnn_rnn_flatten_weight")())
 
 
 @torch.no_grad()
 def flatten_weights(rnn: nn.RNNBase, cell: str) -> None:
-    """Put the weights of a layer one after the other in memory; only if `can_flatten`."""
+    """Lay a layer's weights out in one piece of memory; call it only if `can_flatten`."""
     internal("torch._cudnn_rnn_flatten_weight")(
         [*rnn.parameters()],
         5 if rnn.proj_size else 4,  # weights of each direction

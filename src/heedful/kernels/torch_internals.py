@@ -101,7 +101,7 @@ INTERNALS = {
         "torch.overrides.TorchFunctionMode, which does not see a backward pass",
     ),
 }
-"""Each name with its path; an argument that torch does not document stands in parentheses."""
+"""Each name with its path; an argument that torch does not document is in parentheses."""
 
 
 @functools.cache

@@ -451,7 +451,7 @@ def _add_norm_gradients_kernel(
 
 
 def _rows_of(width: int) -> int:
-    """Choose how many rows a program holds at once."""
+    """Choose how many rows a program processes at once."""
     return max(1, _NORM_NUMBERS // triton.next_power_of_2(width))
 
 

@@ -1,4 +1,4 @@
-"""Where Triton's kernels are used: on GPUs for which it compiles, each on that of its tensors."""
+"""Use of Triton's kernels on GPUs for which Triton compiles, each on the device of its tensors."""
 
 import functools
 import warnings

@@ -1,5 +1,5 @@
 """
-Attention over sentences that lie one after the other, without padding, as a GPU computes it.
+Attention on a GPU over consecutive sentences without padding.
 
 ::
 
@@ -9,7 +9,7 @@ Attention over sentences that lie one after the other, without padding, as a GPU
 The starts of the sentences are read on the device, so shapes never change and no mask is made.
 Three functions compute the same:
 
-- `heedful.kernels.triton_kernels`: sentences of a few dozen tokens, where Triton is;
+- `heedful.kernels.triton_kernels`: sentences of a few dozen tokens, if Triton is available;
 - torch's `varlen_attn`: longer ones, and heads of other widths;
 - `plain_packed_attention`: a loop over the sentences, everywhere else.
 
@@ -29,7 +29,7 @@ from heedful.kernels.triton_launch import triton_kernels
 EVERYTHING = (-1, -1)
 """The window of a query that sees all keys of its sentence."""
 UP_TO_ITSELF = (-1, 0)
-"""The window of a query that sees itself and what precedes it."""
+"""The window of a query that sees itself and earlier keys."""
 
 # The longest sentences for tiles, which one program goes through. On an H200 sentences of 200
 # tokens took as long as by torch's kernel, those of 20 to 30 tokens an eighth of it.
@@ -46,7 +46,7 @@ class PackedRows(NamedTuple):
     longest: int
     """Maximum number of tokens in a sentence."""
     window: tuple[int, int] = EVERYTHING
-    """The keys before and behind its own position that a query sees; -1 for all of them."""
+    """Numbers of keys before and after its position that a query sees; -1 for all."""
 
 
 # Functions of modules that are imported when they are first needed. A compiler cannot import them,
@@ -80,8 +80,8 @@ def packed_attention(
     """
     Compute the context of all heads, which lie side by side.
 
-    Each sentence of the queries attends to the sentence of the same number among the keys, within
-    the window of the queries.
+    Each sentence of the queries attends, within the window of the queries, to the keys of the
+    sentence with the same number.
     """
     # (tokens, heads, d)
     query, key, value = (part[0].unflatten(-1, (heads, -1)) for part in (queries, keys, values))
@@ -116,7 +116,7 @@ def tiled_attention(
     before: int,
     behind: int,
 ) -> tuple[Tensor, Tensor]:
-    """Attend by tiles; an operation of its own, which torch's compiler leaves as it is."""
+    """Attend by tiles; torch's compiler leaves this operation unchanged."""
     context, log_sums = _loaded["tiles"].attention(
         query, key, value, query_starts, key_starts, longest, (before, behind)
     )

@@ -101,7 +101,7 @@ class AttendedStates:
     filled: int
     """Slots in use."""
     distances: Float[Tensor, "heads distances"] | None = None
-    """Added to scores by position of the key less that of the query; zero is in the middle."""
+    """Added to scores by the key's position less the query's; the middle entry is for zero."""
     is_step: bool = False
     """Whether positions are counted among open slots; else a slot is a position."""
 

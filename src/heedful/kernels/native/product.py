@@ -96,21 +96,21 @@ def native_products() -> ctypes.CDLL | None:
 
 
 FLOATS = (torch.float32, torch.bfloat16)
-"""What C functions of training read."""
+"""Types of tensors that the C functions of training read."""
 
 
 def is_plain(x: Tensor) -> bool:
-    """Decide whether C functions find a tensor's numbers: in the memory of the CPU, as they are."""
+    """Decide whether C functions can read a tensor's numbers in the CPU's memory."""
     return type(x) in (Tensor, nn.Parameter) and x.device.type == "cpu" and not x.is_neg()
 
 
 def kernels_kind(device: torch.device) -> str:
     """
-    Name the way of attention, loss and dropout in training, whose numbers differ.
+    Name the kernels of attention, loss and dropout in training; kinds differ in rounding.
 
-    `torch` without any kernel, `plain` without compiled ones, else `compiled-16` or `compiled-8` by
-    the numbers that one vector holds: sums of others are taken in another order. On a GPU `tiles`:
-    those of `heedful.kernels.varlen` and other kernels in Triton.
+    `torch` means no kernels, and `plain` no compiled ones. `compiled-16` and `compiled-8` name the
+    numbers in one vector, which determine the order of sums. On a GPU `tiles` means those of
+    `heedful.kernels.varlen` and other kernels in Triton.
     """
     if is_plain_torch():
         return "torch" if device.type == "cpu" else "plain"
@@ -121,7 +121,7 @@ def kernels_kind(device: torch.device) -> str:
 
 
 def compiled_origin() -> str | None:
-    """Say where the compiled functions come from; None if there are none."""
+    """Return the origin of the compiled functions; None if there are none."""
     library = native_products()
     if library is None:
         return None
@@ -154,8 +154,8 @@ class NativeLinear(nn.Module):
     """
     A linear layer by compiled functions; no gradients.
 
-    `weight`: the matrix; `d_in` must be a multiple of four. `library`: where the functions are;
-    what was compiled for this machine if None.
+    `weight`: the matrix; `d_in` must be a multiple of four. `library`: library of the functions;
+    None means the library for this machine.
 
     The result for a row does not depend on the other rows.
 
@@ -163,7 +163,7 @@ class NativeLinear(nn.Module):
     """
 
     kind = FP32
-    """What inputs and weights are."""
+    """Type of inputs and weights."""
     levels = 0
     """Largest absolute value of an input in 8 bits."""
     nonnegative = False
@@ -219,7 +219,7 @@ class NativeLinear(nn.Module):
         return (out.relu_() if relu else out).view(*x.shape[:-1], self.outer)
 
     def room(self, rows: int) -> tuple[Tensor, Tensor]:
-        """Make room for rounded rows and what stands for their largest value; none in fp32."""
+        """Allocate rounded rows and a number for each row's largest value; none in fp32."""
         rows = 0 if self.kind == FP32 else rows
         # four bytes behind the last row are read
         size = rows * self.inner * _BYTES[self.kind] + _FOUR
