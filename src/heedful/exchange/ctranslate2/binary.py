@@ -84,7 +84,7 @@ class ModelFile:
             scale = np.array(1000.0, np.float32)
         if scale is None or scale.size not in (1, len(stored)) or not np.all(scale != 0):
             raise ExchangeError(
-                f"model.bin must have a scale for each row of integers in {name}, but has "
+                f"model.bin must have a scale for each row of {name}, but has "
                 f"{'none' if scale is None else scale.size} for "
                 f"{len(stored)} rows; the file is damaged or quantized otherwise."
             )
