@@ -73,7 +73,7 @@ def test_a_checkpoint_of_before_version_2_is_read(tmp_path):
         ({"decoder_attention": "False"}, "`decoder_attention` is off in all layers"),
         ({"decoder_attention": "[True]"}, "`decoder_attention` has 1 values for 3 layers"),
         ({"encoder_layers": "__import__('os').abort()"}, "`encoder_layers` must"),
-        ({"encoder_layers": "[(6, 3)] * 10**9"}, "of at most 1000 layers"),
+        ({"encoder_layers": "[(6, 3)] * 10**9"}, "with at most 1000 layers"),
         ({"encoder_layers": "[(6, 3, 2)]"}, "must be a list such as"),
         ({"encoder_layers": "[(10**6, 3)]"}, "must be a list such as"),
         (
