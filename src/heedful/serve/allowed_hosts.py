@@ -1,10 +1,10 @@
 """
 The host names by which a server may be addressed.
 
-A web page of any site can let its own name point to 127.0.0.1 (DNS rebinding). To the browser a
-server of this machine then belongs to that site, whatever `--cors` says. The header ``Host`` still
-has the site's name, so a server that listens on this machine alone refuses names that it does not
-know.
+A web page of any site can let its own name point to 127.0.0.1 (DNS rebinding). The browser then
+treats a server of this machine as part of that site, whatever `--cors` says. The header ``Host``
+still has the site's name. So a server that listens only on this machine refuses names that it does
+not know.
 """
 
 import ipaddress
@@ -60,7 +60,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _read_name(text: str) -> str:
-    """Read a name of --allow-host: without a port."""
+    """Parse a name of --allow-host, which must have no port."""
     name = text.lower().rstrip(".")
     try:
         address = ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))

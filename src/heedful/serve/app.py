@@ -8,7 +8,7 @@ The ASGI application: routes and middleware.
     heedful         /v1/models /v1/translate /v1/stream /v1/attend
     pages           /  /page/…  /docs
 
-No torch here: a server of exported models runs where it is not installed.
+Does not import torch: a server of exported models runs without it.
 """
 
 from collections.abc import AsyncIterator

@@ -1,5 +1,5 @@
 """
-The queue of jobs, and the batches made of it.
+The queue of jobs, and the choice of batches from it.
 
 A batch starts with a sentence of the request that was served least recently. It is filled with the
 sentences nearest in length, from any request. So short texts need not wait for long ones, and
@@ -22,16 +22,16 @@ class Search:
     """Search settings of a job; jobs with equal settings can share a batch."""
 
     options: SearchOptions = field(default_factory=SearchOptions)
-    """Options of the search; a beam of None is the model's."""
+    """Options of the search; if the beam is None, the model's own is used."""
     probabilities: bool = False
     alignments: bool = False
     attention: bool = False
-    """Whether each of these is returned besides the text."""
+    """Whether each of these is returned in addition to the text."""
     glossary: Mapping[str, str] | None = None
     protected: tuple[str, ...] = ()
     """Terms of the request: translations, and strings that stay as they are."""
     languages: tuple[str, str] = ("", "")
-    """Source and target, if the model has many."""
+    """Source and target language, if the model has many."""
 
 
 @dataclass(eq=False)
@@ -66,7 +66,7 @@ class TranslationJob:
         return len(self.waiting)
 
     def alike(self, other: "TranslationJob") -> bool:
-        """Whether sentences of both can share a batch; a reloaded model is a different one."""
+        """Whether sentences of two jobs can share a batch; a reloaded model counts as another."""
         return self.model is other.model and self.search == other.search
 
 

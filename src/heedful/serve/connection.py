@@ -1,8 +1,8 @@
 """
 A client connection with the limits that uvicorn lacks.
 
-It is closed when a request does not arrive in time, when the client does not read in time, and at
-once when there are too many. The errors of this level are JSON, too.
+A connection is closed if a request does not arrive in time or the client does not read in time. If
+too many are open, a new connection is closed at once. The errors of this level are JSON, too.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ class Connection(H11Protocol):
             self._reading = self.loop.call_later(self._limits.read_seconds, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the timers. `exc`: why, if it was not closed in order."""
+        """Cancel the timers. `exc`: the error, if the connection was not closed in order."""
         self._stop_reading_clock()
         self.resume_writing()
         super().connection_lost(exc)
@@ -105,7 +105,7 @@ class Connection(H11Protocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer invalid HTTP; in the middle of an answer nothing more can be sent."""
+        """Answer invalid HTTP with an error, unless an answer is already being sent."""
         del msg
         self._end(400, "a request must be valid HTTP/1.1, but this one is not.")
 
@@ -127,7 +127,7 @@ class Connection(H11Protocol):
 
     @property
     def begins(self) -> bool:
-        """Whether a request has begun whose headers are not complete."""
+        """Whether a request has begun, but its headers are incomplete."""
         return self._reading is not None and bool(self.conn.trailing_data[0])
 
     @property

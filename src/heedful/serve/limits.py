@@ -37,7 +37,7 @@ class HttpError(Exception):
     """
     A refused request, with its HTTP status and message.
 
-    `closes`: whether the connection ends, because nobody knows where its next request begins.
+    `closes`: whether the connection ends, because the start of its next request is unknown.
     """
 
     def __init__(

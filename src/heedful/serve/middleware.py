@@ -51,7 +51,7 @@ class ServerState:
     Running requests, and whether the server is stopping.
 
     `stopping`: whether new work is refused. `leaving`: whether each connection ends with its
-    answer, because another process takes the next ones.
+    answer, because another process takes over.
 
     Used in the event loop only.
     """

@@ -9,7 +9,7 @@ The models of a server: runs or exported folders, with their language pairs.
     en:de,de:en=runs/nllb          a run whose model has a token for each language
     runs/a+runs/b                  an ensemble of two runs
 
-No torch here: folders of CTranslate2 are also opened where torch is not installed.
+Does not import torch: folders of CTranslate2 are opened without it.
 """
 
 import threading
@@ -65,8 +65,7 @@ class ModelSpec:
         if not all(parts) or any(len(pair) != 2 or not all(pair) for pair in pairs):
             raise SettingError(
                 "each model must be a folder, or languages and a folder such as "
-                "en:fr=runs/mine or en:de,en:fr=runs/mine, or folders of an ensemble with + "
-                f"between, but it is {text!r}."
+                f"en:de,en:fr=runs/mine, but it is {text!r}."
             )
         return cls(tuple(map(run_path, parts)), tuple((source, target) for source, target in pairs))
 
@@ -80,7 +79,7 @@ class ServedModel:
     """
     A loaded model with its name and languages.
 
-    Immutable: a reload makes new ones, and the old ones live until their last sentence is done.
+    Immutable: a reload makes new models, and the old models live until their last sentence is done.
     """
 
     name: str
@@ -106,7 +105,7 @@ class ServedModel:
 
     @property
     def translator(self) -> TranslationEngine:
-        """The engine, loaded if it must be: for the worker thread."""
+        """The engine, loaded if necessary; for the worker thread only."""
         return self.resident.use()
 
     def languages(self, direction: Direction) -> tuple[str, str]:
@@ -129,7 +128,7 @@ class ServedModel:
             replace(options, beam=self.facts["beam"])  # checked again: one of 1 compares nothing
 
     def cut_rule(self, terms: Terms | None, tag: str) -> CutRule:
-        """Return where a text may be cut. `tag`: a language tag that stands before each part."""
+        """Return the rule for cutting a text. `tag`: a language tag put before each part."""
         return self.reader.cut_rule(terms, tag, self.longest)
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
@@ -274,7 +273,7 @@ def _chosen_directions(spec: ModelSpec, tokenizer: Tokenizer) -> tuple[Direction
 
 
 def _reasons(engine: str, translator: Any) -> tuple[str, str, str]:
-    """Say why there is no attention, no alignment and no coverage penalty; empty where there is."""
+    """Say why attention, alignment and a coverage penalty are missing; empty if they are not."""
     if engine != "torch":
         reason = "this one runs in CTranslate2, which does not provide them"
         coverage = (

@@ -28,7 +28,7 @@ _WRONG = {
     408: "The request did not arrive in time.",
     413: "The body is too large.",
     415: "The body is of another type.",
-    421: "The host is not one of this machine, and not allowed.",
+    421: "The host is not a name of this machine and is not allowed.",
     429: "Too many sentences wait, or too many requests were sent; see Retry-After.",
     500: "The server failed.",
     503: "The server is stopping, or the answer took too long.",
@@ -46,7 +46,7 @@ def describe_route(
     """
     Describe a route for OpenAPI.
 
-    `response`: what is answered; None for text.
+    `response`: the body of the answer; None for text.
 
     `heedful.serve.request_body` reads bodies, as forms or JSON; FastAPI only documents them.
     """

@@ -92,7 +92,7 @@ def error_response(refused: HttpError) -> Response:
 
 
 def _check_charset(content_type: str) -> None:
-    """Refuse another charset than UTF-8; the reader of forms would use any codec of Python."""
+    """Refuse charsets other than UTF-8; the parser of forms would use any codec of Python."""
     charset = parse_options_header(content_type)[1].get(b"charset", b"utf-8")
     if charset.lower() not in (b"utf-8", b"utf8"):
         raise HttpError(
@@ -101,7 +101,7 @@ def _check_charset(content_type: str) -> None:
 
 
 async def _form(request: Request, body: bytes) -> dict[str, Any]:
-    """Read the fields of a form of several parts."""
+    """Read the fields of a multipart form."""
     fields: list[tuple[str, Any]] = []
     place = 0
     async with request.form(
@@ -120,7 +120,7 @@ async def _form(request: Request, body: bytes) -> dict[str, Any]:
 
 
 def _url_encoded(body: bytes) -> dict[str, Any]:
-    """Read the fields of a form in one line; bytes of UTF-8 may stand in it as they are."""
+    """Read the fields of a URL-encoded form, which may contain plain UTF-8."""
     try:
         fields = parse_qsl(
             body.decode(),

@@ -28,7 +28,7 @@ Language = Annotated[str, Field(min_length=1, max_length=35, description="Its co
 _MOST_TERMS, _LONGEST_TERM = 300, 100
 _Term = Annotated[str, Field(min_length=1, max_length=_LONGEST_TERM, pattern=r"\S")]
 _Terms = Annotated[list[_Term], Field(max_length=_MOST_TERMS, fail_fast=True)]
-_PROTECTED = "Strings that stand in the translation as in the text, once each."
+_PROTECTED = "Strings that the translation keeps as they are in the text, once each."
 RequestText = str | Annotated[list[str], Field(min_length=1, fail_fast=True)]
 
 
@@ -54,7 +54,7 @@ Flag = Annotated[bool, BeforeValidator(_flag)]
 JoinLines = Annotated[
     Flag,
     Field(
-        description="Whether to join the lines of each paragraph: of text that was wrapped at a "
+        description="Whether to join the lines of each paragraph, for text that was wrapped at a "
         "width, as in mails and PDFs. Markup is not affected."
     ),
 ]
@@ -177,7 +177,7 @@ def _known_file(sent: object) -> KnownFile:
 
 
 class TranslateFileRequest(RequestBody):
-    """The body of ``POST /translate_file``; a form only, for JSON has no files."""
+    """The body of ``POST /translate_file``; only as a form, because JSON has no files."""
 
     types: ClassVar[tuple[str, ...]] = (MULTIPART,)
 
@@ -249,13 +249,13 @@ class TranslateV1Request(_BodyWithTexts, SearchRequest):
     )
     reading_notes: Flag = Field(
         False,
-        description="Whether to return what reading did to each sentence: what was held back, "
-        "numbers that the translation lacks, and the like.",
+        description="Whether to return notes on how each sentence was read: parts that were held "
+        "back, numbers that the translation lacks, and the like.",
     )
     glossary: Annotated[dict[_Term, _Term], Field(max_length=_MOST_TERMS)] | None = Field(
         None,
         description="Translations of terms, not of inflected forms; the longest term wins. They "
-        "are added to the server's own terms, and win over these.",
+        "are added to the server's own terms and take precedence over them.",
     )
     protected: _Terms = Field([], description=_PROTECTED)
 

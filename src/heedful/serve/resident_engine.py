@@ -1,8 +1,8 @@
 """
 An engine that leaves memory while nobody uses it, and is opened again for the next request.
 
-The worker thread alone uses and unloads it, one after the other: so no search can lose its weights,
-and a request that comes during unloading waits for the engine to be opened again.
+Only the worker thread uses and unloads the engine, so no search can lose its weights. A request
+during unloading waits until the engine is opened again.
 """
 
 import gc
@@ -21,9 +21,9 @@ _log = logging.getLogger("heedful.serve")
 
 class ResidentEngine:
     """
-    An engine and how it is opened.
+    An engine and the function that opens it.
 
-    `open_again`: opens the same engine, from the files as they are then.
+    `open_again`: function that opens the same engine from its current files.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class ResidentEngine:
         return self._engine is not None
 
     def use(self) -> TranslationEngine:
-        """Return the engine, opened if it must be; raises `HttpError` if it cannot be opened."""
+        """Return the engine, opened if necessary; raise `HttpError` if it cannot be opened."""
         if self._engine is None:
             try:
                 self._engine = self._open_again()

@@ -71,8 +71,8 @@ class ScoredTranslation(ResponseBody):
     attention: dict[str, Any] | None = None
     reading: dict[str, Any] | None = Field(
         None,
-        description="What reading did to the sentence, as in the JSON Lines of `heedful "
-        "translate`; only with `reading_notes`, and absent if that is nothing.",
+        description="Notes on how the sentence was read, as in the JSON Lines of `heedful "
+        "translate`; only with `reading_notes`, and absent if there are none.",
     )
 
 
@@ -99,7 +99,7 @@ class TranslateV1Response(ResponseBody):
     """
     The response of ``POST /v1/translate``.
 
-    One translation for each text, in order. `detected` is that of the first text.
+    One translation for each text, in order. `detected` is the language of the first text.
     """
 
     model: str
@@ -161,7 +161,7 @@ class ModelInfo(ResponseBody):
     beam: int
     length_penalty: str
     coverage_penalty: float | None = Field(
-        None, description="Absent for models that can have none."
+        None, description="Absent for models that cannot have a coverage penalty."
     )
     weights: str | None = None
     step: int | None = None

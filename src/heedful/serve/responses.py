@@ -22,7 +22,7 @@ def text_translation(result: TextResult, shows_reading: bool = False) -> TextTra
     """
     Build the response for a text.
 
-    Attention, and what reading did, are shown for a text of one sentence, and else by sentence.
+    Attention and reading notes belong to the text if it is one sentence, else to each sentence.
     """
     name, text = result.route.name, result.translation
     if len(result.translations) == 1:

@@ -108,7 +108,7 @@ def libre_routes(service: Service) -> APIRouter:
         "/translate_file", **describe_route(TranslateFileResponse, request=TranslateFileRequest)
     )
     async def translate_file(request: Request) -> Response:
-        """Translate a file: text, HTML, subtitles, Markdown, or a document of an office."""
+        """Translate a file: text, HTML, subtitles, Markdown, or an office document."""
         body = await service.read(request, TranslateFileRequest)
         content = await service.wait(request, _translated_file(service, body, documents))
         name = service.files.keep(content, body.file.ending)
@@ -150,7 +150,7 @@ def libre_routes(service: Service) -> APIRouter:
 
     @routes.get("/languages", **describe_route(list[LanguageInfo]))
     async def languages() -> Response:
-        """List the languages, and what each can be translated into."""
+        """List the languages, and the target languages of each."""
         known = service.models.languages()
         return json_response(
             [

@@ -128,7 +128,7 @@ def _search(service: Service, body: TranslateV1Request, model: ServedModel | Non
 
 
 def _form(body: TranslateV1Request) -> Literal["text", "sentence", "wrapped"]:
-    """Return whether texts are split into sentences, and their lines joined before."""
+    """Return whether texts are split into sentences, and whether their lines are joined first."""
     if not body.split:
         return "sentence"
     return "wrapped" if body.join_lines else "text"

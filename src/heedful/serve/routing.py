@@ -107,14 +107,14 @@ def _chosen(
 
 
 def _without_translation(directions: Sequence[Direction], source: str, target: str) -> str | None:
-    """Return the language that source and target both are, if the server knows it."""
+    """Return the language if source and target are the same and the server knows it."""
     codes = list(dict.fromkeys(code for one in directions for code in one[:2]))
     language = look_up(source, codes)
     return language if language == look_up(target, codes) else None
 
 
 def _refuse(rule: str, code: str, known: Sequence[str]) -> NoReturn:
-    """Refuse a language; say so if only its script is another one."""
+    """Refuse a language; the message says so if only its script differs."""
     near = in_another_script(code, known)
     script = f"; {near} is written in another script" if near else ""
     raise HttpError(400, f"{rule}, but is {code!r}{script}.")
@@ -124,8 +124,8 @@ def _detected(text: str, sources: Sequence[str], target: str) -> tuple[Guess, st
     """
     Detect the language of a text, and the language to translate it from.
 
-    The target language stands for text that is left as it is. That is so of text in the target
-    language, and of text that is surely in none: another script, or many words.
+    The target language means that the text is left as it is. Such text is in the target language,
+    or surely in none of the languages: it has another script, or many words.
     """
     languages = list(dict.fromkeys([*sources, target]))
     guesses = detect(text, languages)

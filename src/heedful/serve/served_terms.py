@@ -1,4 +1,4 @@
-"""The terms that a server knows by itself, and those of a request."""
+"""The terms of a server's own files, and those of a request."""
 
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
@@ -11,8 +11,8 @@ class ServedTerms:
     """
     Terms of files, for every request.
 
-    `glossary`, `protected`: the files, as `heedful translate` has them. `warn`: called about terms
-    with two translations.
+    `glossary`, `protected`: the files, as for `heedful translate`. `warn`: called about terms with
+    two translations.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class ServedTerms:
         self.load()
 
     def load(self) -> None:
-        """Read the files again; raises `TextError`, and then the old terms stay."""
+        """Read the files again; if this raises `TextError`, the old terms stay."""
         glossary, protected = self._files
         terms = Glossary.of({} if glossary is None else read_glossary(glossary, self._warn))
         strings = [] if protected is None else read_protected(protected)
@@ -37,7 +37,7 @@ class ServedTerms:
     def with_request(
         self, glossary: Mapping[str, str] | None, protected: Sequence[str]
     ) -> tuple[Mapping[str, str], tuple[str, ...]]:
-        """Add the terms of a request, which win over the server's own."""
+        """Add the terms of a request, which take precedence over the server's own."""
         own = glossary or {}
         if not own and not protected:
             return self.glossary, self.protected

@@ -6,8 +6,8 @@ The life of a server, from start to stop.
     SIGTERM, SIGINT   new work is refused with 503, running requests are finished, then it ends
     SIGHUP            models, keys and terms are read again; what runs goes on with the old ones
 
-With sockets that systemd has passed, new work is not refused at the stop: connections that were
-accepted are answered, and those that come later wait for the next process.
+With sockets from systemd, a stopping server refuses no work: it answers the connections that it has
+accepted. Later connections wait for the next process.
 """
 
 import asyncio

@@ -99,7 +99,7 @@ class Service:
     def search_options(
         self, body: SearchRequest, n_best: int, model: ServedModel | None
     ) -> SearchOptions:
-        """Check a client's search options, with the model that a text needs, and return them."""
+        """Check a client's search options for the model of a text, and return them."""
         if body.beam is not None and body.beam > self.limits.beam:
             raise HttpError(400, f"beam may be at most {self.limits.beam}, but is {body.beam}.")
         self.check_alternatives(n_best - 1)

@@ -1,9 +1,9 @@
 """
 Streamed responses: one line of JSON per event.
 
-The worker thread reports every step. Some wait here until the client has read those before; of a
-sentence always the newest. So a search that is over in a moment can still be followed, and a slow
-client gets fewer steps and costs no more memory.
+The worker thread reports every step. Up to some dozens of steps wait here for the client to read;
+beyond that, only the newest step of a sentence. So a search that is over in a moment can still be
+followed, and a slow client gets fewer steps and costs no more memory.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """
-What systemd passes to a service: listening sockets, and an address for messages about its state.
+Listening sockets that systemd passes to a service, and its address for messages of state.
 
-The sockets are of systemd, and stay open while the service restarts: clients that connect meanwhile
-wait in the kernel's queue. The protocols are those of sd_listen_fds(3) and sd_notify(3).
+The sockets belong to systemd and stay open while the service restarts: clients that connect
+meanwhile wait in the kernel's queue. The protocols are those of sd_listen_fds(3) and sd_notify(3).
 """
 
 import os

@@ -5,9 +5,9 @@ The worker thread that translates for all clients in batches.
 
     requests ─ sentences wait ─ a batch of one model, one search, similar lengths ─ answers
 
-A batch waits a few milliseconds for more sentences, also for those of clients that were answered
-just before: otherwise two halves of the clients would take turns forever. Sentences of
-disconnected clients are dropped before they are translated.
+A batch waits a few milliseconds for more sentences, also from clients that were just answered.
+Otherwise two halves of the clients would take turns forever. Sentences of disconnected clients are
+dropped before they are translated.
 
 asyncio submits (`Worker.translate`), the thread computes; only `_shared` is used by both.
 """
@@ -193,7 +193,7 @@ class Worker:
         self._post(_resolve, call.done, result)
 
     def _translate(self, batch: list[QueuedSentence]) -> None:
-        """Translate a batch; if that fails, each request's part of it alone."""
+        """Translate a batch; if that fails, translate each request's part alone."""
         batch = [row for row in batch if not row.sentences.gone]
         if not batch:
             return

@@ -2,8 +2,8 @@
 The zip files of office documents, read within bounds and written again.
 
 Nothing is ever unpacked to disk, no name in an archive is opened as a path, and nothing that a
-document links to is fetched. The sizes that an archive declares are not trusted: each member is
-read up to a bound, and all of them together.
+document links to is fetched. The declared sizes of an archive are not trusted: each member, and all
+members together, are read only up to a bound.
 """
 
 import io
@@ -29,8 +29,8 @@ class Archive:
     """
     The members of a document.
 
-    Raises `TextError` if it is not a zip archive, is encrypted, has macros, or is larger than a
-    document that people write.
+    Raises `TextError` if the document is not a zip archive, is encrypted, has macros, or is too
+    large.
     """
 
     def __init__(self, content: bytes, kind: str) -> None:
@@ -57,12 +57,12 @@ class Archive:
             ) from error
 
     def _check_names(self) -> None:
-        """Refuse what no document has."""
+        """Refuse encryption, macros, and names of members that no document has."""
         names = [member.filename for member in self.members]
         if len(names) > _MOST_MEMBERS or len(set(names)) < len(names):
             raise TextError(
-                f"{self.kind} must hold at most {_MOST_MEMBERS:,} members with names of "
-                f"their own, but it holds {len(names):,}; save it again."
+                f"{self.kind} must hold at most {_MOST_MEMBERS:,} members with distinct names, but "
+                f"it holds {len(names):,}; save it again."
             )
         for member in self.members:
             name = member.filename.lower()

@@ -4,8 +4,8 @@ Language detection with calibrated confidence.
 At least 90 % of guesses at 90 are right. Text in an unsupported language gets low confidences.
 
 The identifier compares sequences of letters, and a few words have too few of them. So a language
-that is not written in the script of the text gets nothing, and one or two short words give at most
-80 %.
+that is not written in the script of the text gets no confidence. One or two short words give at
+most 80 %.
 """
 
 import math
@@ -79,7 +79,7 @@ def is_short(text: str) -> bool:
 
 
 def is_possible(text: str, language: str) -> bool:
-    """Whether a text has letters, and a language is written in the script of most of them."""
+    """Whether a text has letters, most of them in the script of a language."""
     counts = count_scripts(text)
     scripts = scripts_of(language)
     if not counts or scripts is None:

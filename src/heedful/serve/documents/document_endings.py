@@ -1,4 +1,4 @@
-"""The files that `heedful translate` translates as a whole: known without the extra's packages."""
+"""The files that `heedful translate` translates as a whole; needs no optional package."""
 
 from pathlib import Path
 

@@ -1,8 +1,8 @@
 """
 The kinds of files that are translated as a whole, each by its ending.
 
-A file is read to a text, which is split by its form, and a translation of the text is written as a
-file of the same kind. What the kinds beyond text and HTML need is the extra `documents`.
+The text of a file is split by its form. Its translation is written as a file of the same kind. All
+kinds except text and HTML need the extra `documents`.
 """
 
 from collections.abc import Callable
@@ -15,18 +15,18 @@ from heedful.text.sentences import Fits, TextLayout, keep_whole, split
 from heedful.text.wrapped_lines import join_wrapped
 
 Form = Literal["text", "html", "sentence", "wrapped", "markdown", "office"]
-"""How a text is split; a `sentence` is not, the lines of a `wrapped` one are joined."""
+"""How a text is split: a `sentence` is not split, and the lines of `wrapped` text are joined."""
 Layout = TextLayout | Markup | Subtitles
-"""The sentences of a text, and what stands between them."""
+"""The sentences of a text, and everything between them."""
 
 
 class ReadFile(NamedTuple):
     """A file that was read."""
 
     text: str
-    """What is split and translated."""
+    """The text that is split and translated."""
     write: Callable[[str], bytes]
-    """Writes a file with another text."""
+    """A function that writes the file with another text."""
 
 
 class FileKind(NamedTuple):
@@ -97,7 +97,7 @@ def file_ending(name: str) -> str:
 
 
 def split_text(text: str, form: Form, language: str, fits: Fits) -> Layout:
-    """Split a text into sentences by its form; text with the stamps of subtitles is such a file."""
+    """Split a text into sentences by its form; text with stamps of cues counts as subtitles."""
     if form == "html":
         return Markup.parse(text, language, fits)
     if form == "sentence":
@@ -118,7 +118,7 @@ def split_text(text: str, form: Form, language: str, fits: Fits) -> Layout:
 
 
 def words_of(text: str, form: Form) -> str:
-    """Extract what people read of a text, for the detection of its language."""
+    """Extract the visible words of a text, for the detection of its language."""
     if form == "html":
         return visible_text(text)
     if form == "office":

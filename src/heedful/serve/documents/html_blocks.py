@@ -9,8 +9,8 @@ HTML blocks: inline text, its tags, and what is left untranslated.
       verbatim   </p><pre>code</pre></div>
 
 A paragraph is what a browser shows as running text: it ends at a block-level tag and continues over
-inline tags. Each of its characters, entities, spaces and tags is an `Atom`, so that a sentence
-found in its text can be traced back to the HTML.
+inline tags. Each of its characters, entities, spaces and tags is an `Atom`. So each sentence in its
+text can be traced back to the HTML.
 """
 
 import html
@@ -153,7 +153,7 @@ class _OpenElement(NamedTuple):
 
 
 class _Elements:
-    """The stack of open elements, as far as it matters for untranslated ones."""
+    """The stack of open elements, which tells where untranslated elements end."""
 
     def __init__(self) -> None:
         self.open: list[_OpenElement] = []
@@ -301,7 +301,7 @@ class _Paragraph:
         self.atoms.append(atom)
 
     def _close_up(self) -> None:
-        """Remove the space between a word and a full stop if only an empty element stands there."""
+        """Remove the space between a word and a full stop if only an empty element is there."""
         between = self.atoms[self.last + 1 :]
         if self.last >= 0 and between and all(one.part is AtomKind.POINT for one in between):
             last = self.atoms[self.last]

@@ -8,8 +8,8 @@ HTML documents: sentences to translate, and tags to restore.
       filled   <p>Le chien <b>rouge</b>.</p>
 
 Tags are never shown to a model. Tags between sentences stay there; tags inside a sentence follow
-the words that they enclosed, by the word alignment of the translation. What is not text stays as it
-is, to the character, and a translation is only ever inserted as text.
+the words that they enclosed, by the word alignment of the translation. Everything else stays the
+same, to the character, and a translation is inserted as text only.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ class Markup:
     words.
     """
     linked: tuple[bool, ...]
-    """For each piece whether it contains tags, so that its word alignment is needed."""
+    """For each piece, whether it contains tags and so needs a word alignment."""
     parts: tuple[str | Sentence, ...]
     """Sentences, and the markup between them."""
 
@@ -61,8 +61,8 @@ class Markup:
         Never fails: invalid markup stays as it is. So does the content of ``<script>``,
         ``<style>``, ``<pre>``, ``<code>``, ``<kbd>``, ``<samp>``, ``<var>``, ``<textarea>``,
         ``<svg>`` and ``<math>``, and of elements with ``translate="no"`` or the class
-        ``notranslate``. If such an element has few words and stands inside a sentence, the model
-        sees only its words.
+        ``notranslate``. If such an element has few words and is inside a sentence, the model sees
+        only its words.
         """
         parts: list[str | Sentence] = []
         for part in paragraphs(html):
@@ -131,7 +131,7 @@ def find_sentences(
 
 
 def _with_partners(atoms: Sequence[Atom], first: int, last: int, least: int) -> tuple[int, int]:
-    """Add the tags at the edges of a sentence whose other tag is inside it."""
+    """Add the tags at the edges of a sentence whose counterparts are inside it."""
     opened: list[str] = []
     closed: list[str] = []
     for atom in atoms[first:last]:

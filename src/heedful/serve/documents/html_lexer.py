@@ -5,9 +5,9 @@ A lossless HTML lexer: text, tags and other markup.
 
     <p class=a>1 < 2<!-- really -->   <p class=a> | 1 < 2 | <!-- really -->
 
-The rules are those by which browsers find tags (the HTML standard, section 13.2.5), so that text
-put in the place of text can never be read as part of a tag, a comment or a script. Broken HTML has
-one reading there, and it is this one. No tree is built: that would change what is broken.
+Tags are found by the rules of browsers (the HTML standard, section 13.2.5). So text that replaces
+text can never be read as part of a tag, a comment or a script. The rules also say how to read
+broken HTML. No tree is built, because a tree would change broken HTML.
 """
 
 import re
@@ -59,7 +59,7 @@ class HtmlTokenKind(Enum):
     """
     The kind of an HTML token.
 
-    A tag that is never closed by ``>`` is `OTHER`, with everything after it: browsers drop it.
+    A tag without its closing ``>`` is `OTHER`, with everything after it, because browsers drop it.
     """
 
     TEXT = auto()
@@ -89,7 +89,7 @@ class HtmlToken(NamedTuple):
 
 
 def tokenize(html: str) -> Iterator[HtmlToken]:
-    """Split HTML into text, tags and the rest, in linear time however broken it is."""
+    """Split HTML, even if it is broken, into text, tags and the rest, in linear time."""
     place, foreign = 0, _Foreign()
     while place < len(html):
         token = _markup(html, place, foreign.rules) if html[place] == "<" else None
@@ -153,7 +153,7 @@ class _Foreign:
 
 
 def _markup(html: str, start: int, foreign: bool) -> HtmlToken | None:
-    """Parse what a ``<`` begins; None if it is text."""
+    """Parse the markup that a ``<`` begins; None if the ``<`` is text."""
     following = html[start + 1 : start + 2]
     if following == "!":
         return HtmlToken(HtmlTokenKind.OTHER, html[start : _declaration_end(html, start, foreign)])
@@ -179,7 +179,7 @@ def _after(html: str, mark: str, start: int) -> int:
 
 
 def _declaration_end(html: str, start: int, foreign: bool) -> int:
-    """Find the end of what begins with ``<!``."""
+    """Find the end of markup that begins with ``<!``."""
     if html.startswith("<!--", start):
         for short in (">", "->"):
             if html.startswith(short, start + 4):
@@ -244,7 +244,7 @@ def _unread_content(html: str, start: int, name: str) -> str:
 
 
 def _script_end(html: str, start: int) -> int:
-    """Find the end tag of a script; a script inside a comment inside it has its own."""
+    """Find the end tag of a script; a script in a comment inside it has its own end tag."""
     commented = nested = False
     here = start
     while mark := _SCRIPT_MARK.search(html, here):

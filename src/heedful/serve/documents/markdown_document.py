@@ -2,8 +2,7 @@
 Markdown: text is translated in place; code, addresses and the layout of blocks stay.
 
 A parser says which lines hold running text (CommonMark with tables). Their markup is split here,
-because the parser does not say where in a line each mark stands. Blocks of HTML are read as pages
-are::
+because the parser does not say where in a line each mark is. Blocks of HTML are read like pages::
 
     * See **the [manual](a.md)**, `ls -l`      verbatim  "* "
                                                text      See ** the [ manual ](a.md) **, `ls -l`
@@ -71,7 +70,7 @@ def parse_markdown(text: str, language: str, fits: Fits | None = None) -> Markup
 
 
 class _HtmlBlock(str):
-    """The source of a block of HTML, and that without the prefixes of its lines, if any."""
+    """The source of an HTML block, with and without the prefixes of its lines."""
 
     inner = ""
     gaps: tuple[str, ...] = ()
@@ -88,7 +87,7 @@ class _Run(list[str]):
 
 
 def _text_spans(text: str) -> tuple[Collection[str], Iterator[tuple[int, list["str | _Run"]]]]:
-    """Find the running text: where it begins, and its lines; also the labels of references."""
+    """Find the starts and lines of running text, and the labels of references."""
     front = _FRONT_MATTER.match(text)
     offset = front.end() if front else 0
     # a parser replaces line ends, which must not move anything
@@ -142,7 +141,7 @@ def _locate_text(
 
 
 def _html_block(text: str, token: Token, starts: list[int]) -> tuple[int, _HtmlBlock] | None:
-    """Find where a block of HTML begins, and its source; None if a line is not as it was."""
+    """Find the start and source of an HTML block; None if a line differs from the source."""
     first, end = token.map or (0, 0)
     if not token.level:
         return starts[first], _HtmlBlock(text[starts[first] : starts[min(end, len(starts) - 1)]])
@@ -161,7 +160,7 @@ def _html_block(text: str, token: Token, starts: list[int]) -> tuple[int, _HtmlB
 
 
 def _html_parts(block: _HtmlBlock, language: str, fits: Fits | None) -> Iterator[str | Sentence]:
-    """Find the sentences of a block of HTML; each line that stays has its prefix again."""
+    """Find the sentences of an HTML block, and put the prefixes of its lines back."""
     gaps = iter(block.gaps)
 
     def with_prefixes(raw: str) -> str:
@@ -232,7 +231,7 @@ def _marks(line: str, references: Collection[str]) -> Iterator[Atom]:
 
 
 def _untranslated_atom(raw: str, shown: str) -> Atom:
-    """Keep something as it is; a short one is shown to the model."""
+    """Keep markup as it is; the model sees its text if that is short."""
     if 0 < len(shown) <= _LONGEST_SHOWN:
         return Atom(AtomKind.KEPT, raw, " ".join(shown.split()))
     return Atom(AtomKind.POINT, raw)
@@ -286,7 +285,7 @@ def _pair_emphasis(atoms: list[Atom]) -> list[Atom]:
 
 
 def _collapse_spaces(atoms: Iterator[Atom]) -> Iterator[Atom]:
-    """Reduce the text of several spaces to one."""
+    """Collapse several spaces in the text to one."""
     is_spaced = True
     for atom in atoms:
         if atom.part is AtomKind.TEXT and atom.text == " ":

@@ -1,15 +1,15 @@
 r"""
-Word's documents (``.docx``) and those of OpenDocument (``.odt``).
+Documents of Word (``.docx``) and OpenDocument (``.odt``).
 
 The text of every paragraph is written as a string in which numbers stand for the XML::
 
     <text:p>The <text:span text:style-name="bold">red</text:span> dog</text:p>
     The ⟨open 0⟩red⟨close 0⟩ dog            ⟨…⟩: two control characters around the number
 
-Sentences of the string are translated like those of a page, with their tags after their words, and
-the paragraph is built again from it with its own elements. Properties, pictures, fields, notes,
-deleted text and everything outside of paragraphs stay as they are. Tabs, breaks and fields part the
-text, so that their order never changes. A bookmark or a comment follows the words that it marks.
+Sentences of the string are translated like those of a page: tags follow their words. The paragraph
+is then rebuilt from the string with its own elements. Properties, pictures, fields, notes, deleted
+text and everything outside of paragraphs stay as they are. Tabs, breaks and fields separate the
+text, so their order never changes. A bookmark or a comment follows the words that it marks.
 """
 
 import re
@@ -70,13 +70,13 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 OfficeText = tuple[str, Callable[[str], bytes]]
 """
-The paragraphs of a document, with numbers in the place of elements; and what writes the document
-with another text that holds the same numbers.
+The paragraphs of a document as text with numbers in place of elements, and a function. The function
+writes the document with another text that has the same numbers.
 """
 
 
 def read_docx(content: bytes) -> OfficeText:
-    """Read a document of Word; `TextError` for another file, or one that is not safe."""
+    """Read a Word document; raise `TextError` for another kind of file or an unsafe file."""
     archive = Archive(content, "a .docx file")
     names = [name for name in archive.contents if _DOCX_PART.fullmatch(name)]
     if "word/document.xml" not in names:
@@ -90,7 +90,7 @@ def read_docx(content: bytes) -> OfficeText:
 
 
 def read_odt(content: bytes) -> OfficeText:
-    """Read a text of OpenDocument; `TextError` for another file, or one that is not safe."""
+    """Read an OpenDocument text; raise `TextError` for another kind of file or an unsafe file."""
     archive = Archive(content, "an .odt file")
     names = [name for name in ("content.xml", "styles.xml") if name in archive.contents]
     if "content.xml" not in names:
@@ -112,12 +112,12 @@ def parse_office(text: str, language: str, fits: Fits | None = None) -> Markup:
 
 
 def office_words(text: str) -> str:
-    """Extract the words of a text of a document."""
+    """Extract the words from the text of a document."""
     return _MARK.sub(" ", text).replace(_PARAGRAPH, "\n")
 
 
 def _without_controls(text: str) -> str:
-    """Replace what XML does not allow, and what stands for an element."""
+    """Replace characters that XML does not allow, and characters that mark elements."""
     return _CONTROL.sub(" ", text)
 
 
@@ -169,12 +169,12 @@ def _office_text(
 
 @dataclass
 class _Marks:
-    """The elements that stand as numbers in a text."""
+    """The elements that the numbers in a text stand for."""
 
     elements: list[list[_Element]] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)
     starts: dict[_Element, int] = field(default_factory=dict)
-    """Numbers of ranges that are open, by their ends."""
+    """Numbers of open ranges, by their end elements."""
 
     def add(self, kind: str, elements: list[_Element]) -> int:
         """Write the number of an element."""
@@ -206,7 +206,7 @@ _Partners = dict[_Element, _Element]
 
 
 def _range_partners(parent: _Element) -> _Partners:
-    """Find the end of each range that stands in one parent, by its start."""
+    """Map the start of each range inside one parent to its end."""
     partners: _Partners = {}
     waiting: dict[tuple[str, str | None], _Element] = {}
     for child in parent:
@@ -284,7 +284,7 @@ class _DocxParagraph:
                 places.pop()
 
     def _read(self, parent: _Element) -> None:
-        """Read what stands in a paragraph or in one of its links."""
+        """Read the content of a paragraph or of one of its links."""
         partners = _range_partners(parent)
         for child in parent:
             if child.tag == f"{_W}pPr" or child.tag in _DROPPED or child.tag in _SETTINGS:
@@ -305,7 +305,7 @@ class _DocxParagraph:
                 self._marks.add("p", [child])
 
     def _read_run(self, run: _Element) -> None:
-        """Read the text of a run, and what stands between it."""
+        """Read the text of a run, and the elements between the text."""
         properties = run.find(f"{_W}rPr")
         key = _key(properties)
         if key == self._base_key and self._base is None:
@@ -370,7 +370,7 @@ class _OdtParagraph:
                 places.pop()
 
     def _read(self, parent: _Element) -> None:
-        """Read the text of an element and of those in it."""
+        """Read the text of an element and of its descendants."""
         self._add_text(parent.text)
         partners = _range_partners(parent)
         for child in parent:
@@ -393,7 +393,7 @@ class _OdtParagraph:
 
 
 def _key(properties: _Element | None) -> bytes:
-    """Identify the properties of a run, without the language that spelling is checked in."""
+    """Identify the properties of a run, except the language of the spelling checker."""
     if properties is None:
         return b""
     copy = deepcopy(properties)
@@ -405,7 +405,7 @@ def _key(properties: _Element | None) -> bytes:
 
 
 def _inner(container: _Element) -> _Element:
-    """Return what holds the text of a container: of a content control its content."""
+    """Return the element that holds the text of a container: a content control's content."""
     content = container.find(f"{_W}sdtContent")
     return container if content is None else content
 

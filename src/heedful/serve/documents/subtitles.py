@@ -63,7 +63,7 @@ class _Cue:
     line_end: str
 
     def wrap(self, text: str) -> str:
-        """Wrap its translation to as many lines."""
+        """Wrap the translation to as many lines."""
         if not self.breaks or len(re.findall(r"\r\n|\n|\r", text)) == self.breaks:
             return text
         return _wrap(re.sub(r"[ \t]*(?:\r\n|\n|\r)[ \t]*", " ", text), self.breaks, self.line_end)
@@ -76,13 +76,13 @@ class Subtitles:
     pieces: tuple[str, ...]
     """Sentences to translate, in order, without line breaks and tags."""
     linked: tuple[bool, ...]
-    """For each piece whether it contains tags."""
+    """For each piece, whether it contains tags."""
     parts: tuple[str | _Cue, ...]
-    """Text of cues, and what stays as it is."""
+    """Text of cues, and everything that stays unchanged."""
 
     @classmethod
     def parse(cls, text: str, language: str, fits: Fits | None = None) -> "Subtitles":
-        """Find the text of the cues; what is not a cue stays as it is."""
+        """Find the text of the cues; everything else stays unchanged."""
         is_vtt = text.removeprefix("\ufeff").startswith("WEBVTT")
         escape = _escape_vtt if is_vtt else _escape_srt
         parts: list[str | _Cue] = []
@@ -125,7 +125,7 @@ def cue_text(text: str) -> str:
 
 
 def _blocks(text: str) -> Iterator[str | list[str]]:
-    """Split subtitles into what stays as it is, and the lines of each cue."""
+    """Split subtitles into unchanged text and the lines of each cue."""
     lines = [line for line in _LINE.findall(text) if line]
     is_vtt = text.removeprefix("\ufeff").startswith("WEBVTT")
     cue: list[str] = []

@@ -7,8 +7,8 @@ Projection of inline tags onto a translation, along its word links.
     target   Le  chien  <b>rouge</b> .
 
 An element encloses the run of target words with the most links to its own words and the fewest to
-others. Nested elements stay nested, and each tag is written once. Without links an element goes to
-the same fraction of the sentence.
+others. Nested elements stay nested, and each tag is written once. An element without links is
+placed at the same fraction of the sentence.
 """
 
 import html
@@ -85,7 +85,7 @@ def place(
     links: Links | None,
     escape: Callable[[str], str],
 ) -> str:
-    """Insert the markup of the source into its translation, whose text is escaped."""
+    """Insert the markup of the source into its translation, and escape the text."""
     if len(marks) > _MAX_MARKS:
         return _by_share(source, marks, target, escape)
     root = _tree(marks, len(source))
@@ -101,7 +101,7 @@ def escape_html(text: str) -> str:
 
 
 def _by_share(source: str, marks: Sequence[Mark], target: str, escape: Callable[[str], str]) -> str:
-    """Place every tag at the same fraction of the text, in order: for unbalanced markup."""
+    """Place every tag of unbalanced markup at the same fraction of the text, in order."""
     out, here = [], 0
     for mark in marks:
         where = max(here, round(mark.start / len(source) * len(target)))
@@ -205,7 +205,7 @@ class _Words:
         return weights
 
     def targets(self, element: _Element) -> set[int]:
-        """Find the target words that translate an element's."""
+        """Find the target words that translate the words of an element."""
         return {j for i in range(*self.covered(element)) for j in self._translated[i]}
 
     def copied(self, element: _Element) -> Span | None:
@@ -265,7 +265,7 @@ def _free(room: Span, taken: Sequence[Span]) -> list[Span]:
 def _wanted(
     element: _Element, free: Sequence[Span], words: _Words, beside: Collection[int]
 ) -> tuple[float, _Element, Span]:
-    """Find the target span with the highest score for an element; `beside`: words of others."""
+    """Find the target span with the highest score; `beside`: source words of other elements."""
     among = words.covered(element)
     if element.at_edge:
         return _wanted_at_edge(element, free[0 if element.from_start else -1], words, among)

@@ -45,13 +45,14 @@ def translate_file(
     warn: Callable[[str], None] | None = None,
 ) -> bytes:
     """
-    Translate a file; returns one of the same kind.
+    Translate a file; returns a file of the same kind.
 
-    `language`: of the text, to find its sentences. `longest`: the most subwords of a sentence, its
-    end included. `tag`: put before every sentence. `aligns`: whether the engine aligns words, by
-    which tags inside a sentence follow theirs. `glossary`, `protected`: terms of the user.
+    `language`: language of the text, for splitting it into sentences. `longest`: maximum number of
+    subwords of a sentence, end symbol included. `tag`: put before every sentence. `aligns`: whether
+    the engine aligns words, so that tags inside a sentence follow their words. `glossary`,
+    `protected`: terms of the user.
 
-    Raises `TextError` if the file is not what its ending says, or is not safe to read.
+    Raises `TextError` if the file is not of the kind of its ending, or is not safe to read.
     """
     kind = FILE_KINDS[file_ending(path.name)]
     try:

@@ -1,7 +1,7 @@
 """
 The web page: its files, their paths, and its content security policy.
 
-No web framework here: the server gives out what `page_files` lists, with `PAGE_HEADERS`.
+Needs no web framework: the server sends the files of `page_files` with `PAGE_HEADERS`.
 """
 
 from hashlib import sha256

@@ -45,5 +45,5 @@ def test_two_members_of_one_name_are_refused() -> None:
     with zipfile.ZipFile(stream, "w") as archive:
         for content in ("a", "b"):
             archive.writestr("a.xml", content)
-    with pytest.raises(TextError, match="with names of their own"):
+    with pytest.raises(TextError, match="with distinct names"):
         Archive(stream.getvalue(), "a file")
