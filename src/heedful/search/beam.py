@@ -8,13 +8,12 @@ Beam search.
     finish   those that end in it are complete, if they are among the best
     stop     a sentence is done when no open hypothesis can win any more (`heedful.search.stopping`)
 
-How many of the best count for `finish` is where searches differ: `beam` of them in most toolkits, 2
-x beam in the authors' code. The paper does not say.
-
-Many sentences are searched together. Sentences that are done leave the batch once they are a
-quarter of it, so the work shrinks with it. Nothing here depends on the architecture: the model is
-used through `heedful.model.contracts`. Other beam searches (`heedful.search.diverse`,
-`heedful.search.constrained`) put another `extend` into the same loop.
+Searches differ in how many of the best candidates count for `finish`: `beam` in most toolkits, 2 x
+beam in the authors' code. The paper does not give the number. Many sentences are searched together.
+Sentences that are done leave the batch once they are a quarter of it, so the work shrinks with it.
+The search does not depend on the architecture: it uses the model through `heedful.model.contracts`.
+Other beam searches (`heedful.search.diverse`, `heedful.search.constrained`) use the same loop with
+another `extend`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -68,7 +67,7 @@ class _Beam:
     may_win: bool = True
     done: bool = False
     closed: set[int] = field(default_factory=set)
-    """Places that have held an end, for the stopping rules that count them."""
+    """Places of the beam that have reached an end, for stopping rules that count them."""
 
     def finish(self, hypothesis: Hypothesis, keep: int) -> None:
         """Insert a complete hypothesis and keep the best few."""
@@ -87,10 +86,10 @@ def beam_search(
     observer: SearchObserver | None = None,
 ) -> list[list[Hypothesis]]:
     """
-    Translate a batch of sentences by beam search: of each its best hypotheses, best first.
+    Translate a batch of sentences by beam search; return each one's best hypotheses, best first.
 
     Section 6.1: beam 4, alpha 0.6, early termination. A hypothesis at its limit ends if the end
-    symbol is among its best continuations. Otherwise it is cut, and counts only where too few have
+    symbol is among its best continuations. Otherwise it is cut, and counts only if too few have
     ended. A step costs one forward pass of `beam` rows per sentence. `limits`: maximum number of
     target tokens of each sentence, the end symbol not counted. `observer`: called with every
     sentence after every step.
@@ -123,8 +122,8 @@ def search(
 
     Tests call it with tables of probabilities and compare it with an exhaustive search.
     `next_log_probabilities` maps the newest tokens (rows,) and the state to log-probabilities
-    (rows, vocabulary) and the next state; `state` has one row per group, and `tokens` precede the
-    first one. The beam is divided among `diverse_groups`: separate beams that stay in the batch
+    (rows, vocabulary) and the next state. `state` has one row per group, and `tokens` precede the
+    first step. The beam is divided among `diverse_groups`: separate beams that stay in the batch
     together. `extend_by` chooses the continuations of each beam (`extend` if None). Returns for
     each group its best hypotheses, best first; the groups of a sentence are adjacent.
     """
@@ -229,7 +228,7 @@ def _staying(alive_sentences: list[int], groups: int, beams: int) -> list[int] |
 
 
 def _close_finished(totals: Tensor, active: list[_Beam]) -> None:
-    """Give beams that are done no open hypothesis; they may stay in the batch for a while."""
+    """Remove the open hypotheses of finished beams, which may stay in the batch for a while."""
     done = [row for row, beam in enumerate(active) if beam.done]
     if done:
         totals[done] = float("-inf")
@@ -254,7 +253,7 @@ def _extend_plainly(
 
 
 class _BeamUpdate(NamedTuple):
-    """How a step updates the beams: its inputs besides the candidates."""
+    """The inputs, besides the candidates, by which a step updates the beams."""
 
     length: int
     end_token: int

@@ -1,11 +1,11 @@
 """
-What a search chooses, in tensors that stay on the device: plain beam search and greedy search.
+The choices of plain beam search and greedy search, in tensors that stay on the device.
 
-`BeamChoices.choose` is a step of `heedful.search.beam.search`, and `GreedyChoices.choose` one of
-`heedful.search.greedy.decode_stepwise`, without lists: a recorded graph can hold it, and the host
-learns only at the end what was chosen. Sums and scores are doubles, as Python's are, so results
-are the same numbers. What the host can find out at the end from the history of the candidates, such
-as the tokens of a hypothesis, and what is cut at the limit, is not computed in the steps.
+`BeamChoices.choose` is a step of `heedful.search.beam.search` without lists, and
+`GreedyChoices.choose` is a step of `heedful.search.greedy.decode_stepwise`. So a graph can record
+the step, and the host reads the choices only at the end. Sums and scores are doubles, as Python's
+are, so results are the same numbers. The steps leave out what the host can compute at the end from
+the history of the candidates, such as the tokens of a hypothesis.
 
 B sentences, K open hypotheses of each, C = 2 K candidates, N complete ones, T steps, V vocabulary.
 """
@@ -47,7 +47,7 @@ History = list[np.ndarray]
 
 @dataclass(frozen=True)
 class ChoicePlan:
-    """What a search chooses by; two of the same plan use the same graphs."""
+    """The settings by which a search chooses; searches with the same plan use the same graphs."""
 
     beam: int
     """Open hypotheses; 0 in greedy search."""
@@ -62,9 +62,9 @@ class ChoicePlan:
     penalty: LengthPenalty
     end_token: int
     rules: tuple[tuple[type, object], ...]
-    """Kinds of rules in their order, with what each depends on besides the limits."""
+    """Kinds of rules in their order, each with its own settings except the limits."""
     steps: int
-    """The most steps."""
+    """Maximum number of steps."""
 
     @classmethod
     def of(
@@ -76,7 +76,7 @@ class ChoicePlan:
         steps: int,
         greedy: bool,
     ) -> "ChoicePlan | None":
-        """Collect what a search depends on; None if only the host can choose so."""
+        """Make the plan of a search; None if only the host can choose in this way."""
         rule = settings.stopping.rule
         beam = settings.width
         is_plain = not settings.coverage_penalty and settings.diverse_groups == 1
@@ -105,7 +105,7 @@ def _forbidden_ids(rule: AllowedTokens, vocabulary: int) -> Int[Tensor, " others
 
 
 def _dependence(rule: DecodingRule) -> object:
-    """Return what a rule depends on besides limits and length, hashable."""
+    """Return the settings of a rule except limits and length, hashable."""
     if isinstance(rule, ForcedEos):
         return rule.is_free
     return None if isinstance(rule, Renormalization) else rule
@@ -152,7 +152,7 @@ class Choices(ABC):
         self.limits[: len(limits)].copy_(torch.tensor(limits))
 
     def move(self, old: "Choices", chosen: Int[Tensor, " sentences"]) -> None:
-        """Take over the sentences that stay, from another lane or this one."""
+        """Take over the sentences that stay, from this or another lane."""
         count = len(chosen)
         for before, after in zip(old.now, self.now, strict=True):
             after[:count].copy_(before.index_select(0, chosen))
@@ -180,7 +180,7 @@ class Choices(ABC):
 
     @abstractmethod
     def choose(self, lane: Lane, step: StepBuffers) -> None:
-        """Choose by the scores of a step, and write what the next one reads."""
+        """Choose by the scores of a step, and write the inputs of the next step."""
 
     @abstractmethod
     def results(
@@ -222,7 +222,7 @@ class GreedyChoices(Choices):
         ]
 
     def _hypothesis(self, tokens: list[int], scores: list[float], limit: int) -> Hypothesis:
-        """Cut what follows the end symbol or the limit."""
+        """Cut the tokens after the end symbol or the limit."""
         ended = self.plan.end_token in tokens[: limit + 1]
         length = tokens.index(self.plan.end_token) if ended else limit
         each = tuple(scores[: length + ended])
@@ -239,13 +239,13 @@ class BeamChoices(Choices):
         super().__init__(plan, lane, rules, vocabulary)
         beam, candidates = plan.beam, 2 * plan.beam
         self.totals = self._zeros(self.sentences, beam, dtype=torch.float32)
-        """By which candidates are compared; minus infinity where a sentence is over."""
+        """Scores that order the candidates; minus infinity where a sentence is over."""
         self.sums = self._zeros(self.sentences, beam, dtype=torch.float64)
         """Log-probability of each open hypothesis."""
         self.listed = self._zeros(self.sentences, plan.complete, dtype=torch.float64)
-        """Scores of the complete hypotheses, the best first; minus infinity where there is none."""
+        """Scores of the complete hypotheses, best first; minus infinity where there is none."""
         self.places = self._zeros(self.sentences, plan.complete, dtype=torch.long)
-        """Last step and candidate of each: step * C + candidate, steps from 0."""
+        """Last step and candidate of each hypothesis: step * C + candidate, steps from 0."""
         self.lived = torch.zeros_like(self.limits)
         """Steps of each sentence until it was over."""
         self.now += [self.totals, self.sums, self.listed, self.places, self.lived]

@@ -1,5 +1,5 @@
 """
-Stopping rules of other toolkits, which give their outputs; each may stop before the best is found.
+Stopping rules that give the outputs of other toolkits; each may stop before the best is found.
 
 ::
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class WhenBeamFinished(StoppingRule):
-    """As many hypotheses as the beam is wide are complete."""
+    """Stop when as many hypotheses as the beam is wide are complete."""
 
     name = "when-beam-finished"
     fills_beam: ClassVar[bool] = True
@@ -48,13 +48,13 @@ class AsCTranslate2(WhenBeamFinished):
     name = "as-ctranslate2"
 
     def resolved_for(self, penalty: LengthPenalty) -> str:
-        """Without a penalty, what ends first as the best of its step is the best of all."""
+        """Without a penalty, the first to end as the best of its step is the best of all."""
         # only without a penalty the divisor is 1 at every length
         return WhenBeamFinished.name if penalty.divisor(2) > 1.0 else StoppingRule.name
 
 
 class AsTransformers(StoppingRule):
-    """No open hypothesis would enter the list if it ended now."""
+    """Stop when no open hypothesis would enter the list if it ended now."""
 
     name = "as-transformers"
     fills_beam: ClassVar[bool] = True
@@ -71,7 +71,7 @@ class AsTransformers(StoppingRule):
 
 
 class _KeepsPlaces(StoppingRule):
-    """A rule of a toolkit without groups and constraints, where an end stays in the beam."""
+    """A rule without groups and constraints, where ended hypotheses stay in the beam."""
 
     def without_places(self) -> str:
         """Neither Joey NMT nor OpenNMT-py has such searches."""
@@ -79,7 +79,7 @@ class _KeepsPlaces(StoppingRule):
 
 
 class AsJoey(_KeepsPlaces):
-    """Every place of the beam has held an end (`search.py` of Joey NMT 2.3)."""
+    """Stop when every place of the beam has reached an end (`search.py` of Joey NMT 2.3)."""
 
     name = "as-joey"
     fills_beam: ClassVar[bool] = True
@@ -93,14 +93,14 @@ class AsJoey(_KeepsPlaces):
         beam: int,
         end_token: int,
     ) -> Pruned:
-        """Keep the best candidates; what has ended before does not end again."""
+        """Keep the best candidates; hypotheses that have ended do not end again."""
         columns = _first_columns(ended, beam)
         over = (prefixes == end_token).any(dim=1).view(len(ended), -1)  # (B, K)
         ends = ended & ~over.gather(1, candidates.parents)  # (B, C)
         return columns, candidates.totals.gather(1, columns), ends
 
     def goes_on(self, progress: BeamProgress) -> bool:
-        """Count places, not hypotheses: another one may follow on the same place."""
+        """Count places, not hypotheses: another hypothesis may follow in the same place."""
         progress.closed.update(
             place
             for place, hypothesis in enumerate(progress.open)
@@ -111,7 +111,7 @@ class AsJoey(_KeepsPlaces):
 
 
 class AsOpenNMT(_KeepsPlaces):
-    """The best candidate of a step ends (`BeamSearchBase` of OpenNMT-py 3.5.1)."""
+    """Stop when the best candidate of a step ends (`BeamSearchBase` of OpenNMT-py 3.5.1)."""
 
     name = "as-opennmt"
 

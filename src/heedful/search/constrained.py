@@ -1,9 +1,9 @@
 """
 Constrained beam search: translations that contain given phrases.
 
-Dynamic beam allocation (Post and Vilar 2018): at each step the candidates are sorted into banks by
-how many tokens of the constraints they have met, and the beam is divided among the banks, so that
-hypotheses that have paid for a constraint are not crowded out by cheaper ones that have not.
+Dynamic beam allocation (Post and Vilar 2018): at each step candidates are sorted into banks by the
+number of constraint tokens met. The beam is divided among the banks. So hypotheses that have paid
+for a constraint are not crowded out by cheaper hypotheses.
 
 ::
 
@@ -12,10 +12,10 @@ hypotheses that have paid for a constraint are not crowded out by cheaper ones t
     banks        by tokens of the phrases met, a phrase under way counted as far as it has come
     deal         one candidate of each bank in turn, the fullest bank first, until the beam is full
 
-Where the paper gives every bank an equal share and moves what it cannot use to its neighbors,
-dealing in turn shares the beam among the banks that have candidates at all. What has been met is
-read off the tokens (`heedful.search.phrases`). So phrases may overlap and repeat, and it does not
-matter whether a token was written to meet them or by itself.
+The paper gives every bank an equal share and moves unused places to its neighbors. Here dealing in
+turn shares the beam among the banks that have candidates. The tokens of a hypothesis show which
+constraints it has met (`heedful.search.phrases`). So phrases may overlap and repeat, and it does
+not matter whether a token was written to meet them or by itself.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,8 +56,8 @@ def constrained_beam_search(
     `limits`: maximum number of target tokens of each sentence, the end symbol not counted.
     `phrases`: for each sentence the token sequences that must occur, each as often as it is listed.
     Returns for each sentence its best hypotheses, best first. All that have ended contain the
-    phrases. Where too few did so within the limit, the list goes on with hypotheses that were cut
-    there, those that have met most first, their `ended` False.
+    phrases. If too few ended within the limit, the list continues with hypotheses that were cut
+    there, with `ended` False. Those that have met most come first.
 
     A hypothesis may end only when it contains all phrases. Without phrases it is `beam_search`.
     """
@@ -90,7 +90,7 @@ def divide_beam(banks: Mapping[int, Sequence[_Item]], wanted: int) -> list[_Item
 
 @dataclass(frozen=True)
 class _Allocation:
-    """Choice of extensions so that every bank keeps its share of the beam."""
+    """Choice of extensions by which every bank keeps its share of the beam."""
 
     sought: Sequence[Phrases]
     beam: int

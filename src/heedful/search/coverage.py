@@ -85,7 +85,7 @@ def coverage_penalties(
 def cover(
     next_log_probabilities: NextLogProbabilities, state: DecodingState, beta: float, rows: int
 ) -> tuple[NextLogProbabilities, DecodingState]:
-    """Wrap the steps and the first state, so that attention adds up; not if beta is 0."""
+    """Wrap the steps and the first state to sum the attention, unless beta is 0."""
     if not beta:
         return next_log_probabilities, state
     assert isinstance(state, SingleAttention)
@@ -101,13 +101,13 @@ def cover(
 
 
 def check_coverage(beta: float | None, models: Sequence[Seq2Seq]) -> None:
-    """Refuse a coverage penalty for models without one attention over the source."""
+    """Refuse a coverage penalty for models without a single attention over the source."""
     if not beta:
         return
     models = [one for each in models for one in _members_of(each)]
     model, off = models[0], "leave it out, or set it to 0, which is off"
     if len(models) > 1:
-        reason = f"an ensemble has one in each of its {len(models)} models; {off}"
+        reason = f"an ensemble has one attention in each of its {len(models)} models; {off}"
     elif isinstance(model, EncoderDecoder) and not model.decoder.attends:
         reason = f"this decoder has none; {off}"
     elif not isinstance(model, EncoderDecoder) or not model.decoder.attends_once:

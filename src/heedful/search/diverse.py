@@ -3,13 +3,13 @@ Diverse beam search.
 
 Vijayakumar et al. 2018, “Diverse Beam Search for Improved Description of Complex Scenes” (2016 as
 “Decoding Diverse Solutions from Neural Sequence Models”), algorithm 1. The beam is divided into
-groups. At each step the first group extends as plain beam search does. Every later one pays, for
-each token, `diversity` times the number of hypotheses of earlier groups that chose the same token
-in this step (Hamming diversity). What was paid stays with the hypothesis, as in the algorithm's
-line 5, but only steers which hypotheses live on: scores are the model's.
+groups. At each step the first group extends as plain beam search does. Every later group pays a
+cost for each token (Hamming diversity): `diversity` times the number of earlier groups' hypotheses
+that chose it in this step. The cost stays with the hypothesis, as in the algorithm's line 5, but
+only decides which hypotheses survive: scores are the model's.
 
-The paper lets every beam run to the last step and says nothing of ends. Here a hypothesis that ends
-leaves its group, as in all of heedful; its end symbol counts as chosen like any token.
+The paper lets every beam run to the last step and does not mention end symbols. Here a hypothesis
+that ends leaves its group, as in all of heedful; its end symbol counts as chosen like any token.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def diverse_beam_search(
     group. Returns for each sentence different hypotheses, best first.
 
     The best of each group come first, then the second best of each, and so on. Duplicates between
-    groups are removed, and plain beam search fills the list up. The paper finds costs of 0.2 to 0.8
+    groups are removed, and plain beam search fills up the list. The paper finds costs of 0.2 to 0.8
     useful, and as many groups as hypotheses.
     """
     check_coverage(settings.coverage_penalty, [model])

@@ -1,13 +1,13 @@
 """
 Ensembles: several models that decode together.
 
-The probability of a token is the mean of the probabilities that the models give it. Averaging
-probabilities, not their logarithms, is what the word ensemble has meant in this field since
-Sutskever et al. 2014: one sure model can carry a token, none can veto it.
+The probability of a token is the mean of the probabilities that the models give it. Since Sutskever
+et al. 2014 an ensemble averages probabilities, not their logarithms: one sure model can carry a
+token, none can veto it.
 
-An `Ensemble` fulfills `heedful.model.contracts.Seq2Seq`, so every search takes it for a model: its
-states are the states of its members side by side, and projecting them gives log-probabilities that
-are normalized already, which a softmax leaves as they are.
+An `Ensemble` fulfills `heedful.model.contracts.Seq2Seq`, so every search can use it as a model. Its
+states are the states of its members side by side. Projecting them gives normalized
+log-probabilities, which a softmax leaves unchanged.
 """
 
 import math
@@ -48,7 +48,7 @@ class Ensemble(Seq2Seq):
     may start their targets with different symbols. If output matrices are padded to different
     sizes, the missing ids have no probability. For search only, not for training.
 
-    Raises `ValueError` if there is no model, or the weights are not one number above 0 for each.
+    Raises `ValueError` without models, or unless there is one weight above 0 for each model.
     """
 
     log_weights: Tensor
@@ -108,7 +108,7 @@ class Ensemble(Seq2Seq):
         return torch.cat(states, dim=-1), EnsembleState(tuple(members), True)
 
     def project(self, states: Float[Tensor, "*batch widths"]) -> Float[Tensor, "*batch vocabulary"]:
-        """Compute ``log sum_i w_i p_i``, taken through the largest term against underflow."""
+        """Compute ``log sum_i w_i p_i``, scaled by the largest term against underflow."""
         found = []
         parts = states.split(self.widths, dim=-1)
         for model, part in zip(self.members, parts, strict=True):

@@ -15,7 +15,7 @@ from heedful.search.settings import PAPER_SEARCH, SearchOptions
 from heedful.search.step import COMPACT_SHARE, NextLogProbabilities, start_decoding
 
 Choose = Callable[[Tensor, Tensor, int], Tensor]
-"""From log-probabilities (rows, vocabulary), each row's walk and the step to tokens (rows,)."""
+"""Map log-probabilities (rows, vocabulary), the walk of each row and the step to tokens (rows,)."""
 
 
 def decode_stepwise(
@@ -116,9 +116,9 @@ def greedy_search(
     """
     Translate a batch of sentences by the most probable token at each step.
 
-    Not the same as beam search with one hypothesis, which continues past a first end while a longer
-    one may score better. Validation uses this; it is several times cheaper. Of the settings only
-    the length penalty counts, for the score.
+    Greedy search differs from beam search with one hypothesis, which continues after a first end
+    while a longer hypothesis may score better. Validation uses greedy search, which is several
+    times cheaper. Of the settings only the length penalty counts, for the score.
     """
     return decode_stepwise(
         *start_decoding(model, source),

@@ -1,4 +1,4 @@
-"""What a search extends, and what it returns."""
+"""Open hypotheses, which a search extends, and the hypotheses that it returns."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -66,7 +66,7 @@ class LengthPenalty:
 @dataclass(frozen=True)
 class LengthLimit:
     """
-    The maximum number of generated tokens; the end symbol is counted on neither side.
+    The maximum number of generated tokens; end symbols of source and target are not counted.
 
     Section 6.1: “maximum output length during inference to input length + 50”. What happens to a
     hypothesis at the limit is `StoppingPolicy.length_limit_policy`.

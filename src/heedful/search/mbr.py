@@ -1,10 +1,10 @@
 """
 Minimum Bayes risk decoding: the candidate with the highest expected utility.
 
-The most probable translation of a model is often an odd one, while its samples mostly resemble each
-other. Taking every sample for what might be the right translation, the candidate with the greatest
-expected utility is chosen, utility being a measure such as chrF (Eikema and Aziz 2020, “Is MAP
-Decoding All You Need?”).
+The most probable translation of a model is often unusual, while its samples mostly resemble each
+other. Every sample counts as a possible reference, and the candidate with the greatest expected
+utility is chosen. Utility is a measure such as chrF (Eikema and Aziz 2020, “Is MAP Decoding All You
+Need?”).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Float
 
 PairUtility = Callable[[str, str], float]
-"""From a translation and a reference to how good it is, the more the better."""
+"""Map a translation and a reference to the translation's quality; higher is better."""
 Utility = Callable[[Sequence[str], Sequence[str]], np.ndarray]
-"""From translations and references to a table of utilities, one row a translation."""
+"""Map translations and references to a table of utilities, one row for each translation."""
 
 
 def pairwise(utility: PairUtility) -> Utility:
@@ -39,7 +39,7 @@ def minimum_bayes_risk(
 
     `weights`: weight of each reference, at least 0 and not all 0; equal if None, as for samples.
     `references`: possible translations to compare with; the candidates themselves if None. Returns
-    number of a candidate and its expected utility, best first; among equals the earlier one.
+    the number and expected utility of each candidate, best first; ties keep their order.
 
     Repeated samples count as often as they were drawn, and are compared once. Each candidate is
     among its own references, which for equal weights changes no order.
@@ -58,7 +58,9 @@ def _shares(weights: Sequence[float] | None, count: int) -> Float[np.ndarray, " 
     """Normalize weights to sum to one."""
     given = np.ones(count) if weights is None else np.asarray(weights, dtype=float)
     if given.shape != (count,) or not count:
-        raise ValueError(f"there must be a weight for each reference, {count}, and one or more")
+        raise ValueError(
+            f"there must be one weight for each reference, {count}, and at least one reference"
+        )
     if not np.isfinite(given).all() or (given < 0).any() or not given.any():
         raise ValueError("weights must be at least 0, and one of them above 0")
     return given / given.sum()

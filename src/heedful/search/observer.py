@@ -1,5 +1,5 @@
 """
-The observer of a search: what it sees of each sentence after each step.
+The observer of a search, and the view of each sentence that it gets after each step.
 
 ::
 
@@ -8,7 +8,8 @@ The observer of a search: what it sees of each sentence after each step.
     cut       stops at the limit without an end symbol, as it is
     dropped   not followed any further, and why
 
-A search that nobody watches makes none of this. No torch here: what is shown is numbers and tuples.
+A search without an observer makes no views. Does not import torch: views contain numbers and
+tuples.
 """
 
 import itertools
@@ -20,8 +21,9 @@ from heedful.search.length import LengthPenalty
 
 DropReason = Literal["", "beam", "end", "limit", "win", "full"]
 """
-Why a hypothesis is dropped: others filled the beam; it ended, but not among the best candidates;
-it was at its limit; no open hypothesis could win any more; enough had ended. Empty if it is not.
+The reason why a hypothesis is dropped; empty if it is not. ``beam``: others filled the beam.
+``end``: it ended, but not among the best candidates. ``limit``: it was at its limit. ``win``: no
+open hypothesis could win any more. ``full``: enough had ended.
 """
 
 
@@ -65,9 +67,9 @@ class Snapshot:
 
 SearchObserver = Callable[[Snapshot], None]
 """
-Called after each step, once for each sentence (and group) that is not done.
+Called after each step, once for each sentence (and group) that was not done.
 
-In the thread that searches, which waits; what it raises ends the search.
+It runs in the searching thread, and an exception that it raises ends the search.
 """
 
 
@@ -104,14 +106,14 @@ class StepDecision:
     cut: frozenset[int]
     """Indices of the open hypotheses that are cut."""
     over: DropReason
-    """Why the open ones are dropped, if they are."""
+    """The reason why open hypotheses are dropped, if they are."""
     coverage: Sequence[float] | None = None
     """Coverage penalty of each open hypothesis of the step before, once continued; 0 if None."""
     coverage_before: Sequence[float] | None = None
-    """The same before this step."""
+    """The coverage penalty of each before this step."""
 
     def snapshot(self, end_token: int, penalty: LengthPenalty) -> Snapshot:
-        """Sort the candidates by what happens to them."""
+        """Build the view of the step: sort the candidates by their fate."""
         # A candidate is dead if a rule forbids it, or if its parent is dead.
         places: dict[str, list[HypothesisView]] = {"open": [], "ended": [], "dropped": []}
         divisor, shorter = (penalty.divisor(max(1, self.step - less)) for less in (0, 1))

@@ -1,9 +1,10 @@
 """
-Searches that a GPU runs almost alone: layers, scores and choices of a step in one graph.
+Searches that run almost entirely on a GPU: one graph has layers, scores and choices of a step.
 
 The host starts some steps at once and reads which sentences are over. Sentences that are over leave
-when the others fit into a smaller lane (`heedful.model.static_cache`). What was chosen is copied
-once, when a sentence leaves. `heedful.search.choices` says which searches can do without the host.
+when the others fit into a smaller lane (`heedful.model.static_cache`). The choices of a sentence
+are copied once, when it leaves. `heedful.search.choices` says which searches can run without the
+host.
 """
 
 from collections.abc import Sequence
@@ -40,9 +41,9 @@ def search_on_device(
     greedy: bool = False,
 ) -> list[list[Hypothesis]] | None:
     """
-    Search as `beam_search` or `greedy_search` does; None where the host must choose.
+    Search like `beam_search` or `greedy_search`; None if only the host can choose.
 
-    The model must be a `GraphedModel`, and the settings such that `ChoicePlan` knows them.
+    The model must be a `GraphedModel`, and `ChoicePlan` must support the settings.
     """
     if not isinstance(model, GraphedModel) or not limits:
         return None
@@ -101,7 +102,7 @@ class DeviceSearch:
             state = self._enter(state.select(beams.flatten(), kept), state, kept)
 
     def _begin(self, memory: Memory, limits: Sequence[int]) -> StaticState:
-        """Take a lane and do the first step, before which a sentence has one hypothesis."""
+        """Take a lane and do the first step, which starts from one hypothesis for each sentence."""
         state = self.model.begin(memory, self.width, partial(self._record, width=self.width))
         lane = state.lease.lane
         graph, first = self._record(lane, 1), lane.of_width(1)
@@ -122,7 +123,7 @@ class DeviceSearch:
         return StaticState(state.lease, table, filled, state.length + steps)
 
     def _enter(self, new: StaticState, old: StaticState, kept: Tensor | None) -> StaticState:
-        """Go on in another lane, or in other rows and slots of the same one."""
+        """Move the search to another lane, or to other rows and slots of the same lane."""
         before, after = old.lease.lane, new.lease.lane
         step = after.of_width(self.width)
         step.table[: new.sentences].copy_(new.table)
@@ -140,7 +141,7 @@ class DeviceSearch:
         return choices
 
     def _record(self, lane: Lane, width: int) -> Graph:
-        """Return the graph of a step; recorded before anything of the search stands in the lane."""
+        """Return the graph of a step; it is recorded before the search writes to the lane."""
         if self.plan not in lane.choices:
             kind = BeamChoices if self.plan.beam else GreedyChoices
             vocabulary = self.model.output.weight.size(0)
@@ -156,7 +157,7 @@ class DeviceSearch:
         return lane.record(name, partial(self._step, lane, self._choices(lane), width))
 
     def _step(self, lane: Lane, choices: Choices, width: int) -> None:
-        """Compute a step, and write what the next one reads."""
+        """Compute a step, and write the inputs of the next step."""
         step = lane.of_width(width)
         if choices.positions is not None:
             lane.position.copy_(choices.positions.index_select(0, choices.length))

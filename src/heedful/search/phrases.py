@@ -1,8 +1,9 @@
 """
 Matching of phrases token by token.
 
-The automaton of Knuth, Morris and Pratt (1977), one a phrase: after every token it knows how much
-of the phrase the text ends in. So nothing is missed where phrases overlap, repeat or break off.
+Each phrase has an automaton of Knuth, Morris and Pratt (1977). After every token it knows how many
+tokens of the phrase the text ends in. So no match is missed if phrases overlap, repeat or break
+off.
 """
 
 from collections import Counter
@@ -20,9 +21,9 @@ class LineConstraints:
     prefix: tuple[int, ...] = ()
     """Its first tokens."""
     phrases: tuple[tuple[int, ...], ...] = ()
-    """Phrases that must occur in it, as often as they are listed."""
+    """Phrases that must occur in the translation, as often as they are listed."""
     avoided: tuple[tuple[int, ...], ...] = ()
-    """Phrases that must not occur in it."""
+    """Phrases that must not occur in the translation."""
 
 
 class PhraseProgress(NamedTuple):
@@ -38,7 +39,7 @@ class Phrases:
     """
     The token sequences that one sentence's translation must contain, each as often as listed.
 
-    Occurrences may overlap, so “a a” occurs twice in “a a a”. Empty ones are left out.
+    Occurrences may overlap, so “a a” occurs twice in “a a a”. Empty sequences are left out.
     """
 
     def __init__(self, phrases: Sequence[Ids]) -> None:

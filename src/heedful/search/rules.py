@@ -2,9 +2,10 @@
 Rules for the next token, applied by every search to the log-probabilities of a step.
 
 A rule is a function. It sees the log-probabilities, the tokens of each open row so far, and whose
-row it is. It puts minus infinity where a token must not come and leaves the rest as the model said
-it. So the scores of a hypothesis stay log-probabilities of the model. Only those that other
-toolkits have change them: FirstToken and the last two. Rules are applied one after the other:
+row it is. It sets forbidden tokens to minus infinity and leaves the other log-probabilities
+unchanged. So the scores of a hypothesis stay log-probabilities of the model. Only three rules of
+other toolkits change the log-probabilities: FirstToken and the last two. Rules are applied one
+after the other:
 
 ::
 
@@ -17,8 +18,8 @@ toolkits have change them: FirstToken and the last two. Rules are applied one af
     ForcedEos        a translation at its limit ends
     Renormalization  the probabilities of what is left add up to one
 
-AvoidPhrases and NoRepeatNgram give way where they would leave nothing: a given prefix may repeat
-itself.
+AvoidPhrases and NoRepeatNgram are skipped where they would forbid every token, because a given
+prefix may repeat itself.
 """
 
 from collections.abc import Sequence
@@ -46,7 +47,7 @@ class DecodingRule(Protocol):
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
         """
-        Put minus infinity where a token is forbidden.
+        Set the log-probabilities of forbidden tokens to minus infinity.
 
         Parameters
         ----------
@@ -55,12 +56,13 @@ class DecodingRule(Protocol):
         written : Tensor
             The tokens of each row so far, without the start symbol.
         sentences : Tensor
-            The sentence of each row, from 0 in its batch; its rows may be in any order and number.
+            The sentence of each row, from 0 in its batch. A sentence may have any number of rows,
+            in any order.
 
         Returns
         -------
         Tensor
-            The log-probabilities that the search reads.
+            The log-probabilities for the search.
         """
         ...
 
@@ -90,7 +92,7 @@ class AllowedTokens:
 def _others(
     forbidden: tuple[int, ...], vocabulary: int | None, width: int, device: torch.device
 ) -> Int[Tensor, " others"]:
-    """List the ids of a row that are forbidden, or no subwords."""
+    """List the ids of a row that are forbidden or are not subwords."""
     padding = range(width if vocabulary is None else vocabulary, width)
     with torch.inference_mode(False):  # kept for callers with gradients, too
         return torch.tensor([*forbidden, *padding], dtype=torch.long, device=device)
@@ -173,7 +175,7 @@ class AvoidPhrases:
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """Forbid the last token of a phrase where the others have just been generated."""
+        """Forbid the last token of a phrase if its other tokens have just been generated."""
         for owners, phrases in self.tables:
             start = written.size(1) - (phrases.size(1) - 1)
             if start >= 0:
@@ -188,8 +190,8 @@ class NoRepeatNgram:
     """
     No n-gram occurs twice.
 
-    Paulus, Xiong and Socher 2017 forbid repeated trigrams in summaries; in translation it stops
-    models that loop. The end symbol is exempt.
+    Paulus, Xiong and Socher 2017 forbid repeated trigrams in summaries; in translation the rule
+    stops models that loop. The end symbol is exempt.
     """
 
     size: int
@@ -201,7 +203,7 @@ class NoRepeatNgram:
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """Forbid what followed an earlier occurrence of the last n - 1 tokens."""
+        """Forbid the tokens that followed an earlier occurrence of the last n - 1 tokens."""
         del sentences
         start = written.size(1) - (self.size - 1)
         if start <= 0:
@@ -283,8 +285,8 @@ class ForcedEos:
     `limits`: maximum number of tokens of each sentence, the end symbol not counted.
 
     ``forced_eos_token_id`` of Hugging Face is free. So the score of such a translation is better
-    than the model's. fairseq counts the model's probability. An end that another rule forbids is
-    free there too.
+    than the model's. fairseq counts the model's probability. An end symbol that another rule
+    forbids has no cost at the limit, either.
     """
 
     def __init__(

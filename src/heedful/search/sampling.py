@@ -1,12 +1,12 @@
 """
 Sampling from the model's distribution, token by token.
 
-Each draw is a function of four numbers alone: the seed, the number of the line, the number of the
-sample and the position of the token. They are stirred into 64 bits by SplitMix64's mixing function
-(Steele, Lea and Flood 2014), 48 of which make a uniform number. Where it falls in the cumulative
-distribution of the next token is the token that is drawn. So the same line gives the same samples
-whatever else is in the batch: only where a sum of probabilities and a draw agree to about seven
-digits can the rounding of another batch shape tip the choice.
+Each draw depends on four numbers only: the seed and the numbers of the line, of the sample and of
+the token. SplitMix64's mixing function (Steele, Lea and Flood 2014) turns them into 64 bits, and 48
+bits make a uniform number. The token is drawn whose interval of the cumulative distribution
+contains this number. So the samples of a line do not depend on the rest of the batch. Only if a sum
+of probabilities and a draw agree to about seven digits can rounding in another batch shape change
+the choice.
 """
 
 from collections.abc import Sequence
@@ -43,11 +43,11 @@ def sample(
     Draw `n_best` translations of each sentence of a batch.
 
     `limits`: maximum number of target tokens of each sentence, the end symbol not counted. `lines`:
-    the number of each sentence in its text, which the draws depend on; its place in the batch if
+    the number of each sentence in its text, on which the draws depend; its place in the batch if
     None.
 
     In the order drawn, not sorted: the best of several samples is not a sample. The decoder's copy
-    of the source is repeated for every sample, so that each may end on its own.
+    of the source is repeated for every sample, so each may end on its own.
     """
     next_log_probabilities, state, tokens = start_decoding(model, source)
     sampling, samples = settings.sample or Sampling(), settings.n_best
@@ -84,8 +84,8 @@ def filter_scores(
 
     `scores`: log-probabilities of the next token; minus infinity where it is forbidden.
 
-    What is left after each filter is taken for the whole, so `top_p` counts probabilities among the
-    `top_k`. In fp64, for a sum over a large vocabulary decides what is drawn.
+    Probabilities are renormalized after each filter, so `top_p` counts probabilities among the
+    `top_k`. The sums are fp64, because a sum over a large vocabulary decides the draw.
     """
     scores = scores.double() / sampling.temperature
     if 0 < sampling.top_k < scores.size(1):
@@ -124,8 +124,8 @@ def uniforms(
     """
     Compute a uniform number in [0, 1) per row from seed, line, sample and position.
 
-    Counter-based, without a generator state: nothing must move along when rows end or are
-    reordered, and nothing depends on the rest of the batch.
+    The numbers are counter-based, without a generator state: rows can end or be reordered, and the
+    rest of the batch has no influence.
     """
     bits = _mix(torch.full_like(lines, seed))
     for word in (lines, samples, torch.full_like(lines, step)):
@@ -142,7 +142,7 @@ def _mix(x: Int[Tensor, " rows"]) -> Int[Tensor, " rows"]:
 
 
 def _shifted(x: Int[Tensor, " rows"], bits: int) -> Int[Tensor, " rows"]:
-    """Shift right and fill with zeros; torch's own shift repeats the sign."""
+    """Shift right and fill with zeros; torch's own shift repeats the sign bit."""
     return (x >> bits) & ((1 << (64 - bits)) - 1)
 
 

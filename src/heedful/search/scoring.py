@@ -1,8 +1,7 @@
 """
 Forced decoding: log-probabilities of given translations.
 
-Gives the log-probability of each token, how many other tokens the model would have preferred, and
-which.
+It gives the log-probability of each token, and the tokens that the model would have preferred.
 """
 
 from collections.abc import Sequence
@@ -32,10 +31,10 @@ def target_ranks(
     vocabulary: int,
 ) -> list[list[int]]:
     """
-    Compute the rank of every given token in the model's distribution; equal ones share it.
+    Compute the rank of every given token in the model's distribution; equal tokens share a rank.
 
     A translation whose ranks are all 1 is what greedy search finds. `vocabulary`: ids from here on
-    are filling and do not count.
+    are padding and do not count.
     """
     states = model.states(source, target_in)
     real = target_out != model.padding
@@ -64,7 +63,7 @@ def best_candidates(
     Find the model's most probable tokens at every position of a given translation.
 
     Returns for each place the most probable tokens with their probabilities, best first. The given
-    token is always among them, if need be as one more at the end.
+    token is always included, if necessary as an additional last entry.
 
     One pass over the known target, so the probabilities are those of the search up to rounding. A
     given token that a rule forbids keeps the model's probability.

@@ -45,13 +45,13 @@ def run_search(
     Translate a batch of sentences with the search that the settings name.
 
     `limits`: maximum number of target tokens of each sentence, the end symbol not counted. `rules`:
-    those that hold whatever the settings. `lines`: number of each sentence in its text, which
-    samples depend on. `constrained`: whether any line of the text has phrases that must occur.
-    Returns for each sentence its hypotheses: samples as they were drawn, all others best first.
+    rules that apply with all settings. `lines`: number of each sentence in its text, which samples
+    depend on. `constrained`: whether any line of the text has phrases that must occur. Returns for
+    each sentence its hypotheses: samples as they were drawn, all others best first.
 
-    The search of a sentence does not depend on its batch: without constraints of its own a
-    constrained beam is a plain one. (Its probabilities may: in bf16 without compiled functions
-    products of other shapes round differently.) A beam of 1 is greedy search, except with
+    The search of a sentence does not depend on its batch: a constrained beam without constraints of
+    its own is a plain beam. Its probabilities may depend on the batch: in bf16 without compiled
+    functions, products of other shapes round differently. A beam of 1 is greedy search, except with
     constraints.
     """
     rules = rules_for(settings, rules, line_constraints, limits, model.end_token, source.device)
@@ -82,7 +82,7 @@ def rules_for(
     end_token: int,
     device: torch.device,
 ) -> list[DecodingRule]:
-    """Collect the rules that a batch needs; what is not asked for costs nothing."""
+    """Collect the rules that a batch needs."""
     # The order counts: a forced end at the limit overrules what forbids it, and probabilities are
     # renormalized when all that is forbidden is known.
     rules = [*always]

@@ -1,9 +1,9 @@
 """
-Settings of a search: what a caller asks for, filled from what a recipe says.
+Settings of a search: the caller's options, completed from a recipe.
 
-The fields of `SearchOptions` are the flags of the commands, the keywords of
-`Translator.translate` and what a request may ask. No torch here: the command line refuses what
-cannot go together at once, not after the model has been read.
+The fields of `SearchOptions` are the flags of the commands, the keywords of `Translator.translate`
+and the options of a request. Does not import torch, so the command line can refuse conflicting
+options before it reads the model.
 """
 
 import math
@@ -48,14 +48,13 @@ class Sampling:
     """
 
     temperature: float = 1.0
-    """Divides the log-probabilities first: below 1 sharpens the distribution."""
+    """Divides the log-probabilities; values below 1 sharpen the distribution."""
     top_k: int = 0
     """
-    Then only this many most probable tokens may be drawn, and those equal to the last of them; 0
-    for all.
+    Number of most probable tokens that may be drawn, and tokens equal to the last one; 0 for all.
     """
     top_p: float = 1.0
-    """Then only the smallest set of most probable tokens with this total probability."""
+    """Draw only from the smallest set of most probable tokens with this total probability."""
     seed: int = 0
     """Seed of the draws."""
 
@@ -64,8 +63,8 @@ class Sampling:
         check_fields(self)
         if not _COLDEST <= self.temperature < math.inf:
             raise SettingError(
-                f"the temperature of sampling must be a number above 0 (at least {_COLDEST}), but "
-                f"is {self.temperature}; for the most probable token at each step take a beam of 1."
+                f"the temperature of sampling must be at least {_COLDEST}, but is "
+                f"{self.temperature}; for the most probable token at each step, take a beam of 1."
             )
         if self.top_k < 0:
             raise SettingError(f"top-k must be at least 0, but is {self.top_k}; 0 is all tokens.")
@@ -80,21 +79,21 @@ class Sampling:
 
 
 def _shared(setting: SearchSetting, default: Any = None) -> Any:
-    """Declare a flag with the text and the range that it has elsewhere, too."""
+    """Declare a flag with the help text and the range of a shared setting."""
     return flag(setting.text, default, least=setting.least, most=setting.most)
 
 
 @dataclass(frozen=True)
 class SearchOptions:
     """
-    Settings of a search, for all lines alike, as written on the command line.
+    Settings of a search for all lines, as written on the command line.
 
     Notes
     -----
-    What is None is filled from the table ``[search]`` of a recipe. Without a recipe, None stands
-    for the paper's settings (section 6.1): beam 4, alpha 0.6, at most 50 tokens more than the
-    input, early termination. Raises `SettingError` for values out of range and for what cannot go
-    together.
+    A field that is None is filled from the table ``[search]`` of a recipe. Without a recipe, None
+    stands for the paper's settings (section 6.1): beam 4, alpha 0.6, at most 50 tokens more than
+    the input, early termination. Raises `SettingError` for values out of range and for conflicting
+    settings.
     """
 
     beam: int | None = _shared(BEAM)
@@ -172,20 +171,19 @@ class SearchOptions:
         if beta and (self.sample is not None or self.size == 1):
             other = "a beam of 1 (greedy search)" if self.sample is None else "sampling"
             raise SettingError(
-                "coverage-penalty chooses among the finished hypotheses of a beam, but "
-                f"{other} compares none; leave coverage-penalty out, or "
-                "search with a beam of 2 or more."
+                f"coverage-penalty compares the finished hypotheses of a beam, but {other} "
+                "compares none; leave coverage-penalty out, or search with a beam of 2 or more."
             )
         if self.sample is not None and (self.beam is not None or self.diverse_groups > 1):
             given = "a beam" if self.beam is not None else "diverse-groups"
             raise SettingError(
-                f"sampling draws each translation by itself and has no beam, but got {given} as "
-                "well; leave out one of the two (n-best says how many are drawn)."
+                f"sampling draws each translation without a beam, but got {given} as well; leave "
+                "out one of the two (n-best is the number of samples)."
             )
 
     @property
     def size(self) -> int:
-        """Open hypotheses per sentence: the n-best list fits in, and all groups are equal."""
+        """Open hypotheses per sentence: enough for the n-best list, and the same for all groups."""
         if self.sample is not None:
             return self.n_best
         wanted = max(4 if self.beam is None else self.beam, self.n_best)
@@ -229,7 +227,7 @@ class SearchOptions:
         cls, owner: str, options: "SearchOptions | None", keywords: Mapping[str, Any]
     ) -> "SearchOptions":
         """
-        Make options of the keywords of a function (`owner`), or return those that it got.
+        Build options from the keywords of a function, or return the options that it got.
 
         Parameters
         ----------
@@ -263,8 +261,8 @@ class SearchOptions:
         Returns
         -------
         SearchOptions
-            The caller's options, and the recipe's where the caller left them open. In sampling its
-            beam does not act; its coverage penalty acts only where hypotheses are compared.
+            The caller's options, completed from the recipe. The recipe's beam does not apply to
+            sampling; its coverage penalty applies only if hypotheses are compared.
         """
         names = [option.name for option in fields(self) if getattr(self, option.name) is None]
         filling = {name: getattr(recipe, name) for name in names if hasattr(recipe, name)}
@@ -281,14 +279,14 @@ class SearchOptions:
         """
         Refuse options that cannot be combined with constraints.
 
-        Raises `SettingError`. Constraints need a beam that keeps hypotheses with more and with
-        fewer phrases side by side.
+        Raises `SettingError`. Constraints need a beam that keeps hypotheses with different numbers
+        of phrases side by side.
         """
         other = "diverse-groups" if self.diverse_groups > 1 else ""
         other = "sampling" if self.sample is not None else other
         if other:
             raise SettingError(
-                f"force-phrases needs a beam that is divided by what has been met, but got {other} "
+                f"force-phrases needs a beam that is divided by the phrases met, but got {other} "
                 "as well; leave out one of the two."
             )
 
@@ -296,4 +294,4 @@ class SearchOptions:
 PAPER_SEARCH = SearchOptions()
 """The paper's (section 6.1)."""
 PEERS_SEARCH = SearchOptions(4, "power:1", max_length="input+50", stop="as-ctranslate2")
-"""Search as other toolkits do, to measure against them."""
+"""The search of other toolkits, for measurements against them."""

@@ -1,8 +1,8 @@
 """
 One step of a search: next-token log-probabilities, and the best continuations of a beam.
 
-`extend` is plain beam search's choice; other searches (`heedful.search.diverse`,
-`heedful.search.constrained`) choose in their own way and end in the same `Candidates`.
+`extend` chooses for plain beam search. Other searches (`heedful.search.diverse`,
+`heedful.search.constrained`) choose in their own way and return the same `Candidates`.
 """
 
 import math
@@ -17,7 +17,7 @@ from heedful.kernels.api import best_continuations, best_of_rows
 from heedful.model.contracts import DecodingState, Seq2Seq
 
 NextLogProbabilities = Callable[[Tensor, DecodingState], tuple[Tensor, DecodingState]]
-"""From newest tokens (rows,) and a state to log-probabilities (rows, vocabulary) and a state."""
+"""Map newest tokens (rows,) and a state to log-probabilities (rows, vocabulary) and a state."""
 
 # Drop finished sentences once they are a quarter of the batch: dropping copies the cache, and each
 # new batch size makes oneDNN compile new kernels. Chosen by hand: a smaller share copies
@@ -63,8 +63,8 @@ _BLOCK = 32
 
 Extend = Callable[[Tensor, Tensor, Tensor, Tensor], Candidates]
 """
-From totals (beams, width), log-probabilities (beams, width, vocabulary), the tokens so far
-(rows, length) and the sentence of each row (rows,) to the best continuations.
+Map totals (beams, width), log-probabilities (beams, width, vocabulary), the tokens so far (rows,
+length) and the sentence of each row (rows,) to the best continuations.
 """
 
 
@@ -91,7 +91,7 @@ def extend_plainly(
     next_log_probabilities: Float[Tensor, "beams width vocabulary"],
     candidates: int,
 ) -> Candidates:
-    """Do the same by functions of torch."""
+    """Find the best continuations by functions of torch."""
     beams, width, vocabulary = next_log_probabilities.shape
     scores, tokens = best_of_each(next_log_probabilities.flatten(0, 1), min(candidates, vocabulary))
     each = scores.view(beams, width, -1)  # (beams, width, candidates)
@@ -109,7 +109,7 @@ def best_of_each(
     Find the best tokens of each row.
 
     `torch.topk` is slow on a CPU, so compiled functions replace it if available
-    (`heedful.kernels.native`). The best n of a row are in the n blocks with the largest
+    (`heedful.kernels.native`). The best n tokens of a row are in the n blocks with the largest
     maxima, so only these blocks are searched.
     """
     rows, vocabulary = scores.shape

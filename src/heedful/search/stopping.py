@@ -1,13 +1,13 @@
 """
-When beam search stops, and what becomes of hypotheses at the length limit.
+The stopping rules of beam search, and the treatment of hypotheses at the length limit.
 
 ::
 
     when-none-can-win   no open hypothesis can beat the best complete one (section 6.1: “terminate
                         early when possible”); loses nothing
 
-That is the paper's rule. `heedful.search.compat` has those of other toolkits, which may stop before
-the best is found. A rule is known by its name.
+That is the paper's rule. `heedful.search.compat` has the rules of other toolkits, which may stop
+before the best is found. A rule is known by its name.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ MODULES = ("heedful.search.compat",)
 
 
 class BeamProgress(NamedTuple):
-    """What a stopping rule sees of a sentence's beam; lengths count the end symbol."""
+    """The state of a sentence's beam for a stopping rule; lengths count the end symbol."""
 
     open: Sequence[OpenHypothesis]
     """Hypotheses of the beam, the best first; dead ones have a probability of zero."""
@@ -48,7 +48,7 @@ class BeamProgress(NamedTuple):
     end_token: int
     """The end symbol."""
     closed: set[int]
-    """Places of the beam that have held an end; kept from step to step by rules that count them."""
+    """Places of the beam that have reached an end, kept between steps for rules that count them."""
 
     @property
     def best_open(self) -> float:
@@ -62,19 +62,19 @@ Pruned = tuple["Tensor", "Tensor", "Tensor"]
 
 class StoppingRule:
     """
-    The rule ``when-none-can-win``, and what any other one may change.
+    The rule ``when-none-can-win``; subclasses are the other rules.
 
-    A toolkit's rule goes with the way in which it prunes the beam and counts lengths.
+    The rule of a toolkit also sets how the beam is pruned and how lengths are counted.
     """
 
     name: ClassVar[str] = "when-none-can-win"
-    """By which recipes and options know it."""
+    """The name in recipes and options."""
     fills_beam: ClassVar[bool] = False
     """Whether as many hypotheses as the beam is wide must be complete."""
     extends_ended: ClassVar[bool] = False
     """Whether a hypothesis that has ended is extended like the others."""
     drop_reason: ClassVar[DropReason] = "win"
-    """Why open hypotheses are dropped at the end, for those who watch the search."""
+    """The reason why open hypotheses are dropped at the end, for an observer."""
 
     def prune(
         self,
@@ -85,14 +85,14 @@ class StoppingRule:
         end_token: int,
     ) -> Pruned | None:
         """
-        Choose the candidates that stay open in another way than `heedful.search.beam.prune`.
+        Choose the candidates that stay open, if the rule does not use `heedful.search.beam.prune`.
 
         Parameters
         ----------
         candidates : Candidates
             The best continuations of each beam.
         ended : Tensor
-            True for those that end: (beams, candidates).
+            True for candidates that end: (beams, candidates).
         prefixes : Tensor
             The tokens of each open hypothesis so far: (rows, length).
         beam : int
@@ -131,7 +131,7 @@ class StoppingRule:
         )
 
     def resolved_for(self, penalty: LengthPenalty) -> str:
-        """Name the rule to apply under a length penalty, if it depends on whether lengths count."""
+        """Name the rule to apply with a length penalty."""
         del penalty
         return self.name
 
@@ -159,9 +159,9 @@ class StoppingPolicy:
     """When a sentence is done."""
     length_limit_policy: str = "cut"
     """
-    What happens to a hypothesis at its limit: ``cut``, it counts only where too few have ended;
-    ``end``, it gets the end symbol at no cost; ``force``, it gets the end symbol with its own
-    probability (fairseq); ``keep``, it is cut and counts like any other.
+    The treatment of a hypothesis at its limit. ``cut``: it counts only if too few have ended.
+    ``end``: it gets the end symbol at no cost. ``force``: it gets the end symbol at the model's
+    probability (fairseq). ``keep``: it is cut and counts like any other.
     """
 
     def __post_init__(self) -> None:
@@ -195,10 +195,10 @@ def can_still_win(
     Decide whether an open hypothesis may still enter the n-best list.
 
     Log-probabilities only fall, so the upper bound is the present log-probability divided by the
-    largest divisor. A coverage penalty is at most 0. So the bound holds with one, too. It is not as
-    tight, for the attention to come may cover all. `best_open`: log-probability of the best open
-    hypothesis; `limit` includes the end symbol; `complete` is sorted, best first; `wanted`: how
-    many are returned.
+    largest divisor. A coverage penalty is at most 0. So the bound also holds with a coverage
+    penalty, but is less tight, because later attention may cover all positions. `best_open`:
+    log-probability of the best open hypothesis; `limit` includes the end symbol; `complete` is
+    sorted, best first; `wanted`: number of hypotheses to return.
     """
     if best_open == float("-inf"):
         return False

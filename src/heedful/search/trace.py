@@ -1,5 +1,5 @@
 """
-The beam tree of an observed search: each hypothesis, its end, and why.
+The beam tree of an observed search: each hypothesis, its fate, and the reason.
 
 ::
 
@@ -19,7 +19,7 @@ NodeStatus = Literal["open", "ended", "dropped", "best"]
 _REASONS: dict[DropReason, str] = {
     "end": "It ended, but was not among the best candidates of its step.",
     "limit": "It was at the limit and had not ended.",
-    "win": "Whatever followed, it could not beat the best that had ended.",
+    "win": "No continuation could beat the best hypothesis that had ended.",
     "full": "Enough hypotheses had ended.",
 }
 _FOLLOWED = frozenset(("limit", "win", "full"))
@@ -36,7 +36,7 @@ class BeamNode:
     log_probability: float
     """Natural logarithm of its probability so far."""
     score: float
-    """The same, divided by the length penalty."""
+    """The log-probability divided by the length penalty."""
     status: NodeStatus
     """Whether it stayed open, ended, was dropped, or was returned as the best."""
     why: str = ""
@@ -60,7 +60,7 @@ class Trace:
         """
         Find the best hypothesis of a sentence.
 
-        Among the complete ones the best score; without any, the first that was cut. Raises
+        The complete hypothesis with the best score, else the first cut hypothesis. Raises
         `ValueError` if the sentence was not observed to its end.
         """
         _, chosen, complete = self._best(sentence)
