@@ -41,13 +41,14 @@ def average(run: str | PathLike[str], last: int | None = None) -> Path:
 
     Notes
     -----
-    The command `heedful average`; section 6.1. If there are fewer checkpoints, fewer are averaged.
+    The command `heedful average`; section 6.1. If there are fewer checkpoints, all of them are
+    averaged.
     """
     check_counts(last=last)
     if hub_name(run) or (Path(run) / RECORD).is_file():
         raise RunFolderError(
-            f"averaging needs a run of yours, but {run} is a converted model of Hugging Face's "
-            "hub, whose weights are final; average the run that it was fine-tuned to."
+            f"averaging needs a run of yours, but {run} is a converted model of Hugging Face's hub "
+            "with final weights; average a run fine-tuned from it."
         )
     opened = Run.open(run)
     average_checkpoints(opened.folder, last or opened.config.train.keep_last, opened.signature)

@@ -1,8 +1,8 @@
 """
 Checkpoints: safetensors and JSON, checked by SHA-256, never pickle.
 
-`state.json` carries the checksums of the two weight files and of itself, so half a file, a flipped
-bit or a file from elsewhere is noticed before any of it is used.
+`state.json` has the checksums of the two weight files and of itself. So a partial, damaged or
+foreign file is detected before it is used.
 """
 
 import hashlib
@@ -43,8 +43,8 @@ class Checkpoint:
     """
     The content of a checkpoint folder.
 
-    All on the CPU. Each access reads a tensor again. So a caller that takes one after the other
-    never holds the checkpoint and the model in memory together.
+    All on the CPU. Each access reads a tensor again. So a caller that reads one tensor after the
+    other never holds the checkpoint and the model in memory together.
     """
 
     model: Tensors
@@ -107,7 +107,8 @@ def save_checkpoint(
     """
     Write a checkpoint folder.
 
-    `training`: as `Checkpoint.training`; None for weights that are only used, such as an average.
+    `training`: as `Checkpoint.training`; None for weights without a training state, such as an
+    average.
 
     Equal states give equal bytes. Raises `StorageError` if the disk is full.
     """
@@ -126,8 +127,8 @@ def load_checkpoint(
     """
     Read a checkpoint folder and check every byte of it.
 
-    Raises `RunFolderError` that says what is damaged, or that the weights are not those of the run
-    with this signature. Nothing in a file is ever executed.
+    Raises `RunFolderError` if a file is damaged, or if the weights do not belong to the run with
+    this signature. Nothing in a file is ever executed.
     """
     state = read_state(folder, signature)
     checksums = state["sha256"]
@@ -172,8 +173,8 @@ def load_weights(model: nn.Module, tensors: Tensors, origin: Path) -> None:
 
     `model`: changed in place.
 
-    Raises `RunFolderError` naming all missing, extra and misshapen tensors together, or the first
-    one from a checkpoint that is not finite.
+    Raises `RunFolderError` that names all missing, extra and misshapen tensors, or the first tensor
+    of a checkpoint that is not finite.
     """
     check_weights(model, tensors, origin)
     for name, weight in named_weights(model).items():
@@ -216,7 +217,7 @@ def check_alike(models: Sequence[Tensors], places: Sequence[Path]) -> None:
             raise RunFolderError(
                 f"checkpoints must be of one model to be averaged, but {places[0]} and {place} "
                 f"differ in {', '.join(other[:5])}{', …' if len(other) > 5 else ''}; delete the "
-                "one that is of another run."
+                "checkpoint of another run."
             )
 
 
@@ -260,7 +261,7 @@ def regular_steps(folder: RunFolder) -> list[int]:
 
 
 def _reason(checkpoint: Path) -> str:
-    """Return why a checkpoint was written, or “damaged”; such a one is not kept."""
+    """Return why a checkpoint was written, or “damaged” if it is not to be kept."""
     try:
         return str(read_json(checkpoint / STATE).get("reason"))
     except RunFolderError:
@@ -325,7 +326,7 @@ def _check_numbers(stored: _Stored) -> None:
 
 
 def _impossible_average(stored: _Stored) -> str | None:
-    """Find a variance or load that is negative: 8 bits would hide it."""
+    """Find a negative variance or load, which 8 bits would hide."""
     averages = filter(is_running_average, stored)
     return next((n for n in averages if not n.endswith("mean") and (stored[n] < 0).any()), None)
 
@@ -349,8 +350,8 @@ def _check_signature(folder: Path, state: Mapping[str, Any], signature: Signatur
     if state.get("tokenizer") not in (None, signature["tokenizer"]):
         raise RunFolderError(
             f"the weights in {folder} must be used with the subwords they were trained with, but "
-            f"the tokenizer in {run} is another one; copy tokenizer.json and the files beside it "
-            "from the run that these weights are of, or the whole run folder."
+            f"{run} has another tokenizer. Copy tokenizer.json and the files beside it, or the "
+            "whole folder, from the run of these weights."
         )
     settings = state.get("settings")
     if not isinstance(settings, dict):
@@ -358,9 +359,9 @@ def _check_signature(folder: Path, state: Mapping[str, Any], signature: Signatur
     trained, configured = LanguagePair.of(settings), LanguagePair.of(signature["settings"])
     if trained.contradicts(configured):
         raise RunFolderError(
-            f"the weights in {folder} must be used for the direction that they were trained for, "
-            f"which is {trained}, but {run / 'config.json'} says {configured}; copy the "
-            "whole run folder that these weights are of."
+            f"the weights in {folder} must be used for the direction of their training, {trained}, "
+            f"but {run / 'config.json'} says {configured}. Copy the whole run folder of these "
+            "weights."
         )
     other = [
         f"{key} was {settings[key]!r} and is now {value!r}"
@@ -381,6 +382,6 @@ def _damaged(path: Path, why: str) -> str:
     """Build the error for a damaged file."""
     return (
         f"{path} must be a whole, unchanged checkpoint file, but {why}. Delete the folder "
-        f"{path.parent} to continue from the checkpoint before it, or name another one with "
+        f"{path.parent} to continue from the checkpoint before it, or name another checkpoint with "
         "--weights."
     )

@@ -15,7 +15,7 @@ The layout of a run folder.
     RUN/best.json                              the best validations, best first
     RUN/plugins/                               copies of plugins, which are never executed
 
-Everything is written beside its place, synced, then renamed: a reader never sees half a file.
+Each file is written beside its place, synced, then renamed, so a reader never sees half a file.
 """
 
 import json
@@ -52,7 +52,7 @@ class RunFolder:
 
     @property
     def data(self) -> Path:
-        """Folder of the training ids, which using the model does not need."""
+        """Folder of the training ids, which are not needed to use the model."""
         return self.path / "data"
 
     @property
@@ -62,7 +62,7 @@ class RunFolder:
 
     @property
     def plugins(self) -> Path:
-        """Folder of copies of plugins, which nothing here reads but messages."""
+        """Folder of copies of plugins, which are kept for people to read."""
         return self.path / FOLDER
 
     @property

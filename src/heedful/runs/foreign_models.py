@@ -34,13 +34,13 @@ class KnownModel:
     kind: str
     """Its name for `heedful import --from`; empty if it cannot be imported."""
     name: str
-    """What it is, for people."""
+    """Description of the model, for messages."""
     advice: str
-    """What to do with it, a clause without its full stop."""
+    """Advice on how to use the model, a clause without a full stop."""
 
 
 def recognize(path: Path) -> KnownModel | None:
-    """Recognize whose model a file or folder is; None for a run or an unknown one."""
+    """Recognize the toolkit of a model file or folder; None for a run or an unknown model."""
     if path.suffix == ".npz" or (path.is_dir() and _is_native_marian(path)):
         return KnownModel(
             "",

@@ -6,9 +6,9 @@ Names of models on Hugging Face's hub, wherever a run folder may be named.
     ORG/NAME                the revision that this name was first used with, at first `main`
     ORG/NAME@REVISION       a branch, a tag or a commit
 
-A path that exists is a path, and so is what begins with `./`. So is a name whose first part is a
-folder here, because its last part may be misspelled; with a revision it is a name of the hub even
-then. `heedful.exchange.hub` converts the model once, and keeps the run.
+A name that exists as a path is a path, and so is a name that begins with `./`. So is a name whose
+first part is an existing folder, because its last part may be misspelled. With a revision, however,
+it is a name of the hub. `heedful.exchange.hub` converts the model once, and keeps the run.
 """
 
 import re
@@ -18,7 +18,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 RECORD = "hub.json"
-"""The file of a converted run that says where it comes from."""
+"""The file of a converted run that records its origin."""
 # What converts is in a package above, which is loaded only for a name of the hub.
 _FETCH = "heedful.exchange.hub.fetch:fetch_run"
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,95}"
@@ -53,12 +53,12 @@ class HubName:
         return self.repo.partition("/")[2]
 
     def __str__(self) -> str:
-        """Write as it is parsed."""
+        """Write the name in the form that is parsed."""
         return self.repo if self.revision == "main" else f"{self.repo}@{self.revision}"
 
 
 def hub_name(path: str | PathLike[str]) -> HubName | None:
-    """Read a name of the hub; None for a path that exists, or that can be no such name."""
+    """Parse a name on the hub; None for an existing path, and for text that cannot be a name."""
     text, place = str(path), Path(path)
     name = HubName.parse(text)
     if name is None or place.exists():
@@ -68,14 +68,14 @@ def hub_name(path: str | PathLike[str]) -> HubName | None:
 
 
 def run_path(text: str) -> Path:
-    """Read a path of the command line, where `./` says that it is no name; `Path` drops that."""
+    """Parse a path of the command line; a missing `./ORG/NAME` becomes absolute."""
     path = Path(text)
     is_hidden = text.startswith("./") and HubName.parse(str(path)) is not None
     return path.absolute() if is_hidden and not path.exists() else path
 
 
 def advice_on_missing(path: Path) -> str:
-    """Say what to do about a path that is not there."""
+    """Return advice about a path that does not exist."""
     text = str(path)
     if page := _PAGE.match(text):
         return f"write {page[1]} for a model of Hugging Face's hub"
@@ -91,10 +91,10 @@ def advice_on_missing(path: Path) -> str:
 
 def run_folder(path: str | PathLike[str]) -> Path:
     """
-    Find the run folder of a path or of a name on the hub, which is converted if it never was.
+    Find the run folder of a path or of a name on the hub, which is converted at its first use.
 
     Raises `MissingExtra` without huggingface_hub, `DownloadError` if the hub cannot be reached, and
-    `ExchangeError` for models that are not there, not accessible or not expressible.
+    `ExchangeError` for models that are missing, not accessible or not supported.
     """
     name = hub_name(path)
     if name is None:
@@ -104,7 +104,7 @@ def run_folder(path: str | PathLike[str]) -> Path:
 
 
 def pinned_name(path: str | PathLike[str]) -> str:
-    """Write a path as it is, and a name on the hub with its commit, so that it lasts."""
+    """Write a path as it is, and a name on the hub with its commit, which fixes its meaning."""
     name = hub_name(path)
     if name is None:
         return str(path)

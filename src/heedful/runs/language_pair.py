@@ -1,8 +1,8 @@
 """
 The direction of a run: the language that it reads and the one that it writes.
 
-Languages are as a rule the endings of the training files. So they may be no codes at all, or name
-one language in several ways: ``en``, ``en-US`` and ``eng``. Only what certainly differs counts.
+Languages are usually the endings of the training files. So they may be no codes at all, or name one
+language in several ways: ``en``, ``en-US`` and ``eng``. Only certain differences count.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """
 A lock file: one writer for a folder.
 
-The lock is the system's (flock), so it ends with its process, however that ends. On a network file
-system it reaches as far as the system passes it on: Linux does so over NFS, others may not.
+The lock is the system's (flock), so it ends with its process, even after a crash. On a network file
+system the lock works if the system passes it on: Linux does so over NFS, others may not.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from heedful.errors import RunFolderError
 from heedful.files import is_at, read_within, writing
 
 LOCK = ".lock"
-"""The file that names the process writing into the folder; it exists only meanwhile."""
+"""The file that names the process writing into the folder, and exists during the writing."""
 
 # The file is overwritten, so it must not be a link or a pipe that somebody else put there.
 _NEVER_FOLLOW = os.O_NOFOLLOW | os.O_NONBLOCK

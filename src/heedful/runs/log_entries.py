@@ -18,8 +18,7 @@ def read_entries(path: Path) -> Iterator[dict[str, Any] | None]:
     """
     Read a log line by line.
 
-    Yields what was logged, with a `step` that is a whole number; None for what is not a line of
-    a log.
+    Yields each entry, with a whole number as `step`, and None for each line that is not an entry.
 
     An incomplete last line is being written at this moment, or was cut off by a kill; it is skipped
     silently.
@@ -34,7 +33,7 @@ def read_entries(path: Path) -> Iterator[dict[str, Any] | None]:
                     yield entry
     except OSError as error:
         raise RunFolderError(
-            f"a run's log is needed, but {path} cannot be read: {error.strerror}; a run has one "
+            f"a run's log is needed, but {path} cannot be read: {error.strerror}; a run has a log "
             "as soon as `heedful train` takes its first steps."
         ) from error
 

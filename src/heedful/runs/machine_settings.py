@@ -1,4 +1,4 @@
-"""What `config.json` records after the settings: choices for the machine, and training files."""
+"""The part of `config.json` after the settings: choices for the machine, and training files."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -10,12 +10,12 @@ from heedful.settings.table import SettingsTable
 
 
 class _Record(SettingsTable):
-    """A table that heedful writes and nobody else."""
+    """A table that only heedful writes."""
 
     @model_validator(mode="before")
     @classmethod
     def _are_known(cls, values: Any) -> Any:
-        """Refuse fields of a later version, which this one could not keep."""
+        """Refuse fields of a later version, which this version could not keep."""
         if isinstance(values, dict) and (unknown := sorted(values.keys() - cls.model_fields)):
             raise ValueError(f"must not have {unknown[0]!r}, which this version does not know")
         return values
@@ -25,7 +25,7 @@ class MachineSettings(_Record):
     """
     Settings measured or chosen for the machine, once, before the first step.
 
-    `--resume` reads them and never measures again: another choice would change bits.
+    `--resume` reads them and never measures again, because another choice would change the results.
     """
 
     table: ClassVar[str] = "choices"
@@ -37,7 +37,7 @@ class MachineSettings(_Record):
     threads: Count
     """Of the processor."""
     micro_batch_tokens: Count
-    """Tokens a side computed at once."""
+    """Tokens per side that are computed at once."""
     ranks: Count = 1
     """Processes that train together."""
     torch: str = ""
@@ -49,22 +49,22 @@ class MachineSettings(_Record):
     batches: Count = 1
     """Version of the batching algorithm; 1 for runs that do not say."""
     loss: Annotated[str, written_as("plain|compiled", "must be plain or compiled")] = "plain"
-    """How the softmax of the loss is computed; plain if a run is silent."""
+    """How the softmax of the loss is computed; plain if a run does not say."""
     kernels: Annotated[
         str,
         written_as(
             r"torch|plain|tiles|compiled-[0-9]+", "must be torch, plain, tiles or compiled-N"
         ),
     ] = "plain"
-    """The same of attention and dropout in training."""
+    """The same for attention and dropout in training."""
 
 
 ONE_THREAD = MachineSettings(device="cpu", precision="fp32", threads=1, micro_batch_tokens=1)
-"""Those of runs that were not trained here."""
+"""The settings of runs that were not trained here."""
 
 
 class FileRecord(_Record):
-    """What a training file is recognized by, or the weight of a corpus."""
+    """The properties that identify a training file, or the weight of a corpus."""
 
     file: str = ""
     """Its name."""
@@ -81,7 +81,7 @@ class FileRecord(_Record):
 
 
 class PluginRecord(_Record):
-    """What a plugin is recognized by."""
+    """The properties that identify a plugin."""
 
     name: Annotated[str, written_as(NAME, "must be the name of a Python file")]
     """Name of the file, and of its copy in the run folder."""
@@ -93,7 +93,7 @@ class RecordedParts(SettingsTable):
     """The parts of `config.json` that are checked together with the settings."""
 
     choices: MachineSettings | None = None
-    """None in a file that does not say."""
+    """None if the file does not say."""
     corpus: dict[str, list[FileRecord]] = Field(default_factory=dict)
     """The files of each side of the text."""
     plugins: list[PluginRecord] = Field(default_factory=list)

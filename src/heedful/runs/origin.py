@@ -2,7 +2,7 @@
 The model of the hub that a run descends from.
 
 A run may be converted from the hub (hub.json), fine-tuned from another one (origin.json), or have
-its vocabulary extended (state.json of step 0). Folders that are not there any more end the search.
+its vocabulary extended (state.json of step 0). A folder that no longer exists ends the search.
 """
 
 import re
@@ -14,9 +14,9 @@ from heedful.runs.folder import RunFolder, read_json
 from heedful.runs.hub_names import RECORD, HubName
 
 FILE = "origin.json"
-"""What a fine-tuned run says of the one before."""
+"""The file in which a fine-tuned run names the run before it."""
 ORIGIN = "origin"
-"""The run before, in the state of one whose vocabulary was extended."""
+"""The entry for the run before, in the state of a run with an extended vocabulary."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 # Runs that descend from each other.
 _MOST = 20
@@ -40,7 +40,7 @@ def base_model(folder: Path) -> str:
 
 
 def _read(path: Path, key: str) -> str:
-    """Read a text of a record; empty if it is not there."""
+    """Read a text field of a record; empty if it is missing."""
     try:
         value = read_json(path).get(key) if path.is_file() else None
     except RunFolderError:  # of a run that this card is not about

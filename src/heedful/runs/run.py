@@ -137,8 +137,8 @@ class Run:
         """
         Return the run for other languages of its model, for inference.
 
-        `options`: how the two were named, for messages. Raises `SettingError` for languages that
-        it does not have.
+        `options`: names of the options of the two languages, for messages. Raises `SettingError`
+        for languages that it does not have.
         """
         tokenizer = self.tokenizer.between(source_language, target_language, options)
         return replace(self, tokenizer=tokenizer)
@@ -147,7 +147,7 @@ class Run:
         self, lines: Sequence[str], limits: Sequence[int], device: torch.device, names: str | None
     ) -> list[DecodingRule]:
         """
-        Collect the rules that its searches of some source lines keep, whatever their settings.
+        Collect the rules for all searches of some source lines, whatever their settings.
 
         `names`: the rules of plugins. Raises `TextError` for lines and limits that its task
         refuses.
@@ -161,7 +161,7 @@ class Run:
         return rules
 
     def check_forbidden_ids(self) -> list[int]:
-        """Return the ids that its searches never generate; refuse any that the target has not."""
+        """Return the ids that its searches never generate; refuse ids that the target lacks."""
         forbidden = [int(number) for number in self.config.search.forbidden_ids.split()]
         if max(forbidden, default=0) >= self.tokenizer.target_size:
             raise SettingError(
@@ -209,7 +209,7 @@ class Run:
         )
 
     def checkpoint_folder(self, weights: str = "default") -> Path:
-        """Find the folder of a set of weights; `RunFolderError` lists those that there are."""
+        """Find the folder of a set of weights; `RunFolderError` lists the weights that exist."""
         folder, steps = self.folder, self.folder.steps()
         best = best_steps(folder)
         places = {f"step-{step}": folder.checkpoint(step) for step in steps}
@@ -263,7 +263,7 @@ class Run:
 
         Returns the checkpoint; None if there is none yet.
 
-        A damaged one is an error: going further back silently would lose steps.
+        A damaged checkpoint is an error, because a silent return to an older one would lose steps.
         """
         steps = self.folder.steps()
         if not steps:
@@ -299,8 +299,8 @@ def recorded_settings(config: RunConfig) -> dict[str, Any]:
     """
     Convert settings for a run folder.
 
-    Only a run with plugins names rules of search, only one that reads text says so, and what
-    BART needs is left out where it is off: other folders are as those of older versions.
+    Rules of plugins, reading as text, and the settings for BART are left out if they are off. Such
+    folders are the same as those of older versions.
     """
     settings = config.to_dict()
     if config.data.reading == "exact":
@@ -345,7 +345,7 @@ def read_settings(folder: RunFolder, changed_plugins: bool = False) -> RunConfig
 
 
 def newer_settings(folder: RunFolder, changed_plugins: bool = False) -> dict[str, Any]:
-    """Return the settings that are newer than a run, with the values that it has."""
+    """Return the settings that are newer than a run, with the values that the run implies."""
     written = flat(_read_config(folder).get("settings") or {})
     values = flat(read_settings(folder, changed_plugins).to_dict())
     return {name: value for name, value in values.items() if name not in written}
@@ -397,7 +397,7 @@ def read_plugins(folder: RunFolder) -> list[dict[str, str]]:
 
 
 def _copy_plugins(folder: RunFolder, plugins: Sequence[Plugin]) -> None:
-    """Write what was executed into the run folder, to be read by people."""
+    """Copy the executed plugins into the run folder, for people to read."""
     if folder.plugins.is_symlink():
         raise RunFolderError(
             f"{folder.plugins} must be a folder of the run, but is a link to another place, where "

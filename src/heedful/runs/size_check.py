@@ -64,5 +64,5 @@ def check_sizes(
     if wrong:
         raise RunFolderError(
             f"{origin} must describe the weights beside it, but {' and '.join(wrong)}, which is "
-            "more than they have; copy the run folder again."
+            "more than the weights have; copy the run folder again."
         )

@@ -1,4 +1,4 @@
-"""What the task of a run does with its text, its model, its searches and its scores."""
+"""The task of a run: how it treats text, model, searches and scores."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ class RunTask:
     config: RunConfig
     tokenizer: Tokenizer
     is_verbatim: ClassVar[bool] = False
-    """Whether lines are read as they are, so that no white space is put around the output."""
+    """Whether lines are read unchanged, so no white space is put around the output."""
     is_restricted: ClassVar[bool] = False
-    """Whether rules of the task may leave nothing that can be written."""
+    """Whether rules of the task may forbid every output."""
 
     def source_line(self, sentence: str) -> str:
         """Write a sentence of the user as a line of the source."""
@@ -53,19 +53,19 @@ class RunTask:
         """
         Collect the rules of the searches of some source lines.
 
-        Raises `TextError` for a line that the task cannot read, or whose limit has no room for what
-        the rules demand.
+        Raises `TextError` for a line that the task cannot read, or if the limit is too short for
+        the output that the rules require.
         """
         del lines, limits, device
         return []
 
     def has_room(self, line: str, limit: int) -> bool:
-        """Decide whether a limit of the output has room for what the rules demand."""
+        """Decide whether a limit leaves room for the output that the rules require."""
         del line, limit
         return True
 
     def complete(self, model: EncoderDecoder) -> None:
-        """Add what a model of this task has besides its encoder and its decoder."""
+        """Add the parts of a model of this task besides its encoder and decoder."""
 
     def scorer(self, references: Sequence[str]) -> Scorer:
         """Create the scores of a validation: BLEU and `train.best_by`."""
@@ -83,7 +83,8 @@ class RunTask:
         """
         Find the phrases of an output, for pictures of attention.
 
-        `pieces`: tokens of the source without the end symbol. `mark`: what begins a word in them.
+        `pieces`: tokens of the source without the end symbol. `mark`: the character that begins a
+        word in the pieces.
         """
         del target, pieces, mark
         return ()

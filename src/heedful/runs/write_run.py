@@ -26,8 +26,8 @@ def write_run(
     """
     Write a run with one set of weights, at step 0, into an empty folder.
 
-    `state`: what the checkpoint says besides. `origin`: of the weights, for messages. Raises
-    `RunFolderError` for weights that do not fit the settings.
+    `state`: further entries for the checkpoint's state. `origin`: origin of the weights, for
+    messages. Raises `RunFolderError` for weights that do not fit the settings.
     """
     tokenizer.save(folder)
     run = Run(RunFolder(folder), config, tokenizer)

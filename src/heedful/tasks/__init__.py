@@ -1,9 +1,9 @@
 """
-Tasks other than translation, which is what a run does if no other task acts.
+Tasks other than translation, which is the default task of a run.
 
-A task is a folder here, with its settings, recipes, text, rules, scores and commands. It is known
-elsewhere by one line in `heedful.tasks.registry`, and may import whatever it needs. Nothing below
-it imports it: the registry names its modules, and they are loaded where they are used.
+A task is a folder here, with its settings, recipes, text, rules, scores and commands. One line in
+`heedful.tasks.registry` makes it known, and it may import whatever it needs. Lower packages do not
+import it: the registry names its modules, which are loaded when they are used.
 
 ::
 

@@ -1,8 +1,8 @@
 """
-The tasks that there are besides translation: a line for each.
+The tasks other than translation, one line for each.
 
 The order is that of their tables in a printed recipe, and of their commands in the help. Importing
-this loads none of them, because the command line needs only their names before it starts.
+this module loads no task, because the command line needs only their names before it starts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ def tasks() -> tuple["Task", ...]:
 
 
 def translation() -> "Task":
-    """Return the task of runs for which no other task acts."""
+    """Return the task of runs without another active task."""
     task: Task = import_module("heedful.tasks.task").TRANSLATION
     return task
 
@@ -53,7 +53,7 @@ def text_options() -> tuple[type[Any], ...]:
 
 
 def task_of(settings: Mapping[str, Any]) -> "Task":
-    """Find the task that acts. `settings`: of a run, by their dotted names."""
+    """Find the active task. `settings`: settings of a run, by their dotted names."""
     return next((task for task in tasks() if task.acts(settings)), translation())
 
 

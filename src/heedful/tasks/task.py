@@ -1,4 +1,4 @@
-"""What a task tells the rest of the program."""
+"""The description of a task for the rest of the program."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar
@@ -12,9 +12,9 @@ Settings = Mapping[str, Any]
 
 class Task:
     """
-    What a run learns to do; what a task does not define is as in translation.
+    The task that a run learns; whatever a task does not define is as in translation.
 
-    Nothing here needs torch or a run. What does is in the modules that `run` and `text` name.
+    This class needs no torch and no run; the modules that `run` and `text` name do.
     """
 
     settings: ClassVar[type[SettingsTable] | None] = None
@@ -22,7 +22,7 @@ class Task:
     recipes: ClassVar[Mapping[str, Recipe]] = {}
     """Its recipes by name."""
     changes: ClassVar[Settings] = {}
-    """What makes a model of this task of a recipe of another one."""
+    """The settings that turn a recipe of another task into a recipe of this task."""
     metrics: ClassVar[tuple[str, ...]] = ()
     """Values that it adds to `train.best_by`."""
     run: ClassVar[str] = "heedful.runs.task:RunTask"
@@ -34,19 +34,19 @@ class Task:
     """
     text_options: ClassVar[type[Any] | None] = None
     """
-    A dataclass of two options, its text for training and for validation: keywords of
-    `heedful.train`, and flags of its own command; None for text of two languages.
+    A dataclass of two options, text for training and for validation; None for text of two
+    languages. They are keywords of `heedful.train` and flags of the task's own command.
     """
     alone: ClassVar[str] = ""
-    """The clause of a message that its text is all that it learns from."""
+    """The clause of a message that the task learns from its own text only."""
     other_text: ClassVar[str] = ""
     """The message for a training of this task from the text of another one."""
     shared: ClassVar[tuple[str, ...]] = ()
     """Settings that must be equal in all members of an ensemble, by their dotted names."""
     models: ClassVar[str] = "translators"
-    """What its models are, for messages."""
+    """Description of its models, for messages."""
     export_note: ClassVar[str] = ""
-    """What a user should know of a model that was changed by `exported`."""
+    """A note to users about a model that `exported` has changed."""
 
     def acts(self, settings: Settings) -> bool:
         """Decide whether a run has this task."""
@@ -54,7 +54,7 @@ class Task:
         return False
 
     def clashes(self, settings: Settings) -> Iterable[str]:
-        """List settings that do not go together, each with what to change."""
+        """List conflicting settings, each with the change that resolves the conflict."""
         del settings
         return ()
 
@@ -78,7 +78,7 @@ class Task:
         return []
 
     def exported(self, settings: Settings) -> Settings:
-        """List what changes where a model leaves this program, such as rules of the search."""
+        """List the changes to an exported model, such as rules of the search."""
         del settings
         return {}
 

@@ -217,7 +217,7 @@ def test_settings_of_another_size_than_the_weights_are_refused(changes, run, tmp
         (tmp_path / "run" / file.name).symlink_to(file)
     (tmp_path / "run" / "config.json").unlink()
     (tmp_path / "run" / "config.json").write_text(json.dumps(content))
-    with pytest.raises(RunFolderError, match="more than they have"):
+    with pytest.raises(RunFolderError, match="more than the weights have"):
         Run.open(tmp_path / "run").build()
     Run.open(run).build()
 

@@ -19,15 +19,15 @@ class ParsingConfig(SettingsTable):
     linearisation: Literal["vinyals", "t2t"] | None = None
     """How trees are written: each word as XX, or as its part of speech. None means no parser."""
     constrained: Annotated[bool, PARSER] = True
-    """Whether search can write only trees of the words given."""
+    """Whether the search can write only trees of the given words."""
     longest_chain: Annotated[
         Annotated[int, Field(ge=1, le=100)], PARSER, ActsIf("parsing.constrained", (True,))
     ] = 10
     """Maximum phrases that open in a row; 6 do in the Penn Treebank's sample, 8 in CRAFT."""
     word_numbers: Annotated[Annotated[int, Field(ge=2, le=1000)] | None, PARSER] = None
-    """Number words modulo this on both sides, so that attention finds the next one. None: not."""
+    """Number words modulo this on both sides, so that attention finds the next word. None: not."""
     next_word: Annotated[bool, PARSER] = False
-    """Whether the decoder reads the encoder's state of the word that comes next."""
+    """Whether the decoder reads the encoder's state of the next word."""
     lower_case: Annotated[bool, PARSER] = False
     """Whether words are read in lower case."""
 
@@ -43,11 +43,11 @@ PARSER_SETTINGS: dict[str, object] = {
     "search.max_length": "input+300",  # Vaswani et al. 2017, section 6.3
     "train.best_by": "f1",
 }
-"""What makes a parser of another recipe."""
+"""The settings that turn another recipe into a parser."""
 
 
 def parsing_clashes(settings: Mapping[str, Any]) -> Iterator[str]:
-    """List what does not fit, each with what to change. `settings`: by their dotted names."""
+    """List conflicting settings with advice. `settings`: by their dotted names."""
     if settings["parsing.linearisation"] is None:
         if settings["train.best_by"] == "f1":
             yield (
@@ -79,6 +79,5 @@ def parsing_clashes(settings: Mapping[str, Any]) -> Iterator[str]:
     if settings["data.subwords"] == "word":
         yield (
             "`data.subwords` must be bpe, unigram or character with `parsing.next_word`, which "
-            "counts words by their first subwords, but got word, where several unknown words may "
-            "be one"
+            "counts words by their first subwords, but got word, which can merge unknown words"
         )

@@ -1,5 +1,5 @@
 """
-The rule by which a search writes only trees of the words given.
+The rule that lets a search write only trees of the given words.
 
 ::
 
@@ -11,9 +11,9 @@ The rule by which a search writes only trees of the words given.
             only after the last word
     end     when all is closed and all words are written
 
-Whatever is written can be completed, within the limit too, so no hypothesis comes to a dead end.
-The stack of a row is read off its tokens: the innermost open phrase began at the last bracket after
-which nesting was as deep as it is now.
+Every hypothesis can be completed within the limit, so none reaches a dead end. The tokens of a row
+determine its stack: the innermost open phrase began at the last bracket after which nesting was as
+deep as now.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ OTHER, WORD, OPEN, CLOSE = range(4)
 
 @dataclass(frozen=True)
 class TreeSymbols:
-    """What each id of the target vocabulary does in a linearized tree."""
+    """The role of each id of the target vocabulary in a linearized tree."""
 
     kinds: tuple[int, ...]
     """OTHER, WORD, OPEN or CLOSE."""
@@ -42,10 +42,11 @@ class TreeSymbols:
 
 class WellFormedTrees:
     """
-    Only trees with as many leaves as there are words are written.
+    Allow only trees with as many leaves as there are words.
 
     `words`: words of each sentence. `limits`: maximum number of tokens of each sentence, the end
-    symbol not counted; at least `fewest_symbols`. `longest_chain`: most phrases opened in a row.
+    symbol not counted; at least `fewest_symbols`. `longest_chain`: maximum number of phrases opened
+    in a row.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class WellFormedTrees:
         written: Int[Tensor, "rows length"],
         sentences: Int[Tensor, " rows"],
     ) -> Float[Tensor, "rows vocabulary"]:
-        """Forbid what no tree goes on with."""
+        """Forbid the symbols with which no tree can continue."""
         length = written.size(1)
         # dead rows of a search may hold any id
         tokens = written.clamp(max=len(self.kinds) - 1)
@@ -128,6 +129,6 @@ def fewest_symbols(words: int) -> int:
 
 
 def _last(is_there: Tensor, places: Tensor) -> Tensor:
-    """Find the last place where something is true, from 1; 0 if there is none."""
+    """Find the last true position, counted from 1; 0 if there is none."""
     found = is_there.long() * places  # (rows, length)
     return found.amax(dim=1) if found.size(1) else found.sum(dim=1)

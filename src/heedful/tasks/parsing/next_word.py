@@ -1,9 +1,9 @@
 """
-What a parser's decoder reads of the word that comes next.
+The encoder's state of the next word, as an input of a parser's decoder.
 
-How many words were written of a tree says which one is next. So in addition to its newest symbol
-the decoder reads the encoder's state of that word, which attention would have to find by counting
-(deterministic attention: Ma et al. 2017).
+The number of words in a partial tree says which word is next. So in addition to its newest symbol
+the decoder reads the encoder's state of that word (deterministic attention: Ma et al. 2017).
+Attention would have to find the word by counting.
 """
 
 from collections.abc import Callable
@@ -22,12 +22,12 @@ from heedful.model.initial_weights import glorot
 
 @dataclass(frozen=True)
 class NextWordState:
-    """The state of a decoder that is given words."""
+    """The state of a decoder that reads the next word."""
 
     decoder: Any
     words: Float[Tensor, "sentences words d_model"]
     written: Int[Tensor, " rows"]
-    """Words that each hypothesis has written."""
+    """Number of words that each hypothesis has written."""
 
     @property
     def sentences(self) -> int:
@@ -55,8 +55,8 @@ class NextWord(nn.Module, DecoderInput):
     """
     Reads the encoder's state of the next word.
 
-    `width, d_model`: of the encoder's states and of what the decoder reads. `begins`: which source
-    tokens begin a word. `writes`: which target tokens stand for one.
+    `width, d_model`: width of the encoder's states and of the decoder's input. `begins`: which
+    source tokens begin a word. `writes`: which target tokens stand for a word.
     """
 
     begins: Tensor
@@ -84,7 +84,7 @@ class NextWord(nn.Module, DecoderInput):
         return 2 * self.projection.weight.numel() * int(memory.places.sum())
 
     def remember(self, memory: Memory, source: Int[Tensor, "batch source"], padding: int) -> Memory:
-        """Keep the states of words: of each its first token, then the last token."""
+        """Keep the states of the first token of each word, then of the last token."""
         return replace(memory, extra=self.project(memory.states, source, padding))
 
     def project(
@@ -93,7 +93,7 @@ class NextWord(nn.Module, DecoderInput):
         source: Int[Tensor, "batch source"],
         padding: int,
     ) -> Float[Tensor, "batch source d_model"]:
-        """Collect what there is to read: of each word its first token, then the last token."""
+        """Collect the states to read: the first token of each word, then the last token."""
         begins = self.begins[source]  # (batch, source)
         count = begins.sum(dim=1, keepdim=True)  # (batch, 1)
         last = (source != padding).sum(dim=1, keepdim=True) - 1
@@ -110,7 +110,7 @@ class NextWord(nn.Module, DecoderInput):
         memory: Memory,
         target_in: Int[Tensor, "batch target"],
     ) -> Float[Tensor, "batch target d_model"]:
-        """Read for each token of known targets."""
+        """Read the next word for each token of known targets."""
         return x + _pick(memory.extra, self.writes[target_in].cumsum(dim=1))
 
     def start(self, state: Any, memory: Memory) -> NextWordState:
@@ -124,7 +124,7 @@ class NextWord(nn.Module, DecoderInput):
         state: NextWordState,
         newest: Int[Tensor, "sentences width"],
     ) -> tuple[Float[Tensor, "sentences width d_model"], Any, Callable[[Any], NextWordState]]:
-        """Read for the newest token of each hypothesis."""
+        """Read the next word for the newest token of each hypothesis."""
         written = state.written.view_as(newest) + self.writes[newest]  # (sentences, width)
         after = replace(state, written=written.flatten())
         return x + _pick(state.words, written), state.decoder, after.with_decoder
@@ -133,6 +133,6 @@ class NextWord(nn.Module, DecoderInput):
 def _pick(
     words: Float[Tensor, "batch words d_model"], numbers: Int[Tensor, "batch time"]
 ) -> Float[Tensor, "batch time d_model"]:
-    """Pick words by their numbers; those beyond the last are the end."""
+    """Pick words by their numbers; numbers beyond the last word give the end."""
     index = numbers.clamp(max=words.size(1) - 1).unsqueeze(2)  # (batch, time, 1)
     return words.gather(1, index.expand(-1, -1, words.size(2)))

@@ -10,10 +10,10 @@ class TreeOptions:
     """The text of a parser."""
 
     trees: Files | None = flag(
-        "Bracketed trees, one a line or over several; plain or compressed; may be repeated or a "
+        "Bracketed trees, one per line or over several; plain or compressed; may be repeated or a "
         "quoted glob.",
         metavar="FILE",
     )
-    """Bracketed trees, which make a parser, instead of text of two languages."""
+    """Bracketed trees for training a parser, instead of text of two languages."""
     valid_trees: Files | None = flag("Held-out trees.", metavar="FILE")
     """Trees for validation."""

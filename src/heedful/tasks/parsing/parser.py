@@ -30,13 +30,13 @@ class Parse:
     """The tree of a sentence."""
 
     tree: Tree
-    """What was written; one flat phrase if that is not a tree of the words."""
+    """The tree; one flat phrase if the output is not a tree of the words."""
     score: float
     """Its log-probability, with the length penalty."""
     symbols: str
     """The tree as the model wrote it."""
     is_tree: bool = True
-    """Whether it is a tree; a constrained search writes nothing else."""
+    """Whether the output is a tree; a constrained search writes only trees."""
     alternatives: tuple["Parse", ...] = ()
     """The other trees of an n-best list, best first."""
 
@@ -169,7 +169,7 @@ class Parser:
         Returns
         -------
         Parse or list of Parse
-            One for a string; for several sentences one each, in order.
+            One for a string; a list in order for several sentences.
 
         Raises
         ------
@@ -213,7 +213,7 @@ class Parser:
         return parses[0] if one else parses
 
     def _roomy(self, sources: Sequence[str], options: SearchOptions) -> set[int]:
-        """Find the sentences for whose smallest tree the limit of the output has room."""
+        """Find the sentences with a smallest tree that fits into the limit of the output."""
         run, task = self.translator.run, self.translator.run.task
         limit = options.over(run.config.search).limit
         most = run.config.search.max_source_length

@@ -11,7 +11,7 @@ def phrases_of(
     symbols: TreeSymbols, target: Sequence[int], pieces: Sequence[str], mark: str = SPACE
 ) -> tuple[Phrase, ...]:
     """
-    Find the phrases that are closed, and hold words of the source.
+    Find the closed phrases that contain words of the source.
 
     `pieces`: the source's tokens without the end symbol. `mark`: as of `units_of`.
     """

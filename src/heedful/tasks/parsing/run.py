@@ -142,6 +142,6 @@ class ParserRun(RunTask):
         return phrases_of(self.symbols, target, pieces, mark)
 
     def _count_words(self, line: str) -> int:
-        """Count the words of a source line; with numbers, each has one before it."""
+        """Count the words of a source line, in which numbers may precede the words."""
         parts = 1 if self.parsing.word_numbers is None else 2
         return len(split_words(line)) // parts

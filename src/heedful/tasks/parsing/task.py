@@ -1,4 +1,4 @@
-"""What parsing tells the rest of the program."""
+"""The description of parsing for the rest of the program."""
 
 from collections.abc import Collection, Iterable
 
@@ -27,8 +27,8 @@ class Parsing(Task):
     shared = ("parsing.linearisation", "parsing.lower_case", "parsing.word_numbers")
     models = "parsers"
     export_note = (
-        "this model is a parser: what is exported writes trees by a free search, without the rule "
-        "that keeps them well-formed, and reads words as `Parser.source_line` writes them."
+        "this model is a parser: the exported model searches without the rule that keeps trees "
+        "well-formed, and reads words as `Parser.source_line` writes them."
     )
 
     def acts(self, settings: Settings) -> bool:
@@ -36,11 +36,11 @@ class Parsing(Task):
         return settings["parsing.linearisation"] is not None
 
     def clashes(self, settings: Settings) -> Iterable[str]:
-        """List what does not fit."""
+        """List conflicting settings."""
         return parsing_clashes(settings)
 
     def check_origin(self, run: str, origin: Settings, reset: Collection[str]) -> None:
-        """Refuse a translator whose vocabularies a parser would go on with."""
+        """Refuse a translator as the origin of a parser's vocabularies."""
         if "tokenizer" not in reset and not self.acts(origin):
             raise SettingError(
                 f"--finetune-from {run} must be a parser, but it translates; name another run, or "
@@ -50,7 +50,7 @@ class Parsing(Task):
     def check_alike(
         self, run: str, origin: Settings, settings: Settings, reset: Collection[str]
     ) -> None:
-        """Refuse symbols that the inherited vocabulary has not, and another input."""
+        """Refuse symbols that the inherited vocabulary lacks, and a different input."""
         for name in ("parsing.linearisation", "parsing.word_numbers", "parsing.next_word"):
             before, now = origin[name], settings[name]
             is_shape = name == "parsing.next_word"  # of weights, which stay

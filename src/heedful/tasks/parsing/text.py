@@ -51,9 +51,9 @@ class TreeText(UnpreparedText):
     tokenizer: str | Path | None = None
     """A tokenizer whose source side is used instead of training one."""
     keep_target: bool = False
-    """Whether the tokenizer's symbols are kept, because weights come with them."""
+    """Whether the tokenizer's symbols are kept, because inherited weights use them."""
     _notes: list[str] = field(default_factory=list)
-    """What the report says besides the pairs, found while the text was made."""
+    """Further entries of the report, collected while the text was made."""
     _written: list[Corpus] = field(default_factory=list)
     """The text that was written."""
 

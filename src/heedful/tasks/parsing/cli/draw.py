@@ -22,7 +22,7 @@ _PICTURES = (".png", ".pdf", ".jpg", ".jpeg", ".gif", ".html", ".eps", ".ps")
 
 
 class _Drawing(NamedTuple):
-    """What is drawn of a sentence."""
+    """The trees of a sentence to draw."""
 
     number: int
     """Its line."""
@@ -37,14 +37,14 @@ def draw(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Trees, one a line or over several; with --predicted, gold ones; - is stdin.",
+            help="Trees, one per line or over several; with --predicted, gold trees; - is stdin.",
         ),
     ],
     predicted: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Draw these trees next to the gold ones, and mark what differs; one a line, "
+            help="Draw these trees next to the gold trees, and mark differences; one per line, "
             "an empty line is not a tree.",
         ),
     ] = None,
@@ -119,7 +119,7 @@ def draw(
 
 
 def _print(drawings: list[_Drawing]) -> None:
-    """Print trees as wide as the terminal, and in color where that is wanted."""
+    """Print trees as wide as the terminal, in color if that is wanted."""
     width = shutil.get_terminal_size((_WIDTH, 24)).columns
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     text = "\n".join(_lines(drawings, width, color=sys.stdout.isatty() and not plain))
@@ -168,7 +168,7 @@ def _read(file: Path, traces: bool) -> list[_Drawing]:
 
 
 def _read_pairs(gold: Path, predicted: Path) -> list[_Drawing]:
-    """Read gold trees and predicted ones, numbered by the lines of these."""
+    """Read gold and predicted trees, numbered by the lines of the predicted trees."""
     from heedful.tasks.parsing.trees.clean import clean_tree
     from heedful.tasks.parsing.trees.differences import differing_phrases
     from heedful.tasks.parsing.trees.evaluate import read_predicted

@@ -10,9 +10,9 @@ from heedful.cli.terminal_text import echo_json
 
 
 def evaluate(
-    gold: Annotated[Path, typer.Option(help="Gold trees, one a line or over several.")],
+    gold: Annotated[Path, typer.Option(help="Gold trees, one per line or over several.")],
     predicted: Annotated[
-        Path, typer.Option(help="Predicted trees, one a line; an empty line is not a tree.")
+        Path, typer.Option(help="Predicted trees, one per line; an empty line is not a tree.")
     ],
     against: Annotated[
         list[Path] | None,
@@ -21,7 +21,8 @@ def evaluate(
         ),
     ] = None,
     parameters: Annotated[
-        Path | None, typer.Option(help="A .prm file of EVALB; the default is COLLINS.prm's.")
+        Path | None,
+        typer.Option(help="A .prm file of EVALB; by default the parameters of COLLINS.prm."),
     ] = None,
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Print the 95 % interval of F1.")
@@ -38,8 +39,8 @@ def evaluate(
         bool,
         typer.Option(
             "--evalb",
-            help="Print EVALB's own table instead: of the lines as they are, or of cleaned trees "
-            "if a gold tree spans lines.",
+            help="Print EVALB's own table instead, for the lines as they are, or for cleaned "
+            "trees if a gold tree spans lines.",
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

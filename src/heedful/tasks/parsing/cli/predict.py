@@ -57,7 +57,7 @@ def predict(
         bool,
         typer.Option(
             "--free",
-            help="Search without the rules of trees; an output that is no tree is made flat.",
+            help="Search without the rules of trees; an output that is not a tree is made flat.",
         ),
     ] = False,
     count_malformed: Annotated[

@@ -35,7 +35,7 @@ class BracketedSentence:
     tags: tuple[str, ...]
     """The part of speech of each word."""
     words: tuple[str, ...]
-    """Its words, those that do not count too."""
+    """Its words, including those that do not count."""
     phrases: tuple[Bracket, ...]
     """In the order in which they open."""
 
@@ -55,7 +55,7 @@ class BracketedSentence:
         """
         List the brackets that count, with bare labels and spans of the words that count.
 
-        `counts`: how often each word does.
+        `counts`: how often each word counts.
         """
         place = list(accumulate(counts, initial=0))  # of each word among those that count
         brackets = (Bracket(bare(b.label), place[b.start], place[b.end]) for b in self.phrases)
@@ -75,7 +75,7 @@ def bare(label: str) -> str:
 def count_matches(
     gold: Sequence[Bracket], test: Sequence[Bracket], parameters: EvalbParameters
 ) -> int:
-    """Count the brackets that both have; each matches one of the other side at most."""
+    """Count the brackets of both sides; each matches at most one bracket of the other side."""
     matched = 0
     free = list(test)
     for bracket in gold:
@@ -90,7 +90,7 @@ def count_matches(
 
 
 def count_crossing(gold: Sequence[Bracket], test: Sequence[Bracket]) -> int:
-    """Count the brackets of the test side that overlap a gold one and neither holds the other."""
+    """Count the test brackets that overlap a gold bracket, where neither contains the other."""
     return sum(
         any(
             one.start < other.start < one.end < other.end

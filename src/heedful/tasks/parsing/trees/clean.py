@@ -35,7 +35,7 @@ class TreeCleaning:
     """Numbers of the trees without a word, from 1; they are left out."""
 
     def summary(self) -> str:
-        """Say what was left out, in a sentence."""
+        """Describe in a sentence what was left out."""
         parts = [f"{self.trees:,} trees with {self.words:,} words"]
         parts += [f"{self.traces:,} empty nodes left out"] * bool(self.traces)
         parts += [f"function tags cut from {self.function_tags:,} labels"] * bool(

@@ -1,8 +1,8 @@
 """
-Which phrases of a gold tree and of a predicted one the other lacks, as their score counts them.
+The phrases that only the gold tree or only the predicted tree has, as their score counts them.
 
-By EVALB's rules, so that a marked phrase is one that costs F1: punctuation does not count, ADVP is
-PRT, and of a tree with other words no phrase is right.
+EVALB's rules apply, so each marked phrase costs F1: punctuation does not count, and ADVP equals
+PRT. In a tree with other words no phrase is right.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class TreeDifference:
     """Phrases of the predicted tree that the gold one lacks."""
     score: SentenceScore
     has_tree: bool = True
-    """Whether there is a predicted tree, of whatever words."""
+    """Whether there is a predicted tree, of any words."""
 
     @property
     def differs(self) -> bool:
@@ -59,7 +59,7 @@ def _heading(name: str, differing: int, total: int, fault: str, merit: str, mark
 def differing_phrases(
     gold: Tree, predicted: Tree | None, parameters: EvalbParameters = COLLINS
 ) -> TreeDifference:
-    """Compare two trees; None is a sentence without a tree."""
+    """Compare two trees; None stands for a missing tree."""
     score = score_sentence(gold, predicted, parameters)
     sentence = BracketedSentence.of(gold)
     counts = sentence.counted_words(parameters)

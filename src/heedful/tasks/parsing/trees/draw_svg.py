@@ -9,8 +9,8 @@ Trees as pictures: one SVG that needs no library, no script and no other file.
     tag
     word     all words stand in one line; columns are as wide as what stands in them
 
-Colors follow the reader's choice of light or dark. What differs has a frame, and each kind of
-difference another shape, so that color is never the only sign.
+Colors follow the reader's choice of light or dark. Differing phrases have frames, with a shape for
+each kind of difference, so color is never the only sign.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -109,7 +109,7 @@ def draw_pair(gold: Tree, predicted: Tree | None, difference: TreeDifference) ->
     """
     Draw a gold tree above a predicted one, and mark what differs.
 
-    If both have as many words, a word stands in the same column of both.
+    If both trees have equally many words, each word has the same column in both.
     """
     headings = difference.headings()
     trees: list[tuple[str, _Drawn | None]] = [
@@ -147,7 +147,7 @@ def _letter_width(letter: str) -> float:
 
 
 def _build(tree: Tree, marked: Collection[int] = (), mark: str = "") -> _Drawn:
-    """Build what is drawn of a tree, without its places."""
+    """Build the drawn phrases and words of a tree, without their places."""
     phrases = 0
 
     def build(node: Tree, start: int) -> _Drawn:
@@ -168,7 +168,7 @@ def _build(tree: Tree, marked: Collection[int] = (), mark: str = "") -> _Drawn:
 
 
 def _short(text: str) -> str:
-    """Write a text so that XML may hold it, and cut it if it is very long."""
+    """Escape a text for XML, and cut it if it is very long."""
     whole = shown(text)
     return whole if len(whole) <= _LONGEST else whole[: _LONGEST - 1] + "…"
 
@@ -185,7 +185,7 @@ def _column_widths(trees: Sequence[_Drawn]) -> list[float]:
 
 
 def _place(tree: _Drawn, edges: Sequence[float]) -> None:
-    """Put each label over the middle of its children, and never out of its own columns."""
+    """Center each label over its children, inside its own columns."""
     for node in tree.nodes():
         left, right = edges[node.start], edges[node.end]
         ends = (node.children[0].middle, node.children[-1].middle) if node.children else ()
@@ -300,7 +300,7 @@ def _legend_width(legend: Sequence[tuple[str, str]]) -> float:
 
 
 def _legend(legend: Sequence[tuple[str, str]], y: float) -> Iterator[str]:
-    """Draw a frame of each kind, and what it means."""
+    """Draw a frame of each kind with its meaning."""
     x = 0.0
     for mark, words in legend:
         yield _frame(mark, x + _FRAME, y, 2 * _FRAME)
@@ -309,7 +309,7 @@ def _legend(legend: Sequence[tuple[str, str]], y: float) -> Iterator[str]:
 
 
 def _frame(mark: str, middle: float, y: float, width: float) -> str:
-    """Draw a frame: round and dashed for what is missed, a rectangle for what is wrong."""
+    """Draw a frame: round and dashed for a missed phrase, a rectangle for a wrong phrase."""
     corner = _FRAME / 2 if mark == _MISSED else 0
     return (
         f'<rect class="{mark}" x="{_number(middle - width / 2)}" y="{_number(y)}" '

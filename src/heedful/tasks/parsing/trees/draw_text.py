@@ -12,7 +12,7 @@ Trees for the terminal.
             └─ PP  IN with                    └─ NP  PRP us
                └─ NP  PRP us
 
-The first words of a phrase stand on its line where they fit.
+The first words of a phrase are on its line if they fit.
 """
 
 import unicodedata
@@ -25,7 +25,7 @@ from heedful.tasks.parsing.trees.tree import Tree, unescape_brackets
 from heedful.visualise.figure_files import printable
 
 MISSED, WRONG = "-", "+"
-"""Signs of a phrase that only the gold tree has, and of one that only the predicted tree has."""
+"""Signs of phrases that only the gold tree has, and of those that only the predicted tree has."""
 _COLORS = {MISSED: "\x1b[36m", WRONG: "\x1b[33m"}
 _PLAIN = "\x1b[0m"
 # What stands before a child that is not the last, below it, before the last child, below that;
@@ -118,7 +118,7 @@ def _node(
     """
     Draw a subtree.
 
-    `first`, `rest`: what stands before its first line, and before those below.
+    `first`, `rest`: prefixes of the first line and of the lines below.
     """
     if node.word is not None:
         yield _TextLine(f"{first}{_leaf(node)}")

@@ -1,13 +1,13 @@
 """
 EVALB's score of constituency trees, computed without its program.
 
-One sentence a line, on each side. Where the words that count differ, EVALB leaves the sentence out
-of its totals (an error); where the tested tree has none, too (a skip). That flatters a parser that
-fails on hard sentences: `heedful.tasks.parsing.trees.score` leaves none out.
+Each side has one sentence per line. EVALB leaves a sentence out of its totals if the words that
+count differ (an error) or the tested tree has none (a skip). This flatters a parser that fails on
+hard sentences: `heedful.tasks.parsing.trees.score` leaves no sentence out.
 
-Equal to EVALB of January 2006, but for its limits (200 words and brackets a sentence), and that
-sentences whose brackets do not balance always have zeros. It stops after some errors; this
-does not.
+The score equals that of EVALB of January 2006 without its limits (200 words and brackets per
+sentence). Sentences with unbalanced brackets always get zeros. EVALB stops after some errors; this
+module does not.
 """
 
 import re
@@ -24,9 +24,9 @@ from heedful.tasks.parsing.trees.brackets import (
 from heedful.tasks.parsing.trees.evalb_parameters import COLLINS, EvalbParameters
 
 VALID, ERROR, SKIP = 0, 1, 2
-"""What becomes of a sentence."""
+"""The status of a sentence."""
 NO_TAG = "XX"
-"""The tag that parsers write which know none."""
+"""The tag that parsers without tags write."""
 # An opening bracket with its label, and with a word if that is all there is in it.
 _TOKEN = re.compile(r"(?:\(([^\s()]*)(?:\s+([^\s()]*)\))?|(\)))\s*", re.ASCII)
 _SPACE = " \t\n\v\f\r"
@@ -35,7 +35,7 @@ _QUOTES = ("'", '"', "/")
 
 @dataclass(frozen=True)
 class EvalbSentence:
-    """What EVALB counts of a sentence."""
+    """EVALB's counts for a sentence."""
 
     length: int
     """Words of the gold tree, also those that do not count."""
@@ -54,7 +54,7 @@ class EvalbSentence:
     words: int = 0
     """Words that count."""
     tags: int = 0
-    """Those with the gold tag."""
+    """Words with the gold tag."""
 
     @property
     def is_complete(self) -> bool:
@@ -128,7 +128,7 @@ class EvalbResult:
     parameters: EvalbParameters = COLLINS
     """What was scored."""
     tags_from_gold: bool = False
-    """Whether the tested trees had no tags and were given those of the gold trees."""
+    """Whether the tested trees had no tags and got the tags of the gold trees."""
 
     @property
     def all(self) -> EvalbTotals:
@@ -156,8 +156,8 @@ def evalb(
 
     `gold`, `test`: one sentence a line, which may hold no tree or several.
 
-    If all tags of the test side are XX, it gets those of the gold side: else none of its
-    punctuation would be left out, and every sentence would be an error.
+    If all tags of the test side are XX, it gets the tags of the gold side. Otherwise its
+    punctuation would count, and every sentence would be an error.
     """
     golds, tests = [read_line(line) for line in gold], [read_line(line) for line in test]
     lacks_tags = has_no_tags(one.tags for one in tests if isinstance(one, BracketedSentence))
@@ -181,7 +181,7 @@ def read_line(line: str) -> BracketedSentence | str:
     """
     Read a line as EVALB does; an empty one is a sentence without words.
 
-    Returns what is wrong with it if its brackets do not balance or hold loose words.
+    Returns the error if brackets do not balance or contain loose words.
     """
     tags: list[str] = []
     words: list[str] = []
@@ -219,7 +219,7 @@ def evalb_sentence(
     test: BracketedSentence | str,
     parameters: EvalbParameters = COLLINS,
 ) -> EvalbSentence:
-    """Score a sentence. A side that could not be read is the reason why."""
+    """Score a sentence. If a side could not be read, its error is the reason."""
     if isinstance(gold, str):
         return EvalbSentence(0, ERROR, f"gold: {gold}")
     nothing = EvalbSentence(parameters.length(gold.tags))
@@ -257,7 +257,7 @@ def percent(part: int, whole: int) -> float:
 
 
 def _kept(values: Sequence[str], counts: Sequence[int]) -> list[str]:
-    """Choose what belongs to the words that count, as often as they do."""
+    """Choose the items of the words that count, each as often as its word counts."""
     return [value for value, times in zip(values, counts, strict=True) for _ in range(times)]
 
 
@@ -314,7 +314,7 @@ def _put_back(quotes: list[_Quote], number: int, counts: list[int]) -> None:
 
 
 def _with_gold_tags(gold: BracketedSentence | str, test: BracketedSentence) -> BracketedSentence:
-    """Give a sentence the tags of the gold one, if that has as many words, traces left out."""
+    """Give a sentence the gold tags, if both have equally many words, traces left out."""
     if isinstance(gold, str):
         return test
     tags = tuple(tag for tag in gold.tags if tag != "-NONE-")

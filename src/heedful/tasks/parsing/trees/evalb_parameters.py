@@ -1,5 +1,5 @@
 """
-Parameters of EVALB, the program that scores constituency trees, and its files of them.
+Parameters of EVALB, the program that scores constituency trees, and their files.
 
 ::
 
@@ -31,8 +31,8 @@ class EvalbParameters:
     """Tags of the words that do not count for the length of a sentence."""
     quote_labels: frozenset[str] = frozenset()
     """
-    Tags of quotation marks and apostrophes. If only one side's tag is deleted, that word is kept
-    where else the lengths would differ.
+    Tags of quotation marks and apostrophes. If only one side's tag is deleted, that word is kept if
+    the lengths would differ otherwise.
     """
     equivalent_labels: Pairs = frozenset((frozenset(("ADVP", "PRT")),))
     """Pairs of labels, or of tags, that count as equal."""
@@ -70,10 +70,10 @@ def read_parameters(path: Path) -> EvalbParameters:
     """
     Read a .prm file.
 
-    As in EVALB, a file begins from nothing: what it does not delete is not deleted. DEBUG is read,
-    and changes nothing.
+    As in EVALB, a file begins from nothing: what it does not delete is not deleted. DEBUG is
+    accepted and ignored.
 
-    Raises `TextError` with file and line for what is not a parameter or no value of one.
+    Raises `TextError` with file and line for an unknown parameter or a wrong value.
     """
     found = _Reading(str(path))
     for number, line in enumerate(plain_lines(Path(path)), start=1):
@@ -144,7 +144,7 @@ class _Reading:
         self.numbers[key] = int(value)
 
     def _error(self, line: int, must: str, text: str) -> TextError:
-        """Build the error that this line has something else."""
+        """Build the error for a line with unexpected text."""
         text = f"“{text[:40]}”" if text else "nothing"
         return TextError(f"{self.name}, line {line}: {must}, but got {text}; correct the file.")
 

@@ -41,7 +41,7 @@ def _row(number: int, one: EvalbSentence) -> str:
 
 
 def _total_row(totals: EvalbTotals) -> str:
-    """Write the line of all sentences; without brackets EVALB leaves out what is about them."""
+    """Write the line of all sentences; without brackets EVALB leaves out their figures."""
     matched, gold, test, crossing, words, tags = map(
         totals.total, ("matched", "gold", "test", "crossing", "words", "tags")
     )

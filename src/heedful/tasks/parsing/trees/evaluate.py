@@ -89,8 +89,7 @@ def evaluate_trees(
     """
     Score files of trees.
 
-    Gold trees without a word are left out, and so are the lines of predicted trees that stand for
-    them.
+    Gold trees without a word are left out, with the corresponding lines of predicted trees.
 
     Raises `TextError` if a file cannot be read, has another number of trees, or if no tree has the
     words of its gold tree.
@@ -136,8 +135,8 @@ def evalb_files(
     """
     Score files of trees as EVALB does: line by line, and not cleaned.
 
-    If the files do not have as many lines as each other, as where gold trees are spread, EVALB
-    cannot read them. Then their cleaned trees are scored. Returns the warnings too.
+    If the numbers of lines differ, as with gold trees over several lines, EVALB cannot read the
+    files. Then their cleaned trees are scored. Returns the warnings too.
 
     Raises `TextError` if a file cannot be read, or the numbers of trees differ too.
     """
@@ -170,7 +169,7 @@ def evalb_files(
 
 
 def as_text(evaluation: TreeEvaluation) -> str:
-    """Lay an evaluation out for a terminal."""
+    """Format an evaluation for a terminal."""
     score, short = evaluation.score, evaluation.score.up_to(evaluation.cutoff)
     rows = [f"{'':<14}{'all':>10}{f'up to {evaluation.cutoff}':>12}"]
     for label, key in (
@@ -253,7 +252,7 @@ def read_predicted(
             return [line for line, tree in lines if tree is not None and clean_tree(tree)]
     raise TextError(
         f"{file} must have a line for each of the {len(trees):,} trees of {gold_file}, but has "
-        f"{len(found):,}; an empty line stands for a sentence without a tree."
+        f"{len(found):,}; write an empty line for a missing tree."
     )
 
 
@@ -263,7 +262,7 @@ def _differing(
     found: Sequence[tuple[int, Tree | None]],
     parameters: EvalbParameters,
 ) -> Iterator[str]:
-    """Warn of trees with other words than the gold tree; refuse a file of nothing else."""
+    """Warn of trees with other words than the gold tree; refuse a file that has only such trees."""
     trees = [(n, tree, right) for (n, tree), right in zip(found, gold, strict=True) if tree]
     other = [
         f"line {number} of {file} is “{_begin(tree)}” instead of “{_begin(right)}”"

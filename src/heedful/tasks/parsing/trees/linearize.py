@@ -62,10 +62,10 @@ def delinearize(
     """
     Read a tree of given words from symbols; None if they are not a tree of these words.
 
-    Nor is one whose phrases are nested deeper than `read_trees` allows.
+    Phrases nested deeper than `read_trees` allows give None, too.
 
     `tags`: parts of speech of the words, instead of those that t2t's form has, or of XX. `labels`:
-    those of a whole vocabulary; else a symbol opens a phrase if one of these closes it.
+    labels of a whole vocabulary; if None, a symbol opens a phrase if another symbol closes it.
     """
     symbols = tuple(symbols)
     labels = labels or SymbolLabels(symbols, form)
@@ -164,12 +164,12 @@ def check_labels(trees: Iterable[Tree], form: Linearization, name: str = "the fi
     wrong = sorted(phrases & tags) + sorted(label for label in written if label[:1] in ("", "/"))
     if wrong:
         raise TextError(
-            "parsing.linearisation = t2t writes phrases and words by their labels alone, so no "
-            "part of speech may be called like a phrase, and no label may be empty or begin with "
-            f"“/”, but {name} has “{wrong[0]}”; set parsing.linearisation=vinyals."
+            "parsing.linearisation = t2t writes phrases and words by their labels alone. So parts "
+            "of speech and phrases need different labels, none empty or beginning with “/”, but "
+            f"{name} has “{wrong[0]}”; set parsing.linearisation=vinyals."
         )
     if numbered := sorted(tag for tag in tags if word_number(tag) >= 0):
         raise TextError(
-            "parsing.linearisation = t2t may number words as in NN#3, so no part of speech may end "
-            f"so, but {name} has “{numbered[0]}”; set parsing.linearisation=vinyals."
+            "parsing.linearisation = t2t may number words as in NN#3, so no part of speech may "
+            f"end like that, but {name} has “{numbered[0]}”; set parsing.linearisation=vinyals."
         )

@@ -1,5 +1,5 @@
 """
-Reading of bracketed trees, as the Penn Treebank has them: one a line, or spread over many.
+Reading of bracketed trees in the Penn Treebank's form: one per line, or spread over lines.
 
 Nesting is bounded, so that a hostile file cannot exhaust the stack.
 """
@@ -14,7 +14,7 @@ from heedful.tasks.parsing.trees.tree import CLOSE, OPEN, Tree, escape_brackets
 from heedful.text.lines import plain_lines
 
 DEEPEST = 200
-"""Most phrases around a word; those of the Penn Treebank have at most some forty."""
+"""Maximum number of phrases around a word; the Penn Treebank has at most some forty."""
 # Words may hold other white space, such as thin spaces, but not be of it alone. A bracket behind a
 # backslash is part of a word, as NLTK writes it.
 _TOKEN = re.compile(r"[()]|(?=[^\S \t\r\n]*[^\s()])(?:\\[()]|[^ \t\r\n()])+")
@@ -31,7 +31,7 @@ def read_trees(path: Path) -> Iterator[Tree]:
     before a tree, as the first ones of the Penn Treebank's files do, are skipped.
 
     Raises `TextError` with file, line and column if brackets do not balance, a phrase has no word,
-    or a word has no tag of its own.
+    or a word has no tag.
     """
     return parse_trees(plain_lines(Path(path)), str(path))
 
@@ -42,7 +42,7 @@ def read_tree_lines(path: Path) -> list[Tree | None]:
 
 
 def parse_lines_or_text(lines: Sequence[str], name: str) -> list[Tree | None]:
-    """Read the trees of lines: one for each, None if it is empty, unless they are spread."""
+    """Read the trees of lines: one per line, None for an empty line, unless trees are spread."""
     try:
         return [parse_line(line, name, number) for number, line in enumerate(lines, 1)]
     except TextError:
@@ -109,7 +109,7 @@ class _Place:
         self.name, self.line, self.column = name, line, column
 
     def error(self, must: str, text: str) -> TextError:
-        """Build the error that something else stands here."""
+        """Build the error for unexpected text at this place."""
         return TextError(
             f"{self.name}, line {self.line}, column {self.column}: {must}, but got {text}; "
             f"correct the file ({OPEN} and {CLOSE} are brackets in a word)."

@@ -1,8 +1,8 @@
 """
 The score of parsed trees that heedful publishes: EVALB's brackets, and no sentence left out.
 
-Which words count is decided by the gold tags alone, on both sides, so a parser need not know tags.
-A sentence without a tree, or with a tree of other words, is unparsed: its gold brackets are missed.
+The gold tags alone decide which words of both sides count, so a parser need not know tags. A
+sentence without a tree, or with a tree of other words, is unparsed: its gold brackets are missed.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from heedful.tasks.parsing.trees.tree import Tree
 
 @dataclass(frozen=True)
 class SentenceScore:
-    """What is counted of a sentence."""
+    """The counts of a sentence."""
 
     length: int
     """Words of the gold tree."""
@@ -98,7 +98,7 @@ class TreeScore:
         return len(self.sentences) - self.total("is_parsed")
 
     def up_to(self, length: int) -> "TreeScore":
-        """Score the sentences of at most so many words."""
+        """Score the sentences of at most this many words."""
         short = tuple(sentence for sentence in self.sentences if sentence.length <= length)
         return TreeScore(short, self.has_tags)
 
@@ -136,7 +136,7 @@ def score_trees(
     predicted: Sequence[Tree | None],
     parameters: EvalbParameters = COLLINS,
 ) -> TreeScore:
-    """Score predicted trees; None is a sentence without one."""
+    """Score predicted trees; None stands for a missing tree."""
     tags = {tag for tree in predicted if tree is not None for tag in tree.tags}
     pairs = zip(gold, predicted, strict=True)
     sentences = tuple(score_sentence(*pair, parameters) for pair in pairs)

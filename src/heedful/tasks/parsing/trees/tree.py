@@ -97,7 +97,7 @@ def escape_brackets(word: str) -> str:
     """
     Write round brackets in a word as the Penn Treebank does; no tree could hold them.
 
-    Others stay: treebanks differ in them.
+    Other brackets stay, because treebanks differ in them.
 
     >>> escape_brackets("(")
     '-LRB-'
