@@ -107,7 +107,7 @@ def test_a_model_loaded_in_a_fork_has_one_thread_and_says_so(python, trained):
     (expected, (found, threads, told)), _ = python(script, trained)
     assert (found, threads) == (expected, 1)
     assert len(told) == 1
-    assert "is a fork of one that computes in several threads" in told[0]
+    assert "is a fork without the threads of its parent" in told[0]
     assert "in one instead of 2" in told[0]
     assert "“spawn”" in told[0]
 

@@ -58,7 +58,7 @@ def test_what_was_begun_goes_on_with_its_own_tokenizer(heedful_cli, text, traine
     run = shutil.copytree(trained, tmp_path / "run")
     (tmp_path / "codes").write_text(CODES, encoding="utf-8")
     command = [*train_arguments(text, run, "train.precision=fp32"), "--resume", "--tokenizer"]
-    told = f"--resume must go on with the subwords that {run} was begun with", "codes are others"
+    told = f"--resume must continue with the subwords that {run} was begun with", "codes has others"
     refused(heedful_cli(*command, tmp_path / "codes"), *told)
     refused(heedful_cli(*command, tmp_path / "codes", "--dry-run"), *told)
     for own in (trained, trained / "tokenizer.model"):
@@ -69,7 +69,7 @@ def test_what_was_begun_goes_on_with_its_own_tokenizer(heedful_cli, text, traine
     shared = ("--set", "data.vocabulary_size=48")
     done = heedful_cli(*words, tmp_path / "codes", *shared)
     assert done.returncode == 0, done.stderr
-    refused(heedful_cli(*words, trained, *shared), "--out must go on", f"{trained} are others")
+    refused(heedful_cli(*words, trained, *shared), "--out must continue", f"{trained} has others")
     assert heedful_cli(*words, tmp_path / "codes", *shared).returncode == 0
 
 

@@ -81,7 +81,8 @@ def attend(
     view: Annotated[
         str,
         typer.Option(
-            help="Draw each head (heads), their mean, or attention through all layers (rollout)."
+            help="Draw each head (heads), the mean of the heads (mean), or attention through all "
+            "layers (rollout)."
         ),
     ] = "heads",
     numbers: Annotated[
@@ -104,10 +105,10 @@ def attend(
     """
     Show the attention of each head, and decoding step by step.
 
-    Prints the translation with the probability of each subword and of the next best. The page of
-    --out FILE.html needs no network: every head of every layer, decoding step by step, and the beam
-    as a tree. Heat maps of all heads take a page for each layer in a PDF, a row for each in PNG and
-    SVG. At most 200 subwords a side.
+    Prints the translation with the probabilities of each subword and its next best alternatives.
+    The page of --out FILE.html needs no network: every head of every layer, decoding step by step,
+    and the beam as a tree. Heat maps of all heads take a page for each layer in a PDF, a row for
+    each in PNG and SVG. At most 200 subwords a side.
     """
     check_choice("--precision", precision, SEARCH_PRECISIONS)
     from heedful.analysis.attention_files import (

@@ -42,7 +42,8 @@ def compare(
         int | None, typer.Option(min=1, help="Beam size; by default each recipe's own.")
     ] = None,
     sentences: Annotated[
-        int, typer.Option(min=0, help="Number of sentences to show, those that differ most.")
+        int,
+        typer.Option(min=0, help="Number of sentences to show; those that differ most are shown."),
     ] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     device: Device = "auto",

@@ -10,7 +10,7 @@ from heedful.cli.signatures import Command, with_parameters
 
 def with_environment(prefix: str) -> Callable[[Command], Command]:
     """
-    Let a command read each option that is not given from a variable.
+    Let a command read each missing option from an environment variable.
 
     `prefix`: of the variables: ``HEEDFUL_SERVE`` for ``HEEDFUL_SERVE_PORT``.
     """

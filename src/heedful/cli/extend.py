@@ -30,7 +30,7 @@ def extend(
     keep: Annotated[
         list[str] | None,
         typer.Option(
-            help="Text of the old languages; new subwords that would change how it is split are "
+            help="Text of the old languages; new subwords that would change its splitting are "
             "left out."
         ),
     ] = None,

@@ -27,7 +27,7 @@ Name = Annotated[
 def list_models(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the converted models: name, commit, license, size, and what stands for them."""
+    """List the converted models: name, commit, license, size, and the names that refer to them."""
     from heedful.exchange.hub.cache import cached_models
     from heedful.exchange.hub.upload_folder import remove_abandoned
 
@@ -49,7 +49,7 @@ def list_models(
 
 @app.command()
 def update(name: Name) -> None:
-    """Ask the hub for the newest commit, convert that, and use it from now on."""
+    """Ask the hub for the newest commit, convert it, and use it from now on."""
     from heedful.exchange.hub.fetch import update_run
 
     parsed = _parse(name)
@@ -60,7 +60,7 @@ def update(name: Name) -> None:
 
 @app.command()
 def remove(name: Name) -> None:
-    """Delete converted models: all commits of a name, or the one of @REVISION."""
+    """Delete converted models: all commits of a name, or the commit of @REVISION."""
     from heedful.exchange.hub.cache import ModelCache, find_cached
 
     parsed = _parse(name)
@@ -68,7 +68,7 @@ def remove(name: Name) -> None:
         size = model.bytes
         ModelCache(parsed.repo).remove(model.name.revision)
         echo(f"{model.name.repo}@{model.name.revision[:12]}: deleted, {size / 1e6:,.1f} MB.")
-    echo("What was downloaded is in the cache of huggingface_hub; `hf cache rm` deletes that.")
+    echo("The downloaded files are in the cache of huggingface_hub; `hf cache rm` deletes them.")
 
 
 def push(

@@ -1,9 +1,9 @@
 """
 The `heedful` command and its subcommands.
 
-Nothing heavy is imported before a command needs it, so `--help` is quick. Whatever a user can cause
-ends in one paragraph on standard error and an exit code: 1 the run failed, 2 the command or its
-input is wrong.
+Nothing heavy is imported before a command needs it, so `--help` is quick. Every error that a user
+can cause gives one paragraph on standard error and an exit code. The code is 1 if the run failed, 2
+if the command or its input is wrong.
 """
 
 import signal
@@ -110,10 +110,10 @@ def main() -> None:
     Run the command line.
 
     The parts of a training step are longer than those of a search. So idle threads need to spin
-    only for a hundredth of a millisecond. Of two trainings on two cores, a minute each alone, both
-    took six with the longer time, two with this.
+    only for a hundredth of a millisecond. Two trainings on two cores, of a minute each alone, took
+    six minutes with the longer time and two with this.
 
-    In bf16 oneDNN compiles a kernel for every new shape of a product, a quarter of a megabyte each,
+    In bf16 oneDNN compiles a kernel of a quarter of a megabyte for every new shape of a product,
     and shapes change with every batch. By default torch keeps 1,024 kernels, and oneDNN another
     1,024. The newest 128, kept once, are enough for a search; training keeps 512.
     """
@@ -177,7 +177,7 @@ def _fail_by_plugin(error: Exception) -> None:
 
 def _record_interrupts() -> list[int]:
     """
-    Record each Ctrl-C from now on, besides raising `KeyboardInterrupt`.
+    Record each Ctrl-C from now on, in addition to raising `KeyboardInterrupt`.
 
     Modules that are being imported catch that, and fail with errors that do not name it.
     """

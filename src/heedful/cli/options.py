@@ -18,7 +18,7 @@ from heedful.text.language_codes import in_another_script, look_up
 
 
 def run_argument(help: str, metavar: str = "RUN") -> Any:
-    """Make an argument that is a run folder or a name on the hub."""
+    """Declare an argument that is a run folder or a name on the hub."""
     return typer.Argument(metavar=metavar, help=help, parser=run_path)
 
 
@@ -40,8 +40,8 @@ Precision = Annotated[str, typer.Option(help="auto, fp32 or bf16; auto measures 
 SearchPrecision = Annotated[
     str,
     typer.Option(
-        help="auto, fp32, bf16 or int8; auto measures the machine once. int8 rounds weights and "
-        "states to 8 bits: fastest on x86 processors, but scores change a little."
+        help="auto, fp32, bf16 or int8; auto measures the machine once. With int8, weights and "
+        "states are rounded to 8 bits: fastest on x86 processors, but scores change a little."
     ),
 ]
 SEARCH_PRECISIONS = ("auto", "fp32", "bf16", "int8")
@@ -94,7 +94,7 @@ def with_flags(
 
     `kinds`: the dataclasses, or instances whose values are the defaults.
     `before`: of a parameter, the names of the flags that stand before it in the help; `...` for all
-    that are not named. What a user does not set is not in the dict, unless it has a default.
+    that are not named. The dict lacks fields that a user does not set, unless they have a default.
     """
     options = {option.name: option for kind in kinds for option in fields(kind)}
     defaults = {
@@ -137,7 +137,7 @@ def _flag(option: "Field[Any]", default: Any) -> inspect.Parameter:
 
 
 def _flag_type(annotation: Any) -> Any:
-    """Choose one type, because a flag has one: a list, a path or text where that may be given."""
+    """Choose one type for a flag: a list, a path or text if the annotation allows it."""
     if get_origin(annotation) is not UnionType:
         return list[str] | None if get_origin(annotation) is Sequence else annotation
     kinds = get_args(annotation)
@@ -182,7 +182,7 @@ def check_runs(runs: Sequence[Path], command: str) -> None:
             first = runs[0] if run != runs[0] else "RUN"
             sentence = " ".join(str(other) for other in runs if not other.exists())
             raise typer.BadParameter(
-                f"must be a run folder, but {text!r} is not there; a sentence is read from stdin "
+                f"must be a run folder, but {text!r} is not there. A sentence is read from stdin "
                 f"(echo {shlex.quote(sentence)} | heedful {command} {shlex.quote(str(first))}) or "
                 "from a file (--input FILE).",
                 param_hint="RUN",
@@ -208,8 +208,8 @@ def choose_languages(
     """
     Return a translator for the named languages, and the tag to put before its lines.
 
-    `target_language`: of the tag. Either option names what the model has, a token or a tag.
-    `has_tags`: whether the command puts tags before lines.
+    `target_language`: of the tag. Either option names a token or a tag of the model. `has_tags`:
+    whether the command puts tags before lines.
     """
     tokenizer = translator.tokenizer
     if to_language and target_language is None and has_tags and tokenizer.tags:
@@ -250,7 +250,7 @@ def find_tag(target_language: str | None, tags: Sequence[str]) -> str:
 
 
 def check_output(output: Path | None, read: Mapping[str, Path | None]) -> None:
-    """Refuse to overwrite a file that is read, or to write where none can be; exits with code 2."""
+    """Refuse to overwrite an input file, or to write to an impossible place; exits with code 2."""
     if output is not None and output.is_dir():
         raise typer.BadParameter(
             f"must be a file, but {output} is a folder.", param_hint="--output"

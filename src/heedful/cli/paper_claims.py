@@ -70,8 +70,8 @@ def scaling(
     Measure why attention divides by the root of d_k.
 
     Queries and keys with independent normal components of variance 1 are drawn. Three figures are
-    measured without a scale, with 1/sqrt(d_k) and with 1/d_k: the variance of their products, the
-    gradient of the softmax (the sum of p (1 - p) over the keys), and the gradient of the query.
+    measured: the variance of products, the softmax's gradient (the sum of p (1 - p) over the keys),
+    and the query's gradient. Each is measured without a scale, with 1/sqrt(d_k) and with 1/d_k.
     Margins are 95 % confidence intervals.
     """
     from heedful.paper.claim_checks import measure_scaling

@@ -19,9 +19,9 @@ def table1(
     """
     Count and time the layers of Table 1.
 
-    Costs are counted with projections, dependent products are followed, and longest paths are found
-    by gradients. Times are measured against length and width, in as many rounds as the budget
-    allows. After an interruption the same command continues.
+    Costs include projections, dependent products are followed, and longest paths are found by
+    gradients. Times are measured against length and width, in as many rounds as the budget allows.
+    After an interruption the same command continues.
     """
     from heedful.paper.table1 import make_table1
     from heedful.settings.durations import parse_duration

@@ -21,7 +21,7 @@ def plot(
         Literal["steps", "tokens", "hours"], typer.Option("--x", help="Horizontal axis.")
     ] = "steps",
     smooth: Annotated[
-        int, typer.Option(min=1, help="Number of log lines averaged around each point.")
+        int, typer.Option(min=1, help="Number of log lines to average around each point.")
     ] = 1,
     tensorboard: Annotated[
         Path | None,

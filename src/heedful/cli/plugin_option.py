@@ -18,7 +18,7 @@ PluginFiles = Annotated[
 
 
 def with_plugins(command: Command) -> Command:
-    """Give a command the option `--plugin`, whose files are loaded before it begins."""
+    """Give a command the option `--plugin`; its files are loaded before the command begins."""
     option = inspect.Parameter(
         "plugin", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=PluginFiles
     )

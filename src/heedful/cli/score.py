@@ -61,7 +61,7 @@ def score(
 
     Natural logarithm, end symbol included. --alignments adds a tab and the word alignment: 0-0 1-2.
     --format jsonl adds the log-probability of every token. --gold prints the alignment error rate
-    of every decoder layer instead, best first, each with the value to use for --align-by.
+    of every decoder layer instead, best first, each with its value for --align-by.
     """
     check_choice("--format", format, ("text", "jsonl"))
     check_choice("--precision", precision, ("auto", "fp32", "bf16"))

@@ -26,8 +26,8 @@ def serve(
         list[str],
         typer.Argument(
             metavar="[SOURCE:TARGET=]RUN[+RUN…]",
-            help="Run folders. Name the languages of a folder before it if its settings do not; "
-            "join the runs of an ensemble with +.",
+            help="Run folders. Put the languages before a folder if its settings do not name "
+            "them; join the runs of an ensemble with +.",
         ),
     ],
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",

@@ -8,15 +8,15 @@ from heedful.errors import TextError
 from heedful.text.lines import LONGEST_LINE
 
 STDIN = Path("-")
-"""How stdin is named where a file is expected."""
+"""The name of stdin where a file is expected."""
 
 
 def standard_input() -> Iterator[bytes]:
     """
     Read lines from the file descriptor itself; refuse a closed one at once.
 
-    A thread that waits in `sys.stdin.buffer` holds its lock, and Python aborts if it must exit
-    while a thread waits there: at Ctrl-C, or when the reader of the output is gone.
+    A thread that waits in `sys.stdin.buffer` holds its lock. Python aborts if it must exit
+    meanwhile, at Ctrl-C or when the reader of the output is gone.
     """
     try:
         os.read(0, 0)
@@ -28,7 +28,7 @@ def standard_input() -> Iterator[bytes]:
 
 
 def _lines() -> Iterator[bytes]:
-    """Split what comes from standard input into lines; one beyond the bound ends there."""
+    """Split standard input into lines; a line beyond the bound ends there."""
     parts: list[bytes] = []  # of a line whose end has not come yet
     size = 0
     while part := os.read(0, 1 << 16):

@@ -34,7 +34,7 @@ _SIMILAR = {
     "\u202f": " ",
     "\u00a0": " ",
 }
-"""Signs of tables, trees and sentences: each as wide as what stands for it."""
+"""Signs of tables, trees and sentences, each with a replacement of the same width."""
 _HANDLER = "heedful-similar"
 # By another name: typer takes a stream with the encoding “ascii” for UTF-8.
 _ASCII = "heedful-ascii"
@@ -56,18 +56,18 @@ def fit_streams() -> None:
 
 
 def echo(text: str) -> None:
-    """Print a text that contains text of the user to standard output."""
+    """Print text that contains user input to standard output."""
     typer.echo(escape_controls(text))
 
 
 def write_utf8() -> None:
-    """Write lines for another program to standard output, as UTF-8 and with one kind of end."""
+    """Write lines for another program to standard output, as UTF-8 with uniform line ends."""
     assert isinstance(sys.stdout, io.TextIOWrapper)
     sys.stdout.reconfigure(encoding="utf-8", errors="strict", newline="\n")
 
 
 def read_argument(text: str) -> str:
-    """Read a text of the command line as UTF-8, where the locale has another encoding."""
+    """Read a text of the command line as UTF-8 if the locale has another encoding."""
     try:
         return os.fsencode(text).decode("utf-8")
     except UnicodeError:
@@ -89,14 +89,14 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
 
 
 def _number(letter: str) -> str:
-    """Write a character as its number, in Python's form; and a byte that is not a character."""
+    """Write a character, or a byte that is not a character, as its number in Python's form."""
     if "\udc80" <= letter <= "\udcff":
         return f"\\x{ord(letter) - 0xDC00:02x}"
     return letter.encode("unicode_escape").decode("ascii")
 
 
 def _find_codec(name: str) -> codecs.CodecInfo | None:
-    """Find ASCII by its other name; Python asks for every name that it does not know."""
+    """Find ASCII by its other name; Python calls this for every name that it does not know."""
     if name != _ASCII.replace("-", "_"):
         return None
     ascii_codec = codecs.lookup("ascii")

@@ -49,8 +49,8 @@ def train(
         typer.Option(
             min=1,
             metavar="TOKENS",
-            help="With --dry-run: target tokens a second that a GPU was measured at "
-            "(heedful bench train); memory and hours are computed from it.",
+            help="With --dry-run: measured rate of a GPU in target tokens per second (heedful "
+            "bench train); memory and hours are computed from it.",
         ),
     ] = None,
     device_count: Annotated[
@@ -61,7 +61,7 @@ def train(
         typer.Option(
             min=0.001,
             metavar="GB/S",
-            help="With --device-count: GB a second that each GPU sends to another.",
+            help="With --device-count: GB per second that each GPU sends to another.",
         ),
     ] = None,
     device: Device = "",

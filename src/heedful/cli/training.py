@@ -1,4 +1,4 @@
-"""What `heedful train` and the `train` of a task do alike."""
+"""The common part of `heedful train` and the `train` command of a task."""
 
 from collections.abc import Iterable
 from dataclasses import fields
@@ -25,11 +25,11 @@ def start_training(
     **machine: str | int,
 ) -> None:
     """
-    Train, or print what would be done.
+    Train, or print what a training would do.
 
-    `options`: the flags that were set, by their fields. `needed`: those without which no training
-    begins. `plan`: the devices whose memory and hours a dry run computes. `machine`: device,
-    precision and threads, which are settings too.
+    `options`: the flags that were set, by their fields. `needed`: flags that a training requires.
+    `plan`: devices for which a dry run computes memory and hours. `machine`: device, precision and
+    threads, which are also settings.
     """
     settings = [*options.pop("settings", ())]
     settings += [f"train.{name}={value}" for name, value in machine.items() if value]

@@ -141,7 +141,7 @@ def translate(
     ] = None,
     protected: Annotated[
         Path | None,
-        typer.Option(help="Strings that stay as they are, one a line."),
+        typer.Option(help="Strings that stay as they are, one per line."),
     ] = None,
     long_lines: Annotated[
         Literal["split", "cut"],
@@ -310,7 +310,7 @@ def translate(
 
 
 def _check_whole_file(output: Path | None, options: dict[str, Any]) -> None:
-    """Refuse what does not fit a file that is translated as a whole."""
+    """Refuse options that do not apply to a file that is translated as a whole."""
     from importlib.util import find_spec
 
     from heedful.errors import MissingExtra
@@ -370,7 +370,7 @@ def _translate_whole_file(
 
 
 def _prepared(lines: Iterator[str], join_lines: bool, tag: str) -> Iterator[str]:
-    """Join wrapped lines, if they are to be, and put a language tag, if any, before each."""
+    """Join wrapped lines if requested, and put the language tag, if any, before each line."""
     from heedful.text.wrapped_lines import join_lines as join_wrapped_lines
 
     joined = join_wrapped_lines(lines) if join_lines else lines
@@ -378,7 +378,7 @@ def _prepared(lines: Iterator[str], join_lines: bool, tag: str) -> Iterator[str]
 
 
 def _tagged(line: str, tag: str) -> str:
-    """Put a language tag before the words of a line; its blanks stay outside."""
+    """Put a language tag before the words of a line, after its leading blanks."""
     from heedful.text.blanks import outer_blanks
 
     before, _ = outer_blanks(line)

@@ -55,7 +55,7 @@ def _find_command(command: Any, arguments: Sequence[str]) -> tuple[tuple[str, ..
 def _explain_unknown(
     error: Any, path: tuple[str, ...], command: Any, arguments: Sequence[str]
 ) -> str:
-    """Name the option that is meant: it has another name elsewhere, or is misspelled."""
+    """Suggest the intended option for a misspelled name or a name of another toolkit."""
     place, name = " ".join(path), str(error.option_name)
     if len(name) == 2:  # typer takes -src for -s, -r and -c
         words = (word.partition("=")[0] for word in arguments if word.startswith(name))
@@ -76,7 +76,7 @@ def _join(names: Sequence[str]) -> str:
 
 
 def _setting_arguments(name: str) -> Iterator[str]:
-    """Yield arguments for the settings that are called so here or elsewhere."""
+    """Yield arguments for the settings that have this name here or in another toolkit."""
     from heedful.config.schema import RunConfig
     from heedful.settings.explain import known_elsewhere
     from heedful.settings.table import walk
@@ -90,7 +90,7 @@ def _setting_arguments(name: str) -> Iterator[str]:
 
 
 def _is_alike(name: str, option: str) -> bool:
-    """Whether an option may be meant: it is similar, or one is the beginning of the other."""
+    """Whether an option may be meant: its name is similar, or one name begins with the other."""
     short, long = sorted((name, option), key=len)
     begins = len(short) >= _SHORTEST and long.startswith(short)
     return begins or SequenceMatcher(None, name, option).ratio() >= _ALIKE
@@ -107,7 +107,7 @@ def _explain_use(error: Any, command: Any) -> str:
 
 
 def _explain_missing(error: Any, command: Any) -> str:
-    """Say what is missing, and what it is."""
+    """Say which parameter is missing, and describe it."""
     parameter = error.param
     if parameter.param_type_name != "argument":
         return f"{parameter.opts[-1]} is needed: {_help(parameter)}"
@@ -119,7 +119,7 @@ def _explain_missing(error: Any, command: Any) -> str:
 
 
 def _explain_value(error: Any) -> str:
-    """Say what a value must be and what was given; our own messages are such a clause already."""
+    """Say what a value must be and what was given; our own messages already have this form."""
     from pydantic import ValidationError
 
     name, parameter = error.param_hint, error.param

@@ -11,7 +11,7 @@ from heedful.settings.table import SettingsTable
 
 
 def _known(shares: str) -> str:
-    """Refuse augmentations that nobody has registered, and shares of more than all pairs."""
+    """Refuse unregistered augmentations, and shares that add up to more than 1."""
     augmentation_shares(shares)
     return shares
 
@@ -34,17 +34,17 @@ class DataConfig(SettingsTable):
     subwords: Literal["bpe", "unigram", "character", "word"] = "bpe"
     """How text is split into subwords."""
     character_coverage: Annotated[float, Field(gt=0.5, le=1)] = 1.0
-    """Least share of lines with all their characters in the vocabulary; the rarest are left out."""
+    """Minimum share of lines that the vocabulary fully covers; rare characters are left out."""
     target_subwords: Annotated[
         Literal["as-source", "symbols"], ActsIf("data.shared_vocabulary", (False,))
     ] = "as-source"
     """How target text is split: like the source, or at spaces, for symbols such as brackets."""
     normalization: Literal["identity", "nfc", "nmt_nfkc", "nmt_nfkc_cf"] = "identity"
-    """What the learned model rewrites first: nothing, accents, all look-alikes, capitals too."""
+    """Rewriting before the split: nothing, accents, all look-alikes, or capitals too."""
     subword_sampling: Share = 0.0
-    """Sample subwords anew in every epoch: BPE-dropout for bpe, alpha for unigram. 0 means off."""
+    """Sample new subwords in every epoch: BPE-dropout for bpe, alpha for unigram. 0 means off."""
     augment: Annotated[str, AfterValidator(_known)] = ""
-    """Shares of the pairs to change anew in every epoch, such as capitals:0.05 typos:0.1."""
+    """Shares of the pairs to change in every epoch, such as capitals:0.05 typos:0.1."""
     vocabulary_threshold: CountOrZero = 0
     """With given BPE codes: split subwords that occur less often in the text. 0 means none."""
     shared_vocabulary: bool = True

@@ -2,9 +2,9 @@
 Settings from a recipe or TOML file plus ``key=value`` changes; and back to TOML.
 
 A settings file has the tables ``model``, ``data``, ``train`` and ``search``. ``base = "small"``
-above them names the recipe it starts from; without it, what is not set takes its default.
-``plugins = ["mine.py"]`` names files beside it that are loaded first (`heedful.plugins`). TOML has
-no null: ``"none"`` stands for it where a setting may be none.
+above them names the recipe to start from; without a base, unset settings have their defaults.
+``plugins = ["mine.py"]`` names files beside the settings file that are loaded first
+(`heedful.plugins`). TOML has no null, so ``"none"`` is null where a setting may be none.
 """
 
 import json
@@ -38,10 +38,10 @@ def load_config(
     `inherited` (a pretrained run's settings, when fine-tuning), `settings`.
 
     A built-in name takes precedence over a file of the same name; ``./small`` is the file. File and
-    changes are checked one after the other, so each message can say where the fault is.
+    changes are checked separately, so each message can say where the error is.
 
-    Raises `SettingError` if there is no such recipe or file, if the file is not TOML, or if a
-    setting is unknown or out of range.
+    Raises `SettingError` if the recipe or file does not exist, is not TOML, or has an unknown or
+    wrong setting.
 
     >>> load_config("small", ["train.steps=200", "train.clip_norm=1"]).train.steps
     200
@@ -57,7 +57,7 @@ def load_task_config(
     settings: Settings = (),
     inherited: Mapping[str, Any] | None = None,
 ) -> RunConfig:
-    """Load settings as `load_config` does; a recipe of another task is changed into one of this."""
+    """Load settings like `load_config`; a recipe of another task is adapted to this task."""
     changes = task.changes
     if changes and task.acts(flat(load_config(recipe_or_path).to_dict())):
         changes = {}
@@ -68,7 +68,7 @@ def setting_list(settings: Settings) -> list[str]:
     """
     List settings as ``key=value``; a mapping may be nested or have dotted keys.
 
-    One parser then reads settings from Python and the command line, with the same refusals.
+    So one parser reads settings from Python and from the command line, with the same errors.
     """
     if not isinstance(settings, Mapping):
         return list(settings)
@@ -85,7 +85,7 @@ def to_toml(config: RunConfig) -> str:
     """
     Write all settings that act as a TOML file, each below its help text.
 
-    Defaults are written too, so that the file means the same in a later version.
+    Defaults are written too, so the file has the same meaning in a later version.
     """
     values, acting = flat(config.to_dict()), acting_settings(config)
     lines = []
@@ -132,7 +132,7 @@ def _named_plugins(path: Path, names: object) -> list[Path]:
 
 
 def _merged(below: object, name: str, given: object) -> object:
-    """Put the settings of a file, which may be a table, on top of those below."""
+    """Override settings by the settings of a file, which may be tables."""
     if not isinstance(given, dict):
         return _or_none(name, given)
     known = below if isinstance(below, dict) else {}
@@ -152,8 +152,8 @@ def _parse(path: Path) -> dict[str, Any]:
         ) from None
     except OSError as error:
         raise SettingError(
-            f"a recipe must be a built-in name or a TOML file that can be read, but {path} cannot: "
-            f"{error.strerror}; `heedful train --recipes` lists the built-in ones."
+            f"a recipe must be a built-in name or a readable TOML file, but {path} cannot be read: "
+            f"{error.strerror}; `heedful train --recipes` lists the built-in recipes."
         ) from None
 
 
@@ -168,7 +168,7 @@ def _key_and_value(text: str) -> tuple[str, object]:
 
 
 def _value(name: str, text: str) -> object:
-    """Parse text by the type of a setting; the schema refuses what does not fit."""
+    """Parse text by the type of a setting; the schema refuses wrong values."""
     types = _types(name)
     if text.lower() in ("true", "false") and bool in types:
         return text.lower() == "true"
@@ -202,5 +202,5 @@ def _plain(annotation: Any) -> set[Any]:
 
 
 def _toml_value(value: object) -> str:
-    """Format one value; text contains no characters that TOML and JSON write differently."""
+    """Format a value; texts have no characters that TOML and JSON write differently."""
     return json.dumps("none" if value is None else value, ensure_ascii=False)

@@ -27,7 +27,7 @@ from heedful.settings.table import SettingsTable
 
 
 class _ComposedSettings(ModelSettings):
-    """What can be said of a model once its families are known."""
+    """Properties of a model that depend on its families."""
 
     @property
     def cross_attention(self) -> tuple[int, int]:
@@ -36,17 +36,17 @@ class _ComposedSettings(ModelSettings):
 
     @property
     def no_attention(self) -> str:
-        """The choice by which the decoder does not attend to the source; empty if it attends."""
+        """The setting that keeps the decoder from attending to the source; empty if it attends."""
         return decoder_family(self.decoder).no_attention(self)
 
     @property
     def no_alignment(self) -> str:
-        """The choice by which attention links no words; empty if it links them."""
+        """The setting that keeps attention from linking words; empty if it links them."""
         return self.no_attention or encoder_family(self.encoder).no_alignment(self)
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "_ComposedSettings":
-        """Check what goes together within a family, then between all."""
+        """Check the settings within each family, then across families."""
         names = {self.encoder, self.decoder}
         memory = encoder_family(self.encoder).memory_width(self)
         clashes = [
@@ -72,7 +72,7 @@ def _named_fields(table: type[SettingsTable]) -> dict[str, Any]:
 
 
 def _family_fields() -> dict[str, Any]:
-    """List what the families add: their names, and their tables."""
+    """List the names and tables that the families add."""
     fields = _named_fields(ModelSettings)
     about = FieldInfo(default=AttentionConfig(), description=AttentionSettings.__doc__)
     fields["attention"] = (Annotated[AttentionConfig, TRANSFORMER], about)
@@ -85,7 +85,7 @@ def _family_fields() -> dict[str, Any]:
 
 
 def _compose_attention() -> Any:
-    """Make the table of attention with the names that families and plugins add."""
+    """Build the table of attention with the names that families and plugins add."""
     return create_model(
         "AttentionConfig",
         __base__=AttentionSettings,
@@ -96,7 +96,7 @@ def _compose_attention() -> Any:
 
 
 def _compose_model() -> Any:
-    """Make the table of the model with the names and the tables that families add."""
+    """Build the table of the model with the names and the tables that families add."""
     return create_model(
         "ModelConfig",
         __base__=_ComposedSettings,
@@ -114,7 +114,7 @@ def compose_again() -> None:
 
 
 def take_fields(table: type[SettingsTable], other: type[SettingsTable]) -> None:
-    """Give a table the fields of another one."""
+    """Give a table the fields of another table."""
     table.__pydantic_fields__ = other.__pydantic_fields__
     table.model_rebuild(force=True)
 

@@ -1,12 +1,12 @@
 """
-Recipes: named settings, each stated as its difference from another one.
+Recipes: named settings, each written as differences from another recipe.
 
-A recipe called ``paper-…`` follows the text of ‘Attention Is All You Need’, one called ``t2t-…``
-the authors' first public code (tensor2tensor 3d9c62f2, 2017-06-15) where the two differ, and
+A recipe called ``paper-…`` follows the text of ‘Attention Is All You Need’. Where the authors'
+first public code (tensor2tensor 3d9c62f2, 2017-06-15) differs, ``t2t-…`` follows the code.
 ``table3-…`` is a row of the paper's Table 3. Sections and tables in the comments are the paper's.
-These keep their values forever; a change is a new name. ``tiny``, ``small``, ``multi30k`` and the
-other ``…-small``, for small machines, may change until version 1.0, and so may the models before
-the paper (`heedful.families`) and the short tasks (`sequence_recipes`).
+These recipes keep their values forever; a change gets a new name. Until version 1.0, three groups
+may change: the recipes for small machines (``tiny``, ``small``, ``multi30k``, ``…-small``), models
+before the paper (`heedful.families`), and short tasks (`sequence_recipes`).
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def recipe(name: str) -> RunConfig:
 
     Notes
     -----
-    Built anew at every call; settings are frozen, so a caller changes a copy.
+    Every call builds new settings. They are frozen, so a caller changes a copy.
     """
     if name not in RECIPES:
         near = get_close_matches(name, RECIPES, n=2)
@@ -251,12 +251,12 @@ def _table3_base() -> RunConfig:
 
 
 def _row(name: str, summary: str, **model: object) -> None:
-    """Register a row of Table 3 that differs from the first one in the model's settings."""
+    """Register a row of Table 3 that differs from the first row in the model's settings."""
     _vary(name, summary, {f"model.{key}": value for key, value in model.items()})
 
 
 def _vary(name: str, summary: str, settings: dict[str, object]) -> None:
-    """Register a row of Table 3 that differs from the first one in some settings."""
+    """Register a row of Table 3 that differs from the first row in some settings."""
 
     def build() -> RunConfig:
         return _table3_base().with_settings(settings)
@@ -411,7 +411,7 @@ def _multi30k() -> RunConfig:
 
 
 def _small_of_family(name: str, summary: str, base: str, settings: dict[str, object]) -> None:
-    """Register a recipe of another family that changes one of these."""
+    """Register a recipe of another family that changes one of these recipes."""
 
     def build() -> RunConfig:
         return recipe(base).with_settings(settings)

@@ -4,7 +4,7 @@ Every setting: its type, its range, its default, and one sentence of help.
 Each table of a run has a file of its own: `model.py`, `data.py`, `train.py`, `search.py`. A task
 may add one (`heedful.tasks`). The defaults of `ModelConfig`, `TrainConfig` and `SearchConfig` are
 the paper's base model. The sentence below a setting is its help text on the command line and its
-comment in a TOML file. A setting that is wrong is a `SettingError` wherever it comes from, never
+comment in a TOML file. A wrong setting raises `SettingError` wherever it comes from, never
 pydantic's own error.
 """
 
@@ -31,7 +31,7 @@ Table = TypeVar("Table", bound=SettingsTable)
 
 
 class _RunSettings(SettingsTable):
-    """The settings of every run, and what can be said of them once the tasks are known."""
+    """The settings of every run, with the methods that depend on the tasks."""
 
     recipe: Name = "custom"
     """Recipe that these settings are based on."""
@@ -48,7 +48,7 @@ class _RunSettings(SettingsTable):
 
     @model_validator(mode="after")
     def _tasks_fit(self) -> "_RunSettings":
-        """Check what goes together within a task."""
+        """Check the settings within each task."""
         values = flat(self.to_dict())
         if wrong := [clash for task in tasks() for clash in task.clashes(values)]:
             raise ValueError("; ".join(wrong))
@@ -60,9 +60,8 @@ class _RunSettings(SettingsTable):
         tied = self.model.tie_embeddings
         if tied in ("all", "embeddings") and not self.data.shared_vocabulary:
             raise ValueError(
-                f"`model.tie_embeddings` = {tied} is one table for both languages and needs "
-                "`data.shared_vocabulary` = true, but got false; share the vocabulary, or set "
-                "`model.tie_embeddings` to output or none"
+                f"`model.tie_embeddings` = {tied} needs `data.shared_vocabulary` = true, but got "
+                "false; share the vocabulary, or set `model.tie_embeddings` to output or none"
             )
         return self
 
@@ -78,14 +77,14 @@ class _RunSettings(SettingsTable):
 
     @model_validator(mode="after")
     def _embeddings_can_be_cut(self) -> "_RunSettings":
-        """Check that zeros in place of tokens leave nothing behind in the model."""
+        """Check that zeros in place of tokens do not change running averages of the model."""
         if self.train.objective == "simcut" and self.model.norm_kind in names_with(
             "batch statistics", ("model.norm_kind",)
         ):
             raise ValueError(
-                "`train.objective` = simcut reads some tokens as zeros, which the running averages "
-                f"of `model.norm_kind` = {self.model.norm_kind} would keep; set "
-                "`model.norm_kind` to layer or rms, or leave `train.objective` out"
+                "`train.objective` = simcut needs a norm without running averages, but "
+                f"`model.norm_kind` is {self.model.norm_kind}; set `model.norm_kind` to layer or "
+                "rms, or leave `train.objective` out"
             )
         return self
 
@@ -182,7 +181,7 @@ else:
 
 
 def follow_registries() -> None:
-    """Compose the settings again, because names have come or gone."""
+    """Rebuild the classes of settings, because names were added or removed."""
     setting_conditions.cache_clear()
     setting_defaults.cache_clear()
     compose_again()

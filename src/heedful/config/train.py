@@ -43,7 +43,7 @@ class TrainConfig(SettingsTable):
     block_tokens: Count | None = None
     """Padded tokens of a block of pairs of similar length. None means one block per batch."""
     micro_batch_tokens: Count | None = None
-    """Maximum tokens per side computed at once; the batch stays the same. None: automatic."""
+    """Maximum tokens per side to compute at once; the batch stays the same. None: automatic."""
     schedule: Literal["paper", "constant", "inverse_sqrt", "cosine", "plateau", "step"] = "paper"
     """Schedule of the learning rate after the warm-up; paper is equation 3."""
     warmup: CountOrZero = 4000
@@ -61,7 +61,7 @@ class TrainConfig(SettingsTable):
     ] = 0.5
     """Factor of the learning rate at each decay."""
     plateau_patience: Annotated[CountOrZero, ActsIf("train.schedule", ("plateau",))] = 1
-    """Validations without a better result before the learning rate is lowered, less one."""
+    """Validations without a better result to tolerate before the learning rate is lowered."""
     decay_steps: Annotated[Count | None, ActsIf("train.schedule", ("step",))] = None
     """Updates between two decays."""
     decay_start: Annotated[Count | None, ActsIf("train.schedule", ("step",))] = None
@@ -75,7 +75,7 @@ class TrainConfig(SettingsTable):
     epsilon: Annotated[Positive, _WITH_ADAM] = 1e-9
     """Epsilon in the denominator of Adam's update."""
     momentum: Annotated[Share, ActsIf("train.optimizer", ("sgd",))] = 0.0
-    """Momentum of SGD: each update adds this share of the one before. 0 means none."""
+    """Momentum of SGD: each update adds this share of the previous update. 0 means none."""
     nesterov: Annotated[bool, ActsIf("train.momentum", unless=(0.0,))] = False
     """Whether the momentum is Nesterov's."""
     objective: Literal["likelihood", "simcut", "rdrop", "reward", "risk"] = "likelihood"
@@ -93,7 +93,7 @@ class TrainConfig(SettingsTable):
     likelihood_weight: Annotated[NotNegative, _BY_EITHER] = 0.017
     """Factor of the references' log-likelihood, which is added to the reward. 0 means none."""
     samples: Annotated[Several, _BY_REWARD] = 15
-    """Translations drawn of each pair; the baseline of one is the mean reward of the others."""
+    """Translations drawn of each pair; each one's baseline is the mean reward of the others."""
     n_best: Annotated[Several, _BY_RISK] = 10
     """Translations that beam search finds of each pair, to share out the risk among them."""
     risk_sharpness: Annotated[Positive, _BY_RISK] = 1.0
@@ -115,7 +115,7 @@ class TrainConfig(SettingsTable):
     device: Device = "auto"
     """Where to compute: auto, cpu, cuda or cuda:N."""
     deterministic: bool = False
-    """Whether a GPU computes the same bytes in every run; a processor always does."""
+    """Whether a GPU computes identical results in every run; a processor always does."""
     threads: CountOrZero = 0
     """CPU threads. 0 means one for each core."""
     checkpoint_steps: Count | None = None
@@ -179,12 +179,12 @@ class TrainConfig(SettingsTable):
 
     @model_validator(mode="after")
     def _schedule_is_complete(self) -> "TrainConfig":
-        """Check that the schedule has what its formula needs."""
+        """Check that the settings of the schedule's formula are present."""
         wrong = []
         if self.schedule in ("paper", "inverse_sqrt") and self.warmup == 0:
             wrong.append(
-                f"`train.warmup` must be at least 1 for `train.schedule` = {self.schedule}, whose "
-                "rate is a function of it, but got 0; set it, or set `train.schedule` to constant"
+                f"`train.warmup` must be at least 1 for `train.schedule` = {self.schedule}, but "
+                "got 0; set it, or set `train.schedule` to constant"
             )
         if self.schedule != "paper" and self.learning_rate is None:
             wrong.append(

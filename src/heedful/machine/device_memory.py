@@ -22,7 +22,7 @@ def bound_of(device: torch.device) -> AbstractContextManager[None]:
 
 
 def require_room(parameters: int, device: torch.device) -> None:
-    """Refuse a model to train whose weights alone are more than the free memory."""
+    """Refuse to train a model if its weights alone exceed the free memory."""
     # On a processor they have gradients beside them; for a GPU they are drawn here, too.
     free, needed = free_memory(), parameters * (8 if device.type == "cpu" else 4)
     if free is not None and needed > free:

@@ -20,7 +20,7 @@ from heedful.machine.processor import (
 
 
 def resolve_device(name: str) -> torch.device:
-    """Resolve a device setting to an available device. Raises `DeviceError` if it is not there."""
+    """Resolve a device setting to an available device. Raises `DeviceError` if it is missing."""
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
         raise DeviceError(f"a device must be auto, cpu, cuda or cuda:N, but is {name!r}.")
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
@@ -42,7 +42,7 @@ def resolve_device(name: str) -> torch.device:
 
 @contextmanager
 def same_bytes(device: torch.device, is_required: bool) -> Iterator[None]:
-    """Let a GPU compute by functions whose results are the same in every run, if required."""
+    """Use only GPU functions with the same results in every run, if required."""
     if device.type != "cuda":
         yield
         return
@@ -64,7 +64,7 @@ def resolve_threads(threads: int) -> int:
     """
     Resolve a thread setting, divided among this machine's ranks, and apply it.
 
-    A fork of a process that has computed in several threads gets one.
+    A fork of a process that has computed in several threads gets one thread.
     """
     ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if threads == 0:
@@ -77,7 +77,7 @@ def resolve_threads(threads: int) -> int:
 
 
 def has_int8(device: torch.device) -> bool:
-    """Whether 8-bit matrix products are fast here; they are oneDNN's, which are fast there only."""
+    """Whether 8-bit matrix products, which are oneDNN's, are fast here."""
     x86 = platform.machine().lower() in ("x86_64", "amd64")
     return device.type == "cpu" and x86 and torch.backends.mkldnn.is_available()
 
@@ -93,7 +93,7 @@ def processor_of(device: torch.device) -> str:
 
 
 def instruction_set(device: torch.device) -> str:
-    """Name the features that kernels of a device are chosen by."""
+    """Name the features by which kernels of a device are chosen."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return torch.backends.cpu.get_cpu_capability()

@@ -3,8 +3,8 @@ Variables of the environment that OpenMP, oneDNN and torch read once, when they 
 
 An idle thread of OpenMP spins while it waits. Without spinning it would have to be woken for each
 of the hundred small operations in a step of a search. Translating one sentence at a time would be
-half as fast. With OpenMP's own, much longer spinning it takes a core from threads that work: a
-training next to other busy processes is twenty times as slow. So threads spin for a tenth of a
+half as fast. OpenMP's own, much longer spinning takes a core from working threads: a training
+beside other busy processes becomes twenty times slower. So threads spin for a tenth of a
 millisecond and then sleep.
 
 Nothing heavy is imported: `import heedful` sets these variables.
@@ -24,7 +24,7 @@ _RECORD = "HEEDFUL_ENVIRONMENT"  # what heedful has set, for its child processes
 
 def set_variables(variables: dict[str, str], replace: bool = False) -> None:
     """
-    Set variables that the user has not set; warn if torch is loaded and waits in its own way.
+    Set variables that the user has not set; warn if torch is already loaded and its threads spin.
 
     `replace`: also those that another part of heedful, or a parent process, has set.
     """
@@ -65,7 +65,7 @@ def _warn_of_spinning() -> None:
     values = " and ".join(f"{name}={value}" for name, value in WAITING.items())
     warnings.warn(
         "torch was imported before heedful, so its idle threads spin, which is slow on a busy "
-        f"machine; import heedful first, or set {values} before Python starts ({SWITCH}=0 hides "
+        f"machine. Import heedful first, or set {values} before Python starts ({SWITCH}=0 hides "
         "this warning).",
         RuntimeWarning,
         stacklevel=4,

@@ -1,10 +1,10 @@
 """
-Forked processes, which have only the thread that forked.
+Forked processes, which have only the forking thread.
 
-GNU's OpenMP, by which torch and the C functions compute in threads, does not know that the threads
-of its pool are gone: the next parallel operation of a fork would wait for them forever. A single
-thread needs no pool. So a fork of a process that has computed in several threads computes in one.
-A process that has only imported heedful has no pool, and its forks may have their own.
+Torch and the C functions compute in threads of GNU's OpenMP, which does not notice that a fork
+lacks these threads. The next parallel operation of a fork would wait for them forever. A single
+thread needs no pool. So a fork of a process that has computed in several threads computes in one. A
+process that has only imported heedful has no pool, and its forks may have their own.
 """
 
 import os
@@ -22,18 +22,18 @@ class _Pool:
     """The threads of OpenMP's pool."""
 
     begun = False
-    """Whether this process may have started them."""
+    """Whether this process may have started threads."""
     lost = False
-    """Whether the process from which this one was forked did so."""
+    """Whether the parent of this fork may have started threads."""
 
 
 def allowed_threads(threads: int) -> int:
     """Return the number of threads that this process can compute in, at most the given one."""
     if _Pool.lost and threads > 1:
         warnings.warn(
-            "This process is a fork of one that computes in several threads, and a fork does not "
-            f"have these, so it computes in one instead of {threads:,}. Start processes before a "
-            "model is loaded, or by the method “spawn”, to have more.",
+            "This process is a fork without the threads of its parent, so it computes in one "
+            f"thread instead of {threads:,}. For more threads, start processes before a model is "
+            "loaded, or by the method “spawn”.",
             RuntimeWarning,
             stacklevel=4,
         )
@@ -46,7 +46,7 @@ class Turns:
     """
     A lock for threads that share an object; a thread that has it may take it again.
 
-    A fork gets a free one: the thread that had it is not in the fork.
+    A fork gets a free lock, because the thread that had it is not in the fork.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Turns:
 
 
 def in_turn(method: _Function) -> _Function:
-    """Let threads call the methods of an object one after the other, by its lock `turns`."""
+    """Make threads call the methods of an object one after the other, by its lock `turns`."""
 
     @wraps(method)
     def call(self: Any, *arguments: Any, **keywords: Any) -> Any:

@@ -85,10 +85,10 @@ def bounded_memory() -> Iterator[None]:
     """
     Limit the address space, so that allocations beyond the free memory fail without a kill.
 
-    Linux promises more memory than there is and kills a process that uses it; a killed process
-    cannot say which setting to change. So while the largest batch is tried, the address space may
-    grow only by the free memory plus half a gibibyte. Elsewhere, and where nothing is known, no
-    limit.
+    Linux promises more memory than it has and kills a process that uses it. A killed process cannot
+    say which setting to change. So while the largest batch is tried, the address space may grow
+    only by the free memory plus half a gibibyte. On other systems, or if the free memory is
+    unknown, there is no limit.
     """
     free = free_memory()
     used = Path("/proc/self/statm")
@@ -132,14 +132,13 @@ def check_address_space() -> None:
     is_limited = limit != resource.RLIM_INFINITY and limit < _LEAST_ADDRESS_SPACE
     if is_limited and "torch" not in sys.modules:
         raise HeedfulError(
-            "the machine has not enough memory for this: the limit of its address space "
-            f"(ulimit -v) must be at least {_LEAST_ADDRESS_SPACE >> 10} KiB, but it is "
-            f"{limit >> 10}; raise it."
+            "the limit of the address space (ulimit -v) must be at least "
+            f"{_LEAST_ADDRESS_SPACE >> 10} KiB, but it is {limit >> 10}; raise it."
         )
 
 
 def is_lack_of_memory(error: BaseException | None) -> bool:
-    """Recognize an error that says, or whose cause says, that there is too little memory."""
+    """Recognize an error that is, or is caused by, a lack of memory."""
     return _lack(error) is not None
 
 
@@ -153,7 +152,7 @@ def lack_of_memory(error: BaseException) -> str:
 
 
 def _lack(error: BaseException | None) -> str | None:
-    """Find the sentence of an error that says so, which may be empty; None if there is none."""
+    """Find the sentence of an error that names a lack of memory, or empty; None if none does."""
     while error is not None:
         for sentence in str(error).split(". "):
             if any(words in sentence.lower() for words in _LACK_OF_MEMORY):

@@ -31,7 +31,7 @@ def omp_threads() -> int:
 
 
 def check_threads(threads: int, name: str = "threads") -> None:
-    """Refuse an absurd number of threads, which would crash torch."""
+    """Refuse a number of threads that would crash torch."""
     most = max(_MANY_THREADS, 8 * usable_cores())
     if not 0 <= threads <= most:
         raise SettingError(
@@ -73,7 +73,7 @@ def processor_facts(*fields: str) -> list[str]:
 
 @functools.cache
 def int8_levels() -> int:
-    """Return how finely inputs and weights may be rounded for 8-bit integer products."""
+    """Return the largest rounded value of inputs and weights in 8-bit integer products."""
     # The instructions that accumulate in 32 bits are called VNNI.
     for flags in processor_facts("flags"):
         return 127 if {"avx512_vnni", "avx_vnni"} & set(flags.split()) else 63
@@ -132,7 +132,7 @@ def write_cached(path: Path, content: bytes) -> None:
 def check_owned(
     path: Path, status: os.stat_result, *, sticky: bool = False, user: int | None = None
 ) -> None:
-    """Raise `PermissionError` if others than the user and root could change a file or folder."""
+    """Raise `PermissionError` if anyone except the user and root could change a file or folder."""
     mode = stat.S_IMODE(status.st_mode)
     if status.st_uid not in (os.geteuid() if user is None else user, 0):
         raise PermissionError(f"{path} must belong to you or root, but belongs to another user")

@@ -1,4 +1,4 @@
-"""Version and commit of the program that runs, for records that others read."""
+"""Version and commit of the running program, for records."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ _SECONDS = 10.0
 
 
 def describe_program() -> str:
-    """Name the version, with the commit where the installation knows it."""
+    """Name the version, with the commit if the installation knows it."""
     commit = _installed_commit() or _checkout_commit(Path(__file__).parents[3])
     return f"heedful {__version__}" + (f", commit {commit}" if commit else "")
 

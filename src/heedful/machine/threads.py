@@ -17,10 +17,10 @@ def map_in_threads(
     function: Callable[[_Item], _Result], items: Iterable[_Item], workers: int
 ) -> Iterator[_Result]:
     """
-    Call a function with each item, some at a time; the results come in the order of the items.
+    Call a function with each item, some at a time; return the results in the order of the items.
 
-    The threads of torch's operations are divided among the workers. After a failed call, or an
-    interruption of the caller, only calls that have begun are ended.
+    The threads of torch's operations are divided among the workers. After a failed call or an
+    interruption of the caller, only calls that have begun are completed.
     """
     threads = torch.get_num_threads()
     begun = threading.Barrier(workers + 1)

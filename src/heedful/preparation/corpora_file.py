@@ -15,9 +15,8 @@ The TOML file that describes several training corpora.
     tag = "fr"
 
 File names are relative to the file. `weight` is the share of the corpus in every epoch, in any
-unit, at most 1e100; without weights `data.mixing_temperature` and the sizes decide. With a tag
-every source line begins with it, here ``>>fr<<``, which selects the target language of a
-multilingual model.
+unit, at most 1e100; without weights `data.mixing_temperature` and the sizes decide. A tag, here
+``>>fr<<``, is put before every source line and selects the target language of a multilingual model.
 """
 
 import re

@@ -28,9 +28,9 @@ def find_training_data(
     """
     Find the training data that the arguments name.
 
-    `task_text`: the only text of a task that is not learned from text of two languages.
+    `task_text`: the text of a task that is not learned from text of two languages.
 
-    Raises `TextError` if it is named twice or not at all.
+    Raises `TextError` if the text is named twice or not at all.
     """
     if task_text:
         if source or target or exclude or corpora or data:
@@ -59,7 +59,7 @@ def find_text(
     corpora: str | Path | None = None,
     tokenizer: str | Path | None = None,
 ) -> RawText:
-    """Find training text that is not prepared; `TextError` if twice, missing or not given."""
+    """Find unprepared training text; `TextError` if it is named twice, missing or not given."""
     excluded = tuple(expand(as_list(exclude))) if exclude else ()
     if corpora is not None:
         if source or target:
@@ -71,9 +71,8 @@ def find_text(
         return RawText(tuple(read_corpora(Path(corpora))), excluded, tokenizer)
     if not source or not target:
         raise TextError(
-            "Training needs text: both --source and --target, or --corpora with a file that "
-            "describes several, or --data with a folder that `heedful data prepare` made, or "
-            "`pairs` in Python."
+            "Training needs text: both --source and --target, or --corpora with a file, or --data "
+            "with a folder of `heedful data prepare`, or `pairs` in Python."
         )
     corpus = Corpus(expand(as_list(source)), expand(as_list(target)))
     return RawText((CorpusPart("", corpus),), excluded, tokenizer)

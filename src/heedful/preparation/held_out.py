@@ -1,4 +1,4 @@
-"""Held-out pairs from files, for validation and for the search for them in the training text."""
+"""Held-out pairs from files, for validation and to find their repetitions in the training text."""
 
 from heedful.arguments import Files
 from heedful.data.overlap.leaks import HeldOutPairs
@@ -9,7 +9,7 @@ from heedful.text.corpus import Corpus, expand
 
 def held_out_files(source: Files | None, target: Files | None) -> Corpus | None:
     """
-    Find the validation files; None if there is to be no validation.
+    Find the validation files; None if no validation is wanted.
 
     Raises `TextError` if one side is missing.
     """
@@ -24,8 +24,8 @@ def read_held_out(corpus: Corpus) -> tuple[HeldOutPairs, str]:
     """
     Read the validation pairs.
 
-    Returns the pairs, and a note on those with an empty side, which are left out, and on rows that
-    were skipped. Raises `TextError` if nothing is left.
+    Returns the pairs, and a note on skipped rows and on pairs with an empty side, which are left
+    out. Raises `TextError` if nothing is left.
     """
     pairs = list(corpus.pairs())
     filled = [(line, s, t) for line, (s, t) in enumerate(pairs, 1) if s.strip() and t.strip()]

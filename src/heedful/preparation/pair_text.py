@@ -5,7 +5,7 @@ Training text from pairs in memory.
 
     pairs ─ RUN/pairs/train.source and train.target ─ subwords and ids, as of any text
 
-They are written once, by the first process, so that a resumed run has the same text without them.
+The first process writes the pairs once, so a resumed run has the same text without them.
 """
 
 import re
@@ -36,7 +36,7 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
 
 @dataclass(frozen=True)
 class PairText(UnpreparedText):
-    """Training data from pairs in memory, or from those that a run has stored."""
+    """Training data from pairs in memory, or from pairs that a run has stored."""
 
     rows: PairRows | None
     """The pairs; None if the run has them."""
@@ -47,12 +47,12 @@ class PairText(UnpreparedText):
     tokenizer: str | Path | None = None
     """A tokenizer to use instead of training one."""
     keep_target: bool = False
-    """Whether the tokenizer's symbols of the target are kept, because weights come with them."""
+    """Whether the tokenizer's target symbols are kept, because inherited weights use them."""
     _texts: list[RawText] = field(default_factory=list)
-    """The stored text, once it is there."""
+    """The stored text, once it exists."""
 
     def configure(self, config: RunConfig) -> RunConfig:
-        """Infer unset languages from the names of the columns, or from the run that goes on."""
+        """Infer unset languages from the names of the columns, or from the continued run."""
         source, target = config.data.source_language, config.data.target_language
         names: Sequence[object] = ()
         if self.resumed is not None and self.resumed.config.exists():
@@ -101,7 +101,8 @@ class PairText(UnpreparedText):
         elif self.rows and (number := first_difference(corpus, pairs)) is not None:
             raise RunFolderError(
                 f"--resume must continue the run in {folder.path} with the pairs it was begun "
-                f"with, but pair {number} of `pairs` differs. Give the same, or leave `pairs` out."
+                f"with, but pair {number} of `pairs` differs. Give the same pairs, or leave "
+                "`pairs` out."
             )
         self._texts[:] = [self._raw(corpus)]
         self._texts[0].prepare(folder, config, processes, say, held_out)
@@ -126,12 +127,13 @@ def find_pair_text(
     """
     Find pairs in memory, or in the run that is continued; None if there are none.
 
-    `other_text`: whether text was named in another way; together with pairs a `TextError`.
+    `other_text`: whether text was named in another way, which raises `TextError` together with
+    pairs.
     """
     if pairs is not None and other_text:
         raise TextError(
-            "`pairs` are the text of a training, but --source, --target, --corpora, --data or the "
-            "text of a task was given too; give one or the other."
+            "`pairs` are the text of a training, but another text was given too (--source, "
+            "--target, --corpora, --data or a task's text); give only one."
         )
     stored = resumed and stored_pairs(resumed.path / PAIRS, "train")
     if pairs is None and (other_text or not stored):

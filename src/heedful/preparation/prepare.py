@@ -1,7 +1,7 @@
 """
 Preparation of subwords and ids before training: `heedful data prepare`.
 
-What is made is described in `heedful.preparation.prepared_text`. Torch is not needed and is not
+`heedful.preparation.prepared_text` describes the resulting folder. Torch is not needed and is not
 loaded.
 """
 
@@ -56,7 +56,7 @@ def prepare(
     `valid_source`, `valid_target`: held-out text, whose repetitions in the text are reported.
     `processes`: number of worker processes; 0 for one per core.
 
-    Resumes where it was interrupted, and does nothing if all is done. Raises `RunFolderError` if
+    Resumes an interrupted preparation, and does nothing if all is done. Raises `RunFolderError` if
     `out` holds something else or was begun with other settings or text.
     """
     text = find_text(source, target, exclude, corpora, tokenizer)
@@ -127,7 +127,7 @@ def _open(folder: RunFolder, text: RawText) -> list[EncodedPairs]:
 
 
 def _is_complete(path: Path, record: dict[str, Any]) -> bool:
-    """Whether the same preparation is already complete; refuses to mix it with anything else."""
+    """Whether the same preparation is already complete; other content is refused."""
     if not (path / RECORD).is_file():
         strangers = _strangers(path)
         if strangers:
@@ -166,5 +166,5 @@ def _strangers(path: Path) -> list[str]:
 
 
 def _unnamed(files: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """List properties of files that must not change, without their names: files may have moved."""
+    """List properties of files that must not change; files may move, so names are left out."""
     return [{key: value for key, value in file.items() if key != "file"} for file in files]

@@ -32,7 +32,7 @@ RECORD = "prepared.json"
 FORMAT = 1
 """Number of the format, in `RECORD`."""
 HELD_OUT = ("valid_source", "valid_target")
-"""Names of the held-out text that was looked for, among the files; training may use other text."""
+"""Names of the held-out text among the files; training may use other held-out text."""
 _SOURCE = re.compile(r"([\w-]+\.)?source").fullmatch
 
 
@@ -40,8 +40,8 @@ def read_record(path: Path) -> dict[str, Any]:
     """
     Read and check ``prepared.json``.
 
-    Raises `RunFolderError` if it is something else. Settings are checked where they are used, as
-    those of any other source are.
+    Raises `RunFolderError` if the file is something else. Settings are checked where they are used,
+    like settings from any other source.
     """
     record = read_json(path / RECORD)
     expected = (
@@ -53,7 +53,7 @@ def read_record(path: Path) -> dict[str, Any]:
     if not expected:
         raise RunFolderError(
             f"{path / RECORD} must have the fields of format {FORMAT} (complete, settings, "
-            "corpus), but it differs: it was changed, or a newer version wrote it; prepare the "
+            "corpus), but it differs: it was changed, or a newer version wrote it. Prepare the "
             "text again into another folder, or upgrade heedful."
         )
     return record
@@ -93,17 +93,17 @@ class PreparedText:
 
     folder: RunFolder
     settings: dict[str, Any]
-    """Settings by their dotted names, as they were when it was made."""
+    """Settings by their dotted names, from the time of preparation."""
     corpus: Sizes
     """The files it was made from."""
     digest: str
     """Of the ids."""
     user_settings: Sequence[str] = ()
-    """``key=value`` strings that the user gave for the run, which must not contradict."""
+    """``key=value`` strings of the user for the run, which must not contradict `settings`."""
 
     @classmethod
     def open(cls, path: str | Path, user_settings: Sequence[str] = ()) -> "PreparedText":
-        """Open a prepared folder; `RunFolderError` if it is not finished, damaged or none."""
+        """Open a prepared folder; `RunFolderError` if it is unfinished, damaged or missing."""
         folder = RunFolder(Path(path))
         if not (folder.path / RECORD).is_file():
             what = f"holds no {RECORD}" if folder.path.exists() else "is not there"

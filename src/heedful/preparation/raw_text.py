@@ -1,7 +1,7 @@
 """
 Raw text to subwords and ids, for `heedful data prepare` and `heedful train`.
 
-Torch is not needed for this and is not loaded.
+Does not import torch.
 """
 
 import time
@@ -111,9 +111,9 @@ class RawText(UnpreparedText):
         if not plain or not tagged:
             return ""
         return (
-            f"note: lines of {', '.join(plain)} have no language tag and those of "
-            f"{', '.join(tagged)} have one: give every corpus one if they differ in the target "
-            "language"
+            f"note: lines of {', '.join(plain)} have no language tag, but lines of "
+            f"{', '.join(tagged)} have one: give every corpus a tag if their target languages "
+            "differ"
         )
 
     def prepare(
@@ -229,13 +229,13 @@ class RawText(UnpreparedText):
 
 
 def _augment(config: RunConfig) -> Change:
-    """Change pairs as training will, so that what it adds has its places in the vocabulary."""
+    """Change pairs as training will, so that the vocabulary covers the changed text."""
     shares, seed = config.data.augment, config.train.seed
     return lambda pairs: augmented(pairs, shares, Random(seed))
 
 
 class _PairCounter:
-    """Reports every ten seconds how many pairs have been read."""
+    """A report of the number of pairs read, every ten seconds."""
 
     def __init__(self, say: Say) -> None:
         self._say = say

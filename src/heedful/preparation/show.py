@@ -31,7 +31,7 @@ def show_pairs(
     """
     Show some of the training pairs.
 
-    `corpus`: which of several corpora; the first in the alphabet if None.
+    `corpus`: name of the corpus; the first in alphabetical order if None.
 
     Sampled subwords and changed text are examples: training draws others in every epoch.
     """
@@ -56,7 +56,7 @@ def show_pairs(
 def show_pair(
     folder: str | Path, source: str, target: str, *, ids: bool = False, seed: int = 1
 ) -> Iterator[str]:
-    """Show one given pair; without training data, so it works with any run that translates."""
+    """Show a given pair; no training data is needed, so any run that translates can be used."""
     view = _PairView.open(Path(folder), ids, seed)
     encoded = view.tokenizer.encode_source([source])[0], view.tokenizer.encode_target([target])[0]
     yield from view.lines(*encoded, (source, target))
@@ -75,7 +75,7 @@ def _of_corpus(data: Path, name: str) -> Path:
 
 @dataclass(frozen=True)
 class _PairView:
-    """Everything that decides how the model sees a pair."""
+    """The tokenizer, symbols and settings that determine how the model sees a pair."""
 
     tokenizer: Tokenizer
     collator: Collator

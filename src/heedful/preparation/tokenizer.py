@@ -1,4 +1,4 @@
-"""The tokenizer of a run: trained on its text, or given."""
+"""The tokenizer of a run, trained on its text or given by the user."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,13 +24,14 @@ def make_tokenizer(
     """
     Train a tokenizer, or load the given one.
 
-    `tokenizer_path`: what `tokenizer_from_files` reads; None to learn. `keep_target`: whether its
+    `tokenizer_path`: a path for `tokenizer_from_files`; None to train. `keep_target`: whether its
     symbols of the target are kept instead of listing those of the text.
 
     With a given tokenizer, `data.subwords` has no effect.
 
-    Raises `SettingError` if subwords are to be sampled that cannot be. Raises `TokenizerError` if
-    the text does not allow the settings, or what is given is not a tokenizer.
+    Raises `SettingError` if subwords are to be sampled but the tokenizer cannot sample. Raises
+    `TokenizerError` if the text does not allow the settings, or if the given file is not a
+    tokenizer.
     """
     data = config.data
     if tokenizer_path is None:
@@ -73,10 +74,10 @@ def check_given_tokenizer(
     folder: RunFolder, tokenizer_path: str | Path | None, config: RunConfig, option: str
 ) -> None:
     """
-    Refuse another tokenizer than a folder that is gone on with has.
+    Refuse a tokenizer that differs from the one in a continued folder.
 
-    `tokenizer_path`: the given one; None if the folder's own is meant. `option`: how it is gone on
-    with, for the message.
+    `tokenizer_path`: the given one; None if the folder's own is meant. `option`: the option that
+    continues it, for the message.
     """
     if tokenizer_path is None or not has_subwords(folder):
         return
@@ -84,8 +85,8 @@ def check_given_tokenizer(
     own = Tokenizer.load(folder.path)
     if not could_have_given(Path(tokenizer_path), own, sides):
         raise RunFolderError(
-            f"{option} must go on with the subwords that {folder.path} was begun with, but those "
-            f"of --tokenizer {tokenizer_path} are others. Leave --tokenizer out, or name another "
+            f"{option} must continue with the subwords that {folder.path} was begun with, but "
+            f"--tokenizer {tokenizer_path} has others. Leave --tokenizer out, or name another "
             "folder with --out."
         )
 
@@ -94,7 +95,6 @@ def _check_sampling(sampling: float, kind: str) -> None:
     """Refuse subword sampling for tokenizers that have only one segmentation."""
     if sampling and kind not in SAMPLED_KINDS:
         raise SettingError(
-            f"data.subword_sampling needs subwords of kind {', '.join(SAMPLED_KINDS)}, which can "
-            f"be cut in several ways, but got {sampling} with kind {kind}; set "
-            "data.subword_sampling=0 or choose other subwords."
+            f"data.subword_sampling needs subwords of kind {', '.join(SAMPLED_KINDS)}, but got "
+            f"{sampling} with kind {kind}; set data.subword_sampling=0 or choose other subwords."
         )

@@ -29,7 +29,7 @@ class TrainingData(Protocol):
     """The interface of training data: raw text, or a prepared folder."""
 
     def configure(self, config: RunConfig) -> RunConfig:
-        """Fill in settings that the data decide; the names of raw text files tell the languages."""
+        """Fill in settings that depend on the data, such as languages from file names."""
         ...
 
     def fingerprint(self) -> Sizes:
@@ -54,7 +54,7 @@ class TrainingData(Protocol):
         `processes`: number of worker processes; 0 for one per core. `held_out`: pairs whose
         repetitions are reported, where pairs are encoded.
 
-        What exists is not made again.
+        Existing files are not made again.
         """
         ...
 
@@ -72,7 +72,7 @@ class TrainingData(Protocol):
 
 
 class UnpreparedText:
-    """Training data, a frozen dataclass, that has its subwords from a tokenizer or learns them."""
+    """Training data, a frozen dataclass, that learns subwords or takes them from a tokenizer."""
 
     tokenizer: str | Path | None
     """A tokenizer for `tokenizer_from_files` to use instead of training one."""
@@ -91,7 +91,7 @@ def as_list(files: Files) -> Sequence[str | Path]:
 
 def file_records(texts: Iterable[TextSource]) -> list[dict[str, Any]]:
     """
-    List the records by which files are recognized.
+    List the records that identify files.
 
     Returns the name and bytes of each file, and the part that is read and its tag, if any.
 

@@ -1,1 +1,1 @@
-"""What a setting is: its type and range, when it acts, the table it stands in. Needs no torch."""
+"""The definition of settings: types, ranges, conditions and tables. Needs no torch."""

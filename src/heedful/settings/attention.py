@@ -21,9 +21,9 @@ class AttentionSettings(SettingsTable):
     table: ClassVar[str] = "model.attention"
 
     encoder: Annotated[str, ActsIf("model.encoder", ("transformer",))] = "attention"
-    """What mixes the positions of an encoder's layer."""
+    """The part that mixes the positions in a layer of the encoder."""
     decoder: Annotated[str, ActsIf("model.decoder", ("transformer",))] = "attention"
-    """What mixes the positions of a decoder's layer."""
+    """The part that mixes the positions in a layer of the decoder."""
     score: Annotated[
         Literal["scaled", "unscaled", "additive"],
         _WITH_PAIRS,
@@ -40,7 +40,7 @@ class AttentionSettings(SettingsTable):
     """Neighbors r that self-attention sees: half on each side, or the last r. None means all."""
 
     def changed(self) -> list[tuple[str, object]]:
-        """List what differs from the paper's, by dotted names; dropout acts in training alone."""
+        """List the settings that differ from the paper; dropout acts in training only."""
         values = self.model_dump(exclude={"dropout"})
         paper = {name: field.default for name, field in type(self).model_fields.items()}
         return [(f"{self.table}.{name}", v) for name, v in values.items() if v != paper[name]]

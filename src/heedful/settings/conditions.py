@@ -1,13 +1,13 @@
 """
 Settings that act only where another setting has a certain value.
 
-The condition stands beside the setting, or beside a whole table, in `schema.py`::
+The condition is beside the setting, or beside a whole table, in `schema.py`::
 
     momentum: Annotated[Share, ActsIf("train.optimizer", ("sgd",))] = 0.0
 
-A setting that does not act keeps its default: another value is refused, and one that comes from
-below (a recipe, a base) is reset where a change above it has made it idle. So files that hold
-every setting can be read, and printed settings are those that act.
+A setting that does not act must keep its default. Another value is refused, unless it comes from a
+recipe or base and a later change has made it idle: then it is reset. So files with every setting
+can be read, and only active settings are printed.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,12 +17,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ActsIf:
-    """A setting acts only if another one has some value, and itself acts."""
+    """The condition that another setting has certain values, and acts itself."""
 
     settings: str | tuple[str, ...]
-    """Dotted name of the other setting; of several, one that has the value is enough."""
+    """Dotted name of the other setting; of several settings, at least one must have the value."""
     values: tuple[object, ...] = ()
-    """The values with which it acts; none means any but those of `unless`."""
+    """The values with which it acts; empty means all values except `unless`."""
     unless: tuple[object, ...] = ()
     """The values with which it does not act."""
     families_with: str = ""
@@ -50,22 +50,22 @@ class ActsIf:
         return value in self.values if self.values else value not in self.unless
 
     def describe(self) -> str:
-        """Write the condition as after “only if”."""
+        """Write the condition as a clause after “only if”."""
         names = " or ".join(f"`{name}`" for name in self.names)
         wanted = listed(self.values) if self.values else f"not {listed(self.unless)}"
         return f"{names} is {wanted}"
 
     def advice(self) -> str:
-        """Write what to set, so that it acts."""
+        """Write which setting to change to fulfill the condition."""
         names = " or ".join(f"`{name}`" for name in self.names)
         wanted = listed(self.values) if self.values else f"another value than {listed(self.unless)}"
         return f"set {names} to {wanted}"
 
 
 NamesWith = Callable[[str, tuple[str, ...]], tuple[str, ...]]
-"""From a trait and some settings to the values of these that mean families with the trait."""
+"""Map a trait and some settings to the values that name families with the trait."""
 Conditions = Mapping[str, tuple[ActsIf, ...]]
-"""By the dotted names of the settings that have one; all conditions of a setting must hold."""
+"""Conditions by dotted names of settings; all conditions of a setting must hold."""
 
 
 def acts(name: str, values: Mapping[str, Any], conditions: Conditions) -> bool:
@@ -76,7 +76,7 @@ def acts(name: str, values: Mapping[str, Any], conditions: Conditions) -> bool:
 def idle_settings(
     values: Mapping[str, Any], defaults: Mapping[str, Any], conditions: Conditions
 ) -> list[str]:
-    """Explain each setting that does not act and yet has another value than its default."""
+    """Explain each setting that does not act but differs from its default."""
     complaints = []
     for name in conditions:
         if acts(name, values, conditions) or values[name] == defaults[name]:
@@ -115,7 +115,7 @@ def listed(values: tuple[object, ...]) -> str:
 
 
 def _holds(condition: ActsIf, values: Mapping[str, Any], conditions: Conditions) -> bool:
-    """Whether one of the other settings has the value, and acts itself."""
+    """Whether another setting has the required value and acts itself."""
     return any(
         condition.holds_for(values.get(name)) and acts(name, values, conditions)
         for name in condition.names

@@ -33,7 +33,7 @@ _RULES = {
     "missing": "given",
     "model_type": "a table of settings",
 }
-"""What a value must be, by pydantic's type of error; the names in braces are of its context."""
+"""The rule for a value, by pydantic's type of error; names in braces are from its context."""
 _LIST_THEM = "`heedful train RECIPE --print-config` lists every setting"
 
 
@@ -41,7 +41,8 @@ def setting_error(error: ValidationError, table: str, known: Collection[str]) ->
     """
     Convert pydantic's errors to one paragraph that names every wrong setting.
 
-    Returns the error to raise: for each setting its dotted name, what must hold and what was given.
+    Returns the error to raise, which gives for each setting its dotted name, the rule and the value
+    found.
 
     A message of ours from a check of several settings names them itself and is kept word for word.
     Every other message is prefixed with the name of its setting.
@@ -67,14 +68,14 @@ def unknown_setting(name: str, known: Collection[str]) -> str:
 
 
 def known_elsewhere(name: str, known: Collection[str]) -> list[str]:
-    """List the settings that other toolkits call so, some with a value."""
+    """List the settings that have this name in other toolkits, some with a value."""
     last = name.rpartition(".")[2].lower().replace("_", "-")
     names = foreign_names.SETTINGS.get(last, ())
     return [setting for setting in names if setting.partition("=")[0] in known]
 
 
 def did_you_mean(names: Sequence[str]) -> str:
-    """Format a suggestion. `names`: what may have been meant, at least one."""
+    """Format a suggestion. `names`: at least one name that may have been meant."""
     return "did you mean " + " or ".join(f"`{name}`" for name in names) + "?"
 
 
@@ -109,7 +110,7 @@ def _leaves(name: str, value: object) -> Iterator[str]:
 
 
 def describe_rule(found: Any) -> str:
-    """Describe in our words what must hold, for one of pydantic's errors."""
+    """Describe in our words the rule behind one of pydantic's errors."""
     rule = _RULES.get(found["type"])
     message = str(found["msg"]).removeprefix("Value error, ")
     if found["type"] == "value_error" and " is not one of " in message:
@@ -123,7 +124,7 @@ def describe_rule(found: Any) -> str:
 
 
 def _complaint(name: str, rule: str, found: Any) -> str:
-    """Describe which setting must be what, and what it was."""
+    """Describe the setting, its rule, and the value found."""
     value = found["input"]
     plain = value is None or isinstance(value, bool)
     text = str(value).lower() if plain else shorten(value)

@@ -1,5 +1,5 @@
 """
-Names that users of other toolkits bring, with what each is called here.
+Names of options and settings in other toolkits, each with its name here.
 
 The toolkits are fairseq, OpenNMT-py, Joey NMT, Hugging Face's trainer and sacreBLEU. An error about
 an unknown option or setting names ours; nothing is accepted under two names.

@@ -1,5 +1,5 @@
 """
-The settings of a Transformer, and what all models have; the defaults are the paper's base model.
+The settings of a Transformer and of all models; the defaults are the paper's base model.
 
 `heedful.config.model` adds the tables of the families.
 """
@@ -63,7 +63,7 @@ class ModelSettings(SettingsTable):
     activation: Annotated[Literal["relu", "gelu", "gelu_tanh", "silu"], TRANSFORMER] = "relu"
     """Non-linearity of the feed-forward networks; gelu_tanh is the approximation by tanh."""
     gated: Annotated[bool, TRANSFORMER] = False
-    """Whether the activation of one product gates a second: act(x W) * (x V) (Shazeer 2020)."""
+    """Whether one product's activation gates a second: act(x W) * (x V) (Shazeer 2020)."""
     feed_forward_bias: Annotated[bool, TRANSFORMER] = True
     """Whether the products of the feed-forward networks have a bias."""
     dropout: Share = 0.1
@@ -123,7 +123,7 @@ class ModelSettings(SettingsTable):
 
     def clashes(self, has_positions: bool) -> Iterator[str]:
         """
-        List what does not fit: heads must divide the width, and sinusoids come in pairs.
+        List conflicts: heads must divide the width, and sinusoids come in pairs.
 
         `has_positions`: whether a family of the model adds positions to its embeddings.
         """

@@ -1,5 +1,5 @@
 """
-What settings choose by name, apart from families (`heedful.families.registry`).
+The registries of parts that settings name, except families (`heedful.families.registry`).
 
 ::
 
@@ -21,9 +21,9 @@ from heedful.errors import PluginError
 from heedful.settings.registry import Registry, cannot_take
 
 ScoreText = Callable[[Sequence[str]], float]
-"""From translations, one for each reference, to a number."""
+"""Map translations, one for each reference, to a number."""
 BuildScore = Callable[[Sequence[str], str], ScoreText]
-"""From references and the code of their language to a `ScoreText`."""
+"""Map references and the code of their language to a `ScoreText`."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,9 @@ class ValidationMetric:
 
     Notes
     -----
-    A plugin's `score` takes the references and the code of their language, once a training. It
-    returns a function from translations to the number, which is called at each validation.
+    At the start of training, a plugin's `score` takes the references and the code of their
+    language. It returns a function from translations to the number, which is called at each
+    validation.
     """
 
     key: str
@@ -44,7 +45,7 @@ class ValidationMetric:
     higher_is_better: bool
     """Whether 30 is better than 20."""
     score: BuildScore | str = ""
-    """What computes it from text, or where that is; empty if something else does."""
+    """The function that computes it from text, or its place; empty if there is none."""
 
     def of(self, references: Sequence[str], language: str) -> ScoreText:
         """Prepare references."""
@@ -63,7 +64,7 @@ _LOGGED = ("step", "flops", "valid_loss", "valid_perplexity", "samples", "bleu_s
 
 
 def _takes(*names: str) -> Callable[[str, Any], str]:
-    """Make the check of a part that is a function."""
+    """Build the check of a part that must be a function."""
     return lambda _, part: cannot_take(part, names)
 
 

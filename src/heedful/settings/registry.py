@@ -28,11 +28,11 @@ class Registry(Mapping[str, Part]):
     Parameters
     ----------
     kind : str
-        What a part is called in messages.
+        The name of such a part in messages.
     own : mapping of str to object
         The parts of heedful; text is ``module:name``.
     refusal : callable, optional
-        Says what is wrong with a name and a part; empty if nothing is.
+        Returns the error in a name and a part; empty if there is none.
 
     Notes
     -----
@@ -80,7 +80,7 @@ class Registry(Mapping[str, Part]):
         Returns
         -------
         None
-            The name counts from now on.
+            The name is known from now on.
 
         Notes
         -----
@@ -119,7 +119,7 @@ class Registry(Mapping[str, Part]):
             self._changed()
 
     def watch(self, function: Callable[[], None]) -> None:
-        """Call a function after each change."""
+        """Call a function after each change of the registry."""
         self._watchers.append(function)
 
     def _changed(self) -> None:
@@ -130,7 +130,7 @@ class Registry(Mapping[str, Part]):
 
 @contextmanager
 def registering(plugin: Any) -> Iterator[None]:
-    """Ascribe to a plugin what is registered meanwhile."""
+    """Ascribe to a plugin all parts that are registered inside the context."""
     token = _loading.set(plugin)
     try:
         yield
@@ -139,7 +139,7 @@ def registering(plugin: Any) -> Iterator[None]:
 
 
 def cannot_take(function: Any, names: Sequence[str]) -> str:
-    """Say that a function cannot be called with some arguments; empty if it can."""
+    """Return an error if a function cannot be called with some arguments; empty if it can."""
     wanted = f"must be a function of ({', '.join(names)})"
     if not callable(function):
         return f"{wanted}, but is {type(function).__name__}"

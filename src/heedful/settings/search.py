@@ -1,16 +1,16 @@
 """
-Text and range of the settings of search, wherever they are written.
+Help text and range of each search setting, shared by all places that declare it.
 
-A recipe's table (`heedful.config.search`), `heedful.SearchOptions` with the flags of commands, and
-the bodies of requests (`heedful.serve.request_schemas`) take them from here. No pydantic: the
-command line starts without.
+These places are a recipe's table (`heedful.config.search`), `heedful.SearchOptions` with the flags
+of commands, and bodies of requests (`heedful.serve.request_schemas`). Does not import pydantic: the
+command line starts without it.
 """
 
 from typing import NamedTuple
 
 
 class SearchSetting(NamedTuple):
-    """What a setting is for, and the range of its numbers."""
+    """The help text of a setting, and the range of its numbers."""
 
     text: str
     least: int | None = None
@@ -21,14 +21,15 @@ class SearchSetting(NamedTuple):
 BEAM = SearchSetting("Beam size: hypotheses kept at every step; 1 is greedy search.", 1, 10_000)
 LENGTH_PENALTY = SearchSetting("Length penalty: gnmt:ALPHA (the paper's), power:ALPHA or none.")
 PENALTY_FORM = r"none|(gnmt|power):(10(\.0+)?|[0-9](\.[0-9]+)?)"
-"""How a length penalty is written."""
+"""The form of a length penalty."""
 # Up to 10 scores stay numbers.
 COVERAGE_PENALTY = SearchSetting(
     "Beta of GNMT's coverage penalty, for recurrent decoders; 0 is off.", 0, 10
 )
-MAX_LENGTH = SearchSetting("Most tokens of a translation: input+N or N, without the end symbol.")
+MAX_LENGTH = SearchSetting("Maximum tokens of a translation: input+N or N, without the end symbol.")
 MIN_LENGTH = SearchSetting(
-    "Fewest tokens of a translation, without the end symbol; the maximum wins if the two conflict.",
+    "Minimum tokens of a translation, without the end symbol; the maximum wins if the two "
+    "conflict.",
     0,
     1_000_000,
 )

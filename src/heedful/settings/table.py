@@ -1,4 +1,4 @@
-"""A table of settings: checked when it is made, never changed."""
+"""A table of settings, which is checked when it is made and never changed."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar

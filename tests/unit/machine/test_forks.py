@@ -48,7 +48,7 @@ def run(threads):
 def test_a_fork_of_a_process_with_a_pool_computes_in_one_thread():
     numbers, errors = run(2)
     assert numbers == ["2", "1", "1", "2"]
-    assert errors.count("is a fork of one that computes in several threads") == 2
+    assert errors.count("is a fork without the threads of its parent") == 2
 
 
 def test_a_fork_of_a_process_without_a_pool_has_its_own():
