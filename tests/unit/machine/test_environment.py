@@ -88,7 +88,7 @@ def test_torch_before_heedful_is_told_once_what_to_do():
     assert done.stdout == "False\n"
     (line,) = [line for line in done.stderr.splitlines() if "Warning" in line]
     assert line.startswith("<string>:1: RuntimeWarning: torch was imported before heedful")
-    assert "import heedful first" in line
+    assert "Import heedful first" in line
     assert "OMP_WAIT_POLICY=passive and GOMP_SPINCOUNT=10000 before Python starts" in line
 
 
