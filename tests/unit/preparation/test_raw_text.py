@@ -29,7 +29,7 @@ def test_corpora_without_a_tag_are_named_beside_those_with_one(tmp_path):
     )
     (note,) = [line for line in said if line.startswith("note: ")]
     assert "lines of part0, part3 have no language tag" in note
-    assert "those of part1 (>>fr<<), part2 (>>de<<) have" in note
+    assert "lines of part1 (>>fr<<), part2 (>>de<<) have" in note
 
 
 @pytest.mark.parametrize("tags", [("",), ("", ""), ("fr",), ("fr", "de")])
