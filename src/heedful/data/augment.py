@@ -1,10 +1,10 @@
 """
 Training pairs as people type them: `data.augment`.
 
-Each augmentation takes a pair and a generator and returns a changed pair. What belongs to the
-content, such as capitals and symbols, changes on both sides, and the model learns to carry it over.
-Typing errors stay in the source. A pair is changed by one augmentation at most, or by none, and the
-target's words stay what they are. `AUGMENTATIONS` in `heedful.settings.registries` lists them.
+Each augmentation takes a pair and a generator and returns a changed pair. Changes of content, such
+as capitals and symbols, are made on both sides, so the model learns to copy them. Typing errors
+stay in the source. At most one augmentation changes a pair, and the target keeps its words.
+`AUGMENTATIONS` in `heedful.settings.registries` lists them.
 """
 
 import re
@@ -48,7 +48,7 @@ def augmented(pairs: Iterable[Pair], shares: str, generator: Random) -> Iterator
 
 
 def _pair(name: str, changed: object) -> Pair:
-    """Check what an augmentation returns, which may be a plugin's."""
+    """Check the result of an augmentation, which may come from a plugin."""
     if isinstance(changed, tuple) and [*map(type, changed)] == [str, str]:
         return changed
     raise PluginError(
@@ -69,7 +69,7 @@ def title(source: str, target: str, generator: Random) -> Pair:
 
 
 def typos(source: str, target: str, generator: Random) -> Pair:
-    """Type some letters of the source twice, not at all, in wrong order, or others instead."""
+    """Double, drop, swap or replace some letters of the source."""
     letters = list(source)
     places = [place for place, letter in enumerate(letters) if letter.isalpha()]
     for place in generator.sample(places, min(len(places), 1 + len(places) // _LETTERS_TO_A_TYPO)):
@@ -131,6 +131,6 @@ def _beside(source: str, target: str, copied: str, generator: Random) -> Pair:
 def augmented_sides(
     sources: Sequence[str], targets: Sequence[str], shares: str, generator: Random
 ) -> tuple[list[str], list[str]]:
-    """Change some pairs, given and returned as two sides."""
+    """Change some pairs; takes and returns their two sides."""
     pairs = list(augmented(zip(sources, targets, strict=True), shares, generator))
     return [source for source, _ in pairs], [target for _, target in pairs]

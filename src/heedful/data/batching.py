@@ -1,10 +1,10 @@
 """
 Sentence pairs grouped into token-limited batches, as a pure function of (seed, epoch).
 
-The batch of a step is decided first: it does not depend on how much is computed at once, on the
-device, or on how many processes train. It is cut into micro-batches for them: cutting changes what
-is computed at once, never what is added up. A micro-batch is as wide as its longest source and its
-longest target; what shorter pairs leave free is padding.
+The batch of a step does not depend on the device, the number of processes, or the size of a
+micro-batch. Each batch is then cut into micro-batches, which changes what is computed at once but
+not the sum. A micro-batch is as wide as its longest source and its longest target; shorter pairs
+are padded.
 
 ::
 
@@ -83,8 +83,8 @@ class _Part:
         """
         Try every cut of the pairs sorted by source, and of those sorted by target.
 
-        Returns the order, the position of the cut, and the padded tokens of both parts. Computed
-        on first use: it is the slow part, and most parts made to balance ranks never need it.
+        Returns the order, the position of the cut, and the padded tokens of both parts. This is
+        slow, so it is computed on first use; most parts made to balance ranks never need it.
         """
         count = np.arange(1, len(self.rows))
         found = np.arange(len(self.rows)), len(self.rows) // 2, self.padded_tokens
@@ -208,7 +208,9 @@ class BatchOrder:
     mixture: Mixture | None = None
     """The mixture that an epoch's pairs are drawn from; None for all pairs once."""
     block_tokens: int | None = None
-    """Padded tokens of a block, at most `batch_tokens`, as when None. For counting 'padded'."""
+    """
+    Padded tokens of a block, at most `batch_tokens`, the default. For counting 'padded'.
+    """
     padding_cost: float = 1.0
     """Cost of computing a padding position, relative to a real token."""
     left_out: int = 0

@@ -1,8 +1,8 @@
 """
 Detection of text that the tokenizer mostly does not know.
 
-Many unknown subwords are nearly always a mistake: text in another encoding or script, not tokenized
-or lower-cased like the text that the subwords were made from, or codes that were never applied.
+Many unknown subwords are nearly always a mistake. The text differs from the vocabulary in encoding,
+script, tokenization or letter case, or codes were never applied to it.
 """
 
 from collections import Counter
@@ -43,8 +43,8 @@ def unknown_warning(pairs: EncodedPairs, tokenizer: Tokenizer, corpus: Corpus) -
         examples = _examples(unknown_parts(tokenizer, lines, side))
         told.append(f"{share:.1%} of the {side} subwords{examples}")
     return (
-        f"{' and '.join(told)} are unknown; check that the text has the encoding, the letter case "
-        "and the tokenization that the tokenizer expects, or give it a larger vocabulary."
+        f"{' and '.join(told)} are unknown; check the encoding, letter case and tokenization of "
+        "the text, or choose a larger vocabulary."
     )
 
 
@@ -62,9 +62,9 @@ def input_warning(
     `lines`: numbers of the lines; from 1 if there are none. `least`: a share instead of a tenth;
     with 0 a single unknown subword is enough. Returns one sentence, or None.
 
-    Unknown subwords cannot be translated, only guessed from their context: one of ten is enough for
-    a made-up end. Where the vocabulary is of words a line often has one of ten, so there only the
-    whole input counts.
+    A model only guesses unknown subwords from their context, and one in ten is enough for an
+    invented translation. With a vocabulary of words many lines have that share, so only the whole
+    input counts.
     """
     counts = [(row.count(UNKNOWN), len(row)) for row in ids]
     unknown, total = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
@@ -84,8 +84,7 @@ def _input_sentence(share: float, where: str, texts: Sequence[str], tokenizer: T
     examples = _examples(unknown_parts(tokenizer, texts, "source"))
     return (
         f"{share:.0%} of the subwords of {where}{examples} are unknown to this model; check that "
-        "the input is in the source language, and tokenized and lower-cased as the training text "
-        "was."
+        "the input is in the source language and prepared like the training text."
     )
 
 

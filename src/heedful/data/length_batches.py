@@ -9,7 +9,7 @@ def by_length(
     """
     Group items of similar length into batches of limited size.
 
-    `batch_tokens`: most tokens of a batch, padding included; a longer item is a batch alone.
+    `batch_tokens`: maximum tokens of a batch, padding included; a longer item forms its own batch.
 
     Longest first, so that a lack of memory shows at once.
     """

@@ -29,8 +29,8 @@ def mixing_shares(
     """
     Compute the share of each corpus in the training pairs.
 
-    ``size^(1/temperature)``, normalized: Arivazhagan et al. 2019, section 4.2, where 5 is their
-    choice for corpora that differ a thousandfold.
+    The shares are ``size^(1/temperature)``, normalized (Arivazhagan et al. 2019, section 4.2, who
+    choose 5 for corpora that differ a thousandfold).
 
     >>> mixing_shares([900, 100], None, 1.0)
     [0.9, 0.1]

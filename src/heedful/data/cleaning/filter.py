@@ -1,9 +1,9 @@
 """
 Filtering of training pairs, with counts for each reason.
 
-Text is judged first (`TextRules` in `heedful.data.cleaning.rules`), what is left by its subwords
-(`PairFilter`): lengths are counted in subwords, because that is what costs memory and time. A pair
-is counted under the first rule that it breaks.
+Rules for text are applied first (`TextRules` in `heedful.data.cleaning.rules`), then limits of
+length (`PairFilter`). Lengths are counted in subwords, which determine memory and time. A pair is
+counted under the first rule that it breaks.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ RULES = {
     "too long": "a side has too many subwords (data.max_length)",
     "ratio": "one side is too long for the other (data.max_length_ratio)",
 }
-"""Each rule and the reason it drops a pair for, in the order in which they are applied."""
+"""Each rule with the reason for which it drops a pair, in the order of application."""
 
 _EXAMPLES = 5
 _EXAMPLE_CHARACTERS = 200
@@ -59,9 +59,9 @@ class DroppedPair:  # numpydoc ignore=PR02
     line: int
     """Line number, counted from 1 over all files of a side."""
     source: str
-    """Its source line, cut to 200 characters."""
+    """The source line, cut to 200 characters."""
     target: str
-    """Its target line, cut to 200 characters."""
+    """The target line, cut to 200 characters."""
 
 
 @dataclass
@@ -73,7 +73,7 @@ class CleaningReport:  # numpydoc ignore=PR02
     dropped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RULES, 0))
     """Pairs dropped, by reason."""
     examples: dict[str, list[DroppedPair]] = field(default_factory=dict)
-    """The first five that each reason dropped."""
+    """The first five pairs dropped for each reason."""
     notes: list[str] = field(default_factory=list)
     """Further remarks, such as a rule that could not be applied."""
 
@@ -88,7 +88,7 @@ class CleaningReport:  # numpydoc ignore=PR02
 
         `line`: its number, from 1.
 
-        The first ones are kept as examples, truncated: a line may be a megabyte.
+        The first pairs are kept as truncated examples, because a line may have a megabyte.
         """
         self.dropped[reason] = self.dropped.get(reason, 0) + 1
         shown = self.examples.setdefault(reason, [])
@@ -143,10 +143,10 @@ class CleaningReport:  # numpydoc ignore=PR02
         """
         Read the object of `to_json`.
 
-        Unknown reasons are kept: these pairs still were dropped.
+        Unknown reasons are kept, because their pairs were dropped too.
 
-        Raises `KeyError` or `TypeError` or `ValueError` if the record is not such an object; the
-        reader of the file says which file.
+        Raises `KeyError`, `TypeError` or `ValueError` if the record is not such an object; the
+        caller names the file.
         """
         return cls(
             int(record["kept"]),

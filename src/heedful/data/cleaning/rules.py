@@ -1,8 +1,8 @@
 """
 Filter rules: empty side, exact and near test-set overlap, wrong script, duplicate.
 
-They are tried in the order of `RULES` in `heedful.data.cleaning.filter`. The memory of duplicates
-belongs to one reading of the text, from its first line on.
+They are tried in the order of `RULES` in `heedful.data.cleaning.filter`. Duplicates are remembered
+within one reading of the text, from its first line on.
 """
 
 import hashlib
@@ -39,11 +39,12 @@ def hash_texts(texts: Iterable[str]) -> Hashes:
 
 class SeenHashes:
     """
-    A set of 64-bit hashes in little more than their own size.
+    A compact set of 64-bit hashes.
 
-    A few sorted arrays, each at least twice as long as the next. New hashes form a short one, and
-    short ones are merged (the log-structured merge of O'Neil et al. 1996). That is 8 bytes per
-    hash, 20 while the longest arrays are merged; a Python set takes about 100.
+    It consists of a few sorted arrays, each at least twice as long as the next. New hashes form a
+    short array, and short arrays are merged (the log-structured merge of O'Neil et al. 1996). It
+    takes 8 bytes per hash, and 20 while the longest arrays are merged; a Python set takes about
+    100.
 
     Two different texts share a hash with a probability of 2^-64. So among n texts about n^2 / 2^65
     are falsely taken for duplicates: 3e-8 among a million, 3e-4 among a hundred million.
@@ -98,10 +99,11 @@ class TextRules:  # numpydoc ignore=PR02
 
 class TextFilter:
     """
-    A judge that applies the rules to the pairs of one text, in order.
+    Applies the rules to the pairs of one text, in order.
 
-    A pair is a duplicate if both sides occurred before, white space around them aside; only pairs
-    that no other rule drops are remembered. `SeenHashes` says how rarely hashes collide.
+    A pair is a duplicate if both sides, without outer white space, equal those of an earlier pair.
+    Only pairs that no other rule drops are remembered. `SeenHashes` documents the probability of
+    collisions.
     """
 
     def __init__(self, rules: TextRules) -> None:
@@ -134,7 +136,7 @@ class TextFilter:
         return reasons
 
     def _overlaps(self, sources: Sequence[str], targets: Sequence[str]) -> list[str | None]:
-        """Say which pairs have a side that is in the excluded text."""
+        """Find the pairs with a side that is in the excluded text."""
         overlaps: list[str | None] = [None] * len(sources)
         for side in (sources, targets):
             for place, match in self._excluded.find(side).items():
@@ -168,7 +170,7 @@ class TextFilter:
 
 
 def kept_pairs(pairs: Iterator[tuple[str, str]], rules: TextRules) -> bytearray:
-    """Judge all pairs of a text by the rules for text: 1 for each that is kept, else 0."""
+    """Apply the rules for text to all pairs: 1 for each pair that is kept, else 0."""
     judge, flags = TextFilter(rules), bytearray()
     while chunk := list(islice(pairs, _JUDGED_PAIRS)):
         reasons = judge.reasons([source for source, _ in chunk], [target for _, target in chunk])

@@ -1,9 +1,9 @@
 """
 The scripts of each language, and their share of a line.
 
-A file of French in which a tenth of the lines is Russian, or an encoding gone wrong, is found by
-its letters. The script of a letter is the first word of its Unicode name (“LATIN SMALL LETTER A”,
-“HIRAGANA LETTER A”), which the standard library knows.
+The letters of a line reveal another language or a wrong encoding. The script of a letter is the
+first word of its Unicode name (“LATIN SMALL LETTER A”, “HIRAGANA LETTER A”), which the standard
+library knows.
 """
 
 import unicodedata

@@ -1,7 +1,7 @@
 """
 Atomic file writes and SHA-256 checksums.
 
-A list of them has the form of the program sha256sum, so `sha256sum -c SHA256SUMS` checks it too.
+Lists of checksums have the format of the program sha256sum, so `sha256sum -c SHA256SUMS` works too.
 """
 
 import functools

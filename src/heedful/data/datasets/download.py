@@ -6,9 +6,9 @@ Download of one file, resumed where an earlier attempt stopped.
     FILE.partial        what has arrived
     FILE.partial.json   from where, and which version of the file it is
 
-The rest is asked for with `Range` and `If-Range`, so that a server whose file has changed since
-sends the whole of the new one. Only http and https are spoken, redirects included. Proxies are
-those of the environment: `https_proxy`, `http_proxy`, `no_proxy`.
+The rest is requested with `Range` and `If-Range`, so a server sends the whole file if it has
+changed. Only http and https are supported, also for redirects. Proxies are read from the
+environment: `https_proxy`, `http_proxy`, `no_proxy`.
 """
 
 import json
@@ -70,12 +70,12 @@ def fetch(
     """
     Download a file, resuming an earlier attempt.
 
-    `size`: bytes that it must have, where known. `watch`: called after each chunk with the name,
-    the bytes so far and the total bytes, if known. `wait`: waits this many seconds before a retry.
+    `size`: bytes of the file, if known. `watch`: called after each chunk with the name, the bytes
+    so far and the total bytes, if known. `wait`: waits this many seconds before a retry.
 
     A lost connection is retried after 1, 2 and 4 seconds; progress beyond 1 MiB resets the retry
-    count. The caller checks the content. A file has at most `size` bytes, or where that is unknown
-    at most 64 GiB, and 4 GiB if the server does not state a size either; then nothing is kept.
+    count. The caller checks the content. A file may have `size` bytes; if that is unknown, 64 GiB,
+    or 4 GiB if the server states no size either. Nothing is kept of a larger file.
 
     Raises `DownloadError` if the address does not give the file; the message says why, in a few
     words. Raises `StorageError` if the disk is full.
@@ -138,7 +138,7 @@ def _fetch_once(address: str, partial: Path, size: int | None, watch: Watch) -> 
 
 
 def _check_size(stated: int | None, size: int | None) -> None:
-    """Refuse a file whose stated size is not the known one, or is too large to be true."""
+    """Refuse a file if its stated size is implausible or differs from the known size."""
     if stated is None:
         return
     if size not in (None, stated):
@@ -201,7 +201,7 @@ def _extent(response: HTTPResponse, partial: Path, had: int) -> tuple[int, int |
 
 
 def _chunks(response: HTTPResponse) -> Iterator[bytes]:
-    """Read content in chunks; a failing network is reported as such, not as a failing disk."""
+    """Read content in chunks; report network errors as such, not as errors of the disk."""
     while True:
         try:
             chunk = response.read(_CHUNK)

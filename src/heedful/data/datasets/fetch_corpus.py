@@ -42,12 +42,12 @@ def get_corpus(
     `watch`: called with the file, the bytes so far and the total bytes, if known. `wait`: waits
     this many seconds before a retry.
 
-    Existing unchanged files are not made again: that needs neither the network nor the archives.
+    If all texts exist unchanged, neither the network nor the archives are needed.
 
-    Raises `DownloadError` if a file is nowhere to be had. Raises `TextError` if a file has another
-    size or digest than it must. Raises `StorageError` if the disk is full. Raises `UserError` if a
-    mirror is neither a folder nor an address, or the folder is in use or holds another corpus.
-    Raises `RunStopped` on Ctrl-C; what has arrived is kept.
+    Raises `DownloadError` if no location has a file. Raises `TextError` if the size or digest of a
+    file is wrong. Raises `StorageError` if the disk is full. Raises `UserError` if a mirror is
+    neither a folder nor an address, or the folder is in use or holds another corpus. Raises
+    `RunStopped` on Ctrl-C; what has arrived is kept.
     """
     for mirror in mirrors:
         _check_mirror(mirror)
@@ -270,7 +270,7 @@ def _at(mirror: str, name: str) -> str | Path:
 
 
 def _chunks(source: Path) -> Iterator[bytes]:
-    """Read a file in chunks; a failing mirror is reported as such, not as a failing disk."""
+    """Read a file in chunks; report errors of the mirror as such, not as errors of the disk."""
     try:
         with open_ordinary(source) as file:
             while chunk := file.read(_CHUNK):
@@ -315,7 +315,7 @@ def _aligned_lines(folder: Path, texts: Sequence[CorpusText]) -> dict[str, int]:
             raise TextError(
                 f"the lines of {folder / other.name} and {folder / text.name} must belong "
                 f"together, but there are {lines[other.name]:,} and {lines[text.name]:,}; the "
-                "downloads are not the ones that the catalog describes."
+                f"downloads differ from the catalog."
             )
     return lines
 

@@ -2,16 +2,17 @@
 The registry of public corpora, with the paper's own training text of WMT 2014.
 
 The addresses come from the scripts and indexes that the field uses: fairseq's `prepare-*.sh`,
-TensorFlow Datasets, Hugging Face Datasets, sacreBLEU, mtdata. Not one of them was tried when this
-list was written, and addresses die; that is what `--mirror` and files placed by hand are for.
+TensorFlow Datasets, Hugging Face Datasets, sacreBLEU, mtdata. None of them was tried when this list
+was written. Use `--mirror` or files placed by hand instead of dead addresses.
 
-A SHA-256 is given where it was computed from a copy of the file (Multi30k, Tanaka) or where such an
-index gives it (WMT: `url_checksums/wmt14_translate.txt` of TensorFlow Datasets; IWSLT 2017:
-`dataset_infos.json` of Hugging Face Datasets), and nowhere else.
+SHA-256 checksums were computed from a copy of the file (Multi30k, Tanaka) or taken from an index.
+The indexes are `url_checksums/wmt14_translate.txt` of TensorFlow Datasets (WMT) and
+`dataset_infos.json` of Hugging Face Datasets (IWSLT 2017).
 
-Addresses as in fairseq's `prepare-wmt14en2de.sh` and `prepare-wmt14en2fr.sh`; SHA-256 and sizes of
-`url_checksums/wmt14_translate.txt` of TensorFlow Datasets, which also takes both test sets from
-`dev.tgz`; the size of the 10^9 corpus from TensorFlow's first translation tutorial.
+Addresses are those of fairseq's `prepare-wmt14en2de.sh` and `prepare-wmt14en2fr.sh`. SHA-256 and
+sizes come from `url_checksums/wmt14_translate.txt` of TensorFlow Datasets, which also takes both
+test sets from `dev.tgz`. The size of the 10^9 corpus comes from TensorFlow's first translation
+tutorial.
 """
 
 import difflib
@@ -158,7 +159,7 @@ def find_corpus(name: str) -> KnownCorpus:
 
     OPUS has thousands of corpora at addresses of one form, so a name is enough.
 
-    Raises `UserError` if there is none of this name.
+    Raises `UserError` if no corpus has this name.
     """
     if name in CORPORA:
         return CORPORA[name]

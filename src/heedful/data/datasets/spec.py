@@ -37,9 +37,9 @@ class ArchiveMember:
     """Name inside it, if it is an archive of several files."""
     form: str = "plain"
     """
-    “plain”, every line is a sentence. “segments”, what stands between ``<seg …>`` and ``</seg>``,
-    as in test sets of WMT and IWSLT. “talks”, lines that do not begin with ``<``, as in the
-    training text of IWSLT.
+    “plain”, every line is a sentence. “segments”, the text between ``<seg …>`` and ``</seg>``, as
+    in test sets of WMT and IWSLT. “talks”, lines that do not begin with ``<``, as in the training
+    text of IWSLT.
     """
 
 
@@ -78,7 +78,7 @@ class KnownCorpus:
     languages: tuple[str, ...]
     """Its languages; a training command is shown for the first into the second."""
     pairs: int | None
-    """Training pairs, about; None if not known."""
+    """Approximate number of training pairs; None if unknown."""
     license: str
     """The license as its publishers state it."""
     downloads: tuple[Download, ...]
@@ -97,8 +97,8 @@ def opus(corpus: str, version: str, source: str, target: str) -> KnownCorpus:
     """
     Describe a corpus of OPUS by its name there.
 
-    The form of the address and of the names inside is the one that mtdata uses for all of OPUS:
-    codes in alphabetical order.
+    Addresses and member names have the form that mtdata uses for all of OPUS, with codes in
+    alphabetical order.
 
     >>> opus("Tatoeba", "v2023-04-12", "en", "de").downloads[0].addresses[0]
     'https://object.pouta.csc.fi/OPUS-Tatoeba/v2023-04-12/moses/de-en.txt.zip'

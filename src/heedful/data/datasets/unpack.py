@@ -3,7 +3,7 @@ Archives to line-aligned text.
 
 An archive from the network is not trusted. Its member names are compared with those of the registry
 and never become names on the disk, and links are refused. Decompressed data may have at most a
-hundred times the size of the archive: text never reaches that, a decompression bomb does.
+hundred times the size of the archive: text stays below this limit, unlike a decompression bomb.
 """
 
 import gzip
@@ -54,8 +54,8 @@ def unpack(folder: Path, texts: Sequence[CorpusText]) -> None:
     text gets its name when it is complete; an existing file with the same name and other content is
     kept.
 
-    Raises `TextError` if an archive is damaged, lacks a member or holds something that is refused,
-    or if another file already has the name of a text. Raises `StorageError` if the disk is full.
+    Raises `TextError` if an archive is damaged, lacks a member or has refused content, or if
+    another file has the name of a text. Raises `StorageError` if the disk is full.
     """
     staging = folder / ".unpacking"
     wanted: dict[str, dict[str, tuple[Path, str]]] = {}
@@ -177,7 +177,7 @@ class _Guarded(RawIOBase):
         self._left = _RATIO * path.stat().st_size + _ALLOWANCE
 
     def readable(self) -> bool:
-        """Whether it can be read."""
+        """Whether the stream can be read."""
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
@@ -189,8 +189,8 @@ class _Guarded(RawIOBase):
         self._left -= len(chunk)
         if self._left < 0:
             raise TextError(
-                f"{self._path} must hold text, but what comes out is more than {_RATIO} times its "
-                "size, as in an archive made to fill disks; it was not unpacked. Move it away."
+                f"{self._path} must hold text, but decompresses to more than {_RATIO} times its "
+                f"size, like a decompression bomb; it was not unpacked. Move it away."
             )
         buffer[: len(chunk)] = chunk
         return len(chunk)
@@ -244,8 +244,8 @@ def _put_together(places: Sequence[Path], path: Path) -> None:
             place.unlink()
     if path.exists() and sha256_of(path) != sha256_of(whole):
         raise TextError(
-            f"{path} must be free for the text that comes out of the archives, but there is a file "
-            "with other content, which was left as it is; move it away or name another folder with "
+            f"{path} must be free for the extracted text, but a file with other content is there; "
+            f"move it away or name another folder with "
             "--out."
         )
     with writing(path.parent):

@@ -1,11 +1,11 @@
 """
 Sentence pairs as subword ids on disk.
 
-Training reads pairs in any order, so the ids lie in flat files, and only the parts in use are read.
-The system keeps these parts as long as it has room, so a corpus may be larger than the memory. A
-folder holds, for each side, the ids of all sentences end to end (``source.ids``) and where each one
-begins (``source.offsets``); ``meta.json`` records their origin and the digests of all blocks,
-``report.json`` what was filtered.
+Training reads pairs in any order, so ids are stored in flat files and only the parts in use are
+read. The operating system caches these parts, so a corpus may be larger than the memory. For each
+side a folder holds the concatenated ids of all sentences (``source.ids``) and the start of each
+sentence (``source.offsets``). ``meta.json`` records their origin and the digests of all blocks, and
+``report.json`` the counts of dropped pairs.
 """
 
 import json
@@ -29,15 +29,15 @@ Ids = NDArray[np.unsignedinteger[Any]]
 Lengths = NDArray[np.int32]
 
 META = "meta.json"
-"""What the ids were made from; the last file to be written."""
+"""Origin of the ids; this file is written last."""
 FILES = ("source.ids", "source.offsets", "target.ids", "target.offsets")
-"""The ids of both sides end to end, and where each sentence begins."""
+"""Concatenated ids of both sides, and the start of each sentence."""
 FORMAT = 1
 """Number of the format, in `META`."""
 ID_TYPES = ("<u2", "<u4")
-"""What an id may be: little-endian, two or four bytes."""
+"""Types of an id: little-endian, two or four bytes."""
 OFFSET = np.dtype("<i8")
-"""What a place among the ids is."""
+"""Type of a position among the ids."""
 AGAIN = (
     "delete the folder and run the command that made it again (heedful data prepare, or heedful "
     "train with --resume)"
@@ -75,7 +75,7 @@ class EncodedPairs:  # numpydoc ignore=PR02
     unknown_share: dict[str, float]
     """Share of unknown ids, 0 to 1, of “source” and “target”."""
     digest: str
-    """BLAKE2b of the ids, 32 hexadecimal digits: equal where training reads the same."""
+    """BLAKE2b of the ids, 32 hexadecimal digits; equal if training reads the same ids."""
 
     @classmethod
     def open(cls, folder: Path, tokenizer: Tokenizer) -> "EncodedPairs":
@@ -90,9 +90,8 @@ class EncodedPairs:  # numpydoc ignore=PR02
         try:
             if meta["tokenizer"] != tokenizer.fingerprint:
                 raise RunFolderError(
-                    f"The ids in {folder} must be of the tokenizer in use, but they were made with "
-                    "another one; put the tokenizer of this run back if it was changed, else "
-                    f"{AGAIN}."
+                    f"The ids in {folder} must be of the tokenizer in use, but were made with "
+                    f"another; restore the tokenizer of this run if it was changed, else {AGAIN}."
                 )
             limits = (tokenizer.source_size, tokenizer.target_size)
             arrays = [
@@ -172,7 +171,7 @@ def refuse_foreign(folder: Path) -> None:
     """
     Refuse to replace anything but encoded text.
 
-    Only what can be made again from the text may be replaced.
+    Only data that can be made again from the text may be replaced.
 
     Raises `RunFolderError` if something else is there.
     """
@@ -239,8 +238,8 @@ def _check_whole(folder: Path, meta: Mapping[str, Any]) -> None:
             total.update(file_digest(file, blake2b).digest())
     if total.hexdigest() != meta.get("digest"):
         raise RunFolderError(
-            f"The ids in {folder} must have the digest in {META}, but they do not: a file "
-            f"was changed, or they were written before there were digests; {AGAIN}."
+            f"The ids in {folder} must have the digest in {META}, but they do not: a file was "
+            f"changed, or an older version wrote them; {AGAIN}."
         )
 
 

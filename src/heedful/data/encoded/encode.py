@@ -7,7 +7,7 @@ Encoding of text to disk: read, filter, encode in several processes, merge.
                                                       └─ process ─ shard file ─┘
 
 The result is the same to the byte for any number of processes and after any number of
-interruptions. Finished shards wait in a hidden folder beside the result until all are there.
+interruptions. Finished shards are kept in a hidden folder next to the result until all are done.
 """
 
 import shutil
@@ -63,14 +63,14 @@ def encode_corpus(
     """
     Encode text to disk.
 
-    `leaks`: counts the pairs left by the rules for text that repeat held-out text.
+    `leaks`: counts the pairs that pass the rules for text but repeat held-out text.
 
-    In constant memory: text is processed in shards of a few megabytes. The files are written into a
-    hidden folder beside, synced and renamed, so `folder` is complete or absent. After an
-    interruption the text is read and filtered again, and only missing shards are encoded.
+    Memory is constant: text is processed in shards of a few megabytes. The files are written into a
+    hidden folder, synced and renamed, so `folder` is complete or absent. After an interruption the
+    text is read and filtered again, and only missing shards are encoded.
 
-    Raises `TextError` if the text cannot be used, or not one pair is kept. Raises `StorageError` if
-    the disk is full or the folder cannot be written. Raises `RunFolderError` if `folder` holds
+    Raises `TextError` if the text cannot be used, or no pair is kept. Raises `StorageError` if the
+    disk is full or the folder cannot be written. Raises `RunFolderError` if `folder` holds
     something other than encoded text.
     """
     folder = Path(folder)

@@ -1,8 +1,8 @@
 """
 Flat files for rows of different lengths, and folders written atomically.
 
-One file holds the values of all rows end to end, the other where each row begins. Values are read
-when they are used, so that a text may be larger than the memory; the beginnings are read at once.
+One file holds the concatenated values of all rows, the other the start of each row. Values are read
+when they are used, so a text may be larger than the memory; the starts are read at once.
 """
 
 import os
@@ -46,8 +46,8 @@ class FlatFile:
     """
     An open file of numbers that is read part by part.
 
-    Parts are read by calls, not through a memory map: a process that touches a map whose file was
-    cut off is killed, where a call reports it.
+    Parts are read by calls, not through a memory map. If the file is truncated, a call raises an
+    error, but access to a map kills the process.
     """
 
     def __init__(self, path: Path, dtype: np.dtype[Any], count: int, again: str) -> None:
@@ -69,7 +69,9 @@ class FlatFile:
         return values
 
     def fill(self, view: memoryview, place: int) -> None:
-        """Fill a view with the bytes from a place on; raises `RunFolderError` if they are gone."""
+        """
+        Fill a view with bytes from a position on; `RunFolderError` if the file is too short.
+        """
         with reading(self.path, self.again):
             while view:
                 if not (size := os.preadv(self._descriptor, (view,), place)):
@@ -86,7 +88,7 @@ class FlatFile:
 
 
 def check_rising(path: Path, offsets: NDArray[Any], again: str) -> None:
-    """Refuse offsets that lead backwards: their rows would be empty, or parts of others."""
+    """Refuse decreasing offsets, which would give empty or overlapping rows."""
     for first in range(0, len(offsets) - 1, _OFFSETS):
         part = offsets[first : first + _OFFSETS + 1]
         if (part[1:] < part[:-1]).any():
@@ -239,9 +241,9 @@ def open_flat(
     """
     Open rows: the values, and the offset of each row with the end of the last.
 
-    Offsets are read and checked now, values block by block: opening must not read the text.
-    `digests` are those of the blocks, by the files' names; `again` tells the user how to repair
-    damage. Raises `RunFolderError`.
+    Offsets are read and checked now, values block by block when they are used. `digests` are those
+    of the blocks, by the files' names; `again` tells the user how to repair damage. Raises
+    `RunFolderError`.
     """
     files = []
     for path, item in ((values, dtype), (offsets, _OFFSET)):
@@ -267,7 +269,7 @@ def whole_folder(folder: Path, mark: str) -> Iterator[Path]:
     """
     Fill a folder atomically.
 
-    Removes what a killed process left.
+    Removes files that a killed process left.
 
     Raises `StorageError` if the disk is full or the folder cannot be written, `RunFolderError` if
     `folder` holds something else.

@@ -2,9 +2,8 @@
 One epoch of training pairs with sampled subwords, or with changed text.
 
 Every epoch has the same pairs in another segmentation (Kudo 2018; Provilkov et al. 2020), and some
-of them as people type (`heedful.data.augment`). The
-random numbers depend on the seed, the epoch and the shard alone: a resumed run recreates an epoch
-bit for bit, on any number of processes, without the epochs before it.
+of them changed by `heedful.data.augment`. The random numbers depend only on the seed, the epoch and
+the shard. A resumed run therefore recreates any epoch bit for bit, with any number of processes.
 """
 
 import json
@@ -55,9 +54,8 @@ def sampled_epoch(
     """
     Encode all pairs for one epoch. `augment`: as `data.augment`.
 
-    No pair is ever dropped here, so batches may be planned from one epoch to the next. A script
-    that uses more than one process needs the guard ``if __name__ == "__main__":``, as always with
-    spawned processes.
+    No pair is dropped here, so batches can be planned across epochs. A script that uses more than
+    one process needs the guard ``if __name__ == "__main__":``, as always with spawned processes.
 
     Raises `StorageError` if the disk is full or the folder cannot be written. Raises
     `RunFolderError` if the text or the tokenizer is missing or damaged, or `out` holds something
@@ -165,14 +163,16 @@ def _encoded(job: _Job, encoder: _Encoder, processes: int) -> Iterator[Iterable[
         raise HeedfulError(
             "Subwords are sampled by separate processes, but one of them ended before its "
             "time: the machine may be short of memory, or a program of your own starts training "
-            'without the guard `if __name__ == "__main__":`; use fewer processes or add it.'
+            'without the guard `if __name__ == "__main__":`; use fewer processes or add the guard.'
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 def _begin(plugins: Sequence[Path]) -> None:
-    """Initialize a worker process: it ignores Ctrl-C, ends with its parent, and has plugins."""
+    """
+    Initialize a worker process: ignore Ctrl-C, end with the parent, and load plugins.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     load_plugins(plugins)

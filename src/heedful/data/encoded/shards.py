@@ -1,8 +1,8 @@
 """
 Shards: a few thousand pairs encoded and stored together.
 
-Shards let several processes work on one text and let an interrupted preparation go on. The name of
-a shard's file is a digest of its inputs, so an existing file is always valid.
+Shards let several processes work on one text and let an interrupted preparation continue. The name
+of a shard's file is a digest of its inputs, so an existing file is always valid.
 """
 
 import json
@@ -105,7 +105,7 @@ def read_numbers(path: Path) -> NDArray[np.int64]:
 
     Returns their line numbers, from 1.
 
-    With them the text of the pairs can be found again without filtering it twice.
+    They locate the text of the pairs without filtering it again.
 
     Raises `RunFolderError` if it cannot be read.
     """

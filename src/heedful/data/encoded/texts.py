@@ -1,8 +1,8 @@
 """
-The text of the training pairs, kept so that subwords can be sampled anew each epoch.
+The text of the training pairs, kept so that each epoch can sample its subwords.
 
-Sampled subwords differ from epoch to epoch, so the ids of one epoch are not enough. The text
-lies as UTF-8 in flat files beside the ids, in the order of the pairs; ``text.json`` holds the
+Sampled subwords differ from epoch to epoch, so the ids of one epoch are not enough. The text is
+stored as UTF-8 in flat files next to the ids, in the order of the pairs; ``text.json`` holds the
 digests of their blocks.
 """
 

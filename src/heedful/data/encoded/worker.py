@@ -1,10 +1,10 @@
 """
 The worker process that encodes shards.
 
-It is started by `heedful.data.encoded.worker_pool` and reads jobs from its standard input: first a
-line of JSON that says which subwords and limits to use, then for each shard a line of JSON that
-names the file to write and a line that is the shard. It answers each job with a line of JSON: an
-empty object, or what went wrong. Only text goes in and out; torch is never loaded.
+`heedful.data.encoded.worker_pool` starts it, and it reads jobs from its standard input. The first
+line is JSON with the subwords and limits to use. Each shard then takes two lines: JSON with the
+name of the file to write, and the shard itself. It answers each job with a line of JSON: an empty
+object, or the error. Only text goes in and out; torch is never loaded.
 """
 
 import json

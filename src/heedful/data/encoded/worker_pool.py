@@ -1,9 +1,9 @@
 """
 A pool of worker processes that encode shards.
 
-They are separate programs, not copies of this one: no memory, threads or modules are inherited,
-and the program that uses heedful needs no `if __name__ == "__main__"`. Their protocol is described
-in `heedful.data.encoded.worker`.
+They are separate programs, not forks, so they inherit no memory, threads or modules. A script that
+uses heedful needs no guard `if __name__ == "__main__"`. Their protocol is described in
+`heedful.data.encoded.worker`.
 """
 
 import json
@@ -34,9 +34,9 @@ class Workers:
     """
     A pool of processes that encode shards.
 
-    A context manager: when its block ends normally all shards are written; when it ends by an
-    exception the processes are killed. Each process has a thread that waits for it. At most two
-    shards per process are held in memory.
+    A context manager: when its block ends normally, all shards are written; after an exception the
+    processes are killed. Each process has a thread that waits for it. At most two shards per
+    process are held in memory.
     """
 
     def __init__(self, count: int, tokenizer: Path, pair_filter: PairFilter) -> None:
@@ -57,8 +57,7 @@ class Workers:
 
         Blocks while all processes are busy, so that reading does not run ahead of encoding.
 
-        Raises `HeedfulError` or `OSError`: what went wrong with an earlier shard, as the process
-        that encoded it told.
+        Raises `HeedfulError` or `OSError`, the error of an earlier shard.
         """
         self._free.acquire()
         self._raise_failure()

@@ -19,15 +19,15 @@ class GeneratedText:
     """A text that a function of this package writes."""
 
     name: str
-    """What `heedful data get` calls it."""
+    """Its name for `heedful data get`."""
     about: str
-    """What is in it, in a line."""
+    """Its contents, in one line."""
     languages: tuple[str, str]
     """Endings of the files of source and target."""
     sizes: Sizes
     """Pairs to train on, to validate with and to test on."""
     recipe: str
-    """What `heedful train` learns it with."""
+    """Recipe of `heedful train` for it."""
     write: Callable[[Path], None]
     """Write all files into a folder."""
 
@@ -40,7 +40,7 @@ class GeneratedText:
         ]
 
     def train_command(self, folder: Path) -> str:
-        """Format the command that learns it."""
+        """Format the command that trains on it."""
         words = ["heedful", "train", self.recipe]
         for part, option in (("train", "--"), ("valid", "--valid-")):
             for side, language in zip(("source", "target"), self.languages, strict=True):

@@ -2,9 +2,9 @@
 Hashes of lines and of their word 4-grams, computed for thousands of lines at once.
 
 A Python loop over words takes 15 times as long, and training reads every line of its text here. A
-character's hash is the sum over its folded letters and marks. A word's is the sum over its
-characters, so that neither case nor the order of marks counts. Anagrams have equal hashes: what is
-found by hash is compared by text afterwards (`heedful.data.overlap.lines`).
+character's hash is the sum over its folded letters and marks. A word's hash is the sum over its
+characters, so neither case nor the order of marks counts. Anagrams have equal hashes, so matching
+lines are compared by text afterwards (`heedful.data.overlap.lines`).
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class _Tables:
         self.hashes = np.zeros(_CODES, np.uint64)
 
     def kinds_of(self, codes: Int64[np.ndarray, " C"]) -> UInt8[np.ndarray, " C"]:
-        """Look up kinds, and all of characters that have not occurred before."""
+        """Look up the kinds of characters; compute kinds and hashes of new characters."""
         kinds = self.kinds.take(codes)
         unknown = kinds == _UNKNOWN
         if not unknown.any():
@@ -63,7 +63,7 @@ _tables: list[_Tables] = []
 
 
 def hash_lines(lines: Sequence[str]) -> LineHashes:
-    """Hash lines and their word 4-grams; in some forty bytes for each of their characters."""
+    """Hash lines and their word 4-grams; takes about forty bytes per character."""
     if not _tables:
         _tables.append(_Tables())
     tables = _tables[0]

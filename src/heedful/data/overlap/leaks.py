@@ -18,7 +18,7 @@ class HeldOutPairs:
     targets: Sequence[str]
     """Their translations."""
     lines: Sequence[int]
-    """The line of each in its file, from 1."""
+    """Line number of each pair in its file, from 1."""
 
     def __post_init__(self) -> None:
         if not len(self.sources) == len(self.targets) == len(self.lines):
@@ -33,9 +33,9 @@ class Leaks:
     """
     A count of the training pairs of one text that repeat a held-out pair.
 
-    A pair repeats another exactly if its source or its target does, and nearly if one does that
-    nearly and none exactly (`heedful.data.overlap.lines`). Sources are compared with sources alone,
-    without their language tags, and targets with targets.
+    A pair repeats another exactly if one of its sides does, and nearly if a side does so nearly and
+    none exactly (`heedful.data.overlap.lines`). Sources are compared with sources alone, without
+    their language tags, and targets with targets.
     """
 
     def __init__(self, held_out: HeldOutPairs, corpus: str = "") -> None:
@@ -45,7 +45,7 @@ class Leaks:
         self.both = 0
         """Those pairs among them that equal a held-out pair on both sides."""
         self.near = 0
-        """Pairs with a side that nearly repeats one."""
+        """Pairs with a side that nearly repeats a held-out side."""
         self._examples: dict[str, list[str]] = {"=": [], "~": []}
         sides = _untagged(held_out.sources), held_out.targets
         self._index = [HeldOutLines(side) for side in sides]
@@ -102,7 +102,7 @@ class Leaks:
         )
 
     def note(self) -> str:
-        """Describe what was found in a paragraph; empty if that is nothing."""
+        """Describe the repetitions in a paragraph; empty if there are none."""
         if not self.exact and not self.near:
             return ""
         counts = []

@@ -1,10 +1,11 @@
 """
 Held-out lines, and the search for lines of training that repeat one.
 
-A line repeats a held-out line exactly if `normalize_line` makes them equal. It does so nearly if it
-holds at least nine in ten of the held-out line's distinct word 4-grams, and the held-out line has 8
-to 1,000 words. Where at most ``m`` of the 4-grams may be missing, 5 of any ``m + 5`` are there:
-only the rarest of each held-out line are looked up (the prefix filter of Chaudhuri et al. 2006).
+A line repeats a held-out line exactly if `normalize_line` makes them equal. It repeats the held-out
+line nearly if it has at least nine in ten of its distinct word 4-grams. Only held-out lines of 8 to
+1,000 words are compared in this way. If at most ``m`` of the 4-grams may be missing, at least 5 of
+any ``m + 5`` are present. So only the rarest 4-grams of each held-out line are looked up (the
+prefix filter of Chaudhuri et al. 2006).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,7 +37,7 @@ class Repetition(NamedTuple):
     exact: int | None
     """The line that it equals."""
     near: tuple[int, ...]
-    """Others of whose 4-grams it holds enough, in order."""
+    """Other lines that it repeats nearly, in order."""
 
 
 class HeldOutLines:
@@ -82,7 +83,7 @@ class HeldOutLines:
         return dict(sorted(matches.items()))
 
     def _with_rare_grams(self, hashes: LineHashes) -> dict[int, list[int]]:
-        """For each line list the held-out lines of whose rare 4-grams it has enough."""
+        """For each line list the held-out lines that share enough rare 4-grams with it."""
         rare = self._rare
         likely = np.flatnonzero(self._table[hashes.grams >> _TABLE_SHIFT])
         values, rows = hashes.grams[likely], hashes.gram_lines[likely]
@@ -111,7 +112,7 @@ class _RareGrams:
     ids: Int64[np.ndarray, " R"]
     """The line of each."""
     needed: Int64[np.ndarray, " N"]
-    """How many of them a line must have to hold enough of all."""
+    """How many of them a line must have to be compared."""
 
 
 def holds(present: set[Gram], held_out: str) -> bool:
@@ -123,7 +124,7 @@ def holds(present: set[Gram], held_out: str) -> bool:
 def _near(
     line: str, exact: int | None, wanted: Sequence[int], texts: Sequence[str]
 ) -> tuple[int, ...]:
-    """Keep those held-out lines, but for the equal one, of whose 4-grams a line has enough."""
+    """Keep the held-out lines, except an equal line, that share enough 4-grams with a line."""
     if not wanted or wanted == [exact]:
         return ()
     present = {*grams(words(line))}
@@ -131,7 +132,7 @@ def _near(
 
 
 def _hashed(lines: Sequence[str]) -> Iterator[tuple[int, LineHashes]]:
-    """Hash lines in groups of bounded size, the longest as empty ones; yield each group's start."""
+    """Hash lines in groups of bounded size, too long lines as empty; yield each group's start."""
     lengths = np.fromiter(map(len, lines), np.int64, len(lines))
     if (lengths > LONGEST).any():
         lines = ["" if len(line) > LONGEST else line for line in lines]
@@ -145,7 +146,7 @@ def _hashed(lines: Sequence[str]) -> Iterator[tuple[int, LineHashes]]:
 
 
 def _rarest(hashed: Sequence[LineHashes]) -> _RareGrams:
-    """Choose those 4-grams of each line that are in the fewest of all lines."""
+    """Choose the 4-grams of each line that occur in the fewest lines."""
     counts = _joined([part.word_counts for part in hashed]).astype(np.int64)  # (N,)
     starts = np.cumsum([0, *(len(part.lines) for part in hashed)])[:-1].tolist()
     rows = _joined([part.gram_lines + start for part, start in zip(hashed, starts, strict=True)])

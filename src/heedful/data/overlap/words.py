@@ -25,7 +25,7 @@ _ALONE = re.compile(f"[{UNSPACED}\U00020000-\U0003ffff]")
 
 
 class Character(NamedTuple):
-    """What a character is in a word."""
+    """The role of a character in a word."""
 
     kind: int
     """One of the four kinds."""
@@ -56,8 +56,8 @@ def normalize_line(line: str) -> str:
     """
     Normalize a line so that small differences do not count.
 
-    For finding test sentences in training text, where case and the way in which letters with
-    accents are composed do not matter: Unicode's canonical caseless matching (D145).
+    Used to find test sentences in training text, regardless of case and of how accents are composed
+    (Unicode's canonical caseless matching, D145).
 
     >>> normalize_line("  Resumption of  the SESSION")
     'resumption of the session'

@@ -1,8 +1,8 @@
 """
 Words tagged with the tree node they realize, for gold word alignments.
 
-Two languages say the same tree; words of the two that say the same part translate each other. So
-the corpus comes with its word alignment, which no aligner had to guess.
+Both languages realize the same tree, and words that realize the same node translate each other. So
+the word alignment of the corpus is exact.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence

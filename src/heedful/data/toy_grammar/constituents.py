@@ -7,9 +7,9 @@ The phrases of English sentences of the toy corpus, with labels and tags like th
     (S (NP (NP (DT the) (NN owl)) (SBAR (WHNP (WDT that)) (S (NP (PRP i)) (VP (VBD saw)))))
        (VP (VBZ sleeps)))
 
-Words are those between spaces. There are no traces and no function tags. Where annotators of the
-Penn Treebank may choose, the choice is ours: “tired” is JJ, and a reason for not doing something
-is a sister of “did not” and the verb, not below the verb.
+Words are those between spaces. There are no traces and no function tags. Where the Penn Treebank
+leaves a choice, “tired” is JJ. A reason for not doing something is a sister of “did not” and the
+verb, not below the verb.
 """
 
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ def _noun_phrase(node: NounPhrase) -> _Phrase:
 
 
 def _verb_phrase(node: VerbPhrase, subject: Nominal) -> _Phrase:
-    """Build verb, object, place; a negation stands above the verb."""
+    """Build verb, object, place; a negation is above the verb."""
     parts: list[Any] = [] if node.object is None else [_nominal(node.object)]
     parts += [] if node.place is None else [_place(node.place)]
     finite = _finite(node.past, subject)

@@ -1,11 +1,11 @@
 """
 A small English-French corpus from a grammar, which needs no download.
 
-A sentence is drawn as a tree (`heedful.data.toy_grammar.generator`) that both languages say, each
-in its own file of `heedful.data.toy_grammar`. Where the two differ is what a translator has to
-learn. Every English sentence has exactly one French translation: what English hides and French must
-show (a gender, a tense) is left out or follows from the sentence. Since both sides say the same
-tree, it is known which word translates which.
+A sentence is drawn as a tree (`heedful.data.toy_grammar.generator`) that both languages realize,
+each in its own file of `heedful.data.toy_grammar`. Where the two differ is what a translator has to
+learn. Every English sentence has exactly one French translation. A gender or tense that English
+hides is left out or follows from the sentence. Both sides realize the same tree, so the word
+alignment is known.
 """
 
 import random

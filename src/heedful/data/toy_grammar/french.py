@@ -1,9 +1,9 @@
 """
 French realization of a tree.
 
-Nouns have a gender that articles, adjectives and some participles follow, most adjectives follow
-the noun, object pronouns precede the verb, a negation embraces it, and many words change in front
-of a vowel.
+Articles, adjectives and some participles agree with the gender of the noun. Most adjectives follow
+the noun, and object pronouns precede the verb. A negation encloses the verb, and many words change
+before a vowel.
 """
 
 from heedful.data.toy_grammar.alignment import (

@@ -1,8 +1,8 @@
 """
 Random generation of the syntax trees of sentences.
 
-What is drawn makes sense (apples are eaten, they do not sing) and has one translation: what English
-hides and French must show is left out.
+Sentences make sense: apples are eaten, they do not sing. Each has one translation, because genders
+and tenses that English hides are left out.
 """
 
 import random

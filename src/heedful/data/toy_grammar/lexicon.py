@@ -25,7 +25,7 @@ class Noun:  # numpydoc ignore=PR02
     gender: str
     """French gender, “m” or “f”."""
     kind: str
-    """What it is: person, child, animal, food, thing or place."""
+    """Its kind: person, child, animal, food, thing or place."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Adjective:  # numpydoc ignore=PR02
     group: str
     """Opinion, measure or color: its place among English adjectives."""
     side: str
-    """Whether it stands “before” or “after” the French noun."""
+    """Its place relative to the French noun, “before” or “after”."""
     un: str
     une: str
     des_m: str

@@ -7,7 +7,7 @@ Short stories of the toy grammar with a question to each, and the answer.
         →  “in the garden”
 
 A question is about one sentence of its story, whose subjects and objects are all different nouns.
-So there is one answer, and it stands in the story or is yes or no.
+So there is one answer, which is in the story or is yes or no.
 """
 
 import random
@@ -76,7 +76,7 @@ def _noun_phrases(clause: Clause) -> list[NounPhrase]:
 
 
 def _question(clause: Clause, draw: random.Random) -> Pair:
-    """Ask for a part of a sentence, or whether it is so."""
+    """Ask for a part of a sentence, or ask a yes-no question."""
     phrase = clause.phrase
     assert isinstance(phrase, VerbPhrase)
     doer, thing = _noun_phrases(clause)

@@ -19,8 +19,9 @@ class RoledSentence(NamedTuple):
     """
     A sentence with agent, verb and patient.
 
-    The noun or pronoun itself, without article and adjectives; the main verb, not “did”. Relative
-    clauses and sequels do not count. A sequel has a pronoun: “the girl finds an apple and eats it”.
+    Agent and patient are the noun or pronoun, without article and adjectives. The verb is the main
+    verb, not “did”. Relative clauses and sequels do not count. A sequel has a pronoun: “the girl
+    finds an apple and eats it”.
     """
 
     text: str
