@@ -1,9 +1,9 @@
 """
 Compressed files: the first bytes of a file decide how it is unpacked.
 
-A suffix may be missing (``train.en`` that is gzip), in capitals, or of another program. A file
-whose suffix promises a compression that its bytes do not have is refused: it may be the error page
-of a download. Archives hold several files, so they are refused with the command that unpacks them.
+The suffix may be missing, in capitals, or of another program. A file is refused if its suffix
+promises a compression that its bytes lack: it may be the error page of a download. Archives hold
+several files, so they are refused with the command that unpacks them.
 """
 
 import bz2
@@ -25,7 +25,7 @@ _MOST_MAGIC = 16
 _LEAST = 6  # bytes that even an empty compressed file has
 
 DAMAGED: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)
-"""What a reader raises for a file that is cut off or damaged."""
+"""Errors of readers for a truncated or damaged file."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class Compression:
     magic: re.Pattern[bytes]
     """Its first bytes."""
     unpack: str
-    """The command that writes what a file holds to the standard output."""
+    """The command that writes the unpacked content to the standard output."""
     open: Callable[[Any], Any]
-    """Returns a reader of what a file holds."""
+    """Returns a reader of the unpacked content."""
 
 
 def _open_zstandard(file: Any) -> Any:
-    """Open a file of Zstandard with Python's own module, or its twin for older versions."""
+    """Open a Zstandard file with Python's own module, or its backport for older versions."""
     try:
         from compression import zstd
     except ImportError:
@@ -58,7 +58,7 @@ def _open_zstandard(file: Any) -> Any:
 
 
 class _Zstandard(RawIOBase):
-    """A reader of Zstandard whose error is one that other compressions have too."""
+    """A reader of Zstandard that raises the error of the other compressions."""
 
     def __init__(self, file: Any, error: type[Exception]) -> None:
         self._file, self._error = file, error
@@ -86,7 +86,7 @@ COMPRESSIONS = (
         _open_zstandard,
     ),
 )
-"""What is unpacked while it is read."""
+"""Compressions that are unpacked while they are read."""
 
 SUFFIXES = tuple(kind.suffix for kind in COMPRESSIONS)
 
@@ -107,7 +107,7 @@ def without_compression(path: Path) -> Path:
 
 
 def unpacking_command(start: bytes) -> str:
-    """Name the command that unpacks what begins with these bytes; empty if it is not compressed."""
+    """Name the command that unpacks a file with these first bytes; empty if uncompressed."""
     return next((kind.unpack for kind in COMPRESSIONS if kind.magic.match(start)), "")
 
 
@@ -115,7 +115,7 @@ def open_unpacked(path: Path, stack: ExitStack) -> BufferedReader:
     """
     Open a file for reading bytes, unpacked as its first bytes say; `stack` closes it.
 
-    Raises `TextError` for an archive, and where the suffix promises what the bytes are not.
+    Raises `TextError` for an archive, and for bytes that contradict the suffix.
     """
     file = stack.enter_context(path.open("rb"))
     start = file.peek(_MOST_MAGIC)[:_MOST_MAGIC]
@@ -138,6 +138,6 @@ def _refuse_uncompressed(path: Path, start: bytes) -> None:
     if len(start) < _LEAST:
         raise EOFError(f"it ends after {len(start)} bytes")
     raise TextError(
-        f"{path} must be compressed, as its name says, but its first bytes are those of another "
-        f"file; if it is plain text, rename it to {path.with_suffix('').name}, or fetch it again."
+        f"{path} must be compressed, as its name says, but its first bytes are not; if it is "
+        f"plain text, rename it to {path.with_suffix('').name}, or fetch it again."
     )

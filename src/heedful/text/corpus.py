@@ -1,8 +1,8 @@
 """
 Sentence pairs from text files.
 
-Line n of the source belongs to line n of the target. What a line is in which kind of file is said
-in `heedful.text.file_formats`.
+Line n of the source belongs to line n of the target. `heedful.text.file_formats` defines the lines
+of each kind of file.
 """
 
 import glob
@@ -38,9 +38,9 @@ def expand(patterns: Sequence[str | Path]) -> list[TextSource]:
     twice, which gives it more weight. Pipes are refused because training reads its text more than
     once.
 
-    Raises `TextError` if nothing was given, a file is missing or is not a regular file, a pattern
-    matches none, a name says that a file is not text, or a part is named where the format has none,
-    or missing where it has some.
+    Raises `TextError` if nothing was given, a file is missing or not regular, or a pattern matches
+    no file. Also raises it if a name promises something other than text, or if a part is missing or
+    superfluous.
     """
     if not patterns:
         raise TextError("At least one text file must be given, and none was.")
@@ -62,11 +62,12 @@ def read_lines(file: TextSource | Path, skipped: SkippedRows | None = None) -> I
     """
     Read a text line by line.
 
-    `skipped`: counts the rows of a table that have no such text, or refuses them.
+    `skipped`: counts the rows of a table that lack text, or refuses them.
 
-    Holds one line at a time, however long the file is.
+    Only one line is in memory at a time.
 
-    Raises `TextError` if the file cannot be opened, is damaged, or does not hold such text.
+    Raises `TextError` if the file cannot be opened, is damaged, or does not hold text of its
+    format.
     """
     text = _text(file)
     if isinstance(text, CorpusSide):
@@ -107,13 +108,13 @@ class Corpus:
         self._change: Change | None = None
 
     def changed(self, change: Change) -> "Corpus":
-        """Return the same files with pairs that a function changes, in order and none left out."""
+        """Return the same files with pairs changed by a function, in the same number and order."""
         corpus, before = copy(self), self._change
         corpus._change = change if before is None else lambda pairs: change(before(pairs))
         return corpus
 
     def with_characters_read(self) -> "Corpus":
-        """Return the same text, with its characters read as those of a user's text."""
+        """Return the same text with its characters normalized like those of a user's text."""
         return Corpus(
             [replace(text, read_as="source") for text in self.source],
             [replace(text, read_as="target") for text in self.target],
@@ -124,7 +125,7 @@ class Corpus:
         Iterate over the sentence pairs in order.
 
         Every call reads the files again; a file with both sides is read once per call, and rows
-        that lack one are left out. A difference in length is found only at the end of the shorter
+        that lack one are left out. A difference in length shows only at the end of the shorter
         side.
 
         Raises `TextError` if the sides differ in their number of lines, hold no line, or cannot be
@@ -150,7 +151,7 @@ class Corpus:
             )
 
     def sides(self, kept: Sequence[int]) -> tuple["CorpusSide", "CorpusSide"]:
-        """Return both sides of some pairs as texts to read. `kept`: 1 for each of these, else 0."""
+        """Return both sides of some pairs as texts. `kept`: 1 for each of the pairs, else 0."""
         source, target = (
             CorpusSide(texts[0].path, texts[0].part, corpus=self, number=number, kept=kept)
             for number, texts in enumerate((self.source, self.target))
@@ -160,13 +161,13 @@ class Corpus:
 
 @dataclass(frozen=True, eq=False)
 class CorpusSide(TextSource):  # numpydoc ignore=PR02
-    """One side of some pairs of a corpus, with the tags of its lines; it has the first's name."""
+    """One side of some pairs of a corpus, with language tags; named after the first file."""
 
     corpus: Corpus = field(kw_only=True)
     number: int = field(kw_only=True)
     """0 for the source, 1 for the target."""
     kept: Sequence[int] = field(kw_only=True)
-    """1 for each pair that belongs to it, else 0."""
+    """1 for each pair that belongs to the text, else 0."""
 
     def lines(self) -> Iterator[str]:
         """Read the lines."""
@@ -181,7 +182,7 @@ def _refuse_sentence(name: str) -> None:
         return
     shown = " ".join(name.split())
     raise TextError(
-        "Text is given by the names of its files, but there is no file "
+        "Text must be given by file names, but there is no file "
         f"“{shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}”; correct the name, "
         f"or {WRITE_SENTENCES}."
     )

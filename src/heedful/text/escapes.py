@@ -1,8 +1,8 @@
 """
 Escapes of Moses' tokenizer, which parts of many corpora still hold.
 
-Its scripts write some characters as entities and part a hyphen inside a word by ``@-@``. The
-entities are those of its ``deescape-special-chars.perl``, the older names of brackets and bars too.
+Its scripts write some characters as entities, and a hyphen inside a word as ``@-@``. The entities
+are those of its ``deescape-special-chars.perl``, including older names of brackets and bars.
 """
 
 import re
@@ -26,7 +26,7 @@ _HYPHEN = re.compile(r"(?<=\S) @-@ (?=\S)")
 
 
 def has_escapes(line: str) -> bool:
-    """Whether a line holds an entity or a parted hyphen."""
+    """Whether a line holds an entity or an escaped hyphen."""
     return ("&" in line and _ENTITY.search(line) is not None) or " @-@ " in line
 
 

@@ -14,8 +14,8 @@ Text sources: supported formats, and names for the parts of a file.
     set-src.en.sgm     the segments of a WMT test set
     set.xml:src        the source of a newer one; ref, ref:A and hyp:online-A are its other sides
 
-Each may be compressed (``pairs.tsv.gz:2``, see `heedful.text.compression`). A name that exists as
-it stands is taken literally.
+Each may be compressed (``pairs.tsv.gz:2``, see `heedful.text.compression`). The name of an existing
+file is taken literally.
 """
 
 import os
@@ -57,7 +57,7 @@ class FileFormat:
 
 
 def _by_lines(read: Callable[..., _Rows]) -> Callable[..., _Rows]:
-    """Make a reader of lines one of bytes."""
+    """Convert a reader of lines to a reader of bytes."""
     return lambda stream, name, parts, skipped: read(
         decode_lines(stream, name), name, parts, skipped
     )
@@ -110,9 +110,9 @@ class TextSource:  # numpydoc ignore=PR02
     part: str = ""
     """A column, a field, a language or a side; empty if the file is one text."""
     tag: str = ""
-    """A language tag that is put before every line, such as “>>de<<”; it is not in the file."""
+    """A language tag such as “>>de<<”, which is put before every line and is not in the file."""
     read_as: Literal["", "source", "target"] = ""
-    """The side as which characters of its lines are read; as they are if empty."""
+    """The side by whose rules characters are normalized; empty for no change."""
 
     def __post_init__(self) -> None:
         refuse_other_files(self.path, self.part)
@@ -134,7 +134,7 @@ class TextSource:  # numpydoc ignore=PR02
         return f"{self.path}:{self.part}" if self.part else str(self.path)
 
     def marked(self, line: str) -> str:
-        """Read the characters of a line, if so wanted, and prepend the tag."""
+        """Normalize the characters of a line if requested, and prepend the tag."""
         if self.read_as:
             line = _READERS[self.read_as](line)
         return f"{self.tag} {line}" if self.tag else line
@@ -199,10 +199,9 @@ def read_rows(
 
     `skipped`: counts the rows without text in one of the parts, which are left out.
 
-    Streams: no format is held in memory as a whole.
+    All formats are streamed.
 
-    Raises `TextError` if the file cannot be read, is not what its ending says, or does not hold a
-    part.
+    Raises `TextError` if the file cannot be read, contradicts its ending, or lacks a part.
     """
     kind = TextSource(path, parts[0]).kind
     with open_text(path) as stream:
@@ -211,9 +210,9 @@ def read_rows(
 
 def segment_numbers(text: TextSource) -> list[tuple[str, str]] | None:
     """
-    Read which segment of a test set each line is: its document and its number.
+    Read the document and the segment number of each line of a test set.
 
-    Returns None for files that do not tell, and where two lines have the same.
+    Returns None if the file lacks them, or if two lines have the same.
     """
     name, ending = str(text.path), text.ending
     if ending not in (".xml", ".sgm", ".sgml"):

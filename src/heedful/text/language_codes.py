@@ -1,5 +1,5 @@
 """
-Codes of languages, as people and programs write them, and the one of several that a code means.
+Language codes as people and programs write them, and their match among known codes.
 
 ::
 
@@ -8,11 +8,11 @@ Codes of languages, as people and programs write them, and the one of several th
     pt_BR.UTF-8  por_BR  pb           pt-BR
     sr_RS@latin                       sr-Latn
 
-`look_up` follows RFC 4647, section 3.4: a code loses its last part until one of the known codes is
-met. Codes are brought into one form first, by the tables of BCP 47's registry and Unicode's CLDR. A
-part that the language implies is left out, such as the country in `zh_CN`. At the end any code of
-the language in the same script is met: `pt` and `pt-PT` reach `pt-BR` if nothing is nearer. Another
-script never is.
+`look_up` follows RFC 4647, section 3.4: the last part of a code is removed until it equals a known
+code. Before that, codes are normalized by the tables of BCP 47's registry and Unicode's CLDR. A
+part that the language implies is left out, such as the country in `zh_CN`. If no code is equal, any
+code of the language in the same script matches: `pt` and `pt-PT` reach `pt-BR` if nothing is
+nearer. Another script never is.
 """
 
 import re
@@ -31,7 +31,7 @@ _TWO_LETTERS = (
     "ve vi vo wa wo xh yi yo za zh zt zu"
 )
 BARE_CODE = re.compile(r"[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")
-"""Codes that stand as they are in a vocabulary, such as deu_Latn and en_XX: no text has them."""
+"""Codes that are entries of a vocabulary, such as deu_Latn and en_XX; no text contains them."""
 TWO_LETTERS = frozenset(_TWO_LETTERS.split())
 _ENDINGS = "bio bpe csv dat ids low lst out raw ref seg sp spm src tgt tok trg tsv txt"
 ENDINGS = frozenset(_ENDINGS.split())

@@ -1,13 +1,13 @@
 """
 Line files: opened, unpacked, decoded, and checked for binary content.
 
-Text is read as a stream, plain or compressed, and split at line feeds only: the other characters
-that `str.splitlines` would break at (U+2028, form feed, a lone carriage return, …) are text. What
-cannot be text (a broken encoding, a NUL) is reported with file, line and byte. A line has a bound,
-since a compressed file of some hundred kilobytes may hold one that fills the memory.
+Text is read as a stream, plain or compressed, and split at line feeds only. Other line breaks of
+`str.splitlines` (U+2028, form feed, a lone carriage return, …) are text. Invalid text (a broken
+encoding, a NUL) is reported with file, line and byte. The length of a line is limited, because a
+small compressed file may hold a line that fills the memory.
 
-What a model writes is stricter, because byte tokens can spell any character: a line has no control
-character but the tab, and none of those that end a line for other programs.
+Byte tokens let a model write any character, so its lines are stricter. They have no control
+character but the tab, and none that ends a line for other programs.
 """
 
 import json
@@ -36,7 +36,7 @@ def open_text(path: Path) -> Iterator[BufferedReader]:
     """
     Open a file, unpacked as its first bytes say.
 
-    Wraps reading too, so that all errors of a file are reported alike.
+    Errors while reading are converted too, so all errors of a file are reported in the same way.
 
     Raises `TextError` if the file cannot be opened or read, or is damaged.
     """
@@ -80,8 +80,8 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
     Decode the lines of a binary stream.
 
     A line ends at a line feed and nowhere else. One carriage return before it (Windows line ends)
-    and a byte order mark at the start of the stream are dropped. No more than `LONGEST_LINE` bytes
-    and one are ever held.
+    and a byte order mark at the start of the stream are dropped. At most `LONGEST_LINE` + 1 bytes
+    are in memory.
 
     Raises `TextError` if a line is too long, is not UTF-8 or holds a NUL character.
     """
@@ -89,7 +89,7 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
         if len(raw) > LONGEST_LINE:
             raise TextError(
                 f"{name} must have lines of at most {LONGEST_LINE:,} bytes, but line {number} is "
-                "longer; a line holds one sentence and ends with a line feed: split it."
+                "longer; write one sentence a line."
             )
         try:
             line = raw.decode("utf-8")
@@ -100,9 +100,9 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
                     f"unpack it first ({command})."
                 ) from error
             raise TextError(
-                f"{name} must be UTF-8 text, but line {number} holds the byte "
-                f"0x{raw[error.start]:02x} at offset {error.start}, which UTF-8 does not allow "
-                "there; convert the file (iconv -f LATIN1 -t UTF-8, or -f UTF-16) or repair it."
+                f"{name} must be UTF-8 text, but line {number} holds the invalid byte "
+                f"0x{raw[error.start]:02x} at offset {error.start}; convert the file (iconv -f "
+                "LATIN1 -t UTF-8, or -f UTF-16) or repair it."
             ) from error
         if "\0" in line:
             raise TextError(
@@ -138,7 +138,7 @@ def json_line(content: object) -> str:
 
 
 def _raw_lines(stream: Iterable[bytes]) -> Iterable[bytes]:
-    """Iterate over lines; a line that is too long ends just behind the bound."""
+    """Iterate over lines; a line that is too long is cut one byte after the limit."""
     if isinstance(stream, BufferedReader):
         return iter(partial(stream.readline, LONGEST_LINE + 1), b"")
     return stream

@@ -1,16 +1,16 @@
 """
 A safe XML reader, which yields events.
 
-Expat is driven by hand rather than through `xml.etree`, because only so can the declaration of an
-entity be refused before it is used: no entity is ever expanded, and no other file or address is
-opened. A document type that merely names its DTD, as every TMX file does, is let through unread.
+Expat is used directly, because `xml.etree` cannot refuse the declaration of an entity before its
+use. No entity is ever expanded, and no other file or address is opened. A document type that only
+names its DTD, as in every TMX file, is allowed but not read.
 
-Expat decodes UTF-8, UTF-16, ISO-8859-1 and ASCII. Other encodings are decoded here, and only those
-that XML processors know: Python has more, such as unicode_escape, which would change the text.
+Expat decodes UTF-8, UTF-16, ISO-8859-1 and ASCII. Other encodings are decoded here if XML
+processors know them. Python's further encodings, such as unicode_escape, would change the text.
 
-A character or a reference that XML forbids (``&#x1F;``, ``R&D``, ``&nbsp;``) would end the parsing
-of a file of a million segments. It is replaced by `UNREADABLE` before, so that a reader can leave
-out its segment alone. Files in UTF-16 are not repaired.
+A character or reference that XML forbids (``&#x1F;``, ``R&D``, ``&nbsp;``) would make a parser
+stop. The reader replaces it by `UNREADABLE`, so only its segment is left out. Files in UTF-16 are
+not repaired.
 """
 
 import codecs
@@ -38,7 +38,7 @@ _DECODED_HERE = re.compile(
 )
 
 UNREADABLE = "\ufdd0"
-"""Stands in a text for what XML does not allow: a code point that is not a character."""
+"""Replaces characters and references that XML does not allow; itself no valid character."""
 
 _MARK = b"&#xFDD0;"
 _REPAIRED = frozenset(("", "utf-8", "us-ascii", "iso-8859-1"))
@@ -58,7 +58,7 @@ class Event(NamedTuple):
     tag: str
     """Name of the element, without a prefix."""
     attributes: dict[str, str] | None
-    """As they are written, if the element begins; None if it ends."""
+    """Attributes as they are written if the element begins; None if it ends."""
     text: str
     """Text of the element, on one line, if it is a segment that ends; else empty."""
 
@@ -69,13 +69,13 @@ def read_events(
     """
     Parse XML whose text is in ``<seg>`` elements.
 
-    Holds the events of 64 kilobytes at a time. What XML does not allow in a text is `UNREADABLE`
-    there. Elements inside a segment are dropped, those among
-    `codes` with their content. An element among `flat` must not contain another of its name.
+    The file is parsed in chunks of 64 kilobytes. Characters and references that XML does not allow
+    become `UNREADABLE`. Elements inside a segment are dropped, those among `codes` with their
+    content. An element among `flat` must not contain another of its name.
 
-    Raises `TextError` if the file is not XML, is not in the encoding that it declares or in an
-    unknown one, declares or uses entities, nests an element that must be flat, or has a segment or
-    tag longer than `LONGEST_LINE`.
+    Raises `TextError` if the file is not XML, has a wrong or unknown encoding, or declares or uses
+    entities. Also raises it for nested flat elements and for segments or tags longer than
+    `LONGEST_LINE`.
     """
     chunk = stream.read(_CHUNK)
     encoding = _declared_encoding(chunk)
@@ -100,8 +100,8 @@ def read_events(
         if max(total - parser.CurrentByteIndex, handler.segment_size) > LONGEST_LINE:
             raise TextError(
                 f"{name} must have segments, tags and comments of at most {LONGEST_LINE:,} "
-                f"characters, but one that is still open in line {parser.CurrentLineNumber} is "
-                "longer; repair the file."
+                f"characters, but line {parser.CurrentLineNumber} is in a longer one; repair the "
+                "file."
             )
         chunk = stream.read(_CHUNK)
     content = decode(b"")
@@ -176,7 +176,7 @@ class _Handler:
 
 
 class _Repair:
-    """A filter of bytes that replaces what XML does not allow in a text."""
+    """A filter of bytes that replaces characters and references that XML does not allow."""
 
     def __init__(self, *, is_utf8: bool) -> None:
         # U+FFFE and U+FFFF are forbidden too
@@ -186,7 +186,7 @@ class _Repair:
         self._in_cdata = False
 
     def __call__(self, chunk: bytes) -> bytes:
-        """Filter a chunk, without what may be the start of something forbidden at its end."""
+        """Filter a chunk; hold back its end if something forbidden may begin there."""
         content = self._held + chunk
         cut = _CUT.search(content, max(0, len(content) - _LONGEST_SUSPECT))
         end = cut.start() if cut else len(content)
@@ -194,7 +194,7 @@ class _Repair:
         return self._suspects.sub(self._check_piece, content[:end])
 
     def rest(self) -> bytes:
-        """Filter what is held back at the end of a file."""
+        """Filter the rest of the file, which was held back."""
         return self._suspects.sub(self._check_piece, self._held)
 
     def _check_piece(self, match: re.Match[bytes]) -> bytes:
@@ -223,7 +223,7 @@ def _is_reference(piece: bytes) -> bool:
 
 
 class _Declaration(Exception):
-    """A stop after the declaration, with its encoding."""
+    """Raised after the declaration, with its encoding."""
 
 
 def _declared_encoding(start: bytes) -> str:
@@ -244,7 +244,7 @@ def _declared_encoding(start: bytes) -> str:
 
 
 def _declaration_check(known: str, name: str) -> Callable[[str, str | None, int], None]:
-    """Build a check that a parser sees the encoding that was looked up, before it decodes by it."""
+    """Build a check that a parser sees the declared encoding before it decodes the text."""
 
     def check(_version: str, encoding: str | None, _standalone: int) -> None:
         if (encoding or "") != known:
@@ -272,8 +272,8 @@ def _decoder(encoding: str, parser: expat.XMLParserType, name: str) -> Callable[
             line = parser.CurrentLineNumber + error.object[: error.start].count(b"\n")
             raise TextError(
                 f"{name} must be text in {encoding}, as it declares, but line {line} holds the "
-                f"byte 0x{error.object[error.start]:02x}, which that does not allow there; repair "
-                "the file or its declaration."
+                f"byte 0x{error.object[error.start]:02x}, which is invalid there; repair the file "
+                "or its declaration."
             ) from error
 
     return decode
@@ -292,12 +292,12 @@ def _feed(parser: expat.XMLParserType, chunk: bytes, name: str, *, final: bool =
 
 
 def _refuse_entities(parser: expat.XMLParserType, name: str) -> None:
-    """Make a parser stop at the declaration of an entity and at the use of an unknown one."""
+    """Make a parser refuse declared entities and the use of unknown entities."""
 
     def refuse(entity: str, what: str) -> None:
         raise TextError(
-            f"{name} must do without entities of its own, but line {parser.CurrentLineNumber} "
-            f"{what} “{entity}”; replace it by the text that it stands for."
+            f"{name} must not have entities of its own, but line {parser.CurrentLineNumber} "
+            f"{what} “{entity}”; replace it by its text."
         )
 
     parser.EntityDeclHandler = lambda entity, *_: refuse(entity, "declares")

@@ -1,8 +1,8 @@
 """
 Files whose names say that they are not lines of text: tables, records and documents.
 
-Read as lines they would train a model on headers, quotes and brackets without a word. Each is
-refused with a command that makes text of it.
+If they were read as lines, a model would be trained on headers, quotes and brackets without a
+warning. Each is refused with a command that converts it to text.
 """
 
 import shlex
@@ -60,7 +60,7 @@ def refuse_other_files(path: Path, part: str = "") -> None:
 
 
 def _command(path: Path, plain: Path, ending: str, column: str) -> str:
-    """Write a command that makes text of one column."""
+    """Write a command that converts one column to text."""
     unpack = {kind.suffix: kind.unpack.partition(" ")[0] for kind in COMPRESSIONS}.get(
         path.suffix.lower()
     )

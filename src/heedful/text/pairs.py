@@ -1,7 +1,7 @@
 """
 Pairs of sentences from Python: lists and generators, and tables of other libraries.
 
-No library is imported for its tables; they are known by what they offer:
+No library is imported for its tables, which are recognized by their methods:
 
 ::
 
@@ -10,11 +10,11 @@ No library is imported for its tables; they are known by what they offer:
     datasets, csv.DictReader          rows have names: two of them, or one is `translation` and has
                                       a dict of two languages
 
-The first column is the source, unless the languages of the run name the other one. A translation of
-`datasets` sorts its languages, so there only the names count.
+The first column is the source, unless the languages of the run name the columns otherwise. A
+translation of `datasets` sorts its languages, so only their names count.
 
-Pairs in memory are stored as two files, one sentence a line. So a sentence must be a line: no line
-break, no NUL, nothing that UTF-8 cannot express.
+Pairs in memory are stored as two files, one sentence a line. So a sentence must not have a line
+break, a NUL, or anything that UTF-8 cannot encode.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
@@ -68,16 +68,15 @@ class PairRows:
         is_swapped = not fits and (second == source_language or first == target_language)
         if self._are_sorted and not fits and not is_swapped:
             raise ArgumentError(
-                f"`{self.name}` must say which language is the source, but a translation of "
-                f"{first} and {second} has no order; set data.source_language or "
-                "data.target_language to one of them."
+                f"`{self.name}` must say which language is the source, but {first} and {second} "
+                "have no order; set data.source_language or data.target_language."
             )
         return (second, first) if is_swapped else (first, second)
 
     def read(
         self, source_language: str = "", target_language: str = ""
     ) -> Iterator[tuple[str, str]]:
-        """Yield the pairs; raises `ArgumentError` or `TextError` at one that cannot be stored."""
+        """Yield the pairs; raises `ArgumentError` or `TextError` if a pair cannot be stored."""
         columns = self.ordered(source_language, target_language)
         for number, row in enumerate(self._rows):
             source, target = self._pair(number, row, columns)
@@ -132,7 +131,7 @@ def _rows(pairs: Any) -> Iterator[Any]:
 
 
 def _fields(row: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Return the sides of a row by their names: its own, or those of its translation."""
+    """Return the sides of a row by the names of its columns or of its translation."""
     translation = row.get("translation")
     return translation if isinstance(translation, Mapping) else row
 
@@ -144,7 +143,7 @@ def stored_pairs(folder: Path, name: str) -> Corpus | None:
 
 
 def store_pairs(folder: Path, name: str, pairs: Iterable[Iterable[str]]) -> Corpus:
-    """Write pairs to two files, which are complete or absent."""
+    """Write pairs atomically to two files."""
     folder.mkdir(exist_ok=True)
     for left in folder.glob(f".{name}.*"):
         left.unlink()  # of a process that was killed

@@ -25,7 +25,7 @@ def sentence_pairs(
     """
     Iterate over the pairs of two texts, or over those in memory; `owner` is the function.
 
-    `languages`: of source and target, which name columns of tables.
+    `languages`: source and target language, which name columns of tables.
     `warn`: called at the end with a note on the rows of each table that were skipped.
     """
     if pairs is not None and source is None and target is None:
@@ -41,7 +41,7 @@ def sentence_pairs(
 def _corpus_pairs(
     corpus: Corpus, warn: Callable[[str], object] | None
 ) -> Iterator[tuple[str, str]]:
-    """Iterate over the pairs of a corpus, and tell at the end which rows were skipped."""
+    """Iterate over the pairs of a corpus, and report the skipped rows at the end."""
     yield from corpus.pairs()
     for note in corpus.skipped.notes():
         if warn is not None:

@@ -1,5 +1,5 @@
 r"""
-Sentence splitting that keeps everything between sentences.
+Sentence splitting that keeps the text between sentences.
 
 ::
 
@@ -7,9 +7,9 @@ Sentence splitting that keeps everything between sentences.
       pieces   Hello.   How are you?   Fine.
       gaps     "  "  " "  "\n\n- "  "\n"
 
-A model translates one sentence at a time; it never sees a line break. Pieces and gaps hold every
-character of the text, so that pieces put back as they are give the text as it was. No cut falls
-inside a part that is held back from the model, or inside a term (`CutRule`).
+A model translates one sentence at a time; it never sees a line break. Pieces and gaps together are
+the whole text, so unchanged pieces restore it exactly. No cut is inside a held piece or a term
+(`CutRule`).
 """
 
 import re
@@ -31,12 +31,12 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class CutRule:
-    """Where a model's text may be cut."""
+    """A rule for where a text may be cut."""
 
     fits: Callable[[str], bool]
     """Whether a model can read a sentence as a whole."""
     unbroken: Callable[[str], Sequence[Span]]
-    """Finds the parts of a text that no cut may fall into, such as placeholders and terms."""
+    """Finds the parts of a text that may not be cut, such as placeholders and terms."""
 
     def __call__(self, sentence: str) -> bool:
         """Whether a model can read a sentence as a whole."""
@@ -68,18 +68,18 @@ class TextLayout:
     pieces: tuple[str, ...]
     """Sentences to translate, in order, without surrounding spaces."""
     gaps: tuple[str, ...]
-    """The text before, between and after the pieces: one more than pieces."""
+    """The texts before, between and after the pieces; one more than there are pieces."""
 
     @property
     def linked(self) -> tuple[bool, ...]:
-        """For each piece whether `fill` uses its alignment: never."""
+        """Whether `fill` uses the alignment of each piece: never."""
         return (False,) * len(self.pieces)
 
     def fill(self, translations: Sequence[str], links: Sequence[Links | None] = ()) -> str:
         """
         Replace the sentences by translations.
 
-        ``layout.fill(layout.pieces)`` is the text that was split, to the character.
+        ``layout.fill(layout.pieces)`` is the original text.
         """
         if len(translations) != len(self.pieces):
             raise ValueError(f"{len(self.pieces)} pieces need {len(self.pieces)} translations")
@@ -103,7 +103,7 @@ def split(text: str, language: str, fits: Fits | None = None) -> TextLayout:
 
 
 def keep_whole(text: str, fits: Fits) -> TextLayout:
-    """Treat a text as one sentence; a line break inside becomes a space: a model never sees one."""
+    """Treat a text as one sentence; line breaks inside it become spaces."""
     line = " ".join(text.strip().splitlines())
     start = len(text) - len(text.lstrip())
     cut = [(0, len(line))] if line else []
@@ -139,7 +139,7 @@ def sentence_spans(
 
 
 def _segments(line: str, language: str) -> Iterator[Span]:
-    """Run the splitter; check that its pieces add up to the line, which is one without it."""
+    """Run the splitter and check its pieces; without a splitter the line is one piece."""
     if segment is None:  # an extra; what is too long is cut at its marks all the same
         yield 0, len(line)
         return
@@ -158,7 +158,7 @@ def _segments(line: str, language: str) -> Iterator[Span]:
 
 
 def _unbroken(text: str, fits: Fits | None) -> list[Span]:
-    """Find the parts of a text that no cut may fall into; those that overlap are one."""
+    """Find the parts of a text that may not be cut; overlapping parts are joined."""
     parts: list[Span] = []
     for start, end in sorted(fits.unbroken(text)) if isinstance(fits, CutRule) else ():
         if parts and start < parts[-1][1]:
@@ -169,7 +169,7 @@ def _unbroken(text: str, fits: Fits | None) -> list[Span]:
 
 
 def _joined(segments: Iterable[Span], parts: Sequence[Span]) -> Iterator[Span]:
-    """Join sentences where a part that may not be cut reaches over their border."""
+    """Join sentences if a part that may not be cut crosses their border."""
     waiting: Span | None = None
     for start, end in segments:
         if waiting is not None and _broken_part(waiting[1], start, parts):
@@ -183,7 +183,7 @@ def _joined(segments: Iterable[Span], parts: Sequence[Span]) -> Iterator[Span]:
 
 
 def _broken_part(start: int, end: int, parts: Sequence[Span]) -> Span | None:
-    """Find the part that is broken if a cut leaves these characters out; there may be none."""
+    """Find the part that a cut of these characters would break; None if there is none."""
     place = bisect_right(parts, start, key=lambda part: part[1])
     return parts[place] if place < len(parts) and parts[place][0] < end else None
 
@@ -214,7 +214,7 @@ def _cut(
     is_readable: Callable[[int, int], bool],
     parts: Sequence[Span],
 ) -> Iterator[Span]:
-    """Halve a sentence that is too long, near the middle, until the model can read all parts."""
+    """Halve a sentence that is too long near its middle until the model can read all parts."""
     waiting = [(start, end)]
     while waiting:
         start, end = waiting.pop()
@@ -240,7 +240,7 @@ def _cut(
 
 
 def _beside_part(middle: int, sentence: Span, parts: Sequence[Span]) -> Span:
-    """Return an empty cut at the middle of a sentence, or at an end of the part there."""
+    """Return a cut without characters at the middle of a sentence, or at an end of a part there."""
     start, end = sentence
     part = _broken_part(middle, middle, parts)
     # A part that is longer than the model reads is cut like any text.

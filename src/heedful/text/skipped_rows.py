@@ -1,9 +1,8 @@
 """
-Rows without text, such as one with a column too few: skipped and counted, or refused.
+Rows without text, for example with too few columns: skipped and counted, or refused.
 
-Training reads both sides of a row at once, so a row can be left out of both. Where line n of one
-file belongs to line n of another, leaving one out would shift all that follow: there it is an
-error.
+Training reads both sides of a row at once, so a row can be left out of both. If line n of one file
+belongs to line n of another, a skipped row would shift all later rows, so it is an error.
 """
 
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ class SkippedRows:
         self._remarks: dict[tuple[str, str], None] = {}
 
     def add(self, name: str, row: int | str, reason: str) -> None:
-        """Count a row of a file, or raise `TextError` if none may be left out."""
+        """Count a row of a file, or raise `TextError` if no row may be left out."""
         place = f"line {row:,}" if isinstance(row, int) else row
         if self._refuses:
             raise TextError(
@@ -36,11 +35,11 @@ class SkippedRows:
             shown.append(f"{place} {reason}")
 
     def remark(self, name: str, text: str) -> None:
-        """Record how a file is read, where that was not certain."""
+        """Record how a file is read if that was uncertain."""
         self._remarks[name, text] = None
 
     def notes(self) -> Iterator[str]:
-        """Say for each file how it was read, how many rows were skipped, and why the first ones."""
+        """Report how each file was read, and how many rows were skipped and why."""
         for name, text in self._remarks:
             yield f"{name}: {text}"
         for name, count in self._counts.items():

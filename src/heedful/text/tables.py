@@ -9,9 +9,9 @@ Tables whose columns are texts: tab-separated lines, CSV, and lines of JSON.
     pairs.csv:2              the second column; a first row of names such as “en,fr” is not text
     pairs.jsonl:meta.fr      the field “fr” of the field “meta” of each line's object
 
-A row is skipped and counted if it lacks a column. CSV may be separated by semicolons or tabs, as
-spreadsheets of some countries write it: the first rows decide, by which mark they have equally many
-cells, or the line ``sep=;`` of Excel before them.
+A row is skipped and counted if it lacks a column. Cells of CSV may be separated by semicolons or
+tabs, as spreadsheets in some countries write them. The separator is the mark that gives the first
+rows equally many cells, or that of Excel's line ``sep=;``.
 """
 
 import csv
@@ -40,7 +40,7 @@ _SHOWN = 12
 _MOST_LINES = 10_000  # of a row
 
 Row = tuple[int, Sequence[str] | str]
-"""Number of its first line, and its cells; or why it cannot be read."""
+"""Number of its first line, and its cells or the reason why it cannot be read."""
 
 
 def read_tsv(
@@ -83,8 +83,8 @@ def read_jsonl(
             continue
         if is_first and line.lstrip().startswith("["):
             raise TextError(
-                f"{name} must have one JSON object a line, but begins with a list; write each of "
-                "its objects on a line of its own, as `jq -c '.[]'` does."
+                f"{name} must have one JSON object a line, but begins with a list; write one "
+                "object a line, as `jq -c '.[]'` does."
             )
         is_first = False
         row = _json_object(line)
@@ -109,7 +109,7 @@ def read_jsonl(
 
 
 def _even_rows(rows: Iterator[Row]) -> Iterator[Row]:
-    """Mark the rows with more or fewer cells than the first: a text may contain a comma."""
+    """Mark the rows with more or fewer cells than the first, because a text may contain a comma."""
     width = 0
     for number, cells in rows:
         width = width or len(cells)
@@ -170,7 +170,7 @@ def _csv_rows(lines: Iterable[str], name: str, skipped: SkippedRows) -> Iterator
 
 
 class _RowLines:
-    """Lines with their ends, for a reader whose rows may have several of them."""
+    """Lines with their line ends, for a reader of rows that may span several lines."""
 
     def __init__(self, lines: Iterator[str], name: str) -> None:
         self._lines, self._name = lines, name
@@ -195,13 +195,13 @@ class _RowLines:
     def endless(self) -> TextError:
         """Build the error for a quotation mark that is never closed."""
         return TextError(
-            f"{self._name} must close every quotation mark, but in the row of line "
-            f"{self._start:,} one stays open; a mark that is text is written twice."
+            f"{self._name} must close every quotation mark, but one stays open in the row of line "
+            f"{self._start:,}; write a mark that is text twice."
         )
 
 
 def _separator(sample: Sequence[str]) -> str:
-    """Find what separates cells: the mark by which most rows have as many cells as the first."""
+    """Find the separator of cells: the mark by which most rows have as many cells as the first."""
 
     def even_rows(mark: str) -> float:
         """Count the share of rows that are as wide as the first, if that has several cells."""
@@ -282,7 +282,7 @@ def _one_line(cell: str) -> str:
 
 
 def _json_object(line: str) -> dict[str, Any] | str:
-    """Parse a line; returns what is wrong if it is not an object."""
+    """Parse a line; return the reason if it is not an object."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -291,7 +291,7 @@ def _json_object(line: str) -> dict[str, Any] | str:
 
 
 def _field(row: dict[str, Any], part: str) -> str | None:
-    """Find the text of a field, or of one inside others; None if there is none."""
+    """Find the text of a field or of a nested field; None if there is none."""
     value: Any = row
     for step in [part] if part in row else part.split("."):
         value = value.get(step) if isinstance(value, dict) else None

@@ -10,9 +10,9 @@ has, each with one segment (``<seg>``)::
     </tu>
 
 Only the text of a segment is read. In TMX 1.4b, ``<bpt>``, ``<ept>``, ``<it>``, ``<ph>`` and
-``<ut>`` hold codes of the format that the text came from, and ``<sub>`` a text that stands inside
-such a code (a footnote, the title of a link): all of that is dropped. ``<hi>`` marks a piece of the
-text itself, which stays.
+``<ut>`` hold codes of the original format. ``<sub>`` holds text inside such a code, such as a
+footnote or the title of a link. All of these are dropped. ``<hi>`` marks a piece of the text
+itself, which stays.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,9 +1,9 @@
 """
 Test sets of the Conference on Machine Translation (WMT), in both of their formats.
 
-Until 2020 each side was a file of its own in what looks like SGML and cannot be parsed as such: an
-ampersand or a less-than sign may stand in the text as it is. So the file is scanned for the few
-tags that matter, as NIST's mteval and sacreBLEU do. ::
+Until 2020 each side was a file of its own in a form of SGML. SGML parsers cannot read it, because
+an ampersand or a less-than sign may be unescaped. So the file is scanned for the few tags that
+matter, as NIST's mteval and sacreBLEU do. ::
 
     <srcset setid="newstest2014" srclang="any">
     <doc sysid="ref" docid="1" genre="news" origlang="en"><p>
@@ -43,11 +43,11 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[str]:
     """
     Read the segments of an SGM file.
 
-    In the order of the file. Everything before the end tag is text, where ``&amp;``, ``&lt;``,
-    ``&gt;``, ``&quot;``, ``&apos;`` and numbers such as ``&#233;`` stand for a character.
-    (sacreBLEU reads them as they are, and its tokenizer 13a resolves the first four.)
+    In the order of the file. Everything before the end tag is text. ``&amp;``, ``&lt;``, ``&gt;``,
+    ``&quot;``, ``&apos;`` and numbers such as ``&#233;`` are resolved. (sacreBLEU reads them as
+    they are, and its tokenizer 13a resolves the first four.)
 
-    Raises `TextError` if there is no segment, one is not closed, or their numbers fall within a
+    Raises `TextError` if there is no segment, one is not closed, or their numbers decrease within a
     document.
     """
     for _, text in _numbered_segments(lines, name):
@@ -56,7 +56,7 @@ def read_segments(lines: Iterable[str], name: str) -> Iterator[str]:
 
 def read_segment_numbers(lines: Iterable[str], name: str) -> Iterator[tuple[str, str]]:
     """
-    Read which segments an SGM file has, in the order of `read_segments`.
+    Read the documents and numbers of segments of an SGM file, in the order of `read_segments`.
 
     Yields the document's name and the segment's number, empty if it has none.
     """
@@ -101,8 +101,8 @@ def read_sides(
     are aligned. Test suites, documents without a reference, are skipped as in sacreBLEU. So is a
     segment with a character or a reference that XML does not allow, whichever side has it.
 
-    Raises `TextError` if a side is nowhere in the file, or ``ref`` or ``hyp`` does not say which
-    one, or documents are nested.
+    Raises `TextError` if no document has a side, ``ref`` or ``hyp`` is ambiguous, or documents are
+    nested.
     """
     there: dict[str, None] = {}
     for _, document in _documents(stream, name, skipped):
@@ -121,7 +121,7 @@ def read_sides(
 
 def read_numbers(stream: BufferedIOBase, name: str) -> Iterator[tuple[str, str]]:
     """
-    Read which segments a test set in XML has, in the order of `read_sides`.
+    Read the documents and numbers of segments of a test set in XML, as ordered by `read_sides`.
 
     Yields the document's name and the segment's number. Raises `TextError` as `read_sides` does.
     """
@@ -164,7 +164,7 @@ def _documents(
 def _drop_unreadable(
     document: _Document, document_name: str, name: str, skipped: SkippedRows
 ) -> None:
-    """Drop the segments that a side has in a form that XML does not allow."""
+    """Drop the segments with a side that XML does not allow."""
     broken = {
         number for side in document.values() for number, text in side.items() if UNREADABLE in text
     }
@@ -266,8 +266,8 @@ def _risen(attributes: str, last: int, scan: _Scan) -> int:
     if number < last:
         raise TextError(
             f"{scan.name} must hold the segments of a document in their order, but in line "
-            f"{scan.number} segment {number} comes after segment {last}; sort them, for the other "
-            "files of the test set are aligned with that order."
+            f"{scan.number} segment {number} comes after segment {last}; sort them, because the "
+            "other files have this order."
         )
     return number
 

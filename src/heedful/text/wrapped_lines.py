@@ -1,5 +1,5 @@
 """
-Lines that a program has broken at a width, such as those of a mail or a PDF, joined again.
+Joining of lines that were wrapped at a width, for example in a mail or a PDF.
 
 A paragraph ends at an empty line, before an item of a list or a quotation, at a page break, and at
 a line with columns. Between the lines of a paragraph a space replaces the break; between letters

@@ -43,8 +43,8 @@ def test_an_endless_line_is_refused_before_it_is_held(tmp_path: Path, packing: s
     path.write_bytes(PACKERS[packing](b"a\nb\n" + BOMB))
     assert not packing or path.stat().st_size < 200_000
     assert refusal(TextSource(path)) == (
-        f"{path} must have lines of at most 16,777,216 bytes, but line 3 is longer; a line holds "
-        "one sentence and ends with a line feed: split it."
+        f"{path} must have lines of at most 16,777,216 bytes, but line 3 is longer; write "
+        "one sentence a line."
     )
 
 

@@ -86,7 +86,7 @@ def test_columns_that_are_named_by_the_languages_are_found(languages, is_swapped
         ([*LANGUAGES, ("a", "b")], "its pair 2 is ('a', 'b')"),
         ([*LANGUAGES, {"en": "a", "fr": "b"}], "its pair 2 is {"),
         (TableFrame(a=["x"], b=["y"], c=["z"]), "its columns are a, b, c; choose two: zip(table["),
-        (Rows([{"translation": LANGUAGES[0]}]), "but a translation of en and de has no order; set"),
+        (Rows([{"translation": LANGUAGES[0]}]), "but en and de have no order; set"),
         ([{"translation": "x"}], "its columns are translation"),
         ([("a", None)], "the target of pair 0 is None; leave such pairs out, as table.dropna()"),
         ([*PAIRS, (NAN, "b")], "the source of pair 2 is nan"),

@@ -69,9 +69,7 @@ class FlatFile:
         return values
 
     def fill(self, view: memoryview, place: int) -> None:
-        """
-        Fill a view with bytes from a position on; `RunFolderError` if the file is too short.
-        """
+        """Fill a view with bytes from a position on; `RunFolderError` if the file is too short."""
         with reading(self.path, self.again):
             while view:
                 if not (size := os.preadv(self._descriptor, (view,), place)):

@@ -161,18 +161,16 @@ def _encoded(job: _Job, encoder: _Encoder, processes: int) -> Iterator[Iterable[
         yield pool.map(partial(_encode, job), range(encoder.shards))
     except BrokenProcessPool as error:
         raise HeedfulError(
-            "Subwords are sampled by separate processes, but one of them ended before its "
-            "time: the machine may be short of memory, or a program of your own starts training "
-            'without the guard `if __name__ == "__main__":`; use fewer processes or add the guard.'
+            "Subwords are sampled by separate processes, but one ended early: memory "
+            "may be short, or your script lacks the guard "
+            '`if __name__ == "__main__":`; use fewer processes or add the guard.'
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 def _begin(plugins: Sequence[Path]) -> None:
-    """
-    Initialize a worker process: ignore Ctrl-C, end with the parent, and load plugins.
-    """
+    """Initialize a worker process: ignore Ctrl-C, end with the parent, and load plugins."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     load_plugins(plugins)

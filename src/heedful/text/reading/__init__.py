@@ -1,1 +1,1 @@
-"""How text as people have it is read for a model, and what is put back into its translation."""
+"""Preparation of real-world text for a model, and restoration of its translation."""

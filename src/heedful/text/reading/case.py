@@ -7,8 +7,8 @@ Words in capitals that a model knows only in lower case, and the case of their t
     The Big Red Dog     →  the big red dog    →  …                    →  Le Gros Chien Rouge
     the BIG red dog     →  the big red dog    →  …                    →  le GROS chien rouge
 
-What a model knows is measured: of the forms of a word, the one that has fewest subwords is read. A
-name that has a subword of its own keeps its capital so.
+The model reads the form of a word that has the fewest subwords. So a name with a subword of its own
+keeps its capital.
 """
 
 import re
@@ -28,7 +28,7 @@ from heedful.text.reading.letter_case import (
 from heedful.text.reading.vocabulary import LACKING, SourceVocabulary
 
 LineCase = Literal["", "upper", "title", "sentence"]
-"""Case that the whole translation is given: none, capitals, each word, or its first word."""
+"""Case of the whole translation: unchanged, capitals, a capital in each word or in the first."""
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 # A word in capitals among others may be an abbreviation; these many letters rarely are.
@@ -36,16 +36,16 @@ _LONG_WORD = 4
 
 
 class CasedWords(NamedTuple):
-    """The words that a model reads, and the case that was taken from them."""
+    """The words that a model reads, and their original case."""
 
     words: list[str]
     changed: list[bool]
-    """For each word whether its case was changed."""
+    """Whether the case of each word was changed."""
     line: LineCase = ""
 
 
 def read_case(words: Sequence[str], vocabulary: SourceVocabulary) -> CasedWords:
-    """Write words in lower case where a model knows only that."""
+    """Write words in lower case if a model knows only that form."""
     if not any(map(_has_capital, words)):
         return CasedWords(list(words), [False] * len(words))
     line = _case_of(words, vocabulary.capitalizes_nouns)
@@ -85,7 +85,7 @@ def restore_line(words: Sequence[str], line: LineCase, language: str = "") -> li
 
 
 def has_plain_case(word: str) -> bool:
-    """Whether each part of a word is in capitals, in lower case or capitalized; not “iPhone”."""
+    """Whether each part of a word is in capitals, in lower case or capitalized, unlike “iPhone”."""
     parts = _LETTERS.findall(word)
     return all(is_upper_case(part) or part[1:] == part[1:].lower() for part in parts)
 
@@ -94,7 +94,7 @@ def _case_of(words: Sequence[str], capitalizes_nouns: bool) -> LineCase:
     """
     Decide in which case a line as a whole is written.
 
-    `capitalizes_nouns`: whether the language does; then a word in lower case tells a sentence.
+    `capitalizes_nouns`: whether the language does; then a word in lower case indicates a sentence.
     """
     cased = [word for word in words if word.lower() != word.upper()]
     if all(map(is_upper_case, cased)) and max(map(_count_letters, cased)) > 1:

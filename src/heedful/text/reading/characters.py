@@ -1,13 +1,13 @@
 r"""
-The part of reading that changes no content: blanks, invisible characters, composed letters.
+Normalization that changes no content: blanks, invisible characters, composed letters.
 
 ::
 
     " the\u00a0big  re\u00add dog\ufeff"   →   "the big red dog"
 
-Training text, validation, scoring and translating with ``data.reading = text`` all begin with it.
-An accent that follows its letter becomes one character with it (Unicode's form NFC). Marks that
-show nothing are dropped. A joiner stays where its script needs it and inside an emoji sequence.
+Training, validation, scoring and translation with ``data.reading = text`` all begin with it. An
+accent that follows its letter becomes one character with it (Unicode's form NFC). Invisible marks
+are dropped. A joiner stays where its script needs it and inside an emoji sequence.
 """
 
 import re
@@ -18,9 +18,9 @@ from heedful.text.blanks import read_source, read_target
 # Scripts in which U+200C and U+200D choose the form of a letter: Arabic to Indic, Myanmar, Khmer.
 JOINED = "\u0600-\u0dff\u1000-\u109f\u1780-\u18af\ua840-\uabff\ufb50-\ufdff\ufe70-\ufefc"
 EMOJI = "©®‼⁉™ℹ\u2190-\u2bff〰〽㊗㊙\U0001f000-\U0001faff"
-"""Characters that an emoji sequence is made of, as the inside of a class of a pattern."""
+"""Characters of emoji sequences, as the content of a character class of a pattern."""
 SELECTORS = "\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
-"""What follows such a character and changes its form or its color."""
+"""Modifiers of the form or color of such a character."""
 
 # Soft hyphen, zero-width and word joiners, marks of direction, byte order mark.
 _UNSEEN = "\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
@@ -37,7 +37,7 @@ _CONTROL = re.compile(f"[{_CONTROLS}]")
 
 def visible(text: str) -> str:
     r"""
-    Drop what shows nothing, and compose letters; blanks stay, and a control becomes one.
+    Drop invisible characters and compose letters; controls become blanks, and blanks stay.
 
     >>> visible("Cafe\u0301 re\u00add\u200b 👩\u200d👧")
     'Café red 👩\u200d👧'

@@ -1,4 +1,4 @@
-"""A translation that is being changed, with the places of its words."""
+"""A translation under revision, with the positions of its words."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -14,7 +14,7 @@ _WORD = re.compile(f"[^{_BLANKS}]+")
 
 
 class Edit(NamedTuple):
-    """A part of a text that is replaced; with an empty span an insertion."""
+    """A replaced part of a text; an empty span is an insertion."""
 
     start: int
     end: int
@@ -27,7 +27,7 @@ class Draft(NamedTuple):
     text: str
     spans: tuple[Span, ...]
     links: tuple[Link, ...]
-    """Source word and word here."""
+    """Pairs of a source word and a word of this text."""
 
     @property
     def words(self) -> list[str]:
@@ -36,7 +36,7 @@ class Draft(NamedTuple):
 
     def edited(self, edits: Sequence[Edit]) -> "Draft":
         """
-        Replace parts of the text; words move along, and a word that is replaced has the new span.
+        Replace parts of the text; spans of words move, and a replaced word has the new span.
 
         `edits`: in order, without overlaps.
         """
@@ -52,7 +52,7 @@ class Draft(NamedTuple):
         return Draft(text, tuple(spans), self.links)
 
     def without_empty(self) -> "Draft":
-        """Leave out words that were cut, and their links."""
+        """Drop words that were cut, and their links."""
         alive = [number for number, (start, end) in enumerate(self.spans) if start < end]
         numbers = {number: place for place, number in enumerate(alive)}
         links = tuple((i, numbers[j]) for i, j in self.links if j in numbers)
@@ -60,7 +60,7 @@ class Draft(NamedTuple):
 
 
 class _Shift:
-    """Where the places of a text are after edits."""
+    """Positions of a text after edits."""
 
     def __init__(self, edits: Sequence[Edit]) -> None:
         self._edits = edits
@@ -70,13 +70,13 @@ class _Shift:
         self._moved = [0, *accumulate(grown)]
 
     def start(self, place: int) -> int:
-        """Return the new place of the start of a word: behind what is inserted there."""
+        """Return the new position of the start of a word, after insertions there."""
         before = bisect_right(self._ends, place)
         inside = before < len(self._edits) and self._starts[before] < place
         return (self._starts[before] if inside else place) + self._moved[before]
 
     def end(self, place: int) -> int:
-        """Return the new place of the end of a word: before what is inserted there."""
+        """Return the new position of the end of a word, before insertions there."""
         behind = bisect_left(self._starts, place)  # edits that begin before the place
         if behind and self._ends[behind - 1] > place:
             edit = self._edits[behind - 1]
@@ -88,7 +88,8 @@ def draft(text: str, words: Sequence[str], links: Iterable[Link]) -> Draft:
     """
     Find the words of a translation in its text.
 
-    `words`: those that the links count. If they are not the words of the text, there are no links.
+    `words`: those that the links count. If they differ from the words of the text, there are no
+    links.
     """
     spans: list[Span] = []
     here = 0
@@ -110,7 +111,7 @@ def word_spans(text: str) -> list[Span]:
 
 
 def joined_edits(edits: Iterable[Edit]) -> list[Edit]:
-    """Join insertions at one place, with one space between; in the order that they came in."""
+    """Join insertions at the same place with one space, in their order."""
     joined: list[Edit] = []
     for edit in sorted(edits, key=lambda edit: edit.start):
         last = joined[-1] if joined else None

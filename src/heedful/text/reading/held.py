@@ -1,14 +1,15 @@
 """
-A line as pieces: text for the model, and what is held back from it.
+Division of a line into text for the model and pieces that are held back.
 
 ::
 
     the big red dog 👍🏽 eats {{count}} apples
       text  "the big red dog "   held "👍🏽"   text " eats "   held "{{count}}"   text " apples"
 
-Held are forms that no model translates (`heedful.text.reading.patterns`), what the user protects,
-and what the vocabulary lacks: an emoji sequence, a number, a word of another script. They are found
-before blanks and accents are read, so that they come back to the byte.
+Forms that no model translates (`heedful.text.reading.patterns`) and protected strings are held
+back. So are parts that the vocabulary lacks, such as an emoji sequence, a number or a word of
+another script. They are found before blanks and accents are normalized, so they are restored byte
+for byte.
 """
 
 import re
@@ -30,11 +31,11 @@ class Piece(NamedTuple):
     """A part of a line."""
 
     text: str
-    """As it stands in the line."""
+    """Its text in the line."""
     kind: Kind = "text"
     """`text` is translated, `held` is cut out, a `term` is read and its translation replaced."""
     put: str = ""
-    """What the translation has in its place."""
+    """Its replacement in the translation."""
 
 
 _SIGN = f"[{EMOJI}]"
@@ -73,7 +74,7 @@ def cut_line(
     Cut a line into pieces, in order; together they are the line that was read.
 
     `holds`: whether forms and unknown text are held, besides terms. `aligns`: whether a term can be
-    found again in the translation; if not, it is held.
+    located in the translation; if not, it is held back.
     """
     if holds:  # what is held is written again, so it may not have these either
         raw = without_controls(raw.replace("\ufeff", ""))[0]
@@ -99,7 +100,7 @@ def unbroken_spans(
     """
     Find the parts of a text that `cut_line` would hold or treat as a term, in order.
 
-    A text that is too long is not cut inside of them.
+    A text that is too long is not cut inside these parts.
     """
     spans: list[tuple[int, int]] = []
     if holds:
@@ -128,12 +129,12 @@ def single_spaces(text: str) -> str:
 
 
 def _readable(piece: Piece) -> Piece:
-    """Read the characters of text."""
+    """Normalize the characters of text."""
     return Piece(single_spaces(visible(piece.text))) if piece.kind == "text" else piece
 
 
 def _with_forms(pieces: Sequence[Piece], vocabulary: SourceVocabulary) -> list[Piece]:
-    """Cut forms that no model translates out of the text, but those with a subword of their own."""
+    """Cut out forms that no model translates, except forms with a subword of their own."""
     parts: list[Piece] = []
     for piece in pieces:
         here = 0
@@ -154,7 +155,7 @@ def _with_terms(
     aligns: bool,
     languages: Languages,
 ) -> list[Piece]:
-    """Cut terms out of the text; inside what is held they are left alone."""
+    """Cut terms out of the text, except inside held pieces."""
     parts: list[Piece] = []
     for piece in pieces:
         here = 0
@@ -175,7 +176,7 @@ def _with_terms(
 
 
 def _hold_unknown(text: str, vocabulary: SourceVocabulary) -> Iterator[Piece]:
-    """Cut out what the vocabulary lacks."""
+    """Cut out parts that the vocabulary lacks."""
     here = 0
     for unit in _UNITS.finditer(text):
         if _is_unknown(unit, text, vocabulary):
@@ -221,7 +222,7 @@ _WITHOUT_SPACES = re.compile(f"[{UNSPACED}]")
 
 
 def _with_brackets(pieces: Sequence[Piece]) -> list[Piece]:
-    """Hold the brackets or quotation marks around what is held, too: the model would see “()”."""
+    """Also hold brackets or quotation marks around a held piece: the model would see “()”."""
     grown = list(pieces)
     for place in range(1, len(grown) - 1):
         before, held, after = grown[place - 1 : place + 2]
@@ -236,7 +237,7 @@ def _with_brackets(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _merged(pieces: Sequence[Piece]) -> list[Piece]:
-    """Join what is held with only blanks and marks between."""
+    """Join held pieces with only blanks and marks between them."""
     joined: list[Piece] = []
     for piece in pieces:
         mark = joined[-1] if len(joined) > 1 and joined[-1].kind == "text" else None
@@ -261,7 +262,7 @@ def _merged(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _with_marks(pieces: Sequence[Piece]) -> list[Piece]:
-    """Hold back a mark, too, if it would begin the model's line or follow another mark there."""
+    """Also hold back a mark that would begin the model's line or follow another mark there."""
     grown = list(pieces)
     for place, piece in enumerate(grown[:-1]):
         behind = grown[place + 1]
@@ -281,7 +282,7 @@ def _with_marks(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _trimmed(pieces: Sequence[Piece]) -> list[Piece]:
-    """Leave out blanks at the ends of a line, and those that meet across pieces."""
+    """Drop blanks at the ends of a line, and double blanks across pieces."""
     read = list(pieces)
     if read and read[0].kind == "text":
         read[0] = Piece(read[0].text.lstrip())

@@ -13,7 +13,7 @@ _DOTTED = {"tr", "az"}
 
 
 class Languages(NamedTuple):
-    """Codes of the languages of a line; empty where they are not known."""
+    """Codes of the languages of a line; empty if unknown."""
 
     source: str = ""
     target: str = ""

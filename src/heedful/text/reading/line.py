@@ -1,5 +1,5 @@
 """
-A line: what the model sees of it, and its translation with everything put back.
+Preparation of a line for the model, and restoration of its translation.
 
 ::
 
@@ -26,12 +26,12 @@ from heedful.text.reading.vocabulary import SourceVocabulary
 
 
 class RestoredLine(NamedTuple):
-    """A translation with everything put back."""
+    """A restored translation."""
 
     text: str
     words: tuple[str, ...]
     links: tuple[Link, ...]
-    """Words of the line as it was read, and words of the text."""
+    """Links between words of the prepared line and words of the text."""
     note: ReadingNote
 
 
@@ -48,17 +48,17 @@ class ReadLine:
 
     @property
     def shown(self) -> str:
-        """The line as it was read, with what is held in it."""
+        """The prepared line, held pieces included."""
         return "".join(piece.text for piece in self.pieces)
 
     @property
     def text(self) -> str:
-        """What the model sees; empty if it sees nothing."""
+        """The text for the model; empty if there is none."""
         return "" if self.is_copied else " ".join(self.cased.words)
 
     @property
     def is_copied(self) -> bool:
-        """Whether nothing is there to translate."""
+        """Whether there is nothing to translate."""
         seen = self.line.text
         return not any(map(str.isalpha, seen)) if self.reads_text else not seen
 
@@ -70,12 +70,12 @@ class ReadLine:
         return not self.is_copied and (by_word or any(map(self._is_inner, self.line.gaps)))
 
     def _is_inner(self, gap: Gap) -> bool:
-        """Whether words stand on both sides of a gap, or text that the model reads."""
+        """Whether a gap is a term or has words on both sides."""
         sides = self.line.text[: gap.seen[0]], self.line.text[gap.seen[0] :]
         return gap.piece.kind == "term" or all(any(map(str.isalnum, side)) for side in sides)
 
     def copy(self) -> RestoredLine:
-        """Return the line itself as its translation, with the terms of the user."""
+        """Return the line itself as its translation, with the terms of the user replaced."""
         terms = [piece for piece in self.pieces if piece.put not in ("", piece.text)]
         text = "".join(piece.put or piece.text for piece in self.pieces)
         if not terms:
@@ -93,10 +93,11 @@ class ReadLine:
         prefix: Prefix = NO_PREFIX,
     ) -> RestoredLine:
         """
-        Put back what was taken.
+        Restore everything that was taken from the line.
 
-        `words`: of the translation, which the links count. `links`: to words that the model saw.
-        `prefix`: how the user wants the translation to begin; it stays as it was written.
+        `words`: words of the translation, to which the links refer. `links`: word links to the text
+        for the model.
+        `prefix`: the user's beginning of the translation, which stays unchanged.
         """
         seen = self.text
         changed, fixed = with_prefix(draft(translation, words, links), prefix)
@@ -118,7 +119,7 @@ class LineReader:
     Reads lines for a model and restores their translations.
 
     `reads_text`: whether to hold forms and unknown text, restore case, cut loops and copy lines
-    without a letter; if not, only terms are treated. `aligns`: whether word links can be had.
+    without a letter; if not, only terms are treated. `aligns`: whether word links are available.
     """
 
     vocabulary: SourceVocabulary
@@ -127,12 +128,12 @@ class LineReader:
     aligns: bool = True
 
     def unbroken(self, text: str) -> list[tuple[int, int]]:
-        """Find the parts of a text that may not be cut: what would be held, and terms."""
+        """Find the parts of a text that may not be cut: held pieces and terms."""
         languages = Languages(self.vocabulary.language)
         return unbroken_spans(text, self.terms, languages, holds=self.reads_text)
 
     def read(self, line: str, target_language: str = "") -> ReadLine:
-        """Decide what the model sees of a line; its translation has the case of its language."""
+        """Prepare a line for the model, by the case rules of its language."""
         languages = Languages(self.vocabulary.language, target_language)
         pieces = cut_line(
             line,

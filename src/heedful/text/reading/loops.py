@@ -1,8 +1,8 @@
 """
-Loops of a translation: the same words, or the same letters, again and again.
+Loops of a translation: repetitions of the same words or letters.
 
-A source without a loop has none in its translation, so all rounds but the first are cut. Where the
-source repeats itself, its translation may do so as often.
+If the source has no loop, all rounds but the first are cut from the translation. If the source
+repeats itself, its translation may repeat as often.
 """
 
 import re
@@ -22,9 +22,9 @@ def loops_of_words(
     words: Sequence[str], least: int = _LEAST_ROUNDS
 ) -> Iterator[tuple[int, int, int]]:
     """
-    Find loops: the first word, the words of a round, and how many words belong to it in all.
+    Find loops: the first word, the words of a round, and the number of words in all rounds.
 
-    `least`: rounds that make a loop.
+    `least`: minimum rounds of a loop.
 
     >>> list(loops_of_words("a big dog a big dog a big dog a runs".split()))
     [(0, 3, 10)]
@@ -45,7 +45,7 @@ def loops_of_words(
 
 
 def cut_word_loops(words: Sequence[str], source: Sequence[str]) -> list[Span]:
-    """Find the words of a translation that repeat what the source does not: spans of indices."""
+    """Find spans of words of a translation that repeat although the source does not."""
     # “1 000 000 000” is a number
     loops = [
         (start, size, length)
@@ -65,7 +65,7 @@ def cut_word_loops(words: Sequence[str], source: Sequence[str]) -> list[Span]:
 
 def cut_letter_loops(text: str, source: str) -> tuple[str, int]:
     """
-    Cut letters that repeat as they do not in the source; returns the number of cuts, too.
+    Cut letters that repeat more often than in the source; also return the number of cuts.
 
     >>> cut_letter_loops("Ein BOGAGAGAGAGA", "A BIG DOG")
     ('Ein BOGA', 1)
@@ -88,10 +88,10 @@ def cut_letter_loops(text: str, source: str) -> tuple[str, int]:
 
 
 def _unit(loop: re.Match[str]) -> str:
-    """Return what comes again and again."""
+    """Return the unit that is repeated."""
     return loop[1] or loop[2]
 
 
 def _rounds_of(unit: str, text: str) -> int:
-    """Count how often a unit comes in a row in a text, at most; 1 if it does not."""
+    """Count the most consecutive repetitions of a unit in a text; at least 1."""
     return max(1, next(n - 1 for n in count(1) if unit * n not in text))

@@ -1,4 +1,4 @@
-"""What a model sees of a line, and where something was cut out of it."""
+"""The text of a line for the model, and the places of pieces that were cut out."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,23 +10,23 @@ _CLOSING_MARKS = ".,;:!?…)]}»”’、。，！？：；）」』"
 
 
 class Gap(NamedTuple):
-    """A place where something was cut out, or a term that the model reads."""
+    """The place of a piece that was cut out, or of a term that the model reads."""
 
     piece: Piece
     line: Span
-    """Its characters in the line as it was read."""
+    """Its span in the prepared line."""
     seen: Span
-    """Its characters in what the model sees; of what is held an empty span."""
+    """Its span in the text for the model; empty for a held piece."""
     spaced: tuple[bool, bool] = (True, True)
-    """Whether a space, or an end of the line, stands before it and behind it."""
+    """Whether it has a space, or an end of the line, before and after it."""
 
 
 class ModelLine(NamedTuple):
-    """A line without what is held."""
+    """A line without held pieces."""
 
     text: str
     origins: tuple[tuple[int, int], ...]
-    """Starts of its parts, in it and in the line as it was read."""
+    """Starts of its parts, in this text and in the prepared line."""
     gaps: tuple[Gap, ...]
 
     def origin(self, place: int) -> int:
@@ -36,7 +36,7 @@ class ModelLine(NamedTuple):
 
 
 def model_line(pieces: Sequence[Piece]) -> ModelLine:
-    """Join the text of a line as if what is held were not there."""
+    """Join the text of a line without its held pieces."""
     line = "".join(piece.text for piece in pieces)
     text, end = "", 0
     origins: list[tuple[int, int]] = []
@@ -66,7 +66,7 @@ def model_line(pieces: Sequence[Piece]) -> ModelLine:
 
 
 def _joint(left: str, with_blank: str, right: str, with_lead: str) -> str:
-    """Return the space between two texts after the text between them was cut out; may be empty."""
+    """Return the space, perhaps empty, between two texts whose connecting text was cut out."""
     if not left:
         return ""
     if not right or right != with_lead:

@@ -1,24 +1,24 @@
-"""What reading did to a line, for JSON and for the summary of a text."""
+"""Notes on the preparation of a line, for JSON and for the summary of a text."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple
 
 Where = Literal["edge", "aligned", "end"]
-"""At an end of the line as in the source, by word links, or at the end because links are unsure."""
+"""Placed at an end as in the source, by word links, or at the end because links are unsure."""
 
 
 class HeldNote(NamedTuple):
-    """Something that was held back, or a term of the user."""
+    """A piece that was held back, or a term of the user."""
 
     text: str
-    """As it stands in the source."""
+    """Its text in the source."""
     put: str
-    """As it stands in the translation."""
+    """Its text in the translation."""
     where: Where
 
     def to_dict(self) -> dict[str, str]:
-        """Convert to plain values; what is put is left out where it equals the text."""
+        """Convert to plain values; the replacement is left out if it equals the text."""
         put = {} if self.put == self.text else {"put": self.put}
         return {"text": self.text, **put, "where": self.where}
 
@@ -26,7 +26,7 @@ class HeldNote(NamedTuple):
 @dataclass(frozen=True)
 class ReadingNote:
     """
-    What was done to a line besides reading its characters.
+    Changes to a line besides the normalization of its characters.
 
     The default is nothing.
     """
@@ -34,9 +34,9 @@ class ReadingNote:
     copied: bool = False
     """Whether the line has no letter to translate, so that the model did not see it."""
     held: tuple[HeldNote, ...] = ()
-    """What was held back and put in its place."""
+    """Pieces that were held back, and their replacements."""
     case: str = ""
-    """Case that was taken from the source and given back; ``lost`` if links lacked for that."""
+    """Case that was taken from the source and restored; ``lost`` if links were missing."""
     numbers: tuple[str, ...] = ()
     """Numbers of the source that the translation lacks."""
     loops: int = 0
@@ -47,7 +47,7 @@ class ReadingNote:
     """Whether such a line was cut instead."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert what was done to plain values; empty if nothing was."""
+        """Convert the note to plain values; empty if nothing was done."""
         values = {
             setting.name: getattr(self, setting.name)
             for setting in fields(self)
@@ -61,7 +61,7 @@ class ReadingNote:
 
     @property
     def at_end(self) -> int:
-        """Count what stands at the end because its place is not known."""
+        """Count the pieces at the end whose places are unknown."""
         return sum(piece.where == "end" for piece in self.held)
 
 
@@ -83,7 +83,7 @@ def joined_notes(notes: Iterable[ReadingNote]) -> ReadingNote:
 
 
 class ReadingCounts:
-    """Counts of what a user should look at in the translations of a text."""
+    """Counts of lines and pieces that a user should check in the translations of a text."""
 
     def __init__(self) -> None:
         self.numbers = self.number_lines = self.at_end = self.end_lines = 0
@@ -97,7 +97,7 @@ class ReadingCounts:
             self.end_lines += note.at_end > 0
 
     def warnings(self) -> Iterator[str]:
-        """Write a sentence about each kind that occurred."""
+        """Write a sentence for each count that is not zero."""
         if self.numbers:
             yield (
                 f"the translations of {self.number_lines:,} lines lack {self.numbers:,} numbers of "

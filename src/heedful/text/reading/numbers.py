@@ -12,7 +12,7 @@ def changed_numbers(source: str, target: str) -> tuple[str, ...]:
     """
     List the numbers of a source that its translation lacks.
 
-    Languages write separators in their own ways, so only digits are compared.
+    Separators differ between languages, so only digits are compared.
 
     >>> changed_numbers("23 dogs, 1,000.50 euros", "24 Hunde, 1.000,50 Euro")
     ('23',)

@@ -1,8 +1,8 @@
 r"""
 Pieces of text that no model translates, by their form: placeholders, addresses, paths, versions.
 
-Only forms that running text does not have are here: ``50 % sure`` holds no format, and ``and/or``
-is not a path. What a list of forms cannot know is named with `protected`.
+Only forms that never occur in running text are included: ``50 % sure`` holds no format, and
+``and/or`` is not a path. Users name further strings with `protected`.
 """
 
 import re
@@ -73,7 +73,7 @@ def held_forms(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _without_marks(address: str) -> str:
-    """Leave out marks behind an address, and a bracket that was opened before it."""
+    """Drop marks after an address, and a bracket that was opened before it."""
     while address:
         last = address[-1]
         opening = {")": "(", "]": "["}.get(last, "")

@@ -6,8 +6,8 @@ The place in a translation for what was held back from its source, by word links
     source  the big red | dog sleeps     links  the-le big-gros red-rouge dog-chien sleeps-dort
     target  le gros chien rouge dort
 
-Between two words of the target is a good place if what stands before the gap in the source is
-linked to what stands before the place, and likewise behind. Words near the gap count most.
+A place between two target words is good if words before the gap in the source are linked to words
+before the place. The same holds for the words after both. Words near the gap count most.
 """
 
 import re

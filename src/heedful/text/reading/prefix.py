@@ -1,4 +1,4 @@
-"""The beginning of a translation that a user has decided, which reading does not change."""
+"""The user's beginning of a translation, which is not changed."""
 
 from typing import NamedTuple
 
@@ -6,19 +6,19 @@ from heedful.text.reading.draft import Draft, Edit
 
 
 class Prefix(NamedTuple):
-    """A beginning, as the model wrote it and as the user did."""
+    """A beginning, in the model's and in the user's spelling."""
 
     decoded: str = ""
-    """With a sign for what the vocabulary lacks."""
+    """The model's text, with a sign for unknown subwords."""
     written: str = ""
 
 
 NO_PREFIX = Prefix()
-"""A translation that may begin freely."""
+"""The prefix of a translation that may begin freely."""
 
 
 def with_prefix(translation: Draft, prefix: Prefix) -> tuple[Draft, int]:
-    """Write the prefix as the user did; returns the end of its last word, too."""
+    """Write the prefix as the user did; also return the end of its last word."""
     if not prefix.written or not translation.text.startswith(prefix.decoded):
         return translation, 0
     if prefix.decoded != prefix.written:
@@ -31,7 +31,7 @@ def with_prefix(translation: Draft, prefix: Prefix) -> tuple[Draft, int]:
 
 
 def behind_prefix(edit: Edit, translation: str, end: int) -> Edit:
-    """Move what would be put into a prefix behind it; leave out what stands in it already."""
+    """Move insertions in a prefix behind it; drop those that the prefix already contains."""
     put = edit.text.strip()
     if put and put in translation[:end]:
         return Edit(end, max(end, edit.end), "")

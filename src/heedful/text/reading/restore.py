@@ -1,7 +1,7 @@
 """
-A translation with everything put back: loops cut, case, terms, and what was held.
+Restoration of a translation: loops, case, terms, and held pieces.
 
-Each step edits a `Draft`, which keeps track of the words, so that their links stay true.
+Each step edits a `Draft`, which keeps the links of the words valid.
 """
 
 import re
@@ -26,7 +26,7 @@ Span = tuple[int, int]
 
 
 def cut_loops(translation: Draft, source: str, fixed: int = 0) -> tuple[Draft, int]:
-    """Cut loops that the source does not have behind `fixed`; returns their number, too."""
+    """Cut loops after `fixed` that the source lacks; also return their number."""
     folded = [word.lower() for word in translation.words]
     spans = translation.spans
     edits = [
@@ -52,7 +52,7 @@ def restore_case(
     languages: Languages = UNKNOWN,
     fixed: int = 0,
 ) -> tuple[Draft, str]:
-    """Give a translation behind `fixed` the case of its source; returns how, too."""
+    """Give a translation after `fixed` the case of its source; also return which case."""
     if not any(cased.changed):
         return translation, ""
     words = restore_line(translation.words, cased.line, languages.target)
@@ -78,7 +78,7 @@ def restore_case(
 
 
 class _Put(NamedTuple):
-    """What is going to stand where, of a gap."""
+    """The text for a gap and its place in the translation."""
 
     gap: Gap
     edit: Edit
@@ -89,10 +89,10 @@ def put_back(
     translation: Draft, line: ModelLine, line_words: Sequence[Span], fixed: int = 0
 ) -> tuple[Draft, tuple[HeldNote, ...]]:
     """
-    Put terms and what was held into a translation.
+    Put terms and held pieces into a translation.
 
-    `line_words`: words of the line as it was read. Links of the result are between those and the
-    words of the new text. `fixed`: the end of a beginning into which nothing is put.
+    `line_words`: words of the prepared line. Links of the result join these words to the words of
+    the new text. `fixed`: the end of a prefix that is not changed.
     """
     if not line.gaps and not translation.links:
         return translation, ()
@@ -128,7 +128,7 @@ def put_back(
 def _links_of(
     piece: Piece, sources: Sequence[int], targets: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
-    """Link the words of a piece: all with all of a term, else each with itself, in order."""
+    """Link all words of a term with all of its replacement, and other words one to one."""
     if piece.kind == "term":
         yield from product(sources, targets)
     elif sources and targets:
@@ -155,7 +155,7 @@ def _term_runs(translation: Draft, gaps: Sequence[Gap], seen: Sequence[Span]) ->
 def _put_term(
     translation: Draft, gap: Gap, text: str, run: Span | None, seen: Sequence[Span]
 ) -> _Put:
-    """Replace the translation of a term, or insert the term where it has none of its own."""
+    """Replace the translation of a term, or insert the term if it has none."""
     put, spans = gap.piece.put, translation.spans
     if run is None:
         held = gap._replace(seen=(gap.seen[0], gap.seen[0]))
@@ -183,7 +183,7 @@ def _is_its_own(translation: Draft, gap: Gap, text: str, run: Span, seen: Sequen
 def _put_held(
     translation: Draft, gap: Gap, text: str, seen: Sequence[Span], runs: Sequence[Span]
 ) -> _Put:
-    """Choose the place of something that was cut out."""
+    """Choose the place of a piece that was cut out."""
     place, put, target = gap.seen[0], gap.piece.put, translation.text
     is_first = not any(map(str.isalnum, text[:place]))
     if is_first or not any(map(str.isalnum, text[place:])):
@@ -210,7 +210,8 @@ def _between_words(
     """
     Choose a place between words by their links; the end if they are not sure.
 
-    `number`: source words before the gap. `is_glued`: whether a mark of the word stands behind it.
+    `number`: source words before the gap. `is_glued`: whether a mark of the same word
+    follows the gap.
     """
     text, spans, put = translation.text, translation.spans, gap.piece.put
     boundary, is_sure = best_place(number, len(spans), translation.links)
@@ -244,7 +245,7 @@ def _is_mark(piece: Piece) -> bool:
 
 
 def _behind_opening(target: str, marks: str) -> int:
-    """Return the place behind the marks that a translation shares with the start of its source."""
+    """Return the place after the marks that a translation shares with the start of its source."""
     return len(marks.rstrip()) if marks.strip() and target.startswith(marks.rstrip()) else 0
 
 
@@ -275,7 +276,7 @@ def _moved_links(
     line_words: Sequence[Span],
     words: Sequence[Span],
 ) -> Iterator[tuple[int, int]]:
-    """Count links in words of the line and of the new text."""
+    """Convert links to indices of words of the line and of the new text."""
     for i, j in changed.links:
         if i < len(seen):
             start, end = seen[i]

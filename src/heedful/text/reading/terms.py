@@ -1,10 +1,10 @@
 """
-Terms that the user has decided: a glossary, and what is protected.
+Terms of the user: a glossary and protected strings.
 
-A term is met as a whole word, never as a part of one, so inflected forms are left alone. Where two
-terms overlap, the longest wins. A term of the glossary without capitals is met in any case, and its
-translation then has that case. Other terms, and what is protected, are met exactly. Vowel signs and
-other combining marks belong to the word that they stand in.
+A term matches whole words only, so inflected forms are not replaced. Where two terms overlap, the
+longest wins. A glossary term without capitals matches in any case, which its translation then
+takes. Other terms and protected strings match exactly. Vowel signs and other combining marks are
+parts of their words.
 """
 
 import re
@@ -35,7 +35,7 @@ _CONTRACTED = re.compile(r"['’]\w|-\w")
 
 
 class Match(NamedTuple):
-    """A term in a line, and what the translation has in its place."""
+    """A term in a line, and its replacement in the translation."""
 
     start: int
     end: int
@@ -43,7 +43,7 @@ class Match(NamedTuple):
 
 
 class _Term(NamedTuple):
-    """A term as it is looked for."""
+    """A term in the form that is looked up."""
 
     text: str
     put: str
@@ -71,7 +71,7 @@ class _Index:
         """Lengths of the terms that begin with a letter."""
 
     def find(self, text: str, languages: Languages) -> str | None:
-        """Return what is put for a text; a term with the same capitals wins."""
+        """Return the replacement of a text; a term with the same capitals wins."""
         if (put := self._exact.get(text)) is not None:
             return put
         lower = lower_case(text, languages.source)
@@ -84,9 +84,9 @@ class _Index:
 
 class Glossary(dict[str, str]):
     """
-    Terms and their translations, which are not changed any more.
+    Immutable terms and their translations.
 
-    What is derived from them is computed once, so many requests can share a large glossary.
+    Indexes are computed once, so many requests can share a large glossary.
     """
 
     @classmethod
@@ -98,20 +98,20 @@ class Glossary(dict[str, str]):
         if empty := [term for term, put in read.items() if not term or not put]:
             raise TextError(
                 f"`glossary` must have a translation for each term, but that of “{empty[0]}” is "
-                "empty; name it in `protected` if it stays as it is."
+                "empty; name it in `protected` to keep it unchanged."
             )
         return read
 
     @cached_property
     def index(self) -> _Index:
-        """Its terms, as they are, with composed letters, and without ß, which capitals lack."""
+        """Its terms, also with composed letters and without ß, which capitals lack."""
         terms = [_Term(text, put, text == text.lower()) for text, put in self.items()]
         swiss = [_Term(term.text.replace("ß", "ss"), term.put, True) for term in terms if term[2]]
         return _Index([*terms, *_composed(terms), *swiss, *_composed(swiss)])
 
     @cached_property
     def unreadable(self) -> "Glossary":
-        """The terms that are not read as they stand."""
+        """The terms that normalization would change."""
         return Glossary({term: put for term, put in self.items() if _is_changed(term)})
 
 
@@ -120,15 +120,15 @@ class Terms:
     """A glossary and protected strings."""
 
     glossaries: tuple[Glossary, ...]
-    """Translations of terms; of the same term the first glossary wins."""
+    """Translations of terms; for the same term the first glossary wins."""
     protected: tuple[str, ...] = ()
-    """Strings that the translation has as they are."""
+    """Strings that stay unchanged in the translation."""
 
     @classmethod
     def of(
         cls, glossary: Mapping[str, str] | None, protected: Sequence[str] | None
     ) -> "Terms | None":
-        """Check what a user gave; None if it names no term. A `ChainMap` is several glossaries."""
+        """Check the arguments; None if they name no term. A `ChainMap` is several glossaries."""
         layers = glossary.maps if isinstance(glossary, ChainMap) else [glossary or {}]
         glossaries = tuple(filter(None, map(Glossary.of, layers)))
         strings = _on_lines(tuple(protected or ()))
@@ -143,12 +143,12 @@ class Terms:
 
     @cached_property
     def _indexes(self) -> tuple[_Index, ...]:
-        """List the indexes; what is protected wins over a glossary with the same term."""
+        """List the indexes; a protected string wins over the same glossary term."""
         return (_protected_index(self.protected), *(terms.index for terms in self.glossaries))
 
     @cached_property
     def unreadable(self) -> "Terms":
-        """The terms that are not read as they stand, so that they are looked for before."""
+        """The terms that normalization would change, which are therefore looked up before it."""
         changed = tuple(terms.unreadable for terms in self.glossaries)
         return Terms(changed, _changed_strings(self.protected))
 
@@ -174,14 +174,14 @@ class Terms:
 
 @lru_cache(maxsize=8)
 def _protected_index(strings: tuple[str, ...]) -> _Index:
-    """Index protected strings, as they are and with composed letters."""
+    """Index protected strings, also with composed letters."""
     terms = [_Term(text, text, False) for text in strings]
     return _Index([*terms, *_composed(terms)])
 
 
 @lru_cache(maxsize=8)
 def _changed_strings(strings: tuple[str, ...]) -> tuple[str, ...]:
-    """List the strings that are not read as they stand."""
+    """List the strings that normalization would change."""
     return tuple(filter(_is_changed, strings))
 
 
@@ -207,7 +207,7 @@ def read_glossary(path: Path, warn: Callable[[str], None]) -> dict[str, str]:
 
     `warn`: called about terms with two translations; the first is used.
 
-    Raises `TextError` with the line of an entry that is no such pair. Empty lines, and lines that
+    Raises `TextError` with the line of an entry that has another form. Empty lines, and lines that
     begin with ``#``, are skipped.
     """
     entries: dict[str, tuple[str, int]] = {}
@@ -241,7 +241,7 @@ def _index_letter(text: str) -> str:
 
 
 def _is_changed(text: str) -> bool:
-    """Whether reading would change a string."""
+    """Whether normalization would change a string."""
     return " ".join(visible(text).split()) != text or any(held_forms(text))
 
 

@@ -1,4 +1,4 @@
-"""What reading needs to know of a model's vocabulary."""
+"""Look-ups of characters and words in a model's vocabulary."""
 
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -7,18 +7,18 @@ from functools import lru_cache
 from heedful.text.language_codes import language_of_code
 
 Cost = Callable[[Sequence[str]], list[int]]
-"""Subwords of each text; one that the vocabulary lacks counts `LACKING`."""
+"""Number of subwords of each text; an unknown subword counts `LACKING`."""
 LACKING = 1000
 """Cost of an unknown subword, or of a byte that spells a part of a character."""
 
 
 class SourceVocabulary:
     """
-    Answers whether a model knows a character, and how it cuts a word.
+    Tells whether a model knows a character, and into how many subwords it splits a word.
 
-    `cost`: the cost of texts for the model. `alphabet`: the characters of its words, where a
-    character alone may not be a word; empty where it may. `language`: its code, if known. Answers
-    are remembered, since every line has the same few characters.
+    `cost`: the cost of texts for the model. `alphabet`: the characters of its words, if a single
+    character may not be a word; else empty. `language`: its code, if known. Results are cached,
+    because all lines have the same few characters.
     """
 
     def __init__(
