@@ -113,7 +113,7 @@ def test_one_model_learns_several_directions_and_goes_where_it_is_told(
         f"import heedful; heedful.Translator.load({str(whole)!r}).translate('a', to_language='fr')"
     )
     refused = heedful_cli("-c", code)
-    assert "but this one reads a tag before each text (" in refused.stderr
+    assert "but this model reads a tag before each text (" in refused.stderr
     assert "begin the text with a tag." in refused.stderr
     unknown = heedful_cli("translate", whole, "--target-language", "xx", stdin="the dog\n")
     assert unknown.returncode == 2

@@ -1,11 +1,11 @@
 """
 Byte-pair merging, deterministic or with dropout.
 
-The best pair of neighbors is merged wherever it occurs, then the next best, until no two
-neighbors have a merge (Sennrich et al. 2016, “Neural Machine Translation of Rare Words with
-Subword Units”). BPE-dropout leaves each possible merge out with some probability, at every step
-anew, so that a word is split in another way each time (Provilkov et al. 2020, “BPE-Dropout: Simple
-and Effective Subword Regularization”).
+The best pair of neighbors is merged wherever it occurs, then the next best, until no pair has a
+merge. Sennrich et al. (2016) describe it in “Neural Machine Translation of Rare Words with Subword
+Units”. BPE-dropout omits each possible merge with some probability at every step, so a word is
+split differently each time. Provilkov et al. (2020) describe it in “BPE-Dropout: Simple and
+Effective Subword Regularization”.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,9 +25,9 @@ class Merges:
     """
     The merges of one vocabulary.
 
-    `rank`: takes two neighboring symbols; gives the rank of their merge, the best one the lowest,
-    or None if they cannot be merged. `is_greedy`: whether a pair that a merge makes may come before
-    further occurrences of the pair that was merged, which matters if its rank is lower.
+    `rank`: returns the rank of the merge of two neighboring symbols, lowest for the best merge;
+    None if they cannot be merged. `is_greedy`: whether a new pair with a lower rank is merged
+    before further occurrences of the current pair.
 
     Not thread-safe, because of its cache.
     """

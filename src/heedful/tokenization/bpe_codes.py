@@ -29,10 +29,9 @@ class BpeCodes:
     """
     The BPE merges of a codes file.
 
-    Equal to ``subword-nmt apply-bpe`` line for line; `known` is its ``--vocabulary``.
+    The output equals that of ``subword-nmt apply-bpe``; `known` is its ``--vocabulary``.
 
-    Raises `TokenizerError` if a line is not a merge, or the version is unknown; it names the
-    line.
+    Raises `TokenizerError` with the line if it is not a merge or the version is unknown.
     """
 
     def __init__(self, content: bytes, known: Collection[str] | None = None) -> None:
@@ -47,7 +46,7 @@ class BpeCodes:
         self.cut = lru_cache(_CACHED_WORDS)(self._cut)
 
     def sample(self, word: str, dropout: float, generator: Random) -> tuple[str, ...]:
-        """Split a word with BPE-dropout. `cut` does the same without dropout."""
+        """Split a word with BPE-dropout. `cut` splits without dropout."""
         return self._finished(self._merges.sample(self._symbols(word), dropout, generator))
 
     def apply(self, line: str) -> str:

@@ -8,8 +8,8 @@ Byte-level BPE, the subwords of GPT-2 and BART.
     symbols     Ġ n a Ã ¯ v e                  a printable character for each byte of UTF-8
     subwords    Ġna Ã¯ ve                      symbols merged in the order of a list
 
-Every text has subwords, and they join to the same text again. A merge is done as soon as it is the
-best one, from left to right, as the library `tokenizers` does it.
+Every text can be encoded without loss. The best merge is applied first, from left to right, as in
+the library `tokenizers`.
 """
 
 import re
@@ -71,10 +71,10 @@ class ByteLevelBpe:
     """
     The merges of a ``merges.txt``.
 
-    `known`: the vocabulary; a byte that it lacks is left out. `is_spaced`: whether a text without a
-    space before it gets one.
+    `known`: the vocabulary; bytes outside it are dropped. `is_spaced`: whether a space is added
+    before a text that lacks one.
 
-    Raises `TokenizerError` if a line is not a merge, or a merge has subwords beyond the vocabulary.
+    Raises `TokenizerError` if a line is not a merge or uses subwords outside the vocabulary.
     """
 
     def __init__(self, content: bytes, known: AbstractSet[str], is_spaced: bool = False) -> None:
@@ -133,7 +133,7 @@ def from_symbols(symbols: str) -> str:
 
 @cache
 def _alphabet() -> dict[int, str]:
-    """Choose the character of each byte: its own if that is visible, else one from U+0100 on."""
+    """Choose the character of each byte: its own if visible, else a character from U+0100 on."""
     visible = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = (number for number in range(256) if number not in visible)
     return {number: chr(number) for number in visible} | {

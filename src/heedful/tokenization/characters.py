@@ -1,16 +1,15 @@
 """
 Which characters of a text get a subword of their own.
 
-A text from the web has characters that only a few of its lines hold. Each would take a place in the
-vocabulary, and one noisy line can hold thousands. So lines are counted, not characters:
-`data.character_coverage` is the least share of lines whose characters all have a place. The
-rarest characters, those of the fewest lines, have none as long as that share is kept.
-SentencePiece's setting of that name counts characters, so a long noisy line would weigh as much as
-a hundred clean ones.
+A text from the web has characters that only a few of its lines hold. Each would take an entry of
+the vocabulary, and a noisy line can have thousands. So `data.character_coverage` is the minimum
+share of lines with all characters in the vocabulary. The characters of the fewest lines are left
+out as long as that share is reached. SentencePiece's setting of that name counts characters, so a
+long noisy line would weigh as much as a hundred clean ones.
 
-One line may always be given up if the vocabulary would otherwise consist mostly of characters, and
-one in a hundred if they would not fit. A small text has fewer lines than one in 2,000, which is the
-share of the default.
+One line may always lose characters if the vocabulary would otherwise consist mostly of characters.
+One line in a hundred may if the characters would not fit. By default one line in 2,000 may, which
+is less than one line of a small text.
 """
 
 import math
@@ -23,7 +22,7 @@ _SHOWN = 5
 
 
 class CharacterLines:
-    """In how many lines of a text each character occurs, and where first."""
+    """Counts of lines of a text by character, with the first line of each."""
 
     def __init__(self, lines: Iterable[str] = ()) -> None:
         self.total = 0
@@ -56,7 +55,7 @@ class CharacterLines:
         )
 
     def costliest(self, characters: Iterable[str]) -> list[tuple[int, str]]:
-        """List the lines that brought the most of some characters: numbers from 1, with these."""
+        """List the lines in which most of some characters first occur, by number from 1."""
         brought: dict[int, list[str]] = {}
         for character in characters:
             brought.setdefault(self._first[character], []).append(character)
@@ -65,12 +64,12 @@ class CharacterLines:
 
 
 class Losses(NamedTuple):
-    """What a text loses with its rarest characters."""
+    """Lines that a text loses with its rarest characters."""
 
     characters: Sequence[str]
     """Candidates, the rarest first."""
     lines: Sequence[int]
-    """For each: lines that hold it or a rarer one."""
+    """For each character: lines that contain it or a rarer character."""
 
     @classmethod
     def of(cls, characters: Sequence[str], lines: Iterable[str]) -> "Losses":
@@ -83,7 +82,7 @@ class Losses(NamedTuple):
         return cls(characters, list(accumulate(newly)))
 
     def within(self, lines: int) -> int:
-        """Count the characters that can be given up at the cost of so many lines."""
+        """Count the characters that can be left out if so many lines may lose one."""
         return sum(1 for lost in self.lines if lost <= lines)
 
     def cost(self, characters: int) -> int:
@@ -93,7 +92,7 @@ class Losses(NamedTuple):
 
 def lines_to_lose(coverage: float, total: int) -> int:
     """
-    Count the lines that may hold a character without a place.
+    Count the lines that may contain a character outside the vocabulary.
 
     >>> lines_to_lose(0.9995, 10_000)
     5
@@ -103,7 +102,7 @@ def lines_to_lose(coverage: float, total: int) -> int:
 
 def coverage_for(lines: int, total: int) -> float:
     """
-    Return the largest coverage, in few digits, that gives up so many lines.
+    Return the largest coverage, in few digits, with which so many lines may lose characters.
 
     >>> coverage_for(3, 4000)
     0.9992

@@ -8,8 +8,8 @@ Special tokens around each text, such as the token of its language.
     target "first"     </s> en_XX Good morning    the first token is not searched for
     target "start"     en_XX Good morning         decoding starts with it
 
-A model with many languages has a token for each; BART has the start symbol alone. The tokens are
-part of the ids, so training, search, scores and attention agree; no text can produce them.
+A model with many languages has a token for each language; BART has only the start symbol. The
+tokens are part of the ids in training, search, scores and attention; no text can produce them.
 """
 
 from collections.abc import Mapping
@@ -30,9 +30,9 @@ class Frame:
     """The tokens around each text of a source and a target."""
 
     source: str = "before"
-    """Whether the token of a source stands before it, or behind it and the end symbol."""
+    """Whether the token of a source is before it, or after it and the end symbol."""
     target: str = "first"
-    """Whether the token of a target is its first one, or what decoding starts with."""
+    """Whether the token of a target is its first token, or the start token of decoding."""
     languages: Mapping[str, int] = field(default_factory=dict)
     """The token of each language by its code; empty if all texts have the start symbol."""
 
@@ -41,7 +41,7 @@ class Frame:
         return self.languages[language] if self.languages else START
 
     def around_source(self, language: str) -> tuple[list[int], list[int]]:
-        """List the tokens before and behind a source text, without an end that batches add."""
+        """List the tokens before and after a source text, except an end symbol that batches add."""
         token = self.token(language)
         return ([token], []) if self.source == "before" else ([], [END, token])
 
@@ -53,8 +53,8 @@ class Frame:
         """
         Find the model's own code of a language.
 
-        `language`: in any form, such as ``de`` for ``deu_Latn``. `option`: how it was named, for
-        messages. Raises `SettingError` that names the near ones.
+        `language`: in any form, such as ``de`` for ``deu_Latn``. `option`: name of the option, for
+        messages. Raises `SettingError` with the most similar languages.
         """
         known = [*self.languages]
         if not known:
@@ -91,7 +91,7 @@ class Frame:
         """
         Read from JSON, which may be untrusted. `size`: of the vocabulary.
 
-        Raises `TokenizerError` if it is nothing of the kind.
+        Raises `TokenizerError` if it has another form.
         """
         if isinstance(record, dict) and isinstance(record.get("languages"), list):
             pairs = record["languages"]
@@ -106,6 +106,6 @@ class Frame:
             if fits:
                 return cls(record["source"], record["target"], dict(pairs))
         raise TokenizerError(
-            "The frame of a tokenizer must give places and a token of the vocabulary for each "
-            "language, but this one does not; copy the run folder again."
+            "The frame of a tokenizer must have places and a known token for each language, but "
+            "this one does not; copy the run folder again."
         )

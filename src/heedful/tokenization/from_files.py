@@ -1,8 +1,8 @@
 """
 Tokenizers from the user's files, and detection of their format.
 
-A sentencepiece model, byte-pair codes of subword-nmt, a list of words with or without counts, or
-nothing of the kind. A folder with ``tokenizer.json`` is read by `heedful.tokenization.tokenizer`.
+Files are sentencepiece models, byte-pair codes of subword-nmt, or lists of words with or without
+counts. A folder with ``tokenizer.json`` is read by `heedful.tokenization.tokenizer`.
 """
 
 import re
@@ -47,7 +47,7 @@ class WordList:
     """A word list for a word vocabulary."""
 
     words: tuple[str, ...]
-    """As the file lists them."""
+    """The words in the order of the file."""
 
 
 def read_given(path: Path) -> SentencePieceModel | CodesFile | WordList:
@@ -57,7 +57,7 @@ def read_given(path: Path) -> SentencePieceModel | CodesFile | WordList:
     Codes have a version in their first line, or two symbols in every line. A line of a word list is
     a word, or a word and a count.
 
-    Raises `TokenizerError` if it is nothing of these, `TextError` if there is no such file.
+    Raises `TokenizerError` if it has another form, `TextError` if the file does not exist.
     """
     path = one_file(path).path
     if path.suffix == ".model":
@@ -81,7 +81,7 @@ def read_given(path: Path) -> SentencePieceModel | CodesFile | WordList:
         beside = path.with_suffix(".model")
         raise TokenizerError(
             f"A tokenizer must be able to cut text, but {path} only lists the subwords of a "
-            f"sentencepiece model; give the .model beside it"
+            "sentencepiece model; give the .model beside it"
             + (f": {beside}." if beside.exists() else ", which `spm_train` wrote with it.")
         )
     in_twos = all(len(part) == 2 and all(part) for part in parts)
@@ -130,9 +130,9 @@ def tokenizer_from_files(
 
     Text for BPE codes and word lists must already be tokenized, as for subword-nmt.
 
-    Raises `TokenizerError` if the file is nothing of these, or says otherwise whether the sides
-    share. Raises `RunFolderError` if a file of the folder is missing or damaged. Raises `TextError`
-    if there is no such file, or the text is empty or cannot be read.
+    Raises `TokenizerError` for another format, or if sharing differs from the setting. Raises
+    `RunFolderError` if a file of the folder is missing or damaged. Raises `TextError` if the file
+    does not exist, or the text is empty or cannot be read.
     """
     path = Path(path)
     models: list[SubwordModel]
@@ -165,8 +165,8 @@ def _with_languages(tokenizer: Tokenizer, source: str, target: str) -> Tokenizer
     """
     Return the tokenizer of a folder for text in these languages.
 
-    Files may end in anything: an ending that is not a language leaves the tokenizer's own.
-    Raises `SettingError` for a language that the model has no token for.
+    If the ending of a file is not a language, the tokenizer keeps its own language. Raises
+    `SettingError` for a language without a token.
     """
     frame = tokenizer.frame
     if frame is not None and frame.languages:
@@ -185,7 +185,7 @@ def _with_languages(tokenizer: Tokenizer, source: str, target: str) -> Tokenizer
 
 
 def _is_language(name: str) -> bool:
-    """Whether an ending of files is the code of a language, and not such as “src”."""
+    """Whether an ending of files is the code of a language, unlike “src”."""
     tag = parse_code(name)
     return tag is not None and tag.language not in ENDINGS
 
@@ -196,7 +196,7 @@ def could_have_given(path: Path, tokenizer: Tokenizer, sides: int = 2) -> bool:
 
     `sides`: 1 if only the source side was taken from it.
 
-    Raises what `tokenizer_from_files` raises for files that it cannot read.
+    Raises the errors of `tokenizer_from_files` for files that cannot be read.
     """
     given = read_models(path)[0] if path.is_dir() else read_given(path)
     own = tokenizer.models[:sides]
@@ -216,7 +216,7 @@ def could_have_given(path: Path, tokenizer: Tokenizer, sides: int = 2) -> bool:
 
 
 def _check_shared(models: Sequence[SubwordModel], shared: bool, path: Path) -> None:
-    """Refuse shared models where separate ones are required, or the other way round."""
+    """Refuse a shared model if separate models are required, and the reverse."""
     if shared != share_vocabulary(models):
         raise TokenizerError(
             f"data.shared_vocabulary must be {str(not shared).lower()} for the tokenizer in "

@@ -1,8 +1,8 @@
 """
 Mapping between another toolkit's ids and ours.
 
-Our four special ids come first. So the rows of an imported model are brought into another order.
-The original ids are kept for an export.
+Our four special ids come first, so the rows of an imported model are reordered. The original ids
+are kept for an export.
 """
 
 import json
@@ -25,7 +25,7 @@ class IdMapping:
     pieces: tuple[str | None, ...]
     """For each of our ids its token in the other toolkit; None for a row without a token."""
     origins: tuple[int | None, ...]
-    """For each of our ids the original one; None for a special symbol that they do not have."""
+    """The original id of each of our ids; None for a special symbol that the toolkit lacks."""
 
     @classmethod
     def of(
@@ -35,12 +35,12 @@ class IdMapping:
         Assign our ids to a vocabulary.
 
         `special`: how ``pad``, ``unknown``, ``start`` and ``end`` are spelled there; None or
-        missing for one that they do not have.
+        missing for a symbol that the toolkit lacks.
 
         The order of the other tokens stays, so that an export can be compared by eye.
 
-        Raises `TokenizerError` if an id is used twice or lies beyond the table, or a special symbol
-        is not there.
+        Raises `TokenizerError` if an id is used twice or exceeds the table, or a special symbol is
+        missing.
         """
         _check_numbers(numbers, special, rows)
         spelled: dict[int, str] = {number: piece for piece, number in numbers.items()}
@@ -55,20 +55,20 @@ class IdMapping:
 
     @cached_property
     def ours(self) -> dict[int, int]:
-        """Our id of each original one."""
+        """Our id of each original id."""
         return {their: our for our, their in enumerate(self.origins) if their is not None}
 
     @property
     def rows(self) -> int:
-        """Number of rows of their table."""
+        """Number of rows of the original table."""
         return len(self.ours)
 
     def to_ours(self, ids: Sequence[int]) -> list[int]:
-        """Map their ids to ours; ids beyond their table become unknown."""
+        """Map original ids to ours; ids beyond the original table become unknown."""
         return [self.ours.get(int(number), UNKNOWN) for number in ids]
 
     def to_theirs(self, ids: Sequence[int]) -> list[int]:
-        """Map our ids to theirs."""
+        """Map our ids to the original ids."""
         return [number for i in ids if (number := self.origins[i]) is not None]
 
     @classmethod
@@ -120,14 +120,14 @@ def _check_numbers(
     reasons += [f"it lacks {', '.join(map(repr, lacking))}"] * bool(lacking)
     if reasons:
         raise TokenizerError(
-            f"A vocabulary must give each piece a row of its own among the {rows:,} of the model's "
-            f"table, but this one does not: {'; '.join(reasons)}. It belongs to another model."
+            f"A vocabulary must give each piece its own row of the {rows:,} in the model's table, "
+            f"but does not: {'; '.join(reasons)}. Use the vocabulary of this model."
         )
 
 
 def _not_imported(reason: str) -> TokenizerError:
     """Build the error for an invalid file of an imported vocabulary."""
     return TokenizerError(
-        "The vocabulary of an imported tokenizer must be JSON with a list of pieces and a list of "
-        f"their original ids, but this one is not ({reason}); copy it again."
+        "The vocabulary of an imported tokenizer must be JSON with pieces and their original "
+        f"ids, but is not ({reason}); copy it again."
     )

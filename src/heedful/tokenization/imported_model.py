@@ -30,7 +30,7 @@ CUTTERS = {
     "spaced-bytes": ("merges",),
     "spaces": (),
 }
-"""What cuts text, and the endings of the files that it needs."""
+"""Each kind of segmentation with the endings of its files."""
 BYTE_KINDS = (f"{PREFIX}bytes", f"{PREFIX}spaced-bytes")
 """Kinds whose subwords are bytes, so that a text may have any character."""
 _SENTINEL = re.compile(r"<extra_id_\d+>")
@@ -46,8 +46,8 @@ class ImportedModel:
     The tokenizer of an imported model.
 
     Pieces that look like language tags are tags: no text produces them or special symbols. T5's
-    sentinels, such as “<extra_id_0>”, are not of its sentencepiece model; text may have them
-    anywhere, as the name of a gap.
+    sentinels, such as “<extra_id_0>”, are not in its sentencepiece model; they may occur anywhere
+    in a text.
 
     Raises `TokenizerError` if the sentencepiece model or the codes cannot be read.
     """
@@ -108,7 +108,7 @@ class ImportedModel:
         return name if self._bytes is None else name.replace(SPACE_SYMBOL, SPACE)
 
     def _name(self, number: int) -> str:
-        """Return a token as its toolkit writes it; a row without one by its original number."""
+        """Return a token in its toolkit's spelling, or the original number of a row without one."""
         piece = self.id_mapping.pieces[number]
         return f"<{self.id_mapping.origins[number]}>" if piece is None else piece
 
@@ -124,7 +124,7 @@ class ImportedModel:
 
         Every entry is checked: the files may be untrusted.
 
-        Raises `TokenizerError` if they are nothing of this kind.
+        Raises `TokenizerError` if they have another form.
         """
         cutter = kind.removeprefix(PREFIX)
         content = b"".join(files[ending] for ending in CUTTERS[cutter])
@@ -144,7 +144,7 @@ class ImportedModel:
         return [text.split() for text in texts]
 
     def _cut_around(self, sentinels: re.Pattern[str], text: str) -> list[str]:
-        """Split the text before, between and behind sentinels."""
+        """Split the text before, between and after sentinels."""
         between = encode_lines(self._processor, sentinels.split(text), str)
         row = between[0]
         for sentinel, part in zip(sentinels.findall(text), between[1:], strict=True):

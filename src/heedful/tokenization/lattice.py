@@ -2,9 +2,10 @@
 The lattice of all segmentations of a word, for sampling by probability.
 
 A unigram model gives each subword a probability; the probability of a segmentation is their
-product. Subword regularization draws a segmentation with that product to the power alpha (Kudo
-2018, “Subword Regularization: Improving Neural Network Translation Models with Multiple Subword
-Candidates”), here among all there are: forward sums, then a walk back from the end.
+product. Subword regularization draws a segmentation with that product to the power alpha. Here all
+segmentations are candidates: forward sums are computed, then a path is drawn back from the end.
+Kudo (2018) describes it in “Subword Regularization: Improving Neural Network Translation Models
+with Multiple Subword Candidates”.
 """
 
 import math
@@ -22,7 +23,7 @@ class Lattice:
     """
     The segmentations of words under a unigram model.
 
-    A character that is not a subword is a segment of its own, unknown.
+    A character that is not a subword is an unknown segment of its own.
     """
 
     def __init__(self, scores: Mapping[str, float], alpha: float) -> None:

@@ -1,10 +1,9 @@
 """
-SentencePiece's file of a model, a protocol buffer: its kind, and its special ids.
+The protocol buffer of a SentencePiece model: its kind and its special ids.
 
-Ids are the places of the pieces in the file, and segmentation does not depend on them. So a model
-whose special symbols stand elsewhere, as `spm_train` leaves them, becomes one of ours by moving
-them to the front, and by adding those that it lacks. Numbers of fields are those of
-sentencepiece_model.proto.
+Ids are the positions of the pieces in the file and do not affect segmentation. So a model is
+adapted by moving its special symbols to the front and adding missing symbols. Field numbers are
+those of sentencepiece_model.proto.
 """
 
 import struct
@@ -25,11 +24,11 @@ _NAMES = {"unknown": 45, "start": 46, "end": 47, "pad": 48}
 _MODEL_TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "character"}
 
 FLAGS = "--pad_id=0 --unk_id=1 --bos_id=2 --eos_id=3"
-"""What `spm_train` needs for our special ids."""
+"""Options of `spm_train` for our special ids."""
 
 
 def kind_of(model: bytes) -> str:
-    """Read how a model splits text; “bpe” of a broken one, which sentencepiece will report."""
+    """Read how a model splits text; “bpe” for a damaged model, which sentencepiece will report."""
     try:
         trainer = dict(_fields(model)).get(_TRAINER_SPEC, b"")
         kind = dict(_fields(trainer)).get(_MODEL_TYPE, 1) if isinstance(trainer, bytes) else 0
@@ -82,7 +81,7 @@ class AddedPiece(NamedTuple):
 
 
 def with_pieces(model: bytes, added: Sequence[AddedPiece]) -> bytes:
-    """Add pieces behind all others of a model that sentencepiece has read."""
+    """Append pieces to a model that sentencepiece has read."""
     fields = list(_fields(model))
     pieces = [content for number, content in fields if number == _PIECE]
     for text, score, control in added:
@@ -191,7 +190,7 @@ def build_model(
     kind: str, pieces: Sequence[tuple[str, float]], charsmap: bytes, names: Mapping[str, str]
 ) -> bytes:
     """
-    Make the file of a model whose pieces and scores were kept in another format.
+    Make the file of a model from pieces and scores in another format.
 
     `kind`: “unigram” or “bpe”. `charsmap`: rules of normalization as sentencepiece compiles them;
     empty for none. `names`: how unknown, start and end are spelled; they need not be in `pieces`.

@@ -1,11 +1,11 @@
 """
-How a learned model rewrites text before it cuts it: `data.normalization`.
+How a learned model rewrites text before it splits it: `data.normalization`.
 
-SentencePiece does it by a table in the model's file, so whoever reads the file does it too. It
-brings the tables of NFKC with the additions that its authors use for translation (blanks, controls,
-Japanese tildes), also with case folded. NFC is not among them, and is made here: a letter and its
-accents become one character. Where a mark that does not combine stands before one that does, the
-table leaves both. There are no such letters in any language's usual spelling.
+SentencePiece uses a table in the model's file, so every reader of the file does the same. It has
+the tables of NFKC with additions for translation (blanks, controls, Japanese tildes), also with
+case folding. NFC is not among them, so its table is made here: a letter and its accents become one
+character. If a mark that does not combine precedes a combining mark, the table keeps both. No
+language's usual spelling has such letters.
 """
 
 import sys
@@ -24,7 +24,7 @@ IDENTITY, NFC = "identity", "nfc"
 
 
 def normalizer(rule: str) -> Callable[[str], str] | None:
-    """Return a function that rewrites a line as a model with this rule; None if it does not."""
+    """Return a function that rewrites a line as a model with this rule; None for no change."""
     if rule == IDENTITY:
         return None
     if rule == NFC:
@@ -52,7 +52,7 @@ def training_options(rule: str) -> Iterator[dict[str, Any]]:
 
 
 def _compositions() -> list[tuple[str, str]]:
-    """List what NFC composes, with the composed text."""
+    """List the sequences that NFC composes, with the composed text."""
     rows: dict[str, str] = {}
     for number in range(sys.maxunicode + 1):
         character = chr(number)

@@ -1,9 +1,9 @@
 """
 A SentencePiece model: encode, decode, sample.
 
-Sentencepiece itself encodes and decodes. It does not sample, because in version 0.2.3 no seed makes
-its samples come again: the same seed gives other subwords in every process. What it would draw from
-is drawn from here, out of a generator that the caller seeds.
+Sentencepiece itself encodes and decodes. It does not sample, because samples of version 0.2.3 are
+not reproducible: the same seed gives other subwords in every process. So samples are drawn here
+from the same distribution, with a generator that the caller seeds.
 """
 
 import re
@@ -38,7 +38,7 @@ class SentencePieceModel:
 
     Its control symbols that look like language tags are language tags: no text produces them.
 
-    Raises `TokenizerError` if the model cannot be read or has other special ids than this package.
+    Raises `TokenizerError` if the model cannot be read or has other special ids than heedful.
     """
 
     def __init__(self, content: bytes, kind: str) -> None:
@@ -69,7 +69,7 @@ class SentencePieceModel:
 
         Subwords end at word ends, so words are split one by one, and each word's lattice is cached.
 
-        Raises `TokenizerError` if words of this model cannot be cut one by one.
+        Raises `TokenizerError` if this model cannot split words one by one.
         """
         refuse_half_characters(texts)
         cut = self._sampler(rate)
@@ -97,7 +97,7 @@ class SentencePieceModel:
         return str(self._processor.id_to_piece(number))
 
     def files(self) -> dict[str, bytes]:
-        """Return the files to save; byte for byte what the model was loaded from."""
+        """Return the files to save; byte for byte those that were loaded."""
         return {"model": self._content}
 
     @cached_property
@@ -120,8 +120,8 @@ class SentencePieceModel:
         """Choose the sampling method of the model's type."""
         if any(SPACE in piece[1:] for piece in self._numbers):
             raise TokenizerError(
-                "Subwords can be sampled where each lies within one word, but this sentencepiece "
-                "model has some that reach over a space; set data.subword_sampling=0 or train "
+                "Sampled subwords must be inside a word, but some of this sentencepiece model "
+                "cross a space; set data.subword_sampling=0 or train "
                 "another one."
             )
         if self.kind == "unigram":
@@ -130,7 +130,7 @@ class SentencePieceModel:
 
     @cached_property
     def _merges(self) -> Merges:
-        """BPE merges: two neighbors that together are a subword, the best score first."""
+        """BPE merges: pairs of neighbors that form a subword, the best score first."""
         ranks = {piece: -score for piece, score in self._scores().items()}
         return Merges(lambda first, second: ranks.get(first + second))
 
@@ -147,7 +147,7 @@ class SentencePieceModel:
 
 
 def encode_lines(processor: Any, texts: Sequence[str], out_type: type) -> list[list[Any]]:
-    """Encode lines with SentencePiece, without threads where the system refuses one."""
+    """Encode lines with SentencePiece, without threads if the system refuses them."""
     try:
         # One thread: more speed comes from encoding in several processes.
         rows: list[list[Any]] = processor.encode(list(texts), out_type=out_type, num_threads=1)
@@ -160,8 +160,8 @@ def load_processor(model: bytes) -> Any:
     """
     Load a SentencePiece model and read all of its subwords.
 
-    Raises `TokenizerError` for other bytes, and where a subword or the text for unknown ones is not
-    UTF-8.
+    Raises `TokenizerError` for other bytes, and if a subword or the text for unknown subwords is
+    not UTF-8.
     """
     processor = sentencepiece.SentencePieceProcessor()
     try:

@@ -1,9 +1,9 @@
 """
 The files of a tokenizer in a run folder.
 
-``tokenizer.json`` says the kind and the SHA-256 of the others: sentencepiece's ``tokenizer.model``,
-``tokenizer.codes`` and ``tokenizer.vocabulary.json``, or the files that another toolkit cuts text
-with, together with ``tokenizer.imported.json``. Where the sides differ each has its own:
+``tokenizer.json`` has the kind and the SHA-256 of the others. These are sentencepiece's
+``tokenizer.model``, ``tokenizer.codes`` and ``tokenizer.vocabulary.json``, or another toolkit's
+files with ``tokenizer.imported.json``. If the sides differ, each has its own file:
 ``tokenizer.source.model`` and ``tokenizer.target.model``.
 """
 
@@ -45,7 +45,7 @@ LONGEST_PREFIX = 1000
 
 
 class TokenizerFacts(NamedTuple):
-    """What ``tokenizer.json`` says in addition to its models."""
+    """Fields of ``tokenizer.json`` besides the models."""
 
     source_language: str
     target_language: str
@@ -59,8 +59,8 @@ def write_models(folder: Path, models: list[SubwordModel], facts: TokenizerFacts
     """
     Write the files of a tokenizer.
 
-    Each file is written beside, synced and renamed. ``tokenizer.json`` comes last: if it exists,
-    the models do.
+    Each file is written under another name, synced and renamed. ``tokenizer.json`` comes last: if
+    it exists, the models do.
 
     Raises `StorageError` if a file cannot be written.
     """
@@ -93,9 +93,9 @@ def read_models(folder: Path) -> tuple[list[SubwordModel], TokenizerFacts]:
 
     File names are never taken from ``tokenizer.json``, which may be untrusted.
 
-    Raises `RunFolderError` if a file is missing, cannot be read, or has another checksum than it
-    was saved with. Raises `TokenizerError` if ``tokenizer.json`` is not what this version writes,
-    or a model cannot be read.
+    Raises `RunFolderError` if a file is missing, cannot be read, or has another checksum than
+    recorded. Raises `TokenizerError` if ``tokenizer.json`` is not what this version writes, or a
+    model cannot be read.
     """
     path = Path(folder) / RECORD
     record = _checked_record(_read(path), path)
@@ -111,7 +111,7 @@ def read_models(folder: Path) -> tuple[list[SubwordModel], TokenizerFacts]:
             if _sha256(content) != record["sha256"].get(name):
                 raise RunFolderError(
                     f"{Path(folder) / name} must be the file that {path} records, but its SHA-256 "
-                    "differs: it is damaged or of another run; copy the whole run folder again."
+                    "differs; copy the whole run folder again."
                 )
         try:
             models.append(_model(kind, files))
@@ -123,7 +123,9 @@ def read_models(folder: Path) -> tuple[list[SubwordModel], TokenizerFacts]:
     source, target, prefix = (str(record.get(name, "")) for name in _TEXTS)
     facts = TokenizerFacts(source, target, prefix, frame)
     if frame is not None and frame.languages and not {source, target} <= {*frame.languages}:
-        raise TokenizerError(f"{path} must name languages that it has a token for; copy it again.")
+        raise TokenizerError(
+            f"{path} must name languages with a token, but does not; copy it again."
+        )
     return models, facts
 
 
@@ -193,8 +195,7 @@ def _checked_record(content: bytes, path: Path) -> dict[str, Any]:
     if not expected:
         raise TokenizerError(
             f"{path} must have the fields of format {_FORMATS[-1]} (kind, shared, languages, "
-            f"special ids {SPECIAL_IDS}, sha256), but it differs: it was changed, or a newer "
-            "version wrote it; copy it again or upgrade heedful."
+            f"special ids {SPECIAL_IDS}, sha256), but it differs; copy it again or upgrade heedful."
         )
     return dict(record)
 

@@ -1,9 +1,9 @@
 """
 Special symbols, which no text can produce.
 
-Four are in every vocabulary. Language tags may come besides: a source line that begins with
-``>>de<<`` and a space says which language it is to become, so that one model serves several
-directions (Johnson et al. 2017, “Google's Multilingual Neural Machine Translation System”).
+Four are in every vocabulary. Language tags may be added: a source line begins with ``>>de<<`` and a
+space to name its target language. So one model serves several directions (Johnson et al. 2017,
+“Google's Multilingual Neural Machine Translation System”).
 """
 
 import re
@@ -14,16 +14,16 @@ from heedful.errors import TextError
 PAD = 0
 """Fills the shorter lines of a batch."""
 UNKNOWN = 1
-"""Stands for a character that the training text did not have."""
+"""Replaces a character that the training text lacks."""
 START = 2
-"""Begins a target sentence on its way into the decoder."""
+"""Begins a target sentence as input of the decoder."""
 END = 3
 """Ends a sentence."""
 
 SPECIAL_IDS = {"pad": PAD, "unknown": UNKNOWN, "start": START, "end": END}
 """The ids by the names that ``tokenizer.json`` gives them."""
 SPECIAL_PIECES = ("<pad>", "<unk>", "<s>", "</s>")
-"""How the special ids are shown, in their order."""
+"""The text of the special ids, in their order."""
 UNKNOWN_TEXT = "⁇"
 """Shown in place of unknown text."""
 
@@ -44,11 +44,11 @@ def split_tag(text: str, spaced: bool = True) -> tuple[str, str]:
     """
     Split the language tag from the beginning of a line.
 
-    `spaced`: whether a tag must have a space behind it; MarianTokenizer takes it without, too.
+    `spaced`: whether a space must follow a tag; for MarianTokenizer it need not.
     `tag`: the tag; empty if the line begins with none.
 
-    One space belongs to the tag, further ones to the text. A second tag is text. A line may end
-    behind its tag.
+    One space belongs to the tag, further spaces to the text. A second tag is text. A line may end
+    after its tag.
 
     >>> split_tag(">>de<< Good morning.")
     ('>>de<<', 'Good morning.')

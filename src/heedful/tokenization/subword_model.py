@@ -1,4 +1,4 @@
-"""The interface of subword models, and one model per side or one shared."""
+"""The interface of subword models, and their training for both sides."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -42,8 +42,8 @@ class SubwordLearner(Protocol):
     """
     A function that trains the subword model of some text.
 
-    Its arguments are the files, what to call their text in messages, and how many of them, from the
-    first, may have language tags before their lines.
+    Its arguments are the files, the name of their text in messages, and the number of files, from
+    the first, with language tags.
     """
 
     def __call__(
@@ -59,7 +59,7 @@ def models_of_sides(
     shared: bool,
     languages: tuple[str, str],
 ) -> list[SubwordModel]:
-    """Train one model of both sides together, or one of each."""
+    """Train one model for both sides, or one model for each side."""
     source, target = languages[0] or "source", languages[1] or "target"
     tagged = len(source_files)
     if shared:

@@ -3,7 +3,7 @@ The tokenizer: text to subword ids and back.
 
 One interface over every kind of segmentation: subwords that sentencepiece learned, byte-pair codes
 of subword-nmt, lists of words. Language tags before source lines become symbols of their own. No
-text can produce them or any other special symbol, not even text such as “</s>”.
+text can produce a special symbol, not even “</s>”.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,13 +37,13 @@ class Tokenizer:
     """
     The tokenizer of both sides.
 
-    `target`: cuts target text; None if both sides share `source`. `source_prefix`: text before
-    every source line, such as the name of a task. `frame`: tokens around each text, such as those
-    of the two languages.
+    `target`: the model of target text; None if both sides share `source`. `source_prefix`: text
+    before every source line, such as the name of a task. `frame`: tokens around each text, such as
+    those of the two languages.
 
-    Trained subwords are lossless but for two characters that SentencePiece uses itself: U+2581 (▁)
-    comes back as a space, and U+2585 (▅) is unknown without byte fallback. Codes and word lists
-    lose the number of spaces between words.
+    Trained subwords are lossless except for two characters that SentencePiece reserves. U+2581 (▁)
+    becomes a space, and U+2585 (▅) is unknown without byte fallback. Codes and word lists lose the
+    number of spaces between words.
     """
 
     def __init__(
@@ -89,16 +89,16 @@ class Tokenizer:
         Train subword models on text.
 
         `vocabulary_size`: subwords of each model, the four special ones included. A “character”
-        model has as many as the text needs and takes this as the upper limit. `symbols`: whether
-        the target is split at spaces, into all symbols that it has. Returns the same bytes for the
-        same text and arguments.
+        model has as many as the text needs, up to this limit. `symbols`: whether the target is
+        split at spaces, into all symbols that it has. Returns the same bytes for the same text and
+        arguments.
 
         The paper shares one vocabulary of about 37,000 byte-pair subwords between English and
         German (section 5.1). From 4,000 subwords on, unseen characters are encoded as bytes instead
         of being unknown. Below that the 256 bytes would take too much of the vocabulary.
 
-        Raises `TokenizerError` if the text does not allow that vocabulary size; the message says
-        which it allows. Raises `TextError` if the text is empty or cannot be read.
+        Raises `TokenizerError` if the text does not allow that vocabulary size; the message names
+        an allowed size. Raises `TextError` if the text is empty or cannot be read.
         """
 
         def learn(files: Sequence[TextSource | Path], text: str, tagged: int = 0) -> SubwordModel:
@@ -124,7 +124,7 @@ class Tokenizer:
         return cls(*models, source_language=source_language, target_language=target_language)
 
     def with_symbols(self, target_files: Sequence[TextSource | Path]) -> "Tokenizer":
-        """Return one that splits the target at spaces, into all symbols of some text."""
+        """Return a tokenizer that splits the target at spaces, into all symbols of some text."""
         return Tokenizer(
             self._source,
             learn_symbols(target_files),
@@ -138,10 +138,10 @@ class Tokenizer:
         self, source_language: str, target_language: str, options: tuple[str, str]
     ) -> "Tokenizer":
         """
-        Return one for other languages; an empty name leaves the language as it is.
+        Return a tokenizer for other languages; an empty name keeps the language.
 
-        `options`: how the two were named, for messages. Raises `SettingError` for languages that
-        the model has no token for, also if it has none at all.
+        `options`: names of the two options, for messages. Raises `SettingError` for languages
+        without a token.
         """
         names = []
         for own, name, option in zip(
@@ -156,8 +156,8 @@ class Tokenizer:
             elif name and names and self.tags:
                 shown = f"{', '.join(self.tags[:5])}{', ...' if len(self.tags) > 5 else ''}"
                 raise SettingError(
-                    f"{option} chooses among the languages of a model, but this one reads a tag "
-                    f"before each text ({shown}), but got {name!r:.40}; begin the text with a tag."
+                    f"{option} chooses among the languages of a model, but this model reads a tag "
+                    f"before each text ({shown}) and got {name!r:.40}; begin the text with a tag."
                 )
             elif name and look_up(name, [own]) is None:
                 raise SettingError(
@@ -177,19 +177,19 @@ class Tokenizer:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages that the model has a token for, in its own codes; often none."""
+        """The languages with a token, in the model's own codes; often none."""
         return () if self.frame is None else tuple(self.frame.languages)
 
     @property
     def start(self) -> int:
-        """What decoding starts with, where that is a symbol of its own."""
+        """The start token of decoding, if that is a symbol of its own."""
         if self.frame is None or self.frame.target != "start":
             return START
         return self.frame.token(self.target_language)
 
     @property
     def around_source(self) -> tuple[int, int]:
-        """Number of special tokens before and behind each source text."""
+        """Number of special tokens before and after each source text."""
         return len(self._before_source), len(self._behind_source)
 
     @property
@@ -214,7 +214,7 @@ class Tokenizer:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the models, which identifies the tokenizer that made some ids."""
+        """SHA-256 of the models, which identifies the tokenizer of encoded text."""
         return fingerprint_of(self._models, self.source_prefix, self.frame)
 
     @property
@@ -228,18 +228,17 @@ class Tokenizer:
         """
         Convert source text to ids.
 
-        `sampling`: other subwords each time: the probability that BPE-dropout leaves a merge out
-        (“bpe”, “codes”), or the alpha of sampled segmentations (“unigram”). 0 means the same
-        always. Returns the ids of each line, the tag's first, without other special symbols; an
-        empty list for a line that is empty or only a tag and spaces.
+        `sampling`: 0 for the same subwords always, else the probability that BPE-dropout omits a
+        merge (“bpe”, “codes”) or the alpha of sampling (“unigram”). Returns the ids of each line,
+        the tag's first, without other special symbols; empty for a line without text.
 
         Special symbols are added where batches are made, so that ids on disk serve every model. A
         tokenizer without tags treats a tag as text. The same generator state gives the same ids in
         every process, which SentencePiece's own sampling (0.2.3) does not guarantee.
 
-        Raises `TextError` if a line holds half a surrogate pair, which is not text, or begins with
-        an unknown language tag although this tokenizer knows others. Raises `TokenizerError` if
-        there is `sampling` and the kind has nothing to sample.
+        Raises `TextError` if a line has half a surrogate pair, or an unknown language tag although
+        this tokenizer knows others. Raises `TokenizerError` if `sampling` is not 0 but this kind
+        cannot sample.
         """
         tags, prefix = self._source.tags, self.source_prefix
         if not tags:
@@ -266,7 +265,7 @@ class Tokenizer:
     def encode_target(
         self, texts: Sequence[str], sampling: float = 0.0, generator: Random | None = None
     ) -> list[list[int]]:
-        """Convert target text to ids, as `encode_source` does; but a language tag is text here."""
+        """Convert target text to ids like `encode_source`, but treat language tags as text."""
         rows = self._encode(self._target, texts, sampling, generator)
         return [[*self.before_target, *row] if row else [] for row in rows]
 
@@ -287,7 +286,7 @@ class Tokenizer:
         return self._target.decode(kept)
 
     def decode_source(self, ids: Iterable[int]) -> str:
-        """Convert source ids to text without the prefix; encoded again, other ids may result."""
+        """Convert source ids to text without the prefix; encoding the text may give other ids."""
         numbers = list(ids)
         if self.frame is not None:
             special = {START, END, *self.frame.languages.values()}
@@ -355,7 +354,7 @@ class Tokenizer:
 
 
 def _pieces(model: SubwordModel, ids: Iterable[int]) -> list[str]:
-    """Return the text of ids; one past the vocabulary is unknown."""
+    """Return the text of ids; ids beyond the vocabulary are unknown."""
     size = model.size
     known = [number if 0 <= number < size else UNKNOWN for number in map(int, ids)]
     return [model.piece(number) for number in known]

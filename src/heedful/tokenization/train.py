@@ -1,10 +1,9 @@
 """
 Training of a subword model.
 
-Sentencepiece does the work. What is added here: text of any size and any line length is read as a
-stream, learning is reproducible, characters of few lines take no place
-(`heedful.tokenization.characters`), and a vocabulary size that the text does not allow is answered
-with the size that it does allow, or becomes that size.
+Sentencepiece does the work. Text of any size and line length is read as a stream, and learning is
+reproducible. Characters of few lines are left out (`heedful.tokenization.characters`). If the text
+does not allow a vocabulary size, the error names an allowed size, or that size is used.
 """
 
 import io
@@ -49,22 +48,22 @@ _SHARE_AT_WORST = 100
 # What more lines lose a character in, is another language and no noise.
 _MOST_LOST = 0.05
 SPACE = "\u2581"
-"""What sentencepiece writes for a space."""
+"""The character of sentencepiece for a space."""
 _NOT_COUNTED = {" ", SPACE, _RESERVED}
 
 
 @dataclass(frozen=True)
 class SubwordOptions:
-    """How a text becomes subwords, apart from their kind and number."""
+    """Options of subword training, apart from kind and number."""
 
     character_coverage: float = 1.0
-    """Least share of lines whose characters are all in the vocabulary."""
+    """Minimum share of lines with all characters in the vocabulary."""
     normalization: str = IDENTITY
-    """What the model rewrites before it cuts (`heedful.tokenization.normalization`)."""
+    """Normalization of text before it is split (`heedful.tokenization.normalization`)."""
     at_most: bool = False
-    """Whether a text that has fewer subwords gives a smaller vocabulary."""
+    """Whether a text with fewer subwords gives a smaller vocabulary."""
     say: Callable[[str], object] = lambda text: None
-    """Takes a sentence about each of these."""
+    """Called with a message about each such change."""
 
 
 _EXACTLY = SubwordOptions()
@@ -86,9 +85,8 @@ def learn_subwords(
 
     `vocabulary_size`: subwords, the special ones included; an upper limit for “character”.
 
-    The dummy prefix (a space added before each line and removed again) makes “dog” the same subword
-    at the start of a line and inside it. Together with kept spaces, and without normalization, it
-    is lossless.
+    The dummy prefix, a space before each line, makes “dog” the same subword at the start of a line
+    and inside it. With preserved spaces and without normalization, encoding is lossless.
 
     Raises `TokenizerError` if the text does not allow that vocabulary size, `TextError` if the text
     is empty or cannot be read.
@@ -140,7 +138,7 @@ def learn_subwords(
 def _learn(
     sentences: "_Sentences", kind: Kind, normalization: str, threads: int, vocabulary_size: int
 ) -> bytes:
-    """Let sentencepiece learn; `RuntimeError` if the text does not allow the size."""
+    """Train with sentencepiece; `RuntimeError` if the text does not allow the size."""
     model = io.BytesIO()
     with training_options(normalization) as rule:
         sentencepiece.SentencePieceTrainer.train(
@@ -171,8 +169,8 @@ class _Sentences:
     """
     An iterable of the training text that records statistics and its own failure.
 
-    `counted`: whether the lines of each character are counted while the text is first read.
-    `normalize`: rewrites lines as the model will; None to leave them.
+    `counted`: whether lines are counted by character while the text is first read.
+    `normalize`: rewrites lines like the model; None for no change.
     """
 
     def __init__(
@@ -204,14 +202,14 @@ class _Sentences:
 
     @property
     def needed(self) -> int:
-        """Places for all characters, special symbols, tags and the space."""
+        """Number of entries for all characters, special symbols, tags and the space."""
         return len(self.characters) + len(SPECIAL_IDS) + len(self.tags) + 1
 
     def leave_out_rare(self, room: int, size: int, coverage: float) -> int:
         """
-        Leave out the characters of the fewest lines; return their number.
+        Drop the characters of the fewest lines; return their number.
 
-        `room`: places that characters may take. `size`: places that there are.
+        `room`: maximum number of characters in the vocabulary. `size`: places that there are.
         """
         most = lines_to_lose(coverage, self.total)
         crowded = coverage < 1 and self.needed > room
@@ -232,7 +230,7 @@ class _Sentences:
         return number
 
     def describe_rare(self, fate: str, coverage: float) -> str:
-        """Say which characters were left out. `fate`: what becomes of them."""
+        """Report which characters were left out. `fate`: what becomes of them."""
         rare = self._rare
         assert rare is not None
         number, lines = len(rare.characters), rare.cost(len(rare.characters))
@@ -244,7 +242,7 @@ class _Sentences:
         )
 
     def advice(self, places: int) -> str:
-        """Name the characters that must be left out to save places, and the coverage for it."""
+        """Name the characters that must be left out to save entries, and the coverage for that."""
         if not self._counts.total:
             self._counts = CharacterLines(self._lines())
         rarest = [c for c in self._counts.rarest(self.total) if c in self.characters]
@@ -286,7 +284,7 @@ class _Sentences:
         return (line for _, _, line in self._placed())
 
     def _placed(self) -> Iterator[tuple[str, int, str]]:
-        """Read every line that is not empty with its file and its number there."""
+        """Read every line that is not empty, with its file and line number."""
         for place, file in enumerate(self.files):
             for number, line in enumerate(read_lines(file), start=1):
                 if place < self.tagged:
@@ -298,7 +296,7 @@ class _Sentences:
                     yield str(file), number, line
 
     def _examples(self, characters: Sequence[str]) -> str:
-        """Name the lines that brought the most of some characters."""
+        """Name the lines in which most of some characters first occur."""
         costly = self._counts.costliest(characters)
         places = {}
         wanted = {number for number, _ in costly}

@@ -39,14 +39,13 @@ class Vocabulary:
 
         A text with fewer subwords gives a smaller vocabulary.
 
-        Raises `TokenizerError` if there is no room for a single one.
+        Raises `TokenizerError` if there is no room for a subword.
         """
         room = size - len(SPECIAL_PIECES) - len(tags)
         if room < 1:
             raise TokenizerError(
                 f"data.vocabulary_size must be at least {size - room + 1} for this text, but got "
-                f"{size}: the special symbols and language tags need a place each, and so do the "
-                "pieces of the text."
+                f"{size}: special symbols, language tags and pieces of the text need an entry each."
             )
         pieces = sorted(counts, key=lambda piece: (-counts[piece], piece))[:room]
         return cls(pieces, tags, splits_others)
@@ -75,7 +74,7 @@ class Vocabulary:
 
         Every entry is checked: the file may be untrusted.
 
-        Raises `TokenizerError` if it is not such a list.
+        Raises `TokenizerError` if it has another form.
         """
         try:
             record = json.loads(content)
@@ -94,6 +93,6 @@ class Vocabulary:
 def _not_a_vocabulary(reason: str) -> TokenizerError:
     """Build the error for an invalid vocabulary file."""
     return TokenizerError(
-        "The vocabulary of a tokenizer must be JSON with a list of tags and a list of pieces, each "
-        f"there once, but this one is not ({reason}); copy it again."
+        "The vocabulary of a tokenizer must be JSON with a list of tags and a list of different "
+        f"pieces, but is not ({reason}); copy it again."
     )

@@ -1,7 +1,7 @@
 """
 Pre-tokenized text, split at spaces and looked up in a vocabulary.
 
-With byte-pair codes words are split into subwords first; without, the vocabulary is one of words.
+With byte-pair codes, words are first split into subwords; without codes the vocabulary lists words.
 This is how text for fairseq, OpenNMT and Joey NMT is prepared.
 """
 
@@ -27,9 +27,9 @@ class VocabularyModel:
     """
     A word vocabulary, or BPE codes with their vocabulary.
 
-    `codes`: a codes file of subword-nmt; None if the vocabulary is one of words.
+    `codes`: a codes file of subword-nmt; None for a vocabulary of words.
 
-    Lossless for text with single spaces whose words do not end in ``@@``.
+    Encoding is lossless for text with single spaces and no words that end in ``@@``.
     """
 
     def __init__(self, vocabulary: Vocabulary, codes: bytes | None = None) -> None:
@@ -103,8 +103,8 @@ def learn_codes_vocabulary(
 
     `vocabulary_size`: maximum number of entries, special ones included.
 
-    The same as ``--vocabulary-threshold`` of subword-nmt with a vocabulary of the same text: rare
-    subwords, often parts of names in the other language, are split further.
+    Rare subwords, often parts of names in the other language, are split further. This equals
+    ``--vocabulary-threshold`` of subword-nmt with a vocabulary of the same text.
 
     Raises `TextError` if the text is empty or cannot be read. Raises `TokenizerError` if the codes
     cannot be read, or the vocabulary has no room.
@@ -136,7 +136,7 @@ def learn_word_vocabulary(
 
     `vocabulary_size`: maximum number of entries, special ones included.
 
-    A word that the text lacks would get an embedding that is never trained.
+    The embedding of a word that is not in the text would never be trained.
 
     Raises `TextError` if the text is empty, cannot be read, or has none of the words. Raises
     `TokenizerError` if the vocabulary has no room.
@@ -145,14 +145,14 @@ def learn_word_vocabulary(
     counts = {word: found[word] for word in words if word in found}
     if not counts:
         raise TextError(
-            f"A list of words must have words of the text, but the {text} has none of the "
-            f"{len(words):,} words of the list; give text that is tokenized like the list."
+            f"A list of words must have words of the text, but none of its {len(words):,} words "
+            f"is in the {text}; give text that is tokenized like the list."
         )
     return VocabularyModel(Vocabulary.from_counts(counts, vocabulary_size, tags))
 
 
 def learn_symbols(files: Sequence[TextSource | Path]) -> VocabularyModel:
-    """List all symbols of a target text, whatever stands between spaces, the frequent first."""
+    """List all symbols of a target text, which are separated by spaces, the most frequent first."""
     counts, _ = _count_words(files, "target text", str.split, 0)
     return VocabularyModel(Vocabulary(sorted(counts, key=lambda piece: (-counts[piece], piece))))
 

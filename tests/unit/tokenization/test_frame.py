@@ -83,7 +83,7 @@ def test_it_is_saved_and_read_again(tmp_path):
     assert record["format"] == 6
     record["target_language"] = "fr_XX"
     place.write_text(json.dumps(record))
-    with pytest.raises(TokenizerError, match="languages that it has a token for"):
+    with pytest.raises(TokenizerError, match="languages with a token"):
         Tokenizer.load(tmp_path)
 
 

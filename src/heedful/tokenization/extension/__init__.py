@@ -1,1 +1,1 @@
-"""A trained vocabulary gets the subwords of another language; old ids stay."""
+"""Extension of a trained vocabulary by the subwords of another language; old ids stay."""

@@ -1,10 +1,10 @@
 """
 New subwords on top of a trained vocabulary.
 
-Text is cut by the old subwords first. Then byte-pair learning goes on: the most frequent pair of
-neighbors in a word is merged, then the next (Sennrich et al. 2016). Each new subword is therefore
-made of old ones, which its embedding can start from. Pairs of neighbors in text that must stay as
-it is are never merged, so that text is cut as before.
+Text is first split into old subwords. Then byte-pair learning continues: the most frequent pair of
+neighbors in a word is merged, then the next (Sennrich et al. 2016). Each new subword therefore
+consists of old subwords, which can initialize its embedding. Pairs of neighbors in text that must
+stay unchanged are never merged, so this text is split as before.
 """
 
 from collections import Counter, defaultdict
@@ -31,11 +31,11 @@ class NewPiece(NamedTuple):
     """A subword that is added."""
 
     piece: str
-    """Its text, a leading space as sentencepiece writes it."""
+    """Its text, with a leading space as in sentencepiece."""
     parts: tuple[str, ...]
-    """The old subwords that it is made of; empty for a character that was unknown."""
+    """The old subwords of which it consists; empty for a character that was unknown."""
     halves: Pair | None = None
-    """The two that were merged; None for a character or a word."""
+    """The two subwords that were merged; None for a character or a word."""
 
 
 def words_in(rows: Iterable[Sequence[str]]) -> Counter[Word]:
@@ -60,12 +60,12 @@ def learn_pieces(
     """
     Learn at most `count` subwords of some words.
 
-    `words`: those of the new language, cut by the old vocabulary into `known` subwords and single
-    unknown characters. `unchanged`: words that must be cut as before. `split`: the old subwords of
-    an unknown character, such as its bytes.
+    `words`: words of the new language, split by the old vocabulary into `known` subwords and single
+    unknown characters. `unchanged`: words that must be split as before. `split`: the old subwords
+    of an unknown character, such as its bytes.
 
-    Unknown characters take at most half of the places, the most frequent first. Equal words give
-    equal subwords.
+    Unknown characters take at most half of the places, the most frequent first. The same words
+    always give the same subwords.
     """
     seen = {symbol for word in unchanged for symbol in word}
     pieces = learn_characters(words, seen, known, count // 2, split)
@@ -173,17 +173,17 @@ def _merged(row: Sequence[str], pair: Pair) -> list[str]:
 
 
 def _most_frequent(counts: Counter[str], count: int) -> list[str]:
-    """List what is met more than once, the most frequent first."""
+    """List the items that occur more than once, the most frequent first."""
     often = [text for text, times in counts.items() if times >= _FEWEST]
     return sorted(often, key=lambda text: (-counts[text], text))[:count]
 
 
 def _is_character(symbol: str) -> bool:
-    """Tell a visible character from a space and from what sentencepiece writes for itself."""
+    """Whether a character is visible and no special character of sentencepiece."""
     return len(symbol) == 1 and symbol.isprintable() and symbol not in (" ", SPACE, "\u2585")
 
 
 def _is_word(text: str) -> bool:
-    """Tell parts of words from numbers and punctuation."""
+    """Whether a subword is part of a word, not a number or punctuation."""
     letters = text.removeprefix(SPACE)
     return all(letter in _JOINERS or category(letter)[0] in "LM" for letter in letters)

@@ -1,10 +1,9 @@
 """
-Subword models with further subwords, whose old ids stay.
+Extension of subword models; old ids stay.
 
-New subwords stand behind the old ones. In a byte-pair model they are merged last. In a unigram
-model each is scarcely more probable than its two halves together, so that it is preferred to them
-and to nothing else. Subwords that were learned first are preferred more: equal scores would have
-no order, and programs would cut text differently.
+New subwords come after the old subwords. In a byte-pair model they are merged last. In a unigram
+model each is slightly more probable than its two halves together, so it is preferred to them only.
+Subwords that were learned earlier get better scores, because programs break ties differently.
 """
 
 import math
@@ -49,25 +48,26 @@ class ExtensibleModel:
     model: SubwordModel
 
     def __post_init__(self) -> None:
-        """Refuse models that sentencepiece does not cut."""
+        """Refuse models of other kinds than sentencepiece."""
         model = self.model
         imported = isinstance(model, ImportedModel) and model.kind == f"{PREFIX}sentencepiece"
         if not (imported or isinstance(model, SentencePieceModel)):
             raise TokenizerError(
                 "A vocabulary that is extended must be one of sentencepiece, but this one is of "
-                f"kind {model.kind}: its ids follow from files of another program. Train anew with "
-                "--reset tokenizer, which keeps the embeddings of all known subwords."
+                f"kind {model.kind}: its ids follow from files of another program. Train again "
+                "with --reset tokenizer, which keeps the embeddings of all known subwords."
             )
         if _SENTINEL in self.ids:
             raise TokenizerError(
-                f"A vocabulary that is extended must have free ids at its end, but {_SENTINEL} and "
-                "its like must stand there in a model of T5. Train anew with --reset tokenizer, "
+                "A vocabulary that is extended must have free ids at its end, but in a model of "
+                f"T5 {_SENTINEL} and similar symbols are there. Train again with --reset "
+                "tokenizer, "
                 "which keeps the embeddings of all known subwords."
             )
 
     @cached_property
     def kind(self) -> str:
-        """How sentencepiece cuts: bpe, unigram, character or word."""
+        """Kind of the sentencepiece model: bpe, unigram, character or word."""
         return kind_of(self._content)
 
     @cached_property
@@ -77,7 +77,7 @@ class ExtensibleModel:
 
     @cached_property
     def ordinary(self) -> frozenset[str]:
-        """The subwords that text is cut into; bytes are left out."""
+        """The subwords of text, without bytes."""
         processor = self._processor
         return frozenset(
             processor.id_to_piece(number)
@@ -90,7 +90,7 @@ class ExtensibleModel:
         )
 
     def learn(self, lines: Iterable[str], unchanged: Iterable[str], count: int) -> list[NewPiece]:
-        """Learn at most `count` subwords of some lines, with which others are cut as before."""
+        """Learn at most `count` subwords of some lines; others are split as before."""
         words, old = words_in(self._cut(lines)), words_in(self._cut(unchanged))
         if self.kind == "word":
             return learn_words(words, old, self.ordinary, count)
@@ -103,8 +103,8 @@ class ExtensibleModel:
         """
         Return the model with further subwords.
 
-        `own`: those that it cuts text into. `listed`: all entries that get an id, in this order:
-        tags, and the subwords of both sides where they share a vocabulary.
+        `own`: subwords into which the model splits text. `listed`: all entries that get an id, in
+        this order, such as tags, and subwords of both sides if shared.
         """
         scores = self._scores(own)
         pieces = {new.piece: AddedPiece(new.piece, scores[new.piece]) for new in own}
@@ -115,14 +115,14 @@ class ExtensibleModel:
         return SentencePieceModel(with_pieces(self._content, added), self.model.kind)
 
     def changed_by(self, longer: SubwordModel, lines: Iterable[str]) -> Iterator[list[int]]:
-        """Yield the new ids of each line that a longer model cuts otherwise."""
+        """Yield the new ids of each line that an extended model splits differently."""
         for batch in _batches(lines):
             for old, new in zip(self.model.encode(batch), longer.encode(batch), strict=True):
                 if old != new:
                     yield new
 
     def old_ids(self, new: NewPiece) -> list[int]:
-        """Return the old ids of a new subword; none if all was unknown."""
+        """Return the old ids of a new subword; empty if all of it was unknown."""
         return [self.ids[part] for part in new.parts if part in self.ids]
 
     @cached_property
@@ -142,7 +142,7 @@ class ExtensibleModel:
                 yield list(self._symbols(row))
 
     def _symbols(self, row: Sequence[str]) -> Iterator[str]:
-        """Split what is unknown into characters, and read characters that are written as bytes."""
+        """Split unknown text into characters, and join bytes to characters."""
         waiting = b""
         for piece in row:
             byte = _BYTE.fullmatch(piece) if piece not in self.ordinary else None
@@ -181,7 +181,7 @@ class ExtensibleModel:
 
 
 def without(pieces: Sequence[NewPiece], dropped: set[str]) -> list[NewPiece]:
-    """Leave subwords out, and those that are merged of them."""
+    """Drop subwords, and the subwords that are merged from them."""
     rest = []
     for new in pieces:
         if new.piece in dropped or (new.halves and dropped.intersection(new.halves)):
@@ -192,7 +192,7 @@ def without(pieces: Sequence[NewPiece], dropped: set[str]) -> list[NewPiece]:
 
 
 def _longer(mapping: IdMapping, pieces: Sequence[str]) -> IdMapping:
-    """Add entries behind all others, here and in the other toolkit."""
+    """Append entries to our ids and to those of the other toolkit."""
     rows = mapping.rows
     return IdMapping(
         (*mapping.pieces, *pieces), (*mapping.origins, *range(rows, rows + len(pieces)))
@@ -200,7 +200,7 @@ def _longer(mapping: IdMapping, pieces: Sequence[str]) -> IdMapping:
 
 
 def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Group lines, so that a text of any size is a stream."""
+    """Group the lines of a stream."""
     batch: list[str] = []
     for line in lines:
         batch.append(line)
