@@ -7,11 +7,11 @@ Word alignments from a model's attention.
       └ a layer, the mean of its heads ─ subwords to words ─ the word with most weight ─ links
 
 A translator is never trained on word alignments, but attends to the words it translates. How well
-its attention shows this depends on the layer. In models of six layers that were trained for days it
-is the penultimate (Garg et al. 2019, “Jointly Learning to Align and Translate with Transformer
-Models”). In models of two to four, on the embedded corpus, it is the last. `rate_layers` measures
-it against gold links; a few hundred pairs suffice. No model is needed here and no torch: weights
-come in as arrays.
+its attention shows this depends on the layer. In models of six layers that were trained for days
+the penultimate layer is best (Garg et al. 2019). The paper is “Jointly Learning to Align and
+Translate with Transformer Models”. In models of two to four layers, on the embedded corpus, the
+last is best. `rate_layers` compares the layers by gold links; a few hundred pairs suffice. Weights
+are arrays, so neither a model nor torch is needed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,22 +35,22 @@ class Extraction:
     How links are extracted from attention.
 
     Garg et al. (2019): the mean of the penultimate layer's heads. Chen et al. (2020) and Kobayashi
-    et al. (2020): in the lower layers of deep models the step that reads a word attends to its
-    translation more than the step that predicts it.
+    et al. (2020): in lower layers, the step that reads a word attends more to its translation than
+    the step that predicts it.
     """
 
     layer: int | Literal["mean"] = 0
     """
-    Decoder layer, counted from 1, or from the last by -1, -2, …; 0 for the penultimate of six or
-    more, the last of fewer; or the mean of all (Gehring et al. 2017).
+    Decoder layer, counted from 1, or from the last by -1, -2, …; or the mean of all (Gehring et al.
+    2017). 0 chooses the penultimate of six or more layers, else the last.
     """
     head: int = 0
-    """A head of it, counted from 1; 0 for the mean of all."""
+    """A head of the layer, counted from 1; 0 for the mean of all."""
     shift: bool = False
     """Whether to use the step that reads a target word, one after the step that predicts it."""
     threshold: float = 0.0
     """
-    All source words with at least this share of the attention are linked; 0 for the one with the
+    All source words with at least this share of the attention are linked; 0 for the word with the
     largest share.
     """
 

@@ -2,8 +2,8 @@
 Word alignments as sets of links: read, write, symmetrize, score.
 
 A link joins a source word to a target word by their numbers, counted from 0. On disk a sentence
-pair is a line such as ``0-0 1-2``, the format that Pharaoh introduced; in a gold set ``1p2`` is a
-link that may be there and ``1-2`` one that must.
+pair is a line such as ``0-0 1-2``, the format of Pharaoh. In a gold set ``1p2`` is a possible link
+and ``1-2`` a sure link.
 """
 
 import re
@@ -23,7 +23,7 @@ SYMMETRIZATIONS = (
     "grow-diag-final",
     "grow-diag-final-and",
 )
-"""How two directions can be made one."""
+"""Methods to combine two directions."""
 
 _LINK = re.compile(r"([0-9]+)([-p])([0-9]+)")
 _NEIGHBORS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
@@ -197,7 +197,7 @@ class _Growing:
             grown = len(self.links) > before
 
     def finish(self, direction: Links, both: bool) -> None:
-        """Add links of one direction whose words have none."""
+        """Add links of one direction if their words have none."""
         for link in sorted(direction, key=_by_target):
             lacking = (link[0] not in self.sources) + (link[1] not in self.targets)
             if lacking == 2 or (lacking and not both):

@@ -2,8 +2,8 @@
 Replacement of unknown words in translations.
 
 A word vocabulary is finite, and words outside it, names above all, become one unknown symbol.
-Attention shows the source word of the symbol, and a dictionary, or the word itself, gives the
-replacement: the “PosUnk” of Deep-Att in the paper's Table 2.
+Attention shows the source word of the symbol, which is replaced by its dictionary entry or by the
+word itself. This is the “PosUnk” of Deep-Att in the paper's Table 2.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -24,9 +24,9 @@ def replace_unknown(
     """
     Replace each unknown word by a translation of the source words that it is linked to.
 
-    Luong et al. (2015), section 3.3, and Jean et al. (2015), section 3.3: the dictionary's
-    translation, that of the lower-cased word, or the word itself, which is right for names and
-    numbers. An unlinked unknown word stays.
+    The replacement is the dictionary's entry of the word, that of the lower-cased word, or the word
+    itself. See section 3.3 of Luong et al. (2015) and of Jean et al. (2015). An unlinked unknown
+    word stays.
 
     >>> replace_unknown(["⁇", "dort"], {0}, frozenset({(0, 0), (1, 1)}), ["Zoë", "sleeps"])
     ['Zoë', 'dort']

@@ -1,8 +1,8 @@
 """
 Word boundaries of subword sequences, and back.
 
-Attention is between subwords, alignments are between words. Words are separated by spaces; how
-subwords mark the beginning of a word differs between tools.
+Attention links subwords, alignments link words. Words are separated by spaces; how subwords mark
+the beginning of a word differs between tools.
 """
 
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 SPACE = "\u2581"
-"""What sentencepiece writes for a space, at the beginning of a word."""
+"""The character of sentencepiece for a space, at the beginning of a word."""
 CONTINUED = "@@"
-"""What subword-nmt writes at the end of a subword that another one continues."""
+"""The mark of subword-nmt at the end of a subword within a word."""
 
 
 class Unit(NamedTuple):
@@ -21,7 +21,7 @@ class Unit(NamedTuple):
     pieces: range
     """Indices of the subwords."""
     words: range
-    """Indices of the words, nearly always one."""
+    """Indices of the words, nearly always a single index."""
 
 
 def units_of(pieces: Sequence[str], mark: str = SPACE) -> list[Unit]:

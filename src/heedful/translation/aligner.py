@@ -1,8 +1,8 @@
 """
 Word alignments of translations and of given pairs, and unknown word replacement.
 
-All pairs that ask for attention are computed in batches of similar length. The weights of a batch
-are gone before the next one is begun.
+Attention of all pairs is computed in batches of similar length. The weights of a batch are freed
+before the next batch.
 """
 
 import re
@@ -39,7 +39,7 @@ class SegmentedText(NamedTuple):
     """
     One side of a pair as words and as subwords.
 
-    Words truncated from a long line have no subwords.
+    Words that were cut from a long line have no subwords.
     """
 
     ids: Ids
@@ -49,7 +49,7 @@ class SegmentedText(NamedTuple):
     """Subwords of each word."""
 
     def behind(self, words: int) -> "SegmentedText":
-        """Leave out the first words, which stand before the text."""
+        """Drop the first words, which precede the text."""
         units = [
             Unit(unit.pieces, range(unit.words.start - words, unit.words.stop - words))
             for unit in self.units
@@ -58,7 +58,7 @@ class SegmentedText(NamedTuple):
         return SegmentedText(self.ids, self.words[words:], units)
 
     def shifted(self, pieces: int) -> "SegmentedText":
-        """Count the subwords that stand before those of the first word."""
+        """Count the subwords before those of the first word."""
         if not pieces:
             return self
         units = [
@@ -78,7 +78,7 @@ class SegmentedText(NamedTuple):
 
 
 def segment_text(kind: str, text: str, ids: Ids, pieces: Sequence[str]) -> SegmentedText:
-    """Match the words of a given text with its subwords, which are of some kind."""
+    """Match the words of a given text with its subwords, by their kind."""
     mark = _MARKS.get(kind, SPACE)
     if kind == "word-list":
         words = text.split()
@@ -127,8 +127,8 @@ class Aligner:
     """
     Word alignment from the attention of a model or an ensemble.
 
-    The part of a `Translator` that knows words. For an ensemble it averages the weights layer by
-    layer and head by head, so the members must have equal numbers of both.
+    The part of a `Translator` that handles words. For an ensemble the weights of each layer and
+    head are averaged, so the members must have equally many layers and heads.
     """
 
     def __init__(self, run: Run, models: Sequence[EncoderDecoder]) -> None:
@@ -145,7 +145,7 @@ class Aligner:
 
     def extraction(self, text: str, wanted: bool = True) -> Extraction:
         """
-        Parse an extraction setting and check it against the model, unless it is not `wanted`.
+        Parse an extraction setting and, if `wanted`, check it against the model.
 
         Raises `SettingError` if the model has no such layer or head.
         """
@@ -156,7 +156,7 @@ class Aligner:
             fault = (
                 "the decoder of this run has none"
                 if model.no_attention
-                else "that of this run is the same for all words of the source"
+                else "the attention of this run is the same for all source words"
             )
             raise SettingError(
                 "word alignments, and the source words that replace unknown ones, are computed "
@@ -179,7 +179,7 @@ class Aligner:
         for number, sides in enumerate(zip(*ids, strict=True), start=1):
             if (length := max(map(len, sides))) > limit:
                 raise TextError(
-                    f"a given pair must have at most {limit:,} subwords a side "
+                    f"a given pair must have at most {limit:,} subwords per side "
                     f"(search.max_source_length), but pair {number} has {length:,}; leave it out."
                 )
         return ids
@@ -193,7 +193,7 @@ class Aligner:
         `sources, targets`: subwords of the pairs, without special symbols.
 
         One pass over known targets, as in training. A batch has at most 2,048 positions, or one
-        pair: the weights of six layers of eight heads then take 70 MB at 60 subwords per side.
+        pair. The weights of six layers with eight heads then take 70 MB at 60 subwords per side.
         """
         lengths = [max(len(s), len(t)) + 1 for s, t in zip(sources, targets, strict=True)]
         for rows in by_length(lengths, _BATCH_TOKENS):
@@ -212,14 +212,14 @@ class Aligner:
         sources: Sequence[Sequence[int]],
         targets: Sequence[Sequence[int]],
     ) -> Float[Tensor, "rows layers heads target source"]:
-        """Compute one model's weights; each member of an ensemble reads its own start token."""
+        """Compute one model's weights; each member of an ensemble has its own start token."""
         batch = self.run.collator(model).batch(sources, targets).to(model.device)
         cross = model.attention(batch.source, batch.target_in).cross
         heads = cross[0].size(1) if cross else 0
         if (len(cross), heads) != self.run.config.model.cross_attention:
             raise SettingError(
-                "alignments of an ensemble need members with as many decoder layers and heads as "
-                "the first, but they differ; name one run alone to align with it."
+                "alignments of an ensemble need members with equally many decoder layers and "
+                "heads, but they differ; align with one run alone."
             )
         return torch.stack(cross, dim=1).float()
 
@@ -245,9 +245,9 @@ class Aligner:
             far = [max((link[side] for link in links.possible), default=-1) for side in (0, 1)]
             if far[0] >= words[0] or far[1] >= words[1]:
                 raise TextError(
-                    f"gold links must count the words between spaces, from 0, but pair {number} "
-                    f"has {words[0]} and {words[1]} words and links up to {far[0]} and {far[1]}; "
-                    "give the text as the annotators had it."
+                    f"gold links must number words between spaces from 0, but pair {number} has "
+                    f"{words[0]} and {words[1]} words and links up to {far[0]} and {far[1]}; give "
+                    "the annotated text."
                 )
         return rate_layers(
             (cross, pairs[number][0].units, pairs[number][1].units, gold[number])

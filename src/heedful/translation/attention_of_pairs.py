@@ -15,7 +15,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def _of_translator(method: _Function) -> _Function:
-    """Name a method as users do, in messages and help."""
+    """Give a method the name under which users call it, for messages and help."""
     method.__qualname__ = f"Translator.{method.__name__}"
     return method
 
@@ -83,8 +83,7 @@ class AttentionOfPairs:
 
         Returns
         -------
-        Attention
-            Attention of the first model, if there are several.
+        Attention Attention of the first model.
 
         Notes
         -----

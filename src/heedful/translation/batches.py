@@ -24,11 +24,11 @@ def search_batches(
     observer: SearchObserver | None,
 ) -> Iterator[list[list[Hypothesis]]]:
     """
-    Search batches, several at a time where that changes no number.
+    Search batches, several at a time if that does not change results.
 
-    Python's work between the products of one batch then overlaps with the products of another. All
-    threads are in use: each batch has as many as the others. The last batches, too few to share the
-    threads, use all threads one after the other.
+    Python code of one batch then overlaps with matrix products of another. All threads are divided
+    equally among the batches. If the last batches are too few to share the threads, they use all
+    threads one after the other.
     """
     threads = torch.get_num_threads()
     most = min(threads, len(batches))

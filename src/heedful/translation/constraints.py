@@ -25,9 +25,10 @@ def read_constraints(
     """
     Tokenize the user's constraints.
 
-    `target_prefix`: how each translation begins; empty where it may begin freely. `force_phrases`:
-    for each line the phrases that its translation must contain. `avoid_phrases`: for each line the
-    phrases that its translation must not contain. `numbers`: of the lines, for messages.
+    `target_prefix`: the beginning of each translation; empty if it may begin freely.
+    `force_phrases`: for each line the phrases that its translation must contain. `avoid_phrases`:
+    for each line the phrases that its translation must not contain. `numbers`: numbers of the
+    lines, for messages.
 
     Spaces around a phrase do not count. A phrase begins at a word boundary and is tokenized alone.
     """
@@ -50,8 +51,8 @@ def read_constraints(
         for ids in (prefix, *wanted[number]):
             if UNKNOWN in ids and warn is not None:
                 warn(
-                    f"line {numbers[number]} asks for “{tokenizer.decode(ids)}”, with ⁇ for "
-                    "text that the tokenizer does not know; it will be written like this."
+                    f"line {numbers[number]} asks for “{tokenizer.decode(ids)}”, with ⁇ for text "
+                    "that the tokenizer does not know; the translation will have ⁇, too."
                 )
         found.append(LineConstraints(tuple(prefix), wanted[number], unwanted[number]))
     return found
@@ -60,7 +61,7 @@ def read_constraints(
 def by_line(
     name: str, phrases: Sequence[str | Sequence[str]] | None, one: bool
 ) -> list[Sequence[str]] | None:
-    """List the phrases of each line; a single text's may be given without nesting."""
+    """List the phrases of each line; those of a single text need no nesting."""
     if phrases is None:
         return None
     if one and all(isinstance(phrase, str) for phrase in phrases):
@@ -85,10 +86,8 @@ def check_prefixes(
     for constraint, limit, line in zip(line_constraints, limits, lines, strict=True):
         if len(constraint.prefix) > limit:
             raise TextError(
-                f"the prefix of line {line} must fit into its translation, which may have "
-                f"{limit:,} subwords, but it has {len(constraint.prefix):,}; shorten it, or allow "
-                "a "
-                "greater length with max-length."
+                f"the prefix of line {line} must have at most {limit:,} subwords, the length "
+                f"limit, but has {len(constraint.prefix):,}; shorten it, or raise max-length."
             )
 
 
@@ -101,7 +100,7 @@ def warn_missing(
         names = " and ".join(f"“{tokenizer.decode(phrase)}”" for phrase in missing)
         warn(
             f"line {line} has no translation with {names} that ends within its length limit; the "
-            "nearest is given, cut there. Allow more with max-length, or a wider beam."
+            "nearest is given, cut at the limit. Allow more with max-length, or a wider beam."
         )
 
 

@@ -73,7 +73,7 @@ def check_engine(engine: str, options: SearchOptions, others: Mapping[str, objec
     """
     Refuse options that an engine lacks, all of them at once.
 
-    `others`: those that are not of the search, by their names on the command line.
+    `others`: options that do not concern the search, by their names on the command line.
 
     Raises `SettingError`. torch has them all.
     """

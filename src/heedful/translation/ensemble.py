@@ -9,7 +9,7 @@ from heedful.tasks.task import Task
 
 
 def check_members(runs: Sequence[Run]) -> None:
-    """Check that the members of an ensemble share tokens and direction, and read words alike."""
+    """Check that the members of an ensemble share tokens, direction and the reading of words."""
     if not runs:
         raise RunFolderError("a translator needs at least one run folder, but none was named.")
     first, *others = runs
@@ -20,9 +20,9 @@ def check_members(runs: Sequence[Run]) -> None:
         if not same_tokens or other.config.model.source_end != first.config.model.source_end:
             what = "model.source_end" if same_tokens else "subwords"
             raise RunFolderError(
-                f"runs that translate together must have the same subwords on both sides and end "
-                f"their sources alike, but {first.folder.path} and {other.folder.path} differ in "
-                f"their {what}; train them on the same prepared text, or translate with one alone."
+                "runs of an ensemble must have the same subwords and source ends, but "
+                f"{first.folder.path} and {other.folder.path} differ in their {what}; train them "
+                "on the same prepared text, or translate with one."
             )
         # with language tags the input chooses the direction, and the settings name only the first
         chosen = first.tokenizer.tags or first.tokenizer.languages

@@ -1,4 +1,4 @@
-"""Translations of several sentences as the translation of their text."""
+"""Joining of the translations of sentences to the translation of their text."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from heedful.translation.result import Translation, WordAlignment
 
 @runtime_checkable
 class SentenceLayout(Protocol):
-    """What stands around and between the sentences of a text."""
+    """The text around and between the sentences of a text."""
 
     def fill(
         self,
@@ -26,7 +26,7 @@ def join_sentences(translations: Sequence[Translation], layout: SentenceLayout) 
 
     `translations`: in order, at least one.
 
-    A sentence with fewer alternatives repeats its last.
+    A sentence with fewer alternatives repeats its last alternative.
     """
     most = max(len(sentence.alternatives) for sentence in translations)
     ranked = [[sentence, *sentence.alternatives] for sentence in translations]

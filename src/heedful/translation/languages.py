@@ -1,4 +1,4 @@
-"""Translators for other languages of the same model, which has a token for each."""
+"""Translators for other languages of the same model, by its language tokens."""
 
 from collections.abc import Callable
 from copy import copy
@@ -43,8 +43,8 @@ class LanguageChoice:
 
         Notes
         -----
-        For models with a token for each language. Raises `SettingError` for a language that the
-        model does not have, and names the near ones.
+        For models with a token for each language. Raises `SettingError` for an unknown language,
+        with the most similar languages.
         """
         for option, language in zip(options, (from_language, to_language), strict=True):
             check_argument("Translator.between", option, language, str)
@@ -67,7 +67,7 @@ class LanguageChoice:
 
 
 def chooses_languages(method: _Function) -> _Function:
-    """Let a method of a `LanguageChoice` have the keywords `from_language` and `to_language`."""
+    """Add the keywords `from_language` and `to_language` to a method of a `LanguageChoice`."""
 
     @wraps(method)
     def call(

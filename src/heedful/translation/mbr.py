@@ -30,7 +30,7 @@ def choose_by_risk(
     """
     Order translations of a line by minimum Bayes risk.
 
-    Returns each with its expected utility in percent, best first.
+    Returns the translations with their expected utilities in percent, best first.
 
     Eikema and Aziz (2020). Equal samples count as often as they were drawn.
     """

@@ -1,13 +1,13 @@
 """
-Lines of a user as rows of a model, and translated rows as translations of the lines.
+Conversion of a user's lines to rows for a model, and of translated rows to translations.
 
 ::
 
     line ─ parts that the model can read as one ─ rows ─ search ─ restored ─ joined ─ translation
 
-With ``data.reading = exact`` and without terms a row is a line. With ``text`` a row may lack what
-is held back (`heedful.text.reading`), a line that is too long is several rows, and one without a
-letter has no row.
+With ``data.reading = exact`` and without terms a row is a line. With ``text`` held pieces are cut
+from a row (`heedful.text.reading`). A line that is too long becomes several rows, and a line
+without a letter has no row.
 """
 
 import re
@@ -32,7 +32,7 @@ from heedful.translation.join import join_sentences
 from heedful.translation.result import Translation, WordAlignment
 
 LongLines = Literal["split", "cut"]
-"""What is done with a line of more subwords than the model reads."""
+"""Treatment of a line with more subwords than the model reads."""
 _BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
 _Entry = TypeVar("_Entry")
 
@@ -61,7 +61,7 @@ class _LinePart:
         self.row, self.tag, self.read = row, tag, read
 
     def restored(self, row: Translation, prefix: Prefix = NO_PREFIX) -> Translation:
-        """Put back what was taken from the line, in a translation and its alternatives."""
+        """Restore in a translation and its alternatives everything that was taken from the line."""
         if self.read is None:
             return row
         if self.read.is_copied:
@@ -75,7 +75,7 @@ class _LinePart:
         return replace(self._restored_alone(row, prefix), alternatives=others)
 
     def _restored_alone(self, row: Translation, prefix: Prefix) -> Translation:
-        """Put back what was taken from the line."""
+        """Restore everything that was taken from the line."""
         assert self.read is not None
         tags = 1 if self.tag else 0
         words: Sequence[str] = ()
@@ -99,18 +99,18 @@ class _LinePart:
 
 @dataclass(frozen=True)
 class ReadLines:
-    """Lines as they were read."""
+    """The prepared lines."""
 
     parts: tuple[tuple[_LinePart, ...], ...]
-    """Parts of each line; one that is not split has one."""
+    """Parts of each line; a single part if the line is not split."""
     layouts: tuple[TextLayout | None, ...]
-    """What stands between the parts of a line that was split."""
+    """The text between the parts of a line that was split."""
     cut: frozenset[int] = frozenset()
-    """Lines that are longer than the model reads, and not split."""
+    """Lines that are too long for the model but not split."""
 
     @cached_property
     def rows(self) -> list[str]:
-        """What the model sees; empty for a line that it does not see."""
+        """The text for the model; empty for a line that it does not read."""
         return [part.row for parts in self.parts for part in parts]
 
     @cached_property
@@ -125,7 +125,7 @@ class ReadLines:
         return [row for row, part in enumerate(flat) if part.read and part.read.needs_links]
 
     def spread(self, entries: Sequence[_Entry] | None, empty: _Entry) -> list[_Entry] | None:
-        """Give the entry of each line to its first row, and an empty one to others."""
+        """Give the entry of each line to its first row, and an empty entry to other rows."""
         if entries is None or len(entries) != len(self.parts):
             return None if entries is None else list(entries)
         return [
@@ -165,7 +165,7 @@ def warn_of_loops(
     for number, result in enumerate(results, start=first_line):
         if result.reading is not None and result.reading.loops:
             warn(
-                f"line {number} has a translation that repeated what the source says once; it was "
+                f"line {number} has a translation with a repetition that the source lacks; it was "
                 "cut at the second round."
             )
 
@@ -180,8 +180,9 @@ class TextReader:
     """
     Reads lines for one model.
 
-    `reads_text`: whether ``data.reading`` is ``text``. `read_plain`: how lines are read if it is
-    not. `longest`: subwords of the longest row. `aligns`: whether the engine can align words.
+    `reads_text`: whether ``data.reading`` is ``text``. `read_plain`: normalizes lines that are not
+    read as text. `longest`: maximum subwords of a row. `aligns`: whether the engine can align
+    words.
     """
 
     def __init__(
@@ -207,7 +208,7 @@ class TextReader:
         terms: Terms | None = None,
         long_lines: LongLines = "split",
     ) -> ReadLines:
-        """Read lines. `long_lines`: what is done with a line that is too long, if text is read."""
+        """Read lines. `long_lines`: treatment of a line that is too long, if text is read."""
         if not self.reads_text and terms is None:
             rows = self.read_plain(lines)
             return ReadLines(tuple((_LinePart(row),) for row in rows), (None,) * len(rows))
@@ -241,10 +242,10 @@ class TextReader:
         warn: Callable[[str], None] | None,
     ) -> list[Prefix]:
         """
-        List how the translation of each row begins, as the model and as the user write it.
+        List the prefix of each row's translation, in the model's and in the user's spelling.
 
-        `numbers`: of the lines of the rows, for messages about prefixes that cannot be used. With
-        exact reading nothing is changed, so nothing is listed.
+        `numbers`: numbers of the rows' lines, for messages about prefixes that cannot be used. With
+        exact reading prefixes do not change, so none is listed.
         """
         if not prefixes or not self.reads_text:
             return []
@@ -264,8 +265,8 @@ class TextReader:
         """
         Return where a text may be cut.
 
-        `tag`: a language tag that stands before each part. `longest`: the most subwords of a part,
-        its end included.
+        `tag`: a language tag before each part. `longest`: maximum subwords of a part, its end
+        symbol included.
         """
         reader, room = self.line_reader(terms), longest - 1
 
@@ -280,7 +281,7 @@ class TextReader:
         return CutRule(fits, reader.unbroken)
 
     def seen(self, line: str) -> str:
-        """Return what the model sees of a line; the line if that is nothing, or several rows."""
+        """Return the model's text of a line, or the line itself if it has no row or several."""
         rows = self.read([line]).rows
         return rows[0] if len(rows) == 1 and rows[0] else line
 

@@ -1,7 +1,7 @@
 """
 The result of a translation: text, scores, subwords, links, and attention on request.
 
-Imports no torch, so that translations can be read where it is not installed.
+This module does not import torch, so translations can be read without it.
 """
 
 import html
@@ -44,9 +44,9 @@ class WordAlignment:
 
     def between_spaces(self, source: str) -> "WordAlignment":
         """
-        Count source words between spaces alone, as other tools read the line.
+        Count source words by spaces alone, as other tools do.
 
-        A model reads all white space as spaces: words that a no-break space or a tab separates are
+        A model reads all white space as spaces, but words joined by a no-break space or a tab are
         one word here.
         """
         parts = [part.split() for part in source.split(" ")]
@@ -73,7 +73,7 @@ class Attention:
     """
     Attention weights of every layer and head for one sentence pair.
 
-    Row i of `cross` is the attention of the decoder when it predicted target token i.
+    Row i of `cross` is the attention of the decoder when it predicts target token i.
     """
 
     source_tokens: tuple[str, ...]
@@ -81,7 +81,10 @@ class Attention:
     target_tokens: tuple[str, ...]
     """Subwords that the decoder predicts at each position, the end symbol last."""
     encoder: Float[np.ndarray, "encoder_layers encoder_heads source source"]
-    """Self-attention of the encoder; no layers if it has none, as a recurrent one."""
+    """
+    Self-attention of the encoder; no layers for an encoder without attention, such as a recurrent
+    encoder.
+    """
     decoder: Float[np.ndarray, "decoder_layers decoder_heads target target"]
     """
     Masked self-attention of the decoder; its columns are the decoder's inputs, the target tokens
@@ -107,15 +110,16 @@ class Attention:
         """
         Draw one layer as heat maps.
 
-        `layer`: counted from 1, or from the last, -1. `head`: counted likewise; the mean and every
-        head if None.
+        `layer`: counted from 1, or from the last, -1. `head`: counted in the same way; the mean and
+        every head if None.
 
         A row is a query token, a column a key token. Needs matplotlib.
         """
         layers = getattr(self, kind)
         if not len(layers):
             raise SettingError(
-                f"`kind` must be attention that the model has, but it has no {kind} attention."
+                f"`kind` must name attention of the model, but the model has no {kind} attention; "
+                "choose another."
             )
         weights = layers[self._number("layer", layer, len(layers))]
         if head is not None:
@@ -127,7 +131,7 @@ class Attention:
         return AttentionPlot(weights, rows, read, title)
 
     def _number(self, what: str, number: int, count: int) -> int:
-        """Convert a number that counts from 1, or from the last, to an index."""
+        """Convert a number that counts from 1, or negatively from the last, to an index."""
         if not 1 <= abs(number) <= count:
             raise SettingError(
                 f"`{what}` must be from 1 to {count}, or from -1, the last, back to -{count}, but "
@@ -150,7 +154,7 @@ class Translation:
 
     Notes
     -----
-    A hypothesis that was cut at the length limit has no end symbol.
+    A hypothesis that was cut at the length limit lacks an end symbol.
     """
 
     text: str
@@ -167,14 +171,11 @@ class Translation:
     alignment: WordAlignment | None = field(default=None, repr=False)
     """The word alignment, if requested."""
     log_probabilities: tuple[float, ...] = field(default=(), repr=False)
-    """
-    Natural logarithm of the probability of each of its subwords, then of the end symbol, if
-    requested.
-    """
+    """Natural logarithms of the probabilities of its subwords and the end symbol, if requested."""
     replaced_controls: int = field(default=0, repr=False)
-    """Control characters and ends of lines that the model wrote; each is a space in the text."""
+    """Control characters and ends of lines in the model's output; each is a space in the text."""
     reading: ReadingNote | None = field(default=None, repr=False)
-    """What reading did to the line, if it was read as text."""
+    """Notes on the preparation of the line, if it was read as text."""
 
     def __repr__(self) -> str:
         others = f", {len(self.alternatives)} alternatives" if self.alternatives else ""
@@ -194,18 +195,18 @@ class Translation:
 
 def check_found(hypotheses: Sequence[Hypothesis], line: int, restricted: bool) -> None:
     """
-    Refuse what is not a translation.
+    Refuse a missing or invalid translation.
 
-    `restricted`: whether rules or options may leave none.
+    `restricted`: whether rules or options may exclude all translations.
 
-    Raises `HeedfulError` if there is none, or its score is not a number.
+    Raises `HeedfulError` if there is no translation, or its score is not a number.
     """
     score = hypotheses[0].score if hypotheses else -math.inf
     if score == -math.inf and restricted:
         raise HeedfulError(
-            f"nothing can be written for line {line} that keeps all rules and options of this "
-            "search, such as the rules of trees, min_length, target_prefix or force_phrases; "
-            "change these. Without any, these weights have diverged: use earlier ones with "
+            f"line {line} has no translation that satisfies all constraints of this search, such "
+            "as rules of trees, min_length, target_prefix or force_phrases; change these. "
+            "Without any, these weights have diverged: use earlier ones with "
             "--weights, or train again."
         )
     if not math.isfinite(score):
@@ -222,9 +223,9 @@ def diverged(symptom: str) -> HeedfulError:
 
 def without_repeats(translation: Translation) -> Translation:
     """
-    Drop each alternative whose text an earlier one has.
+    Drop alternatives that have the text of an earlier alternative.
 
-    Other subwords or outer blanks of a text are not another translation, nor is a cut loop.
+    Texts that differ only in subwords, outer blanks or a cut loop count as equal.
     """
     by_text = {translation.text.strip(): translation}
     for other in translation.alternatives:
@@ -272,7 +273,7 @@ def decoded_translation(
 
 
 def between_blanks(translation: Translation, line: str) -> Translation:
-    """Put the white space around a source line around its translations."""
+    """Surround translations with the outer white space of their source line."""
     before, after = outer_blanks(line)
     if not before and not after:
         return translation

@@ -33,7 +33,7 @@ class ScoredPair:
     tokens: tuple[str, ...]
     """Subwords of the translation, the end symbol last."""
     log_probabilities: tuple[float, ...]
-    """Natural logarithm of the probability of each."""
+    """Natural logarithm of the probability of each subword."""
     ranks: tuple[int, ...] | None = None
     """Rank of each token in the model's distribution, if requested."""
     alignment: WordAlignment | None = None
@@ -57,7 +57,7 @@ class ScoreFormat:
     """What is computed for each pair and how it is formatted."""
 
     format: str = "text"
-    """One number per line, or a JSON object with everything."""
+    """One number per line, or a JSON object with all results."""
     normalize: bool = False
     """Whether plain lines contain the mean per token instead of the sum."""
 
@@ -65,7 +65,7 @@ class ScoreFormat:
         """
         Format one pair.
 
-        `number`: of the pair, counted from 0.
+        `number`: number of the pair, counted from 0.
 
         JSON always has the sum and the mean.
         """
@@ -195,8 +195,8 @@ def gold_lines(
 
     Yields one line for each layer, with and without the shift, best first.
 
-    The name of a layer is what ``--align-by`` takes. All pairs are held in memory: gold sets are
-    small.
+    The name of a layer is what ``--align-by`` takes. All pairs are kept in memory, because gold
+    sets are small.
     """
     pairs = list(corpus.pairs())
     links = [

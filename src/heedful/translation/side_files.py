@@ -17,8 +17,8 @@ def zip_side_files(
     """
     Iterate over lines together with the lines of side files.
 
-    Holds one line of each at a time. A difference in length shows only where the shorter one ends,
-    after the lines before it.
+    One line of each file is in memory at a time. A difference in length is reported only at the end
+    of the shorter file.
 
     Raises `TextError` if a file has fewer or more lines than the input.
     """
@@ -39,7 +39,7 @@ def zip_side_files(
 
 
 def _unequal(name: str, lines: str, path: Path, others: str) -> TextError:
-    """Raise an error with the names of both and their line counts."""
+    """Raise an error with the names and line counts of both files."""
     return TextError(
         f"{path} must have one line for each line of {name}, but {path} has {others} and {name} "
         f"has {lines}; a line without a constraint is empty."

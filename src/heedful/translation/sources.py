@@ -1,4 +1,4 @@
-"""Source lines as ids, with warnings about unknown or truncated text."""
+"""Encoding of source lines, with warnings about unknown or truncated text."""
 
 from collections.abc import Callable, Sequence
 
@@ -16,9 +16,9 @@ def source_ids(
     setting: str = "search.max_source_length",
 ) -> list[list[int]]:
     """
-    Encode lines as they are read, cut where they are too long; a blank line has no ids.
+    Encode lines and cut those that are too long; a blank line has no ids.
 
-    `lines`: their numbers, for messages; from 1 if there are none.
+    `lines`: numbers of the lines, for messages; from 1 if None.
     """
     numbers = lines or range(1, len(texts) + 1)
     ids = tokenizer.encode_source([text if text.strip() else "" for text in texts])

@@ -1,4 +1,4 @@
-"""Streaming translation: constant memory, input order, output as soon as the input pauses."""
+"""Streaming translation in constant memory and input order; output follows without delay."""
 
 import queue
 import threading
@@ -29,8 +29,8 @@ class OutputFormat:
     """
     The output format of translations.
 
-    Several translations per line are written as in Moses: ``number ||| text ||| score``, and the
-    links as a further field; ``|||`` in a text becomes ``&#124;&#124;&#124;``, as in Moses.
+    Several translations per line are written as in Moses: ``number ||| text ||| score``, with the
+    links as a further field. ``|||`` in a text becomes ``&#124;&#124;&#124;``.
     """
 
     format: str = "text"
@@ -46,7 +46,7 @@ class OutputFormat:
         """
         Format one translated line.
 
-        `number`: of the input line, counted from 0. `source`: that line, for its links.
+        `number`: number of the input line, counted from 0. `source`: the input line, for its links.
 
         One translation in plain text is the text alone, or score, text and links separated by tabs.
         """
@@ -68,7 +68,7 @@ class OutputFormat:
             yield "\t".join([*score, text, *links])
 
     def replaced_controls(self, translation: Translation) -> int:
-        """Count the characters that were replaced in what is written of a line."""
+        """Count the replaced characters in the output of a line."""
         written = (translation, *translation.alternatives)[: self.n_best]
         return sum(each.replaced_controls for each in written)
 
@@ -100,10 +100,10 @@ def translate_lines(
     """
     Translate a stream of lines.
 
-    `options`: of the search; `n_best` is the number of translations that are found for each line.
-    `mbr`: whether to write those of least risk among them.
+    `options`: options of the search; `n_best` is the number of translations of each line.
+    `mbr`: whether to write the translations of minimum Bayes risk.
 
-    Reads ahead in a thread of its own, at most two windows, so memory does not grow with the text.
+    A thread reads ahead at most two windows, so memory does not grow with the text.
     """
     done = replaced = replaced_lines = 0
     changed = ReadingCounts()
@@ -111,7 +111,7 @@ def translate_lines(
     told: set[str] = set()
 
     def warn_once(text: str) -> None:
-        """Warn about each line, but of each kind about the input as a whole only once."""
+        """Warn about each line, but give each kind of warning about the whole input only once."""
         first = text.split(" ", maxsplit=1)[0]
         kind = "share" if first[:1].isdigit() else first
         if kind == "line" or kind not in told:
@@ -148,8 +148,8 @@ def translate_lines(
         output.flush()
     if replaced:
         warn(
-            f"the model wrote {replaced:,} control characters or ends of lines in the translations "
-            f"of {replaced_lines:,} lines; each was replaced by a space."
+            f"the model wrote {replaced:,} control characters or ends of lines in the "
+            f"translations of {replaced_lines:,} lines; each was replaced by a space."
         )
     for sentence in changed.warnings():
         warn(sentence)

@@ -62,13 +62,13 @@ class Translator(LanguageChoice, AttentionOfPairs):
     Parameters
     ----------
     run : Run
-        Settings and tokenizer; of an ensemble, the first member's.
+        Settings and tokenizer, of the first member of an ensemble.
     *models : EncoderDecoder
         In evaluation mode, on one device; several are an ensemble.
 
     Notes
     -----
-    Create it with `Translator.load`. Threads may share it: their calls are answered in turn.
+    Create it with `Translator.load`. Threads may share it; their calls run one after the other.
     """
 
     def __init__(self, run: Run, *models: EncoderDecoder) -> None:
@@ -99,12 +99,12 @@ class Translator(LanguageChoice, AttentionOfPairs):
         Parameters
         ----------
         path : str, Path, TrainingResult or sequence of them
-            The folder of a run. Several form an ensemble and must share tokenizer and direction:
-            token probabilities are averaged, and languages, search settings and attention are those
-            of the first.
+            The folder of a run. Several folders form an ensemble and must share tokenizer and
+            direction. Token probabilities are averaged; languages, search settings and attention
+            are those of the first.
         weights : str, default 'default'
-            ``average``, ``best``, ``last`` or ``step-N``; by default the average if there is one,
-            else the best, else the last.
+            ``average``, ``best``, ``last`` or ``step-N``; by default the average if it exists, else
+            the best, else the last.
         device : str, default 'auto'
             ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         precision : {'auto', 'fp32', 'bf16', 'int8'}, default 'auto'
@@ -133,8 +133,8 @@ class Translator(LanguageChoice, AttentionOfPairs):
         resolve_threads(threads)
         if precision == "int8" and not has_int8(place):
             raise DeviceError(
-                f"int8 needs an x86 processor, but this would run on {place} of "
-                f"{platform.machine()}; choose auto, fp32 or bf16, or the device cpu."
+                f"int8 needs an x86 processor, but got {place} of {platform.machine()}; choose "
+                "auto, fp32 or bf16, or the device cpu."
             )
         if precision == "int8" and (reason := why_not_native()):
             warnings.warn(
@@ -227,10 +227,10 @@ class Translator(LanguageChoice, AttentionOfPairs):
         glossary : mapping of str to str, optional
             Translations of terms: words of a line in these forms, not inflected, the longest first.
         protected : sequence of str, optional
-            Strings that stand in the translation as in the line, once.
+            Strings that the translation repeats unchanged, once.
         long_lines : {'split', 'cut'}, default 'split'
-            What is done with a line of more subwords than the model reads, if it reads text: split
-            at ends of sentences, or cut.
+            Whether a line with more subwords than the model reads is split at ends of sentences or
+            cut, if text is read.
         from_language, to_language : str, optional
             Languages of this call, for models with many (`between`).
         warn : callable, optional
@@ -248,9 +248,9 @@ class Translator(LanguageChoice, AttentionOfPairs):
         Notes
         -----
         The model reads single spaces between words; a line's outer white space comes back. With
-        `data.reading` = text it does not see what it cannot translate, which is put back.
+        `data.reading` = text, pieces that the model cannot translate are cut out and put back.
         Lines of similar length are searched together, on a processor several batches at a time.
-        Phrases match as the tokenizer cuts them: other subwords are another phrase.
+        Phrases match only in the subwords of the tokenizer.
         """
         # 1. what is asked for, refused before anything is computed
         originals, one = read_texts("texts", texts), isinstance(texts, str)
@@ -388,7 +388,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
         Returns
         -------
         WordAlignment or list of WordAlignment
-            One for two strings; for several pairs one each, in order.
+            One for two strings; for several pairs a list in order.
 
         Notes
         -----

@@ -135,7 +135,9 @@ def test_a_translator_of_numbered_words_refuses_others(run):
 
 
 def test_options_that_leave_no_tree_are_named(run):
-    with pytest.raises(HeedfulError, match="written for line 1 that keeps all rules"):
+    with pytest.raises(
+        HeedfulError, match="line 1 has no translation that satisfies all constraints"
+    ):
         load(run).parse("she", SearchOptions(min_length=40))
 
 
