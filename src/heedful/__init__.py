@@ -1,7 +1,7 @@
 """
 The Transformer of “Attention Is All You Need” as living software.
 
-Two text files go in, a translator comes out:
+Two text files become a translator:
 
 ::
 
@@ -13,10 +13,10 @@ Two text files go in, a translator comes out:
 
 The names below are loaded on first use, so ``import heedful`` costs nothing and needs no torch.
 
-Before torch is imported, ``import heedful`` sets two variables of the environment for it:
-``OMP_WAIT_POLICY`` and ``GOMP_SPINCOUNT``, unless you have. With them idle threads sleep instead of
-taking cores from threads that work, which matters on a busy machine. Child processes inherit them.
-``HEEDFUL_OMP=0`` leaves the environment as it is.
+Before torch is imported, ``import heedful`` sets two environment variables for it,
+``OMP_WAIT_POLICY`` and ``GOMP_SPINCOUNT``, unless they are set. They let idle threads sleep instead
+of occupying cores on a busy machine. Child processes inherit them. ``HEEDFUL_OMP=0`` leaves the
+environment as it is.
 """
 
 from heedful._version import __version__ as __version__
@@ -97,7 +97,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name from the module it lives in, once."""
+    """Load a public name from its module, once."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import pkgutil  # noqa: PLC0415

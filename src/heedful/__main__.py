@@ -21,7 +21,7 @@ def _fill_what_is_closed() -> None:
     """
     Open null devices for closed standard streams, so that later files do not take their numbers.
 
-    Whoever reads or writes there is told that it cannot be; only errors have nowhere to go.
+    Commands report that they cannot read or write there; only error messages are lost.
     """
     wrong = {"stdin": os.O_WRONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
     for number, (name, way) in enumerate(wrong.items()):

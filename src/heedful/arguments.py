@@ -22,7 +22,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Files = str | Path | Sequence[str | Path]
 """A file, a pattern, or several."""
 Pairs = Iterable[Sequence[str] | Mapping[str, object]]
-"""Pairs of sentences, as rows or by their names; tables are read, too (`heedful.text.pairs`)."""
+"""Pairs of sentences, as rows or named columns; tables are accepted, too (`heedful.text.pairs`)."""
 Settings = Sequence[str] | Mapping[str, object]
 """``key=value`` strings, or values by their names, nested or with dotted names."""
 # Larger whole numbers fit no tensor; the largest can be neither a float nor written in digits.
@@ -42,14 +42,14 @@ _ONE = {
 
 WRITE_SENTENCES = (
     "write the sentences of each side to a file, one a line, and give its name; in Python "
-    "`heedful.train` takes them as they are: pairs=zip(sources, targets)"
+    "`heedful.train` also takes pairs=zip(sources, targets)"
 )
-"""What to do with sentences in memory where files are expected."""
+"""Advice for sentences in memory where files are expected."""
 PAIR_FORMS = (
     "give [(source, target), …], zip(sources, targets), a table with two columns or the split of a "
     "data set"
 )
-"""What to give as pairs."""
+"""Advice on the form of pairs."""
 
 
 def flag(
@@ -73,7 +73,7 @@ def flag(
 
 
 def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Refuse arguments whose types differ from the annotations, in a sentence that names them."""
+    """Refuse arguments with other types than the annotations, and name them."""
     find_signature = cache(lambda: inspect.signature(function))
     owner = function.__qualname__.removesuffix(".__init__")
 
@@ -152,7 +152,7 @@ def _entry(option: "Field[Any]", text: str) -> str:
 
 
 def check_fields(instance: Any) -> None:
-    """Refuse fields of a dataclass whose types differ from the annotations."""
+    """Refuse fields of a dataclass with other types than the annotations."""
     values = {option.name: getattr(instance, option.name) for option in fields(instance)}
     check_keywords(type(instance).__name__, values, type(instance))
 
@@ -218,7 +218,7 @@ def check_choice(name: str, value: str, choices: Collection[str]) -> None:
 
 
 def check_special_ids(size: int, **ids: int) -> None:
-    """Refuse special ids that a vocabulary of some size does not hold."""
+    """Refuse special ids outside a vocabulary of some size."""
     if min(ids.values()) < 0 or max(ids.values()) >= size:
         raise SettingError(
             f"`vocabulary` must hold the special ids {', '.join(map(str, ids.values()))} "
@@ -227,7 +227,7 @@ def check_special_ids(size: int, **ids: int) -> None:
 
 
 def check_tying(tied: str, source: int, target: int) -> None:
-    """Refuse to share one matrix between vocabularies of two sizes."""
+    """Refuse to share a matrix between vocabularies of different sizes."""
     if tied in ("all", "embeddings") and source != target:
         raise SettingError(
             f"`tie_embeddings` can be {tied!r} only for one vocabulary, but there are {source:,} "
@@ -269,7 +269,7 @@ def check_argument(owner: str, name: str, value: object, annotation: Any, advice
 
 @cache
 def _simple_types(annotation: Any) -> frozenset[type]:
-    """List the types of an annotation whose every value is right; numbers may be too large."""
+    """List the types of an annotation that need no further check, unlike numbers."""
     options = get_args(annotation) if _is_union(annotation) else (annotation,)
     simple = (NoneType, bool) if _takes_path(annotation) else (NoneType, bool, str)
     return frozenset(simple).intersection(options)

@@ -28,10 +28,10 @@ def open_engine(
     """
     Open a translation engine.
 
-    `align_by`: how words are going to be aligned; None if they are not. `reading`: exact or text;
-    the run's if None.
+    `align_by`: how words will be aligned; None for no alignment. `reading`: exact or text; the
+    run's if None.
 
-    Engines are imported on demand: CTranslate2 runs where torch is not installed.
+    Engines are imported on demand, because CTranslate2 runs without torch.
     """
     if engine == "torch":
         translator = _import_translator().load(
@@ -65,7 +65,7 @@ def _import_translator() -> "type[Translator]":
         if error.name != "torch":
             raise
         raise MissingExtra(
-            "a run needs torch, which is not installed here; install it, or export the run where "
-            "it is (heedful export --format ctranslate2) and translate with --engine ctranslate2."
+            "a run needs torch, which is not installed; install it, or export the run elsewhere "
+            "(heedful export --format ctranslate2) and translate with --engine ctranslate2."
         ) from error
     return Translator

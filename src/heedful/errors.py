@@ -21,8 +21,8 @@ Exceptions and their messages to the user.
         ├── DeviceError                a device that is not there or is too small
         └── MissingExtra               an optional package that is not installed
 
-A message is one paragraph: what must hold, what was given, what to do. The command line prints it
-and ends with the exit code of the class; it never shows a traceback for anything in this tree.
+A message is one paragraph: the requirement, the value found, and the remedy. The command line
+prints it and ends with the exit code of the class; it never shows a traceback for these exceptions.
 """
 
 import re
@@ -41,7 +41,7 @@ _BREAK = re.compile(r"\s*\n\s*")
 
 def escape_controls(text: str) -> str:
     r"""
-    Write control characters, those of the writing direction included, as their numbers.
+    Replace control characters, also those of the writing direction, by their numbers.
 
     >>> escape_controls("a\x1b[31m b\u202e")
     'a\\x1b[31m b\\u202e'
@@ -55,7 +55,7 @@ class HeedfulError(Exception):
     exit_code = 1
 
     def __str__(self) -> str:
-        """Return the message as one paragraph, in which no name from a file controls a terminal."""
+        """Return the message as one paragraph without control characters."""
         text = super().__str__()
         if len(text) > sum(_LONGEST):
             # What is wrong stands in front, what to do at the end.
@@ -64,7 +64,7 @@ class HeedfulError(Exception):
 
 
 class TrainingFailed(HeedfulError):
-    """The training run cannot go on."""
+    """The training run cannot continue."""
 
 
 class RunStopped(HeedfulError):
@@ -72,7 +72,7 @@ class RunStopped(HeedfulError):
 
 
 class StorageError(HeedfulError):
-    """A file could not be written; what was there before is intact."""
+    """A file could not be written; its previous content is intact."""
 
 
 class DownloadError(HeedfulError):
@@ -114,11 +114,11 @@ class RunFolderError(UserError):
 
 
 class ExchangeError(UserError):
-    """A model of another toolkit cannot be read, or one of ours cannot be expressed in it."""
+    """A model of another toolkit cannot be read, or our model cannot be expressed in its format."""
 
 
 class PluginError(UserError):
-    """A plugin is missing, cannot be loaded, or is not the one that a run was made with."""
+    """A plugin is missing, cannot be loaded, or differs from the plugin of a run."""
 
 
 class DeviceError(UserError):

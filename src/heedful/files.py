@@ -1,11 +1,11 @@
 """
 Atomic writes of files and folders: a kill or a full disk never leaves a partial one in place.
 
-A file that is written under a temporary name, synced and then renamed is complete or absent. The
-same holds for folders.
+Each file is written under a temporary name, synced and then renamed, so it is complete or absent.
+The same holds for folders.
 
-A folder is filled or emptied under a name that begins with a dot: ``.NAME.partial`` is not yet
-complete, ``.NAME.old`` makes room for its successor, ``.NAME.gone`` is being deleted.
+A folder is filled or emptied under a name that begins with a dot. ``.NAME.partial`` is incomplete,
+``.NAME.old`` is being replaced, and ``.NAME.gone`` is being deleted.
 """
 
 import errno
@@ -45,7 +45,7 @@ def read_within(path: Path, most: int = 1 << 28) -> bytes:
 
 
 def read_text_within(path: Path, most: int = 1 << 28) -> str:
-    """Read an untrusted text file in UTF-8; raises `UnicodeDecodeError`, and as `read_within`."""
+    """Read an untrusted UTF-8 file; raises `UnicodeDecodeError` and the errors of `read_within`."""
     return read_within(path, most).decode("utf-8-sig")
 
 
@@ -62,7 +62,7 @@ def new_file(path: Path) -> Iterator[BufferedWriter]:
     """
     Open a new file that is synced to disk when the block ends.
 
-    Not atomic by itself: for files in a folder that is renamed when all of them are complete.
+    Not atomic by itself, but intended for files in a folder that is renamed when it is complete.
     """
     with path.open("xb") as file:
         yield file
@@ -74,7 +74,7 @@ def write_synced(path: Path, content: bytes | memoryview) -> None:
     """
     Write bytes and sync them to disk.
 
-    Not atomic by itself: write beside and rename. Links are not followed.
+    Not atomic by itself: write a temporary file and rename it. Links are not followed.
     """
     # A link in a folder that others made would lead to any file of the user's.
     ways = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -88,11 +88,11 @@ def write_whole(path: Path, content: bytes, alone: bool = False) -> None:
     """
     Write a file atomically.
 
-    `alone`: whether no other process writes into the folder; then what a killed one left under the
-    temporary name is written over. Otherwise each process has a temporary name of its own, so two
-    writers of the same file do not collide.
+    `alone`: whether no other process writes into the folder; then a temporary file of a killed
+    process is overwritten. Otherwise each process has a temporary name of its own, so two writers
+    of the same file do not collide.
 
-    Raises `OSError`, which names `path`, if it cannot be written; then nothing is left.
+    Raises `OSError` with `path` if it cannot be written; then no temporary file remains.
     """
     own = "" if alone else f".{os.getpid()}"
     beside = path.with_name(f".{path.name}{own}.partial")
@@ -137,7 +137,7 @@ def replacing_file(path: Path) -> Iterator[TextIO]:
 
 @contextmanager
 def _naming(path: Path, beside: Path | None = None) -> Iterator[None]:
-    """Name a file in errors that name none, as of a full disk, or its temporary one."""
+    """Name a file in errors that name none or its temporary file, such as those of a full disk."""
     try:
         yield
     except BrokenPipeError:
@@ -149,7 +149,7 @@ def _naming(path: Path, beside: Path | None = None) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, unless it is there; `StorageError` if it cannot be made or is a file."""
+    """Make a folder unless it exists; `StorageError` if it cannot be made or is a file."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -188,7 +188,7 @@ def writing(folder: Path, promise: str = INTACT) -> Iterator[None]:
 
 @contextmanager
 def replacing(folder: Path) -> Iterator[Path]:
-    """Fill a folder beside its place and rename it when it is complete."""
+    """Fill a folder under a temporary name and rename it when it is complete."""
     beside = folder.with_name(f".{folder.name}.partial")
     with writing(folder):
         shutil.rmtree(beside, ignore_errors=True)
@@ -210,10 +210,10 @@ def replacing(folder: Path) -> Iterator[Path]:
 
 def tidy(parent: Path, only: str = "") -> None:
     """
-    Undo what a killed process left unfinished in a folder.
+    Clean up the unfinished changes of a killed process in a folder.
 
-    A folder that was moved away and not yet replaced is restored; partial ones are deleted.
-    `only`: the name of the one that is meant; empty for all.
+    A folder that was moved away and not yet replaced is restored; partial folders are deleted.
+    `only`: the name of a single folder to restore; empty for all.
     """
     if not parent.is_dir():
         return
@@ -233,8 +233,8 @@ def remove_folder(folder: Path) -> None:
     """
     Delete a folder atomically.
 
-    It is renamed first; `tidy` removes what a killed process leaves behind. A link is
-    deleted, not what it points to.
+    It is renamed first; `tidy` removes remains of a killed process. A link is deleted, not its
+    target.
     """
     if folder.is_symlink():
         folder.unlink()

@@ -1,5 +1,5 @@
 """
-Plugins: a Python file that registers parts of its own.
+Plugins: Python files that register parts of their own.
 
 ::
 
@@ -13,12 +13,12 @@ Plugins: a Python file that registers parts of its own.
     plugins.RULES.register("no-digits", NoDigits)        what `search.rules` may name
     plugins.AUGMENTATIONS.register("shout", shout)       what `data.augment` may name
 
-Heedful's own parts are in the same registries. `heedful.settings.registries` says what each part
-must offer, and `heedful.families.family` what a family must.
+Heedful's own parts are in the same registries. `heedful.settings.registries` documents the
+interface of each part, and `heedful.families.family` that of a family.
 
-A file is read once, and the bytes that are executed are those of its SHA-256. It is code of the
-user: it is loaded only where the user names it, by ``--plugin FILE``, ``plugins=`` in Python, or
-``plugins`` in a settings file. A run folder holds a copy, which is never executed.
+A file is read once, so its SHA-256 is that of the executed bytes. It is loaded only if the user
+names it, by ``--plugin FILE``, ``plugins=`` in Python, or ``plugins`` in a settings file. A run
+folder holds a copy, which is never executed.
 """
 
 import hashlib
@@ -64,7 +64,7 @@ __all__ = [
 ]
 
 NAME = r"[\w.+-]{1,200}\.py"
-"""What the name of a file must be, because a run folder has a copy under it."""
+"""Pattern of the name of a file, under which a run folder has a copy."""
 FOLDER = "plugins"
 """The folder of the copies in a run folder."""
 _MODULE = "heedful_plugin_"
@@ -92,7 +92,7 @@ class Plugin:
 
     @property
     def module(self) -> str:
-        """The name of its module, which no other file has."""
+        """The unique name of its module."""
         stem = re.sub(r"\W", "_", self.path.stem)
         return f"{_MODULE}{stem}_{self.sha256[:16]}"
 
@@ -109,7 +109,7 @@ def loaded_plugins() -> tuple[Plugin, ...]:
 
 
 def load_plugins(files: str | Path | Iterable[str | Path] | None) -> None:
-    """Load some files in order; a file that has not changed since is not loaded again."""
+    """Load some files in order, except unchanged files that are already loaded."""
     for file in [files] if isinstance(files, str | Path) else files or ():
         load_plugin(file)
 
@@ -117,11 +117,11 @@ def load_plugins(files: str | Path | Iterable[str | Path] | None) -> None:
 @checked
 def load_plugin(file: str | Path) -> Plugin:
     """
-    Execute a file, so that what it registers can be named by settings.
+    Execute a file, so that settings can name the parts that it registers.
 
-    A file that has changed since it was loaded takes the place of its earlier self. The same bytes
-    under another path are the same plugin. Raises `PluginError` if it cannot be read or fails; then
-    nothing of it stays registered.
+    A file that has changed since it was loaded replaces its earlier version. The same bytes under
+    another path are the same plugin. Raises `PluginError` if it cannot be read or fails; then none
+    of its parts stays registered.
     """
     path = Path(file).absolute()
     plugin = Plugin(path, _read(path))
@@ -143,17 +143,17 @@ def load_plugin(file: str | Path) -> Plugin:
 
 
 def unload_plugin(plugin: Plugin) -> None:
-    """Forget what a plugin registered."""
+    """Remove the parts that a plugin registered."""
     del _loaded[plugin.path]
     _forget(plugin)
 
 
 def plugins_of(model: ModelSettings, settings: Mapping[str, Any]) -> list[Plugin]:
     """
-    List the plugins whose parts some settings name, in the order of loading.
+    List the plugins with parts that some settings name, in the order of loading.
 
-    `settings`: all of them, by their dotted names. A family that has a table of settings counts
-    wherever it is loaded, because every run then has the table.
+    `settings`: all settings by their dotted names. A loaded family with a table of settings always
+    counts, because every run has the table.
     """
     owners = {
         name: registry.plugin_of(name)
@@ -169,8 +169,8 @@ def plugins_of(model: ModelSettings, settings: Mapping[str, Any]) -> list[Plugin
             owners[name] = FAMILIES.plugin_of(name)
     if loose := [name for name, plugin in owners.items() if plugin is None]:
         raise PluginError(
-            f"a run can record only parts that a file registers, but {loose[0]!r} was registered "
-            "without one; write its code to a file, and name that in plugins=."
+            f"a run can record only parts from a plugin file, but {loose[0]!r} has none; write "
+            "its code to a file, and name that in plugins=."
         )
     used = [plugin for plugin in loaded_plugins() if plugin in owners.values()]
     for plugin in used:
@@ -193,7 +193,7 @@ def classes_of_plugins(modules: Iterable[object]) -> list[str]:
 
 
 def failure_of_plugin(error: BaseException) -> PluginError | None:
-    """Name the line of a plugin that an error passed through; None if there is no such line."""
+    """Name the line of a plugin in the traceback of an error; None if there is no such line."""
     files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
     for plugin in loaded_plugins():
         if str(plugin.path) in files:
@@ -210,8 +210,8 @@ def missing_plugins(
     """
     Check that the plugins of a run are loaded.
 
-    `records`: name and SHA-256 of each. `folder`: the run folder. `may_differ`: whether a file of
-    another content but the same name will do. Raises `PluginError`.
+    `records`: name and SHA-256 of each. `folder`: the run folder. `may_differ`: whether a file with
+    the same name but other content is accepted. Raises `PluginError`.
     """
     digests = {plugin.sha256 for plugin in loaded_plugins()}
     names = {plugin.name: plugin for plugin in loaded_plugins()}
@@ -224,7 +224,7 @@ def missing_plugins(
                 f"{folder} must be used with the plugin {name} of SHA-256 {digest}, but "
                 f"{names[name].path} has {names[name].sha256}. Name the file that the run was made "
                 f"with{_copy(copy, digest)}. If the changed file is meant, `heedful train` with "
-                "--resume --allow-inexact-resume records it anew."
+                "--resume --allow-inexact-resume records it."
             )
         raise PluginError(
             f"{folder} needs the plugin {name} of SHA-256 {digest}. Plugins are code, so a file is "
@@ -257,7 +257,7 @@ def _read(path: Path) -> bytes:
         if place.parent.name == FOLDER and os.path.exists(place.parents[1] / "config.json"):
             raise PluginError(
                 f"a plugin must be a file of your own, but {path} is the copy in a run folder, "
-                "which is never executed; read it, copy it to a place of your own, and name that."
+                "which is never executed; save it elsewhere and name that file."
             )
     try:
         return read_within(path, _LARGEST)

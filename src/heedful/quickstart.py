@@ -82,12 +82,12 @@ def quickstart(
     say(f"run folder   {run}")
     say(f"attention    {picture}")
     say(f"explore it   {page}")
-    say(f'go on with   echo "{SENTENCE}" | {command_name()} translate {run}')
+    say(f'go on with echo "{SENTENCE}" | {command_name()} translate {run}')
     return bleu
 
 
 def claim_folder(out: Path, resume: bool) -> Claim:
-    """Check that a quickstart may be made, or resumed, in a folder."""
+    """Check that a quickstart may begin or resume in a folder."""
     if resume and not (out / "text").is_dir():
         raise RunFolderError(
             f"--resume continues an interrupted quickstart, but {out} holds no quickstart; leave "
@@ -95,8 +95,8 @@ def claim_folder(out: Path, resume: bool) -> Claim:
         )
     if not resume and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise RunFolderError(
-            f"--out must be a new or empty folder, but {out} is not; add --resume to go on with "
-            "what is in it, name another one or delete it."
+            f"--out must be a new or empty folder, but {out} is not; add --resume to continue it, "
+            "name another folder or delete it."
         )
     claim = Claim()
     claim.will_make(out)
@@ -105,7 +105,7 @@ def claim_folder(out: Path, resume: bool) -> Claim:
 
 @contextmanager
 def leaves_nothing(claim: Claim, run: Path) -> Iterator[None]:
-    """Delete the text if the training is refused, because a refused training leaves no files."""
+    """Delete the text if training is refused, so that no files remain."""
     try:
         yield
     except UserError as error:
@@ -122,7 +122,7 @@ def average_run(run: Path, say: Callable[[str], object]) -> None:
 
 
 def command_name() -> str:
-    """Name the program as the user can call it."""
+    """Return the command with which the user can call the program."""
     return "heedful" if shutil.which("heedful") else f"{sys.executable} -m heedful"
 
 

@@ -106,7 +106,7 @@ def test_a_changed_plugin_continues_only_inexactly(heedful_cli, text, conv, tmp_
         {"name": "conv.py", "sha256": hashlib.sha256(changed.read_bytes()).hexdigest()}
     ]
     assert (out / "plugins" / "conv.py").read_bytes() == changed.read_bytes()
-    refused(heedful_cli("info", out, "--plugin", conv), "records it anew")
+    refused(heedful_cli("info", out, "--plugin", conv), "--allow-inexact-resume records it")
     assert heedful_cli("info", out, "--plugin", changed).returncode == 0
 
 
