@@ -50,7 +50,7 @@ def test_a_run_with_given_codes_knows_its_tags(tagged, translator):
     vocabulary = describe_run(tagged)["vocabulary"]
     assert (vocabulary["kind"], vocabulary["tags"]) == ("codes", [">>fr<<", ">>xx<<"])
     assert vocabulary["source"] == Tokenizer.load(tagged).source_size == 48
-    with pytest.raises(TextError, match="text 2 of 2 begins with another one: “>>de<< the dog”"):
+    with pytest.raises(TextError, match="text 2 of 2 begins with another: “>>de<< the dog”"):
         translator.translate(["the", ">>de<< the dog"])
 
 
@@ -93,14 +93,14 @@ def test_unknown_input_is_warned_of_once_and_long_lines_as_before(translator, tm
     assert translated[1:2048] == [" ", *[""] * 2046]  # the blank behind a tag comes back
     assert len(warnings) == 3
     assert warnings[0].startswith("67% of the subwords of the input (“Ж”) are unknown")
-    assert warnings[1].startswith("Some lines begin with no language tag, but this model needs one")
+    assert warnings[1].startswith("Every line must begin with a language tag (")
     assert warnings[2].startswith("line 2049 has 1,025 subwords and was cut")
 
 
 def test_untagged_lines_are_warned_of_once_and_an_empty_language_is_refused(
     heedful_cli, tagged, tmp_path
 ):
-    told = "Some lines begin with no language tag, but this model needs one (>>fr<<, >>xx<<)"
+    told = "Every line must begin with a language tag (>>fr<<, >>xx<<), but some do not"
     few = ("--max-length", 3, "--beam", 1)
     for lines, options, times in (
         (["the dog", "", ">>fr<< the dog", "the dog"], few, 1),

@@ -34,9 +34,9 @@ class Extraction:
     """
     How links are extracted from attention.
 
-    Garg et al. (2019): the mean of the penultimate layer's heads. Chen et al. (2020) and Kobayashi
-    et al. (2020): in lower layers, the step that reads a word attends more to its translation than
-    the step that predicts it.
+    Garg et al. (2019): the mean of the penultimate layer's heads. In lower layers, the step that
+    reads a word attends more to its translation than the step that predicts it (Chen et al. 2020,
+    Kobayashi et al. 2020).
     """
 
     layer: int | Literal["mean"] = 0

@@ -114,8 +114,8 @@ def untagged_warning(ids: Iterable[Sequence[int]], tokenizer: Tokenizer) -> str 
         return None
     names = ", ".join(list(tags)[:_SHOWN]) + (", …" if len(tags) > _SHOWN else "")
     return (
-        f"Some lines begin with no language tag, but this model needs one ({names}) to know its "
-        "target language; begin each line with a tag, or name one by --target-language."
+        f"Every line must begin with a language tag ({names}), but some do not; add the tags, or "
+        "name one by --target-language."
     )
 
 

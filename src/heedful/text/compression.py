@@ -50,9 +50,9 @@ def _open_zstandard(file: Any) -> Any:
             from backports import zstd
         except ImportError:
             raise TextError(
-                f"{file.name} must be read by the package backports.zstd, because it is compressed "
-                "with Zstandard, but it is not installed; install it "
-                f"with: pip install 'heedful[zstd]', or unpack the file: zstd -d {file.name}."
+                f"{file.name} needs the package backports.zstd for Zstandard, which is not "
+                "installed; install it with: pip install 'heedful[zstd]', or unpack the file: "
+                f"zstd -d {file.name}."
             ) from None
     return _Zstandard(zstd.ZstdFile(file), zstd.ZstdError)
 

@@ -1,9 +1,9 @@
 """
 Joining of lines that were wrapped at a width, for example in a mail or a PDF.
 
-A paragraph ends at an empty line, before an item of a list or a quotation, at a page break, and at
-a line with columns. Between the lines of a paragraph a space replaces the break; between letters
-of scripts without spaces, nothing does.
+A paragraph ends at an empty line, a page break or a line with columns, and before a list item or a
+quotation. Between the lines of a paragraph a space replaces the break; between letters of scripts
+without spaces, nothing does.
 """
 
 import re

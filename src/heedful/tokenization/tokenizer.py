@@ -250,8 +250,8 @@ class Tokenizer:
         for number, (tag, _) in enumerate(parts, start=1):
             if tag and tag not in tags:
                 raise TextError(
-                    f"A language tag must be one that the tokenizer knows ({', '.join(tags)}), but "
-                    f"text {number} of {len(texts)} begins with another one: "
+                    f"A language tag must be one that the tokenizer knows ({', '.join(tags)}), "
+                    f"but text {number} of {len(texts)} begins with another: "
                     f"“{texts[number - 1][:60]}”; correct it, or train with text that has it."
                 )
         rows = self._encode(self._source, [rest for _, rest in parts], sampling, generator)

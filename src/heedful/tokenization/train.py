@@ -114,8 +114,8 @@ def learn_subwords(
     if not can_start_threads(threads):
         raise HeedfulError(
             f"Subwords are learned with {threads} threads, but the system refuses to start them; "
-            "raise its limit on processes (ulimit -u, or pids.max of a container) or on memory "
-            "(ulimit -v), or give subwords that were learned elsewhere (--tokenizer)."
+            "raise its limit on processes (ulimit -u, pids.max) or memory (ulimit -v), or name a "
+            "tokenizer (--tokenizer)."
         )
     sentences.words = kind == "word"
     learn = partial(_learn, sentences, kind, options.normalization, threads)
@@ -349,6 +349,6 @@ def _too_small(sentences: _Sentences, text: str, size: int, smallest: int) -> To
     """Build the error with the smallest vocabulary size that has room for every character."""
     return TokenizerError(
         f"data.vocabulary_size must be at least {smallest} for this text, but got {size}: every "
-        f"character of the {text} and the special symbols need a place; set "
+        f"character of the {text} and the special symbols need an entry; set "
         f"data.vocabulary_size={smallest} or more{sentences.advice(smallest - size)}."
     )

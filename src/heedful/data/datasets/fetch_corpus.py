@@ -131,9 +131,8 @@ class _Search:
             )
             raise DownloadError(
                 f"every file of {self._corpus.name} must be available, but some are not: {told}. "
-                f"Put {', '.join(missing)} into {self._folder} by hand and run the command again, "
-                "or name a folder or an address that has them with --mirror; files that were "
-                "downloaded are kept."
+                f"Put {', '.join(missing)} into {self._folder} and run the command again, or "
+                "name a mirror that has them with --mirror; downloaded files are kept."
             )
 
     def _accept(self, download: Download, path: Path) -> None:

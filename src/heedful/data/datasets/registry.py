@@ -237,8 +237,8 @@ def _iwslt14() -> KnownCorpus:
         ]
     return KnownCorpus(
         name="iwslt14-de-en",
-        about="TED talks; test is the field's five sets in its order (6,750 pairs), and the field "
-        "validates on every 23rd training pair, which is not removed here",
+        about="TED talks; test is the usual five sets in their order (6,750 pairs); the usual "
+        "validation text, every 23rd training pair, is not removed",
         languages=("de", "en"),
         pairs=172_000,
         license="CC BY-NC-ND 3.0, TED Conference LLC",
@@ -341,8 +341,8 @@ CORPORA = {
         wmt14_en_de(),
         _stanford(
             "wmt14-en-de-stanford",
-            "the same task, already cut into words by Stanford (Luong et al. 2015): scores of a "
-            "model trained on it are computed on text cut in this way",
+            "the same task, tokenized by Stanford (Luong et al. 2015): scores are computed on "
+            "tokenized text",
             4_469_000,
             "wmt14.en-de",
             *("train", "newstest2013", "newstest2012", "newstest2014", "newstest2015"),

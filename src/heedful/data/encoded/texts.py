@@ -2,7 +2,7 @@
 The text of the training pairs, kept so that each epoch can sample its subwords.
 
 Sampled subwords differ from epoch to epoch, so the ids of one epoch are not enough. The text is
-stored as UTF-8 in flat files next to the ids, in the order of the pairs; ``text.json`` holds the
+stored as UTF-8 in flat files next to the ids, in the order of the pairs. ``text.json`` holds the
 digests of their blocks.
 """
 

@@ -162,7 +162,7 @@ def test_when_nobody_has_it_every_address_is_named(tmp_path):
         f"{site.address}/sub/ does not give train.en.gz (HTTP 404 Not Found)",
         f"{site.address}/ does not give train.en.gz (HTTP 403 Forbidden)",
         f"{gone}/ does not give train.en.gz (no answer: ",
-        f"Put train.en.gz into {folder} by hand and run the command again",
+        f"Put train.en.gz into {folder} and run the command again",
     ):
         assert part in message
     assert "\n" not in message
