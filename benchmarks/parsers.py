@@ -266,7 +266,7 @@ _HEAD = (
     f"last ten checkpoints. The search has beam {BEAM} and length penalty {PENALTY}."
 )
 _TRIALS = (
-    f"Each system is trained with four learning rates, for {TRIAL_MINUTES:.0f} minutes each by "
+    f"Each system is trained with five learning rates, for {TRIAL_MINUTES:.0f} minutes each by "
     "measured rates. The rate with the lowest perplexity on files 160 to 179 is chosen."
 )
 PAGE = ResultPage("parsers", "Three parsers with the same tuning", {"parsers": body})
