@@ -108,7 +108,7 @@ def test_a_model_loaded_in_a_fork_has_one_thread_and_says_so(python, trained):
     assert (found, threads) == (expected, 1)
     assert len(told) == 1
     assert "is a fork without the threads of its parent" in told[0]
-    assert "in one instead of 2" in told[0]
+    assert "in one thread instead of 2" in told[0]
     assert "“spawn”" in told[0]
 
 
@@ -129,7 +129,7 @@ def test_a_training_in_a_fork_of_a_training_ends(python, text, tmp_path):
     """
     threads, errors = python(script, text, tmp_path)
     assert threads == [2, 1]
-    assert "in one instead of 2" in errors
+    assert "in one thread instead of 2" in errors
     for name in ("parent", "child"):
         assert (tmp_path / name / "checkpoints" / "step-00000002").is_dir()
 

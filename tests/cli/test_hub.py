@@ -192,7 +192,7 @@ def test_an_interrupted_upload_ends_at_once_and_leaves_nothing(
         while not begun.wait(0.05):
             assert started.poll() is None, started.stderr.read()
         started.send_signal(number)
-        started.communicate(60)  # while the hub still holds the upload
+        started.communicate(500)  # while the hub still holds the upload
     finally:
         over.set()
         hub.lie = None

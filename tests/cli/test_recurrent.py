@@ -113,7 +113,7 @@ def test_its_attention_is_the_decoder_s_alone(run):
     assert attention.cross.shape[:2] == (1, 1)
     np.testing.assert_allclose(attention.cross.sum(-1), 1.0, atol=1e-6)
     assert attention.plot() is not None
-    with pytest.raises(SettingError, match="it has no encoder attention"):
+    with pytest.raises(SettingError, match="the model has no encoder attention"):
         attention.plot("encoder")
     record = attend(translator, SENTENCE)
     assert record.encoder is None and record.decoder is None

@@ -253,7 +253,7 @@ def test_files_of_another_length_are_an_error_after_the_lines_that_they_have(tra
 def test_lists_of_another_length_and_prefixes_without_room_are_refused(translator):
     with pytest.raises(TextError, match="target_prefix must have one entry for each line"):
         translator.translate(LINES, target_prefix=["le"])
-    with pytest.raises(TextError, match="the prefix of line 13 must fit"):
+    with pytest.raises(TextError, match="the prefix of line 13 must have at most 2 subwords"):
         translator.translate(
             LINES, target_prefix=["", "", "un chat rouge", ""], max_length="2", first_line=11
         )

@@ -85,10 +85,10 @@ class Extraction:
                     raise ValueError
             except ValueError:
                 raise SettingError(
-                    "the choice of attention for alignments must be parts such as layer=2, "
-                    "layer=-1 (the last), layer=mean, head=1, shift, threshold=0.3 (above 0, at "
-                    "most 1), each once and with commas between them, but "
-                    f"{part!r} in {text!r} is not one of these."
+                    "the choice of attention for alignments must be different parts with commas "
+                    f"between them, but {part!r} in {text!r} is not one; the parts are layer=2, "
+                    "layer=-1 (the last), layer=mean, head=1, shift, and threshold=0.3 (above 0, "
+                    "at most 1)."
                 ) from None
         return cls(**values)  # type: ignore[arg-type]
 

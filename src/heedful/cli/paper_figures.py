@@ -175,8 +175,7 @@ def heads(
     """
     Find the heads that answer “who”, “did what” and “to whom”.
 
-    heedful paper heads RUN "I kicked the ball" --query kicked --who I --did-what kicked --to-whom
-    ball
+    heedful paper heads RUN "I kicked the ball" --query kicked --who I --did-what kicked
 
     All heads of all layers are ranked by the weight from the query word (--query) to the words of
     the answer. Rank 1 among the words means that no other word has more weight. With --grammar the

@@ -17,9 +17,9 @@ from heedful.evaluation.line_metrics import References
 from heedful.evaluation.sufficient_statistics import MetricScore
 
 NEEDS = (
-    "COMET needs another package (pip install 'heedful[comet]'), a model that this package "
-    "downloads once (2.3 GB for Unbabel/wmt22-comet-da) or a checkpoint file, the source text "
-    "(--source), and in practice a GPU, for without one a test set can take hours"
+    "COMET needs another package (pip install 'heedful[comet]'), the source text (--source), and "
+    "a model: one that the package downloads once (2.3 GB for Unbabel/wmt22-comet-da), or a "
+    "checkpoint file; without a GPU, a test set can take hours"
 )
 
 

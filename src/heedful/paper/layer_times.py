@@ -150,8 +150,8 @@ def _read(kept: Path, budget: float, threads: int) -> dict[str, Any]:
     whole = all(keys == {*each} for each in state["rounds"])
     if not (whole and same):
         raise RunFolderError(
-            f"--out must be a new folder or one that the same command began, but {kept} is of "
-            "another budget, of other threads or of other layers; name another folder, or delete "
+            f"--out must be a new folder or one that the same command began, but {kept} has "
+            "another budget, other threads or other layers; name another folder, or delete "
             "the file."
         )
     return state

@@ -21,7 +21,7 @@ def find_longest_path(name: str, s: LayerSizes, causal: bool) -> int | None:
     Find the least depth at which every output depends on every input that it may read.
 
     None if n layers do not connect them. Dilations that read both sides can grow past the ends of a
-    sequence and leave positions between them unread, for example at length 20 with a kernel of 3.
+    sequence. Positions between them are then unread, for example at length 20 with a kernel of 3.
     """
     return _least(lambda depth: _connects(name, s, causal, depth), s.n)
 

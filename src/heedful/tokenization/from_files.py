@@ -106,7 +106,7 @@ def _neither(path: Path, reason: str) -> TokenizerError:
     """Build the error that lists the supported files."""
     return TokenizerError(
         "A tokenizer must be a folder with tokenizer.json, a sentencepiece .model, codes of "
-        f"subword-nmt, or a list of words, one a line, with or without counts; {path} is "
+        f"subword-nmt, or a list of words (one a line, with or without counts); {path} is "
         f"something else: {reason.rstrip('.')}."
     )
 

@@ -142,11 +142,11 @@ def learning_curves(
 
     Training and validation perplexity are without label smoothing and share one scale, so they can
     be compared. The training loss has a panel of its own. Panels without values are left out. A
-    curve with too many points for the page is drawn as the mean of neighboring points, inside the
-    band from their smallest to their largest.
+    curve with too many points for the page is drawn as the mean of neighboring points. A band shows
+    their smallest and largest value.
 
-    Raises `SettingError` if the ending of `out` is none of the three, `ValueError` if there is no
-    run, and `StorageError` if the file cannot be written.
+    Raises `SettingError` for another ending of `out`, `ValueError` if there is no run, and
+    `StorageError` if the file cannot be written.
     """
     check_ending(out)
     write_output(out, learning_curves_content(runs, out.suffix, x_label, smooth), "figure")

@@ -66,8 +66,8 @@ class ModelRecord:
 
     Absent parts are not shown; a model without attention can still provide its steps.
 
-    Raises `ValueError` if shapes do not fit the tokens, a weight is not between 0 and 1, or a node
-    has no parent in the previous step.
+    Raises `ValueError` if shapes do not fit the tokens, if a weight is not from 0 to 1, or if a
+    node lacks its parent.
     """
 
     name: str

@@ -226,7 +226,7 @@ WRONG = (
 
 @pytest.mark.parametrize("text", WRONG.split())
 def test_what_is_no_extraction_is_refused(text):
-    with pytest.raises(SettingError, match="must be parts such as layer=2"):
+    with pytest.raises(SettingError, match="must be different parts"):
         Extraction.parse(text)
 
 

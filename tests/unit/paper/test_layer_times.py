@@ -72,7 +72,7 @@ def test_a_killed_measurement_goes_on(tmp_path, monkeypatch):
     assert first.threads == again.threads == 1
     with pytest.raises(RunFolderError, match="another budget"):
         measure_layers(kept, 0.002, 1)
-    with pytest.raises(RunFolderError, match="of other threads"):
+    with pytest.raises(RunFolderError, match="other threads"):
         measure_layers(kept, 0.001, 2)
     kept.write_text("[]", "utf-8")
     with pytest.raises(RunFolderError, match="cannot be read"):

@@ -24,7 +24,7 @@ def test_the_page_has_formulas_counts_and_times(tmp_path):
     assert "times cross at n = 700 ± 0, and self-attention is faster below the first" in page
     assert "Multiply-adds of a layer at n = 512, d = 512, k = 3, r = 16; " in page
     assert "Times of one sequence with k = 3, r = 32 and 1 thread, 3 rounds, 95 % " in page
-    assert "4 of self-attention (projections, scores, mixing, output) stand beside a " in page
+    assert "4 of self-attention (projections, scores, mixing, output) compared with " in page
     assert "multiply more (1e+03) than the band of the formula (5.46e+08)" in page
     assert "2.00 ± 0.00" in page
     numbers = table().to_dict()

@@ -59,7 +59,7 @@ def test_what_exceeds_the_noise_is_marked(make, tmp_path):
     assert "+1.00 for perplexity" in table.verdict
     assert "+1.00 for perplexity" not in changed.verdict
     assert "rank correlations are +1.00 and +1.00." in said
-    assert f"the table has {2 * len(PUBLISHED) - 2};" in table.conclusions[0]
+    assert f"the table has {2 * len(PUBLISHED) - 2} without the base row." in table.conclusions[0]
     table.draw(tmp_path / "table3.svg")
     assert "c-layers-2" in (tmp_path / "table3.svg").read_text("utf-8")
 

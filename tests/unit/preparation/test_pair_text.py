@@ -89,7 +89,11 @@ def failing(pairs):
         ({"pairs": {"en": ["a"]}}, ArgumentError, "got .*; give .*, a table with two columns"),
         ({"pairs": "text"}, ArgumentError, "`pairs` of train must be a list of"),
         ({"pairs": []}, TextError, "is empty"),
-        ({"pairs": [("a", "b")], "source": "a.en"}, TextError, "--source.* was given too"),
+        (
+            {"pairs": [("a", "b")], "source": "a.en"},
+            TextError,
+            r"another text was given too \(--source",
+        ),
         ({"pairs": [("a", "b")], "valid_pairs": []}, TextError, "`valid_pairs` must hold at least"),
         ({"pairs": [("a", "b")], "valid_pairs": [("", "b")]}, TextError, "all have an empty side"),
         (

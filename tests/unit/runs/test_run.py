@@ -85,7 +85,9 @@ def test_every_door_refuses_weights_with_another_model(folder: Path, door: str) 
 @pytest.mark.parametrize("door", DOORS)
 def test_every_door_refuses_weights_of_another_direction(folder: Path, door: str) -> None:
     with_languages(folder, "yy", "xx")
-    with pytest.raises(RunFolderError, match=r"which is xx to yy, but .*config.json says yy to xx"):
+    with pytest.raises(
+        RunFolderError, match=r"of their training, xx to yy, but .*config.json says yy to xx"
+    ):
         DOORS[door](folder)
 
 

@@ -63,7 +63,7 @@ def test_a_row_with_too_few_columns_is_skipped_where_no_line_moves(tmp_path: Pat
 def test_wrong_encodings_and_damage_are_named_as_in_plain_text(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_bytes(b"a\tb\nc\t\xe9\n")
-    assert "line 2 holds the byte 0xe9 at offset 2" in message(TextSource(path, "1"))
+    assert "line 2 holds the invalid byte 0xe9 at offset 2" in message(TextSource(path, "1"))
     packed = tmp_path / "pairs.tsv.gz"
     packed.write_bytes(gzip.compress(b"a\tb\n" * 1000)[:-9])
     assert "cut off or damaged" in message(TextSource(packed, "1"))

@@ -155,7 +155,7 @@ def test_a_list_without_a_word_of_the_text_is_refused(
     tmp_path: Path, files: tuple[list[Path], list[Path]]
 ) -> None:
     path = write(tmp_path / "words.txt", "Straße\nBaum\n")
-    with pytest.raises(TextError, match="none of the 2 words of the list"):
+    with pytest.raises(TextError, match="none of its 2 words is in the"):
         taken(path, files)
 
 

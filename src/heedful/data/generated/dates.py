@@ -5,8 +5,8 @@ English dates in words, and the same dates by ISO 8601.
 
     “Sunday, the twenty-third of January, two thousand and five”  →  “2005-01-23”
 
-A date is in one part of the text only, so that a model must read its day, month and year to write a
-date that it has not seen. A day of the week tells nothing that is not in the rest.
+No date is in two parts of the text. A model must therefore read the day, month and year of dates
+that it has not seen. A day of the week tells nothing that is not in the rest.
 """
 
 import random

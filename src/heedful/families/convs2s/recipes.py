@@ -2,8 +2,8 @@
 ConvS2S as settings: shapes of fairseq, training of the paper where fairseq's guide is silent.
 
 A comment names the source. “ours” is a choice that no source was found for. The shapes of fairseq
-(`fairseq/models/fconv.py` at 3d262bb2) differ from the paper's later text, which has 10, 3 and 2
-layers for English-German and embeddings of 512. “README” is examples/translation/README.md there,
+(`fairseq/models/fconv.py` at 3d262bb2) differ from the paper's later text. It has 10, 3 and 2
+layers for English-German, and embeddings of 512. “README” is examples/translation/README.md there,
 and sections are those of Gehring et al. (2017). What differs here: the output matrix has no weight
 normalization, and both languages have one vocabulary, of the size of their joint codes there.
 """

@@ -4,8 +4,8 @@ Published recurrent models as settings: what differs from the defaults, with its
 A comment names the source; “ours” is a choice that no source was found for. For all of them:
 
 - Batches are tokens here and sentences there: a batch is its sentences times their mean length.
-- The loss is a mean over tokens here. SGD and the clipping of a toolkit that divides by sentences
-  are the same with the rate times, and the norm divided by, the tokens of a sentence.
+- The loss is a mean over tokens here. A toolkit that divides by sentences does the same
+  with SGD if the tokens of a sentence multiply its rate and divide its norm.
 - Adadelta is not offered. Adam replaces it. A run has one optimizer. So GNMT's second half,
   SGD, is a run of its own (`docs/explain/recurrent.md`).
 - A vocabulary has one size for both languages. Embeddings and output matrix are not shared.

@@ -44,10 +44,9 @@ def check_claims(
     shared by their number. `plan`: the folder of another call, to make its trainings again; then
     their budgets and threads are taken. The page has all claims of `out`.
 
-    Raises, before anything is measured, `SettingError` for an unknown name, `TextError` for a text
-    that no claim can be decided by, `RunFolderError` if `out` has models of a named claim of
-    another text, budget or plan, where `plan` has no plan of one, or where another process writes
-    into `out`.
+    Raises, before anything is measured, `SettingError` for an unknown name and `TextError` for a
+    text that decides no claim. Raises `RunFolderError` if `out` has models of another text, budget
+    or plan, if `plan` lacks a claim, or if another process writes into `out`.
     """
     if unknown := sorted({*names} - {*CLAIMS}):
         raise SettingError(

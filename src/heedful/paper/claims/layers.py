@@ -148,13 +148,13 @@ def measure_additive_cost() -> Measured:
     beyond = [np.subtract(estimate.interval, math.log(_MUCH)).tolist() for estimate in slower]
     return Measured(
         [sign((low, high)) for low, high in beyond],
-        f"Additive scores take {min(times):.1f} to {max(times):.1f} times as long, by the lowest "
-        f"end of the 95 % intervals {surely:.1f} times (the claim needs {_MUCH:g}), and here "
+        f"Additive scores take {min(times):.1f} to {max(times):.1f} times as long; the lowest end "
+        f"of the 95 % intervals is {surely:.1f} times, and the claim needs {_MUCH:g}. They take "
         f"{min(larger):.1f} to {max(larger):.1f} times the memory ({_HEADS} heads, forwards; "
         f"{lengths[2]} positions against d_k, d_k {_D_MODEL} against positions; {_ROUNDS} rounds "
         "on this machine). Each score needs d_k sums. They are computed for a few queries at a "
-        f"time in {MOST_NUMBERS * 4 / 1e6:.0f} MB, so beyond this size only the scores themselves "
-        "grow, and memory does not decide.",
+        f"time in {MOST_NUMBERS * 4 / 1e6:.0f} MB. Beyond this size only the scores themselves "
+        "grow, so memory does not decide.",
         tuple(panels),
     )
 
@@ -191,7 +191,7 @@ def measure_parallel() -> Measured:
     return Measured(
         [growth["recurrent"] > times / 2, growth["self-attention"] == growth["convolution"] == 1],
         f"In sequences {times} times as long, {_as_many(growth['recurrent'])} products of a "
-        "recurrent layer wait for each other, as its equations say, "
+        "recurrent layer wait for each other, as its equations say; so do "
         f"{_as_many(growth['self-attention'])} of self-attention and "
         f"{_as_many(growth['convolution'])} of a convolution. The same {positions:,} positions "
         "then take "

@@ -55,8 +55,8 @@ def measure_long_distance(trained: Trainings) -> Measured:
     shares = [SizeCurve(one.title, _gradient_shares(trained, one.name)) for one in LONG]
     return Measured(
         evidence if learned else [None],
-        "Probability, among all names, of the one that a translation must end with because it "
-        f"stood {DISTANCES[0]} or {DISTANCES[-1]} words before, while the source does not have it "
+        "Probability, among all names, of the correct last name of a translation. It was "
+        f"{DISTANCES[0]} or {DISTANCES[-1]} words before, and the source does not have it "
         f"(chance is {1 / len(NAMES):.1f}). {' '.join(sentences)}{'' if learned else doubt} A "
         f"model keeps the name if it surely falls by less than {_KEPT:g}, and loses it if by more. "
         "A convolution of 2 layers of 3 reads 5 tokens back, whatever it learns; one of 5 layers "

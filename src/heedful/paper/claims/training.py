@@ -70,8 +70,8 @@ def leave_open(claim: PaperClaim, checked: Checked, bleu: Mapping[str, float]) -
     """
     Decide nothing if models cannot be told apart. `bleu`: of each model.
 
-    This is so if a model that must have learned to translate has learned nothing, or if BLEU
-    decides and all models make hardly an error.
+    They cannot if a model that must translate has learned nothing. Nor can they if BLEU decides
+    and no model makes errors.
     """
     needed = claim.must_learn or (max(bleu, key=lambda name: bleu[name]),)
     titles = {one.name: one.title for one in claim.systems}

@@ -122,7 +122,7 @@ def test_a_wrong_file_never_gets_the_name(tmp_path):
         sha256(EN),
         sha256(wrong),
         f"{site.address}/ does not give train.en.gz",
-        "by hand",
+        "run the command again",
     ):
         assert part in str(caught.value)
     assert "\n" not in str(caught.value)

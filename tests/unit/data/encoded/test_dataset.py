@@ -163,7 +163,7 @@ def test_bad_text_leaves_nothing_behind(
 ) -> None:
     with corpus.source[0].path.open("ab") as file:
         file.write(b"\xff\n")
-    with pytest.raises(TextError, match="line 8 holds the byte 0xff"):
+    with pytest.raises(TextError, match="line 8 holds the invalid byte 0xff"):
         encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
     assert not list(tmp_path.glob("*ids*"))
 
@@ -182,7 +182,7 @@ def test_ids_of_another_tokenizer_are_refused(
         seed=1,
     )
     encode_corpus(corpus, tokenizer, FILTER, tmp_path / "ids")
-    with pytest.raises(RunFolderError, match="another one"):
+    with pytest.raises(RunFolderError, match="were made with another;"):
         EncodedPairs.open(tmp_path / "ids", other)
 
 

@@ -1,14 +1,19 @@
 """
-Draw sentences for a reader who did not write them: `python tools/draw_sentences.py SEED`.
+Read the sentences of messages, help, docstrings and pages.
 
-An equal share comes from messages, the help of options and settings, docstrings, and pages. The
-same seed draws the same sentences from the same texts. `--count` says how many.
+    python tools/sentences.py draw SEED    draw a hundred for a reader who did not write them
+    python tools/sentences.py long         list those of more than 25 words; a part of `make check`
+
+An equal share of a draw comes from messages, the help of options and settings, docstrings, and
+pages. The same seed draws the same sentences from the same texts. `--count` is the number of
+sentences. Pages of results are drawn from, but their length is not checked: they print records.
 """
 
 import argparse
 import ast
 import random
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +26,7 @@ from heedful.config.schema import setting_fields
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "heedful"
 FEWEST_WORDS = 5
+MOST_WORDS = 25
 
 
 class Sentence(NamedTuple):
@@ -30,24 +36,47 @@ class Sentence(NamedTuple):
     text: str
 
 
-def main() -> None:
-    """Print the sentences that a seed draws, with their places."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("seed", type=int)
-    parser.add_argument("--count", type=int, default=100)
+def main() -> int:
+    """Draw sentences, or list the long ones and return 1 if there are any."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    drawing = commands.add_parser("draw")
+    drawing.add_argument("seed", type=int)
+    drawing.add_argument("--count", type=int, default=100)
+    commands.add_parser("long")
     options = parser.parse_args()
-    for number, (kind, sentence) in enumerate(draw(options.seed, options.count), 1):
-        print(f"{number:3} {kind}, {sentence.place}\n    {sentence.text}")
+    if options.command == "draw":
+        for number, (kind, sentence) in enumerate(draw(options.seed, options.count), 1):
+            print(f"{number:3} {kind}, {sentence.place}\n    {sentence.text}")
+        return 0
+    sentences = sorted({sentence for kind in by_kind().values() for sentence in kind})
+    too_long = [
+        sentence
+        for sentence in sentences
+        if not sentence.place.startswith("docs/results/") and words(sentence.text) > MOST_WORDS
+    ]
+    for place, text in too_long:
+        print(f"{place}: {words(text)} words, at most {MOST_WORDS}: {text}")
+    return int(bool(too_long))
+
+
+def words(text: str) -> int:
+    """
+    Count the words of the longest clause between colons and semicolons.
+
+    A value in braces and a code span are one word each, and a list in parentheses is none.
+    """
+    if not re.search(r"[.,;:?!]", text):  # a list of codes or words
+        return 0
+    text = re.sub(r"`[^`]*`|\{[^{}]*\}|\$[^$]*\$", "X", text)
+    text = re.sub(r"\([^()]*,[^()]*\)", "", text)
+    clauses = re.split(r"[;:](?=\s)", text)
+    return max(sum(any(map(str.isalnum, word)) for word in clause.split()) for clause in clauses)
 
 
 def draw(seed: int, count: int) -> list[tuple[str, Sentence]]:
     """Draw as many sentences of each kind."""
-    kinds = {
-        "message": [*of_source(messages)],
-        "help": [*helps()],
-        "docstring": [*of_source(docstrings)],
-        "page": [*pages()],
-    }
+    kinds = by_kind()
     generator = random.Random(seed)
     return [
         (kind, sentence)
@@ -56,9 +85,19 @@ def draw(seed: int, count: int) -> list[tuple[str, Sentence]]:
     ]
 
 
+def by_kind() -> dict[str, list[Sentence]]:
+    """Read all sentences."""
+    return {
+        "message": [*of_source(messages)],
+        "help": [*helps()],
+        "docstring": [*of_source(docstrings)],
+        "page": [*pages()],
+    }
+
+
 def split(place: str, text: str) -> Iterator[Sentence]:
     """Split a text into sentences; what has few words, such as a list of names, is left out."""
-    for sentence in re.split(r"(?<=[.!?])\s+(?=[A-Z“`{])", " ".join(text.split())):
+    for sentence in re.split(r"(?<=[.!?])\)?\s+(?=[A-Z“`{(<*-])", " ".join(text.split())):
         words = [word.strip(".,;:!?()“”") for word in sentence.split()]
         if sum(map(str.isalpha, words)) >= FEWEST_WORDS:
             yield Sentence(place, sentence)
@@ -75,7 +114,9 @@ def of_source(texts: Callable[[ast.Module], Iterator[tuple[int, str]]]) -> Itera
 def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Find the paragraphs of docstrings; what looks like a drawing or a table is left out."""
     for line, text in statements(tree):
-        for paragraph in re.split(r"\n\s*\n", re.sub(r"\n\s*-{3,}\s*\n", "\n\n", text)):
+        text = re.sub(r"\n\s*-{3,}\s*\n", "\n\n", text)
+        text = re.sub(r"(?m)^ *\*{0,2}\w[\w, *]* : .*$", "\n", text)  # a parameter and its type
+        for paragraph in re.split(r"\n\s*\n", text):
             if not re.search(r"\S {2,}\S|[─→│]|>>>", paragraph):
                 yield line, paragraph
 
@@ -112,7 +153,7 @@ def helps() -> Iterator[Sentence]:
         commands += [
             (f"{name} {key}", value) for key, value in getattr(command, "commands", {}).items()
         ]
-        yield from split(name, (command.help or "").replace("\b", ""))
+        yield from split(name, re.sub(r"\x08|(?m:^ *heedful .*$)", "", command.help or ""))
         for parameter in command.params:
             yield from split(f"{name} {parameter.opts[0]}", getattr(parameter, "help", "") or "")
 
@@ -131,4 +172,4 @@ def pages() -> Iterator[Sentence]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
