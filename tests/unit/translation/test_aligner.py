@@ -35,7 +35,7 @@ def test_one_vector_for_all_words_gives_no_alignment(served: ServedModel, option
         lambda: translator.translate("w1 w2", max_length=2, **options),
         lambda: translator.align("w1 w2", "w3"),
     ):
-        with pytest.raises(SettingError, match="the same for all words") as caught:
+        with pytest.raises(SettingError, match="the same for all source words") as caught:
             attempt()
         assert "source words that replace unknown ones" in str(caught.value)
         assert "`model.encoder` is average" in str(caught.value)
