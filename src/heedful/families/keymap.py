@@ -122,9 +122,9 @@ class TensorUse(NamedTuple):
     filled: int = 0
     """Tensors of ours, each with an origin."""
     copies: int = 0
-    """Tensors of theirs that are equal to a tied one."""
+    """Number of tensors in the file that equal a tied tensor."""
     ignored: int = 0
-    """Tensors of theirs that hold no weights, such as computed tables."""
+    """Number of tensors in the file that hold no weights, such as computed tables."""
 
     shared: int = 0
     """Tensors of theirs that several of ours come from, such as one table that ours has twice."""
@@ -218,7 +218,7 @@ class KeyMap:
 
 def tied_copies(tables: Mapping[str, str], shapes: Mapping[str, Shape]) -> dict[str, str]:
     """
-    Name their tables that ours lacks because they are tied, each with the table it is tied to.
+    Map each table that is only in the file, because it is tied, to the table it is tied to.
 
     `tables`: their names of source, target and output, in this order, by ours.
     """

@@ -1,7 +1,7 @@
 """
 Compressed files: the first bytes of a file decide how it is unpacked.
 
-The suffix may be missing, in capitals, or of another program. A file is refused if its suffix
+The suffix may be missing, written in capitals, or unknown. A file is refused if its suffix
 promises a compression that its bytes lack: it may be the error page of a download. Archives hold
 several files, so they are refused with the command that unpacks them.
 """

@@ -209,7 +209,7 @@ def _fit(g: Array, v: Array) -> bool:
 
 
 def _written(layers: list[_Layer]) -> str:
-    """Write shapes as our settings do."""
+    """Write the shapes of layers in the form of the setting."""
     parts = []
     for (channels, kernel, below), group in groupby(layers):
         count, end = len(list(group)), "" if below == 1 else f",{below}"
