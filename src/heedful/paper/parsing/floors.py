@@ -6,10 +6,10 @@ Floors: the scores of trees that are drawn without parsing.
     flat              (S the old dog sleeps .)
     right-branching   (S the (ADJP old (NP dog sleeps)) .)
 
-The root gets the label that is most frequent at roots. Below the root, a phrase of the right-branching tree
-gets a label by its first word: the commonest label of training phrases of two words or more, roots
-aside. An unknown first word gives the commonest label of all. Final punctuation is a child of the
-root.
+The root gets the label that is most frequent at roots. Below the root, a phrase of the right-
+branching tree gets a label by its first word: the commonest label of training phrases of two words
+or more, roots aside. An unknown first word gives the commonest label of all. Final punctuation is a
+child of the root.
 """
 
 from collections import Counter, defaultdict
