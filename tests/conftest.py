@@ -5,6 +5,7 @@ import os
 # Before torch is imported anywhere; child processes inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import gc
 import json
 import random
 import re
@@ -36,6 +37,15 @@ settings.register_profile(
 )
 settings.register_profile("heedful", settings.get_profile("soak"), max_examples=30)
 settings.load_profile("heedful")
+
+# Ten thousand tests are collected, and none of them is garbage.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage again, but never visit what the collection of tests has made."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
