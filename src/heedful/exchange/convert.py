@@ -52,13 +52,13 @@ from heedful.text.corpus import read_lines
 from heedful.translation.translator import Translator
 
 _CONFIG = "config.json"
-# Seconds for generated sentences, checked between sentences.
+# Seconds for translating generated sentences, estimated from the last and longest one.
 _PATIENCE = 60.0
 # Most hypotheses extended, and candidates scored, for one sentence, so that a search that never
 # ends takes about a minute: a base model extends about a thousand hypotheses a second.
 _MOST_ROWS = 1 << 15
 _MOST_CANDIDATES = 1 << 30
-# Settings of a Transformer with which it is not the paper's, whatever their values.
+# Settings with which a Transformer differs from the paper's unless they have their defaults.
 _BEYOND_THE_PAPER = (
     *("encoder", "decoder", "norm_kind", "residuals", "causal_mask"),
     *("gated", "feed_forward_bias", "scale_output", "embedding_norm"),
@@ -74,7 +74,7 @@ class HeedfulReference:
     def __init__(self, run: Run, weights: str = "default") -> None:
         self._run, self._weights = run, weights
         self._model = run.load_model(weights, torch.device("cpu"), "fp32")
-        # lines are what both sides read; reading as text would take parts of them away here
+        # both sides read the same lines; reading them as text would change them on this side
         self._translator = Translator(run.with_reading("exact"), self._model)
         tokenizer = run.tokenizer
         pieces = tokenizer.pieces_target(range(tokenizer.target_size))
@@ -118,9 +118,9 @@ def import_model(
     """
     Import another toolkit's model as a run folder.
 
-    `kind`: its name, or `huggingface` for the class that the folder's config.json names.
-    Raises `ExchangeError` if the model cannot be read, `ParityFailed` if its results differ here;
-    then there is no folder `out`.
+    `kind`: name of the toolkit, or `huggingface` for the class that config.json names. Raises
+    `ExchangeError` if the model cannot be read, `ParityFailed` if its results differ here; then
+    there is no folder `out`.
     """
     kind = reader_name(kind)
     origin, goal = Path(path), Path(out)
@@ -170,7 +170,7 @@ def _refuse_tasks(reader: Reader, kind: str, options: ReadOptions) -> None:
 
 
 def _check_toolkit(kind: str, origin: Path) -> str:
-    """Check that the files are of this toolkit; find the class if only Hugging Face was named."""
+    """Check that the toolkit wrote the files; find the class if only Hugging Face is named."""
     known = recognize(origin)
     if kind == HUGGING_FACE:
         if known is not None and known.kind in model_classes().values():
@@ -215,7 +215,7 @@ def export_model(
     """
     Export a run's model for another toolkit, with a model card.
 
-    `kind`: its name, or `huggingface` for the first of its classes that can express the model.
+    `kind`: name of the toolkit, or `huggingface` for its first class that can express the model.
     `facts`: facts for the card that the run does not record.
 
     Raises `ExchangeError` with all reasons if the format cannot express the model, `ParityFailed`
@@ -293,7 +293,7 @@ def _fitting(run: Run, sentences: Sequence[str]) -> list[str]:
     made = not sentences
     if made:
         sentences = sample_sentences(run.tokenizer)
-    sentences = run.read_sources(sentences)  # so that the other side reads the same
+    sentences = run.read_sources(sentences)  # the other side gets the same text
     rows = run.tokenizer.encode_source(sentences)
     fitting = [text for text, row in zip(sentences, rows, strict=True) if len(row) <= most]
     if not fitting:
@@ -320,7 +320,7 @@ def _refuse_endless(run: Run, origin: Path, sentences: Sequence[str]) -> None:
 
 
 def _refuse_other_parts(run: Run, kind: str) -> None:
-    """Refuse families, and parts of a Transformer, that no format here can express."""
+    """Refuse families, and parts of a Transformer, that the format cannot express."""
     model = run.config.model
     others = [
         (f"model.{name}", value)

@@ -34,8 +34,9 @@ def find_splitters(
     """
     Find the tokenizer files of both sides.
 
-    ``.model`` and ``.spm`` are SentencePiece's; ``codes``, ``bpecodes`` and ``code`` end the names
-    of BPE codes. Raises `ExchangeError` if there are several files, or the named one is not there.
+    SentencePiece's files end in ``.model`` or ``.spm``; names of BPE codes have a part ``codes``,
+    ``code``, ``bpecodes`` or ``bpe``. Raises `ExchangeError` if there are several files, or the
+    named one is not there.
     """
     place = options.tokenizer or folder
     if not place.exists():
@@ -75,7 +76,7 @@ def read_splitter(file: Path) -> TextSplitter:
 
 
 def _is_cutter(file: Path) -> bool:
-    """Whether a file is named like a model or codes."""
+    """Return whether a file is named like a SentencePiece model or BPE codes."""
     parts = file.name.lower().split(".")
     return file.name.endswith(_SENTENCEPIECE) or any(part in _CODES for part in parts)
 

@@ -1,5 +1,5 @@
 """
-The interface of a toolkit: read, write and compare its models.
+The interface of a toolkit, which reads, writes and compares its models.
 
 A reader or writer is a module with these functions; `heedful.exchange.registry` names it.
 """

@@ -3,8 +3,8 @@ The checks of an import, with and without the other toolkit.
 
 The map of tensors accounts for every tensor of the original and for every weight here
 (`heedful.families.keymap`). The ids of the vocabulary are a permutation of the rows of the tables
-(`heedful.tokenization.id_mapping`). Text that was cut and joined is cut in the same way again.
-Where the toolkit itself can be run, both models compute and translate the same sentences
+(`heedful.tokenization.id_mapping`). Text that is cut, joined and cut again has the same subwords.
+If the toolkit itself can run, both models compute and translate the same sentences
 (`heedful.exchange.parity`).
 """
 
@@ -34,7 +34,7 @@ class ImportReport:
     """Why the comparison was not run."""
 
     def check_outputs(self, folder: Path) -> None:
-        """Raise what `Parity.check_outputs` raises, if translations were compared."""
+        """Call `Parity.check_outputs`, if translations were compared."""
         if self.parity is not None:
             self.parity.check_outputs(folder)
 

@@ -4,7 +4,7 @@ Import of Joey NMT models: the run folder of version 2.
 The folder has ``config.yaml``, ``best.ckpt`` (a pickle), two lists of words and the copied codes or
 sentencepiece model. Transformers are read here, other models by their families (`Family.readers`).
 By default a layer of a Transformer's encoder normalizes before its sub-layers, but the stack has no
-norm at its end. The decoder's default is the paper's.
+norm at its end. The default of the decoder is post-norm, as in the paper.
 """
 
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ _CODES_NOTE = (
     "Joey NMT splits a subword further if it is not in the word list; heedful makes it unknown"
 )
 SIDES = ("src", "trg")
-"""What Joey NMT calls the two sides."""
+"""Joey NMT's names of the two sides."""
 # Default of `layer_norm` in each stack, without a norm at the end of the stack.
 _DEFAULT_NORMS = ("pre-no-final", "post")
 
@@ -103,7 +103,7 @@ def _stacks(model: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _refuse(
     data: Mapping[str, Any], model: Mapping[str, Any], reader: FamilyReader | None, path: Path
 ) -> None:
-    """Refuse what our model cannot express, all reasons at once."""
+    """Refuse settings that our model cannot express, with all reasons at once."""
     reasons = Problems()
     if reader is not None:
         reasons.messages += reader.problems(model)
@@ -121,7 +121,7 @@ def _refuse(
 
 
 def _add_transformer_problems(stacks: list[dict[str, Any]], reasons: Problems) -> None:
-    """Add what our Transformer cannot express."""
+    """Add reasons why our Transformer cannot express the model."""
     kinds = [
         str(stack.get("type", kind))
         for stack, kind in zip(stacks, ("recurrent", "transformer"), strict=True)

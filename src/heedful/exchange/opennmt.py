@@ -2,9 +2,9 @@
 Import of OpenNMT-py Transformers, versions 1 to 3, from a ``.pt`` file.
 
 The file is a pickle with weights, options and vocabularies. The vocabularies of version 2 and
-before are objects of torchtext, and only their lists of words are read. Its Transformer normalizes
-before its sub-layers and does not end sources with a symbol. If positions are added, embeddings are
-multiplied by the square root of the width.
+before are objects of torchtext, and only their lists of words are read. OpenNMT-py's Transformer
+normalizes before its sub-layers, and its sources have no end symbol. If positions are added,
+embeddings are multiplied by the square root of the width.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ TENSOR_NAMES = TensorNames(
     output_bias="generator.bias",
 )
 PAD_PIECES = ("<blank>", "<pad>")
-"""How padding is spelled."""
+"""Spellings of padding."""
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu"}
 _POSITIONS = "{}.embeddings.make_embedding.pe.pe"
 _IGNORED = ("*.pe.pe", "decoder.transformer_layers.*.mask")
@@ -122,7 +122,7 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, Array], Any]:
 
 
 def is_new(vocab: Any) -> bool:
-    """Whether the words are stored as version 3 does."""
+    """Return whether the words are stored as in version 3."""
     return isinstance(vocab, dict) and isinstance(vocab.get("src"), list)
 
 
@@ -173,7 +173,7 @@ def _tensors(model: Any, generator: Any, path: Path) -> dict[str, Array]:
 
 
 def _refuse(settings: Mapping[str, Any], tensors: Mapping[str, Array], path: Path) -> None:
-    """Refuse what our model cannot express, all reasons at once."""
+    """Refuse settings that our model cannot express, with all reasons at once."""
     reasons = Problems()
     for name, wanted in _MUST_BE.items():
         value = settings.get(name, wanted)
@@ -211,7 +211,7 @@ def _layout(tensors: Mapping[str, Array]) -> str | None:
 
 
 def _id_mapping(pieces: list[str], table: Array | None) -> IdMapping:
-    """Renumber the words of one side; of duplicates the first id counts."""
+    """Map the words of one side to our ids; of duplicates the first id counts."""
     numbers = first_numbers(pieces)
     rows = max(len(pieces), 0 if table is None else (*table.shape, 0)[0])
     pad = next((piece for piece in PAD_PIECES if piece in numbers), None)

@@ -6,7 +6,7 @@ from heedful.errors import ExchangeError
 
 
 def check_ordinary_files(folder: Path) -> None:
-    """Refuse a folder that holds pipes or devices, also behind links."""
+    """Refuse a folder that holds pipes or devices, or links to them."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise ExchangeError(

@@ -1,9 +1,9 @@
 """
-Parity checks: two models are compared on the same sentences.
+Parity checks, which compare two models on the same sentences.
 
 Both sides use our ids. They tokenize the same text, compute log-probabilities of the same
 translations, and search, each by its own rule. Differences of log-probabilities decide; search
-results are only reported, since two equally probable words may come in either order.
+results are only reported, because two equally probable words may come in either order.
 
 Some models magnify rounding thousands of times, so that in single precision two programs differ
 with the same weights. If differences are too large, the sides compute in double precision where
@@ -25,10 +25,10 @@ from heedful.errors import ParityFailed
 from heedful.tokenization.tokenizer import END, UNKNOWN, Tokenizer
 
 Ids = Sequence[int]
-# Largest difference in double precision, and how many times the tolerance single precision may
-# differ if the double-precision difference is within it.
+# Largest difference in double precision. If it is not exceeded, single precision may differ by
+# `_MAGNIFIED` times the tolerance.
 _PRECISE = 1e-6
-# Above this difference, which is rounding as a rule, the one in double precision is stated too.
+# Above this difference, the one in double precision is computed, too; below, it is mere rounding.
 _ALIKE = 2e-5
 _MAGNIFIED = 100
 # Share of translations that must be equal for two searches to count as the same.
@@ -53,8 +53,8 @@ class ReferenceModel(Protocol):
         """
         Compute log-probabilities of all symbols at each position of a translation and after it.
 
-        Minus infinity for symbols that this side does not have. Engines that do not return
-        distributions give only the log-probability of the symbol there.
+        Symbols that this side lacks have minus infinity. Engines that do not return distributions
+        give only the log-probability of the symbol at each position.
         """
         ...
 
@@ -88,7 +88,7 @@ class Parity:
     same_outputs: int
     """Sentences that both sides translate equally."""
     seconds: float
-    """Seconds that heedful needed to translate them."""
+    """Seconds that heedful needed to translate the sentences."""
     reference_seconds: float
     """Seconds that the other side needed."""
     precise: float | None = None

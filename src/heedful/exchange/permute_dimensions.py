@@ -13,7 +13,7 @@ from torch import Tensor
 
 from heedful.errors import ExchangeError
 
-# Axis of a weight that has the dimensions of a state, by the end of the weight's name.
+# Axis of a weight that runs over the dimensions of states, by the end of the weight's name.
 _AXES = {
     "embed_source.weight": 1,
     "embed_target.weight": 1,

@@ -9,8 +9,8 @@ from heedful.errors import ExchangeError
 from heedful.exchange.formats import import_extra
 from heedful.files import read_within
 
-# Far more than any settings file has. Without a limit a small file could expand to any size, by
-# naming one anchor many times.
+# Limits far above any settings file. Without them, a small file could expand to any size by naming
+# one anchor many times.
 _LARGEST = 1 << 15
 _MOST = 5_000
 _DEEPEST = 32

@@ -19,9 +19,9 @@ class Toolkit(NamedTuple):
     """Its modules (`heedful.exchange.formats`); empty if there is none."""
     reads: str = ""
     writes: str = ""
-    """What its modules read and write, where its name does not say so."""
+    """Formats that its modules read and write, if its name does not tell."""
     aliases: Mapping[str, str] = MappingProxyType({})
-    """Aliases, each with the `model_type` that is written for it."""
+    """Aliases, each with the `model_type` that an export writes for it."""
     model_types: tuple[str, ...] = ()
     """Values of `model_type` in config.json, if this is a class of Hugging Face."""
     title: str = ""
@@ -98,7 +98,7 @@ def written_classes() -> dict[str, str]:
 
 
 def is_class(kind: str) -> bool:
-    """Whether a toolkit's name means one class of Hugging Face, or all of them."""
+    """Return whether a toolkit's name means one class of Hugging Face, or all of them."""
     return kind == HUGGING_FACE or kind in model_classes().values()
 
 
@@ -148,7 +148,7 @@ def _name(kind: str, names: dict[str, str], option: str) -> str:
 
 
 def class_meant(kind: str) -> str:
-    """Find the `model_type` that an alias means; empty for a name that leaves it open."""
+    """Find the `model_type` that an alias means; empty if a name means none."""
     named = (toolkit.aliases.get(_alias(kind), "") for toolkit in TOOLKITS.values())
     return next(filter(None, named), "")
 

@@ -1,5 +1,5 @@
 """
-Parameter names of torch's own layers, and differences that prevent a conversion.
+Parameter names of torch's layers, and differences that prevent a conversion.
 
 Both sides keep the same matrices in the same order, so nothing has to be transposed: an exchange
 copies parameters by name. If one side has no bias, the bias of the other side is removed.
@@ -69,7 +69,7 @@ def copy_parameters(source: nn.Module, target: nn.Module, names: Mapping[str, st
 
 
 def refuse(summary: str, reasons: Iterable[str]) -> None:
-    """Raise an error with all reasons at once. Raises `ExchangeError` if there is a reason."""
+    """Raise `ExchangeError` with all reasons at once, if there are any."""
     Problems(list(reasons)).refuse(
         f"{summary} must compute the same, but cannot", "Exchange the other parts one by one"
     )
@@ -111,7 +111,7 @@ def attention_to_torch_reasons(ours: MultiHeadAttention, path: str) -> Iterator[
 def layer_from_torch_reasons(
     theirs: nn.Module, kind: type[nn.Module], parts: Mapping[str, str], path: str
 ) -> Iterator[str]:
-    """List features of a torch layer that ours lacks; types tell of replaced sub-modules."""
+    """List features of a torch layer that ours lacks; types reveal replaced sub-modules."""
     if not isinstance(theirs, kind):
         yield f"{path} is a {type(theirs).__name__}, not a torch.nn.{kind.__name__}"
         return
@@ -136,7 +136,7 @@ def layer_from_torch_reasons(
 
 
 def norm_reasons(norm: nn.Module, path: str) -> Iterator[str]:
-    """List reasons why a norm exists on one side only; it may lack a bias, but not a weight."""
+    """List reasons why a norm has no counterpart; it may lack a bias, but not a weight."""
     if not isinstance(norm, nn.LayerNorm):
         yield f"{path} is a {type(norm).__name__}, not a torch.nn.LayerNorm"
     elif not norm.elementwise_affine:
@@ -176,7 +176,7 @@ def shape_of_torch(theirs: TorchLayer) -> LayerConfig:
 
 
 def activation_name(function: object) -> str | None:
-    """Recognize an activation function or module; None if we have none like it."""
+    """Recognize an activation function or module; None if we do not have it."""
     for name, ours in ACTIVATIONS.items():
         if function is ours:
             return name

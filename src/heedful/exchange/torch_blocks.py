@@ -1,14 +1,14 @@
 """
-Weights from and to torch's own Transformer blocks, to verify ours.
+Conversion from and to torch's own Transformer blocks, to verify ours.
 
 `torch.nn.MultiheadAttention`, `TransformerEncoder`, `TransformerDecoder` and `Transformer` become
-our blocks and ours become them, with equal outputs and gradients. The result has weights of its own
-and keeps the mode (training or use) of the original.
+our blocks and ours become them, with equal outputs and gradients. The result has a copy of the
+weights, and the mode (training or evaluation) of the original.
 
 Our masks are true where attention is allowed, torch's where it is forbidden. Our decoder is always
-causal, torch's needs ``tgt_mask``. Torch drops out attention weights and the inside of the
-feed-forward network, too; ours only the sub-layers' output (section 5.4). So in training the two
-are equal where dropout is zero, and in use always.
+causal, torch's needs ``tgt_mask``. Torch applies dropout also to attention weights and inside the
+feed-forward network, ours only to the sub-layers' output (section 5.4). So in evaluation both are
+equal, and in training if dropout is zero.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -43,8 +43,8 @@ def from_torch_attention(module: nn.MultiheadAttention) -> MultiHeadAttention:
 
     Both keep W^Q, W^K and W^V stacked in one matrix.
 
-    Raises `ExchangeError` if it has other widths for keys or values, or puts keys behind the
-    sequence.
+    Raises `ExchangeError` if torch's attention has other widths for keys or values, or adds keys to
+    the sequence.
 
     >>> import torch
     >>> theirs = torch.nn.MultiheadAttention(16, 4, batch_first=True)
@@ -142,7 +142,7 @@ def to_torch_transformer(
     if attention.d_model != _self_attention(decoder).d_model:
         widths = f"{attention.d_model} and {_self_attention(decoder).d_model}"
         refuse("Encoder and Decoder as torch's", [f"they are {widths} wide"])
-    # Torch's model draws its weights anew when it is made, so the stacks come afterwards.
+    # Torch's model draws its weights when it is made, so the stacks are set afterwards.
     theirs = nn.Transformer(attention.d_model, attention.heads, 0, 0, batch_first=batch_first)
     theirs.encoder = to_torch_encoder(encoder, batch_first=batch_first)
     theirs.decoder = to_torch_decoder(decoder, batch_first=batch_first)
@@ -244,7 +244,7 @@ def _torch_layer(
     layer: nn.Module, kind: Callable[..., Any], parts: Mapping[str, str], batch_first: bool
 ) -> Any:
     """Create torch's layer from ours, with dropout only where ours has it."""
-    ours: Any = layer  # a module of modules, which types know nothing about
+    ours: Any = layer  # a module whose sub-modules have no declared types
     theirs = kind(
         ours.self_attention.d_model,
         ours.self_attention.heads,

@@ -55,10 +55,10 @@ class TensorNames:
     output_embedding: str
     """The three tables, with the toolkit's word for “weight” at the end."""
     output_bias: str = ""
-    """Bias of the logits; empty if there never is one."""
+    """Bias of the logits; empty if the toolkit has none."""
     source_positions: str = ""
     target_positions: str = ""
-    """Tables of learned positions; empty if there never are any."""
+    """Tables of learned positions; empty if the toolkit has none."""
 
 
 def sides_of(layers: Sequence[int], heads: Sequence[int], d_ff: Sequence[int]) -> dict[str, int]:
@@ -84,8 +84,8 @@ def transformer_of(
     Convert a Transformer's settings and tensor names to ours.
 
     `settings`: our `model` settings, except norms and scales. `scaled`: whether embeddings of
-    source and target are multiplied by the square root of d_model. `first_position`: first row in
-    use of the tables of learned positions.
+    source and target are multiplied by the square root of d_model. `first_position`: first used row
+    of the tables of learned positions.
     """
     learned = settings["positions"] == "learned"
     places = names.source_positions, names.target_positions
@@ -103,7 +103,7 @@ def transformer_of(
     def key_map(shapes: Mapping[str, Shape], source: RowMap, target: RowMap) -> KeyMap:
         entries = _entries(names, shapes, source, target)
         if learned:
-            # Positions beyond a table share its last row, as in ours.
+            # Positions beyond a table share its last row, as in our models.
             for ours, name, count in zip(("source", "target"), places, rows, strict=True):
                 used = (min(number, count - 1) for number in range(max(rows)))
                 origins = tuple(first_position + number for number in used)
@@ -174,7 +174,7 @@ def _layer(names: TensorNames, side: str, number: str) -> list[Entry]:
 
 
 def _module(ours: str, *theirs: str) -> list[Entry]:
-    """Map weight and bias of a module, which may be several modules of theirs."""
+    """Map weight and bias of one of our modules to one or several of their modules."""
     return [
         Entry(
             f"{ours}.{end}", tuple(f"{name}.{end}" for name in theirs), Stacked(count=len(theirs))

@@ -1,4 +1,4 @@
-"""A whole model from settings: embeddings, an encoder, a decoder and the output of any families."""
+"""Construction of a whole model from its settings: embeddings, encoder, decoder and output."""
 
 from functools import partial
 from importlib import import_module
@@ -46,11 +46,11 @@ def build_model(
     """
     Build a model from its settings.
 
-    `source_vocabulary, target_vocabulary`: rows of the two tables, filling included; equal when the
-    tables are tied.
+    `source_vocabulary, target_vocabulary`: rows of the two embedding tables, unused rows included;
+    equal when the tables are tied.
 
-    `settings.decoder_start` chooses the decoder's first input: the start, end or padding symbol,
-    or a zero vector (the authors' code: padding, whose embedding is zero).
+    `settings.decoder_start` chooses the decoder's first input: the start, end or padding symbol, or
+    a zero vector (in the authors' code, padding, whose embedding is zero).
     """
     zero_token = padding if settings.decoder_start == "zero" else None
     first = {"symbol": start_token, "end": end_token, "pad": padding, "zero": padding}
@@ -94,7 +94,7 @@ def padded_vocabulary(size: int, multiple: int) -> int:
     """
     Round the size of a vocabulary up to a multiple.
 
-    `multiple`: what the number of rows must be divisible by.
+    `multiple`: divisor of the number of rows.
 
     Rows beyond `size` belong to no token; search forbids them.
     """
@@ -153,7 +153,7 @@ def _check_scores(model: nn.Module) -> None:
 
 
 def _embedding_norm(settings: ModelSettings, positions: Positions | None) -> nn.LayerNorm | None:
-    """Build the norm of the sum of embedding and position, if there is one."""
+    """Build the norm of the sum of embeddings and positions; None if the model has none."""
     if not settings.embedding_norm or positions is None:
         return None
     return nn.LayerNorm(settings.d_model, eps=settings.norm_epsilon)
@@ -163,7 +163,7 @@ def _positions(family: Family, settings: ModelSettings, rows: int) -> Positions 
     """Build the positions of a family that adds them to its embeddings."""
     if "positions" not in family.traits:
         return None
-    if _chosen(settings, "model.positions") is not None:  # of scores: embeddings have none
+    if _chosen(settings, "model.positions") is not None:  # they act in scores, not in embeddings
         return NoPositions(settings.d_model)
     return build_positions(settings.positions, settings.d_model, rows, settings.position_offset)
 
@@ -187,7 +187,7 @@ def _parts(family: Family, settings: ModelSettings, side: str) -> dict[str, Any]
 
 
 def _of_positions(settings: ModelSettings, side: str) -> dict[str, Any]:
-    """Collect the builders of positions that the family of positions defines for a layer."""
+    """Collect the builders that the chosen family of positions defines for a layer."""
     builder = _chosen(settings, "model.positions")
     return {
         name.removeprefix("build_"): partial(_built, builder, name, settings, side)
@@ -197,7 +197,7 @@ def _of_positions(settings: ModelSettings, side: str) -> dict[str, Any]:
 
 
 def _built(builder: Any, function: str, *arguments: Any) -> Any:
-    """Build a part of layers; refuse anything but a module."""
+    """Build a part of a layer; refuse anything but a module."""
     part = getattr(builder, function)(*arguments)
     if not isinstance(part, nn.Module):
         owner = getattr(builder, "__name__", None) or type(builder).__name__
@@ -212,7 +212,7 @@ def _chosen(settings: ModelSettings, setting: str) -> Any:
 
 
 def _networks(settings: ModelSettings, side: str) -> Networks:
-    """Build the networks of the family that has layers; at most one family has."""
+    """Build the networks of the family that some layers of this side use; at most one is used."""
     for family in families():
         if family.part_layers(settings, side):
             networks: Networks = _builder(family).build_networks(settings, side)
@@ -221,5 +221,5 @@ def _networks(settings: ModelSettings, side: str) -> Networks:
 
 
 def _builder(family: Family) -> Any:
-    """Import the module that builds a family, and torch with it; without one, return the family."""
+    """Import a family's builder, and torch with it; return the family itself if it has none."""
     return import_module(family.builder) if family.builder else family

@@ -51,7 +51,7 @@ class Convolution(nn.Module):
 
     @property
     def span(self) -> int:
-        """How many earlier positions a causal convolution reads."""
+        """Number of earlier positions that a causal convolution reads."""
         return (self.kernel - 1) * self.dilation
 
     @torch.no_grad()
@@ -62,7 +62,7 @@ class Convolution(nn.Module):
 
     @torch.no_grad()
     def fold_weight_norm(self) -> None:
-        """Keep g v / |v| alone, for weights that will not change any more."""
+        """Replace v by g v / |v| and drop g, for weights that no longer change."""
         if self.gain is not None:
             self.weight.copy_(self._normed().unflatten(1, (self.kernel, self.inputs)))
             self.gain = self._cached = None
@@ -76,7 +76,7 @@ class Convolution(nn.Module):
         Convolve whole sequences; the caller has set padding to zero.
 
         Beyond both ends of a sequence there are zeros. A centered kernel of even size reads one
-        position more of the future, as fairseq pads. `places` are for rows that hold several
+        more position after than before, as in fairseq. `places` are for rows that hold several
         sentences (`sentence_places`); None means that a row is one sequence.
         """
         return linear(self._windows(x, places), self.used_weight(), self.bias)
@@ -87,8 +87,8 @@ class Convolution(nn.Module):
         """
         Compute one more position of a causal convolution.
 
-        `past`: the last inputs, oldest first; returned with `x` in place of the oldest. They are
-        copied, not turned in place, because hypotheses that branch off share them.
+        `past`: the last inputs, oldest first; returned without the oldest and with `x` at the end.
+        They are copied, not shifted in place, because hypotheses with a common start share them.
         """
         if not self.span:
             return linear(x, self.used_weight(), self.bias), past
@@ -104,8 +104,8 @@ class Convolution(nn.Module):
         """
         Compute the weight in use, shape (outputs, kernel * inputs).
 
-        Without gradients the normed weight is kept until a parameter changes, because each step of
-        a search needs it.
+        Without gradients, the normalized weight is cached until a parameter changes, because each
+        step of a search needs it.
         """
         if self.gain is None:
             return self.weight.flatten(1)
@@ -123,7 +123,7 @@ class Convolution(nn.Module):
         return self._cached[1]
 
     def train(self, mode: bool = True) -> "Convolution":
-        """Change the mode and forget the kept weight: an optimizer may write past its versions."""
+        """Change the mode and drop the cached weight: an optimizer may bypass its version count."""
         self._cached = None
         return super().train(mode)
 
@@ -143,9 +143,9 @@ class Convolution(nn.Module):
         """
         Lay the inputs that each position reads side by side.
 
-        Measured on one core of an EPYC, 1,000 positions, 256 inputs, 512 outputs, kernel 3:
-        forwards 11 ms (torch's conv1d on transposed inputs: 10 ms). Backwards it takes 34 ms
-        (conv1d: 39 ms), and 587 ms on 4,000 positions of 512 inputs (conv1d: 947 ms).
+        Measured on one core of an EPYC, 1,000 positions, 256 inputs, 512 outputs, kernel 3: the
+        forward pass takes 11 ms (torch's conv1d on transposed inputs: 10 ms). The backward pass
+        takes 34 ms (conv1d: 39 ms), and 587 ms on 4,000 positions of 512 inputs (conv1d: 947 ms).
         """
         if self.kernel == 1:
             return x
@@ -160,10 +160,10 @@ class Convolution(nn.Module):
 
 def sentence_places(packing: Packing, real: Bool[Tensor, "batch time"]) -> Int[Tensor, "1 tokens"]:
     """
-    Give each token of an unpadded batch a number, so that sentences are told apart.
+    Give each token of an unpadded batch a number by which windows tell sentences apart.
 
-    Neighbors differ by one; between two sentences is a gap longer than any. Remaining padding is
-    equally far from all others.
+    Neighbors differ by one. The gap between two sentences is longer than any sentence. Remaining
+    padding is equally far from all other tokens.
     """
     rows, columns = packing.places // packing.time, packing.places % packing.time  # (tokens,)
     places = rows * (2 * packing.time) + columns
@@ -172,7 +172,7 @@ def sentence_places(packing: Packing, real: Bool[Tensor, "batch time"]) -> Int[T
 
 
 def _are_neighbors(places: Tensor, shift: int) -> Bool[Tensor, "batch time"]:
-    """Return where the position at this distance belongs to the same sentence."""
+    """Return a mask of the positions whose neighbor at this distance is in the same sentence."""
     there = torch.full_like(places, torch.iinfo(torch.int64).min)
     ours, theirs = _overlap(places.size(1), shift)
     there[:, ours] = places[:, theirs]
@@ -187,7 +187,7 @@ def _overlap(time: int, shift: int) -> tuple[slice, slice]:
 
 
 class _Windows(torch.autograd.Function):
-    """The inputs that each position reads, side by side; zero where there is none."""
+    """The inputs that each position reads, side by side; zero beyond the ends of a sentence."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, shifts: range, factors: list[Tensor] | None) -> Tensor:

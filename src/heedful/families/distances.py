@@ -1,4 +1,4 @@
-"""Requirements of positions by distance: self-attention over all positions of a sentence."""
+"""Checks for positions by distance, which need self-attention over all positions of a sentence."""
 
 from collections.abc import Iterator
 

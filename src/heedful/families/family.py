@@ -14,17 +14,17 @@ class Recipe(NamedTuple):
     summary: str
     """One sentence for lists of recipes."""
     settings: Mapping[str, object]
-    """What differs from the base, by dotted names."""
+    """Settings that differ from the base, by dotted names."""
     base: str = ""
-    """The recipe that is changed; empty for the defaults."""
+    """The recipe that this one changes; empty for the defaults."""
 
 
 class Family:
     """
     An encoder and a decoder of one kind, or a part that models of other families may have.
 
-    Nothing here needs torch: the modules are built by `heedful.families.build`, which imports
-    `builder` when a model is built. What a family does not define is as in the Transformer.
+    This class does not need torch: `heedful.families.build` imports `builder` when it builds a
+    model. Members that a family does not define are as in the Transformer.
     """
 
     encoders: ClassVar[tuple[str, ...]] = ()
@@ -40,17 +40,17 @@ class Family:
     qk_norms: ClassVar[tuple[str, ...]] = ()
     """Values of `model.attention.qk_norm` that mean this family."""
     positions: ClassVar[tuple[str, ...]] = ()
-    """Values of `model.positions` that mean this family, by which attention knows distances."""
+    """Values of `model.positions` that mean this family; its positions act inside attention."""
     help: ClassVar[Mapping[str, str]] = {}
-    """Help texts of such values, by the dotted names of their settings."""
+    """Help texts of these values, by the dotted names of their settings."""
     traits: ClassVar[frozenset[str]] = frozenset()
     """
-    Which settings outside of its own table act with it.
+    Traits, which say which settings outside of its own table act with the family.
 
     `layers`: `model.encoder_layers`, `model.decoder_layers`; `positions`: `model.positions`;
     `networks`: networks of other families; `coverage`: `search.coverage_penalty`; `heads`:
-    `model.heads`; `window`: `model.attention.window`. Not with `unscored`: `model.attention.score`;
-    not with `batch statistics`, averages of whole batches: `train.objective` = simcut.
+    `model.heads`; `window`: `model.attention.window`. With `unscored`, `model.attention.score` does
+    not act. With `batch statistics`, running averages of batches, simcut is refused.
     """
     settings: ClassVar[type[SettingsTable] | None] = None
     """Its table of settings, a part of ``[model]``; None if it has none."""
@@ -59,14 +59,14 @@ class Family:
     conditions: ClassVar[Mapping[str, tuple[ActsIf, ...]]] = {}
     """More conditions of settings outside of its own table, by their dotted names."""
     token_shares: ClassVar[Mapping[str, str]] = {}
-    """Running averages that `heedful info` shows in percent of tokens: a heading, and a name."""
+    """Names of running averages that `heedful info` shows in percent of tokens, by heading."""
     recipes: ClassVar[Mapping[str, Recipe]] = {}
     """Its recipes by name."""
     table1: ClassVar[str] = ""
-    """The module that has `LAYER`, its row of the paper's Table 1; empty if there is none."""
+    """The module with `LAYER`, the family's row of the paper's Table 1; empty if there is none."""
     builder: ClassVar[str] = ""
     """
-    The module that builds it; empty if the family has these functions itself, as in a plugin:
+    The module that builds its parts; empty if the family itself has these functions, as in plugins:
     `build_encoder(settings)`, `build_decoder(settings, encoder)`.
 
     With the trait `networks` both also take `parts`, a `LayerParts`. A family of networks has
@@ -79,7 +79,7 @@ class Family:
 
     readers: ClassVar[Mapping[str, str]] = {}
     """
-    The modules that read such models of other toolkits, by the toolkit's name after ``--from``
+    The modules that read this family's models of other toolkits, by the name after ``--from``
     (`heedful.families.foreign.FamilyReader`).
     """
 
@@ -90,7 +90,7 @@ class Family:
 
     @property
     def choices(self) -> Mapping[str, tuple[str, ...]]:
-        """The values that mean this family, by the dotted names of settings; none for networks."""
+        """The values that mean this family, by the dotted names of settings; empty for networks."""
         values = {
             "model.encoder": self.encoders,
             "model.decoder": self.decoders,
@@ -104,10 +104,10 @@ class Family:
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
         """
-        List settings that do not go together, each with what to change.
+        List invalid combinations of settings, each with a correction.
 
-        Called for each family that the settings name or a layer's networks have. `memory`: width
-        of the encoder's states.
+        Called for each family that the settings name, and for the family of a layer's networks.
+        `memory`: width of the encoder's states.
         """
         del model, memory
         return ()
@@ -126,7 +126,7 @@ class Family:
         return model.decoder_layers, model.decoder_heads or model.heads
 
     def no_attention(self, model: ModelSettings) -> str:
-        """Name the choice by which its decoder does not attend; empty if it attends."""
+        """Name the setting that keeps its decoder from attending; empty if it attends."""
         del model
         return ""
 
@@ -141,11 +141,11 @@ class Family:
         return []
 
     def training_notes(self, model: ModelSettings, ranks: int) -> Iterable[str]:
-        """Say what the user should know when a training begins."""
+        """List notes for the user at the start of training."""
         del model, ranks
         return ()
 
     def no_alignment(self, model: ModelSettings) -> str:
-        """Name the choice by which attention to its encoder links no words; empty if it does."""
+        """Name the setting by which attention to its encoder aligns no words; empty if it does."""
         del model
         return ""

@@ -1,9 +1,9 @@
 """
 Models of other toolkits that belong to a family.
 
-If another toolkit also has a family, `Family.readers` names a module for this toolkit. The module
-says what the settings and tensors of a checkpoint mean. The toolkit's reader in `heedful.exchange`
-reads the files, the text and the rules of search, and does not know the family.
+If another toolkit also has models of a family, `Family.readers` names a module for this toolkit.
+The module interprets the settings and tensors of a checkpoint. The toolkit's reader in
+`heedful.exchange` reads files, text processing and search settings, and knows no family.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -50,7 +50,7 @@ class FamilyReader(Protocol):
     """What the toolkit calls the family."""
 
     def is_kind(self, settings: Mapping[str, Any]) -> bool:
-        """Whether a checkpoint's settings describe a model of the family."""
+        """Return whether a checkpoint's settings describe a model of the family."""
         ...
 
     def problems(self, settings: Mapping[str, Any]) -> Iterator[str]:
@@ -67,7 +67,7 @@ class FamilyReader(Protocol):
 def number_in(
     settings: Mapping[str, Any], name: str, default: int | float, maximum: int = _LARGEST
 ) -> int | float:
-    """Read a setting, `default` if absent; `ExchangeError` names one that is not a number."""
+    """Read a number, or `default` if absent; `ExchangeError` if the setting is not a number."""
     value = settings.get(name)
     if value is None:
         return default

@@ -25,7 +25,7 @@ from heedful.errors import ExchangeError
 Shape = tuple[int, ...]
 _SHOWN = 8
 # Output bias of a symbol that the original model lacks: far below every logit, so that it is never
-# written, but finite, so that sums stay numbers.
+# generated, but finite, so that sums are not NaN.
 IMPOSSIBLE = -1e9
 
 
@@ -80,7 +80,7 @@ class RowMap:
     Reordering of the rows of a table, or the entries of a bias, to our ids.
 
     A symbol that they lack must get no probability: its output bias is filled with a large negative
-    number. Their rows without one of our ids are zero on the way back.
+    number. In the other direction, their rows that have none of our ids are zero.
     """
 
     origins: tuple[int | None, ...]
@@ -117,7 +117,7 @@ SAME = Stacked()
 
 
 class TensorUse(NamedTuple):
-    """How the tensors of a checkpoint were used; a map refuses all others."""
+    """Numbers of a checkpoint's tensors by their use; a map refuses tensors without a use."""
 
     filled: int = 0
     """Tensors of ours, each with an origin."""
@@ -127,7 +127,7 @@ class TensorUse(NamedTuple):
     """Number of tensors in the file that hold no weights, such as computed tables."""
 
     shared: int = 0
-    """Tensors of theirs that several of ours come from, such as one table that ours has twice."""
+    """Their tensors from which several of ours come, such as a table that our model has twice."""
 
     def __str__(self) -> str:
         """Format for the report of an import."""
@@ -139,12 +139,12 @@ class TensorUse(NamedTuple):
 
 @dataclass(frozen=True)
 class Entry:
-    """The origin of one of our tensors; several may share a tensor that is tied only in theirs."""
+    """The origin of one of our tensors; several entries may share a tensor that only they tie."""
 
     ours: str
-    """Its name."""
+    """Name of our tensor."""
     theirs: tuple[str, ...]
-    """Their names."""
+    """Names of their tensors."""
     change: Change = SAME
     """The conversion in both directions."""
 
@@ -218,9 +218,9 @@ class KeyMap:
 
 def tied_copies(tables: Mapping[str, str], shapes: Mapping[str, Shape]) -> dict[str, str]:
     """
-    Map each table that is only in the file, because it is tied, to the table it is tied to.
+    Map each tied table that only their file has to the table that it must equal.
 
-    `tables`: their names of source, target and output, in this order, by ours.
+    `tables`: their names of the source, target and output tables, in this order, by our names.
     """
     copies, original = {}, ""
     for ours, theirs in tables.items():
@@ -237,7 +237,7 @@ def check_tensors(
     origin: object,
     ignored: Iterable[str] = (),
 ) -> None:
-    """Compare names and shapes. Raises `ExchangeError` that names everything that is wrong."""
+    """Compare names and shapes; `ExchangeError` names all differences."""
     patterns = tuple(ignored)
     extra = [
         name

@@ -1,7 +1,7 @@
 """
 The known families, one line for each of ours; plugins add theirs.
 
-The order is that of their tables in a printed recipe, and of their names in messages.
+Tables of a printed recipe and names in messages have the order of this list.
 """
 
 import re
@@ -14,7 +14,7 @@ from heedful.settings.model import SIDES, ModelSettings
 from heedful.settings.registry import Registry, cannot_take
 from heedful.settings.table import SettingsTable
 
-# Each module has a `FAMILY`.
+# Each module defines `FAMILY`.
 MODULES = (
     "heedful.families.transformer",
     "heedful.families.recurrent",
@@ -35,8 +35,8 @@ MODULES = (
 POSITIONS_BUILDERS = ("build_score_bias", "build_rotation", "build_relation")
 """The functions of a family of positions; each family has one, which builds its part."""
 
-# What a family that builds its own parts must have, by the setting that names it; of several the
-# first that it has.
+# Functions and their arguments that a family without `builder` must have, by the setting that names
+# the family. Of several functions, the first that it has counts.
 _BUILDERS = {
     "model.encoder": (("build_encoder",), ("settings",)),
     "model.decoder": (("build_decoder",), ("settings", "encoder")),
@@ -60,7 +60,7 @@ def families() -> tuple[Family, ...]:
 
 
 def _refusal(name: str, family: Any) -> str:
-    """Say what is wrong with a family of a plugin."""
+    """Describe what is wrong with a plugin's family; empty if nothing is."""
     del name
     if not isinstance(family, Family):
         return f"must be an object of a class derived from `Family`, but is {family!r}"
@@ -86,7 +86,7 @@ def _refusal(name: str, family: Any) -> str:
 
 
 def _wrong_table(table: Any) -> str:
-    """Say what is wrong with the table of settings of a plugin's family."""
+    """Describe what is wrong with the settings table of a plugin's family; empty if nothing is."""
     if not (isinstance(table, type) and issubclass(table, SettingsTable)):
         return f"must have as settings a class derived from `SettingsTable`, but has {table!r}"
     taken = {f"model.{name}" for name in ModelSettings.model_fields}
@@ -117,7 +117,7 @@ def decoder_family(name: str) -> Family:
 
 
 def is_named(family: Family, model: ModelSettings) -> bool:
-    """Whether the settings name a family, or may: networks have no name."""
+    """Return whether the settings name a family; always true for networks, which have no name."""
     choices = family.choices
     return not choices or any(chosen_value(model, name) in choices[name] for name in choices)
 
@@ -154,7 +154,7 @@ def values_of(setting: str) -> tuple[str, ...]:
 
 
 def are_offered(settings: Mapping[str, object]) -> bool:
-    """Whether all families that the values of some settings name are here."""
+    """Return whether every family that these settings name is registered."""
     named = {name: value for name, value in settings.items() if values_of(name)}
     return all(value in values_of(name) for name, value in named.items())
 

@@ -1,4 +1,4 @@
-"""Decoding states that select their own tensors: those of the source by sentences, all by rows."""
+"""Decoding states that select their own tensors: the source's by sentences, all others by rows."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeVar

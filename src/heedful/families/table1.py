@@ -1,5 +1,5 @@
 """
-Rows of the paper's Table 1: what a family offers for its layer (`heedful.paper.layer_kinds`).
+Rows of the paper's Table 1, which a family may offer for its layer (`heedful.paper.layer_kinds`).
 
 The paper prints orders of growth. Here each is an exact number: multiply-adds of a layer with its
 projections, sequential steps, and the longest path between two positions of a stack.
@@ -58,10 +58,10 @@ class LayerKind:
 
 @runtime_checkable
 class RunsByStep(Protocol):
-    """A layer whose longest path is within it, from step to step."""
+    """A layer whose longest path runs through its own steps."""
 
     def unrolled(self, x: States, joined: int | None = None) -> Float[Tensor, "batch width"]:
-        """Run step by step to the last state; gradients pass the last steps alone, if given."""
+        """Run step by step to the last state; gradients pass only the last `joined` steps."""
         ...
 
 

@@ -1,1 +1,1 @@
-"""CPU kernels for training; each compiled kernel has a plain twin."""
+"""Kernels for CPUs and GPUs; each has a plain twin of documented functions of torch."""

@@ -2,8 +2,9 @@
 Dropout, addition of the sub-layer's input, and layer norm as one GPU kernel.
 
 ``LayerNorm(x + dropout(y))`` follows every sub-layer of the paper's model. The kernel reads each
-number once forwards and twice backwards, and draws the same hashed bits again
-(`heedful.kernels.dropout.hashed_bits`) instead of keeping a mask. `plain_add_norm` is its twin.
+number once in the forward pass and twice in the backward pass. There it draws the same hashed bits
+again (`heedful.kernels.dropout.hashed_bits`) instead of keeping a mask. `plain_add_norm` is its
+twin.
 """
 
 from typing import Any
@@ -16,7 +17,7 @@ from heedful.kernels.dropout import LEVELS, draw_keys, drop_threshold, hashed_bi
 from heedful.kernels.fusion import is_fused
 from heedful.kernels.varlen import tiles_of
 
-# The widest rows that a program holds.
+# Width of the widest row that one program of Triton holds.
 _WIDEST = 4096
 
 
@@ -37,7 +38,7 @@ def add_and_normalize(
     rows = x.flatten(0, -2), y.flatten(0, -2)
     if probability:
         threshold, keys = drop_threshold(probability), draw_keys(x.device)
-    else:  # whatever the keys are, no bits are below
+    else:  # no bits are below 0, whatever the keys are
         threshold, keys = 0, x.new_empty(2, dtype=torch.int32)
     out: Tensor = add_norm(*rows, norm.weight, norm.bias, keys, threshold, norm.eps)[0]
     return out.view(x.shape)
@@ -100,7 +101,7 @@ def _(
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    """Save the tensors that the gradients are computed from."""
+    """Save the tensors from which the gradients are computed."""
     _, _, weight, _, keys, threshold, _ = inputs
     ctx.save_for_backward(*output[1:], weight, keys)
     ctx.threshold = threshold
@@ -108,8 +109,8 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
 
 def _differentiate(ctx: Any, gradient: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
     """Compute the gradients of all inputs."""
-    found = add_norm_gradients(gradient, *ctx.saved_tensors, ctx.threshold)
-    return (*found, None, None, None)
+    gradients = add_norm_gradients(gradient, *ctx.saved_tensors, ctx.threshold)
+    return (*gradients, None, None, None)
 
 
 add_norm.register_autograd(_differentiate, setup_context=_keep)

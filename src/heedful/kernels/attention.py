@@ -3,10 +3,10 @@ CPU attention kernels for short sequences and for a step of a search, with expli
 
 The results are those of `heedful.model.attention.scaled_dot_product_attention`, with fewer passes
 over memory. The C functions of ``short_attention.h`` compute them, or else functions of torch on
-padded rows. For the functions of torch one copy puts the heads before the positions. Backwards one
-buffer receives the gradients of queries, keys and values side by side, as in the projection. In
-bf16 keys are padded to whole vectors, because torch's softmax computes the last columns of a row
-one by one, four times as slowly.
+padded rows. For torch's functions, one copy puts the heads before the positions. In the backward
+pass, one buffer receives the gradients of queries, keys and values side by side, as in the
+projection. In bf16, keys are padded to whole vectors, because torch's softmax computes the last
+columns of a row one by one, four times as slowly.
 
 In a step of a search a few queries of each sentence attend to keys and values in a cache.
 """
@@ -26,13 +26,13 @@ from heedful.kernels.linear import has_onednn_kernel, join, lie_side_by_side
 from heedful.kernels.native.product import FLOATS, is_plain, native_products
 from heedful.kernels.torch_internals import internal, is_plain_torch
 
-# With little padding the copies cost more than they save. Where that begins was chosen by hand; at
-# 17 % a step of the base model took 0.89 of the time on one thread (bf16, 80 pairs).
+# With less padding than this share, the copies may cost more than they save. Chosen by hand; with
+# 17 %, a step of the base model took 0.89 of the time on one thread (bf16, 80 pairs).
 _WORTH = 0.03
 # oneDNN compiles a product for each new number of rows, which takes as long as a few hundred rows
-# of a small model. So a large batch keeps some of its padding: with the recipe small,
-# batches of varying size cost 4 to 6 % more than those of one size before, and nothing since. Other
-# values were not compared.
+# of a small model. So a large batch keeps some padding, up to a round number of rows. Without it,
+# batches of varying size cost 4 to 6 % more than batches of one size with the recipe `small`; with
+# it, nothing. Other values were not compared.
 _STEP, _LARGE = 64, 1024
 
 
@@ -45,8 +45,8 @@ class Packing:
     """Shape of the batch."""
     places: Int[Tensor, " tokens"]
     """
-    Position of each token in the batch, counted row by row: the real ones, and padding up to a
-    round number.
+    Position of each token in the batch, counted row by row: real tokens, and padding up to a round
+    number.
     """
     origins: Int[Tensor, " places"]
     """Index of the token at each position; the first token at padding."""
@@ -125,15 +125,15 @@ class _Move(torch.autograd.Function):
 # Positions of the real queries and of the real keys; None for padded rows.
 Packings = tuple[Packing | None, Packing | None]
 
-# Above this many keys memory traffic decides, and torch's fused kernel stores no weights. Chosen by
-# hand: measured was only that at 30 tokens a whole training step of a small model was 2.8 times as
-# fast with the plain kernel as with torch's fused one.
+# Above this many keys, memory traffic decides, and torch's fused kernel stores no weights. Chosen
+# by hand. The only measurement: at 30 tokens, a whole training step of a small model was 2.8 times
+# as fast with the plain kernel as with torch's fused one.
 SHORT = 256
 _VECTOR = 32  # bf16 numbers
 
 
 def use_cpu_kernel(x: Tensor, keys: int) -> bool:
-    """Decide whether to use this kernel."""
+    """Decide whether to use `short_attention`."""
     return keys <= SHORT and has_onednn_kernel(x)
 
 
@@ -156,7 +156,7 @@ def short_attention(
     `mask`: True where the query may attend to the key; everywhere if None. `packings`: unpadding of
     queries and of keys; None for padded rows.
     """
-    # kernels read what one product wrote in place, and write its gradient in the same layout
+    # kernels read the projection's output in place, and write its gradient in the same layout
     kv: Tensor | None = None
     if lie_side_by_side(queries, keys, values):
         qkv = join(queries, keys, values)
@@ -182,8 +182,8 @@ def plain_short_attention(
     `qkv`: queries, then in self-attention keys and values, on the last axis; else queries alone.
     `kv`: keys, then values; None in self-attention.
     """
-    found: Tensor = _ShortAttention.apply(qkv, kv, mask, heads, d_k, packings)
-    return found
+    context: Tensor = _ShortAttention.apply(qkv, kv, mask, heads, d_k, packings)
+    return context
 
 
 class _ShortAttention(torch.autograd.Function):
@@ -222,10 +222,10 @@ class _ShortAttention(torch.autograd.Function):
         ctx.save_for_backward(query, key, value, weights)
         ctx.heads, ctx.keys, ctx.together, ctx.packings = heads, keys, kv is None, packings
         context = torch.bmm(weights, value)  # (batch * heads, queries, d_v)
-        # 4. heads side by side again: (batch, queries, heads * d_v), without padding as it came
-        found = torch.empty(*qkv.shape[:2], heads * value.size(2), dtype=context.dtype)
-        _write(found, context, heads)
-        return found if query_packing is None else gather(found, query_packing)
+        # 4. heads side by side again: (batch, queries, heads * d_v), without padding if removed
+        out = torch.empty(*qkv.shape[:2], heads * value.size(2), dtype=context.dtype)
+        _write(out, context, heads)
+        return out if query_packing is None else gather(out, query_packing)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
@@ -241,14 +241,14 @@ class _ShortAttention(torch.autograd.Function):
         d_query = torch.bmm(d_scores, key)
         d_key = torch.bmm(d_scores.transpose(1, 2), query)
         # one buffer in the layout of the projection: no concatenation afterwards
-        width, other = heads * query.size(2), heads * (query.size(2) + value.size(2))
+        width, kv_width = heads * query.size(2), heads * (query.size(2) + value.size(2))
         d_kv: Tensor | None = None
         if ctx.together:
-            d_qkv = gradient.new_empty(rows, queries, width + other)
+            d_qkv = gradient.new_empty(rows, queries, width + kv_width)
             d_key_value = d_qkv[..., width:]
         else:
             d_qkv = gradient.new_empty(rows, queries, width)
-            d_kv = d_key_value = gradient.new_empty(rows, keys, other)
+            d_kv = d_key_value = gradient.new_empty(rows, keys, kv_width)
         _write(d_qkv[..., :width], d_query, heads, 1.0 / math.sqrt(query.size(2)))
         _write(d_key_value[..., :width], d_key[:, :keys], heads)
         _write(d_key_value[..., width:], d_value[:, :keys], heads)
@@ -337,8 +337,8 @@ def can_attend(
     packings: Packings = (None, None),
 ) -> bool:
     """Decide whether there are compiled functions for these tensors; else torch computes."""
-    given = [one for one in (qkv, kv) if one is not None]
-    if native_products() is None or qkv.dtype not in FLOATS or not all(map(is_plain, given)):
+    tensors = [tensor for tensor in (qkv, kv) if tensor is not None]
+    if native_products() is None or qkv.dtype not in FLOATS or not all(map(is_plain, tensors)):
         return False
     if mask is not None and not (is_plain(mask) and mask.dtype == torch.bool):
         return False
@@ -347,10 +347,10 @@ def can_attend(
     if values <= 0 or values % heads or (kv is not None and qkv.size(2) != width):
         return False
     rows = set()
-    for one, packing in zip(given, packings, strict=False):
-        if packing is not None and one.shape[:2] != (1, len(packing.places)):
+    for tensor, packing in zip(tensors, packings, strict=False):
+        if packing is not None and tensor.shape[:2] != (1, len(packing.places)):
             return False
-        rows.add(one.size(0) if packing is None else packing.rows)
+        rows.add(tensor.size(0) if packing is None else packing.rows)
     return len(rows) == 1 and (kv is None or kv.dtype == qkv.dtype)
 
 
@@ -365,8 +365,8 @@ def native_short_attention(
     """Compute the same as `heedful.kernels.attention.short_attention`; only if `can_attend`."""
     qkv = qkv.contiguous()
     kv = None if kv is None else kv.contiguous()
-    found: Tensor = _NativeShortAttention.apply(qkv, kv, mask, heads, d_k, packings)
-    return found
+    context: Tensor = _NativeShortAttention.apply(qkv, kv, mask, heads, d_k, packings)
+    return context
 
 
 class _NativeShortAttention(torch.autograd.Function):
@@ -433,13 +433,13 @@ class _NativeCall:
             *(int(qkv.dtype == torch.float32), threads),
         )
         self.address = ctypes.byref(self.described)
-        each = library.short_attention_memory(queries.longest, keys.longest, d_k, d_v)
-        self.memory = torch.empty(each * threads, dtype=torch.float32, device="cpu")
+        per_thread = library.short_attention_memory(queries.longest, keys.longest, d_k, d_v)
+        self.memory = torch.empty(per_thread * threads, dtype=torch.float32, device="cpu")
         self._kept = queries, keys, mask
 
 
 class _Rows(NamedTuple):
-    """Where the tokens of each row are, packed or padded."""
+    """Places of the tokens of each row, packed or padded."""
 
     starts: Tensor
     places: Tensor
@@ -461,14 +461,14 @@ class _Rows(NamedTuple):
 
 
 def _addresses(qkv: Tensor, kv: Tensor | None, width: int) -> tuple[int, int, int]:
-    """Where the first query, key and value are; each is `width` numbers wide, values excepted."""
+    """Return the addresses of the first query, key and value; `width`: of a query and of a key."""
     step, first = width * qkv.element_size(), qkv.data_ptr()
     key = first + step if kv is None else kv.data_ptr()
     return first, key, key + step
 
 
-# Up to this many products of sentences and heads torch's fused kernel is faster than batched
-# products: it starts one function, they start three. Where the two cross was chosen by hand.
+# Up to this many products of sentences and heads, torch's fused kernel is faster than batched
+# products: it starts one function, they start three. The number was chosen by hand.
 _FEW_PRODUCTS = 16
 
 
@@ -483,8 +483,8 @@ def cached_attention(
 
     `mask_bias`: zero where the query may attend to the key, minus infinity elsewhere.
 
-    The tensors of a step are small and each pass over memory counts: the scores come from one
-    product that starts from the bias.
+    The tensors of a step are small, so each pass over memory counts: one product, which adds the
+    bias, gives the scores.
     """
     batch, heads, queries, _ = query.shape
     is_few = batch * heads <= _FEW_PRODUCTS

@@ -1,8 +1,8 @@
 """
 Dropout with cheap random numbers on CPUs.
 
-``torch.nn.functional.dropout`` draws one double per element on a processor; measured on a small
-model that is a seventh of a training step. Here sixteen random bits decide about an element. A
+``torch.nn.functional.dropout`` draws one double per element on a CPU; measured on a small model
+that is a seventh of a training step. Here sixteen random bits decide whether an element is kept. A
 compiled function (``dropout.h``) draws them by Philox, scales and adds in one pass; without it
 NumPy's SFC64 draws them. Each call seeds the generator from torch's own, so ``torch.manual_seed``
 makes everything repeatable and nothing else has to be saved. On other devices torch's kernel is
@@ -41,8 +41,8 @@ def keep_mask(shape: torch.Size, probability: float) -> UInt8[Tensor, "*shape"]:
     count = shape.numel()
     words = np.random.SFC64(draw_seed()).random_raw((count + 3) // 4)
     threshold = drop_threshold(probability) - LEVELS // 2
-    kept = words.view(np.int16)[:count] >= threshold
-    return torch.from_numpy(kept.view(np.uint8)).view(shape)
+    is_kept = words.view(np.int16)[:count] >= threshold
+    return torch.from_numpy(is_kept.view(np.uint8)).view(shape)
 
 
 def drop_threshold(probability: float) -> int:
@@ -76,7 +76,7 @@ class Dropout(nn.Module):
     """
     Dropout with a fast CPU kernel.
 
-    `probability`: share of the elements that is dropped, in [0, 1).
+    `probability`: share of the elements to drop, in [0, 1).
 
     Section 5.4: applied to the output of each sub-layer before it is added and normalized, and to
     the sums of embeddings and positions; nowhere else.
@@ -107,9 +107,9 @@ class Dropout(nn.Module):
         """
         Compute ``x + dropout(y)``, as every residual connection does; one pass on a CPU.
 
-        Without `x` it is dropout alone.
+        If `x` is None, apply dropout alone.
 
-        Rounded once, where two passes would round the product and the sum.
+        The result is rounded once; two passes would round both the product and the sum.
         """
         if x is None:
             return self.forward(y)
@@ -120,7 +120,7 @@ class Dropout(nn.Module):
         return self._add(x, y)
 
     def _add(self, x: Tensor | None, y: Tensor) -> Tensor:
-        """Draw the mask and add, on a CPU."""
+        """Draw the mask and add on a CPU."""
         threshold = drop_threshold(self.probability)
         scale = 1.0 / (1.0 - threshold / LEVELS)
         if can_thin(x, y):
@@ -135,7 +135,7 @@ class Dropout(nn.Module):
 
 
 def _thin(x: Tensor, probability: float) -> Tensor:
-    """Drop out by torch's kernel, or by a hash in code that a compiler translates."""
+    """Apply dropout by torch's kernel, or by a hash in code that torch's compiler compiles."""
     if not torch.compiler.is_compiling() or x.numel() >= torch.iinfo(torch.int32).max:
         return nn.functional.dropout(x, probability)
     keep = hashed_bits(x.numel(), draw_keys(x.device)) >= drop_threshold(probability)
@@ -156,7 +156,7 @@ def draw_keys(device: torch.device) -> Int[Tensor, "2"]:
 
 def hashed_bits(count: int, keys: Int[Tensor, "2"]) -> Int[Tensor, " count"]:
     """
-    Make sixteen random bits of the index of each element: integers from 0 to 2^16 - 1.
+    Compute sixteen random bits from each element's index: integers from 0 to 2^16 - 1.
 
     `keys`: 32 random bits each; different keys give different bits.
     """
@@ -187,8 +187,8 @@ def native_add_thinned(
     The bits are a function of `seed`, from 0 to 2^64 - 1, and of the element's index. Only if
     `can_thin`.
     """
-    found: Tensor = _NativeAddThinned.apply(x, y, seed, threshold, scale)
-    return found
+    out: Tensor = _NativeAddThinned.apply(x, y, seed, threshold, scale)
+    return out
 
 
 class _NativeAddThinned(torch.autograd.Function):

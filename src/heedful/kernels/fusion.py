@@ -2,7 +2,7 @@
 Fusion of several GPU operations into one kernel.
 
 Such a kernel is an operation defined in Python, which takes longer to start than the operations
-that it replaces. In a recorded graph this does not matter, but step by step it does. So these
+that it replaces. In a recorded graph this does not matter, but in eager code it does. So these
 kernels are used only within `fused`.
 """
 
@@ -22,7 +22,7 @@ def is_fused() -> bool:
 
 @contextmanager
 def fused() -> Iterator[None]:
-    """Replace several kernels by one on a GPU; other threads only lose time by it."""
+    """Replace several kernels by one on a GPU; other threads do so, too, and only lose time."""
     with _lock:
         _open[0] += 1
     try:

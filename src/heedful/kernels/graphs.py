@@ -1,9 +1,9 @@
 """
 Work that a GPU repeats as one launch.
 
-An eager training step of a base model starts some two thousand kernels, and each costs its process
-several microseconds. A recorded graph starts them all at once, over the same memory. On a processor
-the same work is called each time, so one code path serves both.
+An eager training step of a base model starts some two thousand kernels, and each start takes the
+process several microseconds. A recorded graph starts them all at once, over the same memory. On a
+processor the same work is called each time, so one code path serves both.
 """
 
 import functools
@@ -12,13 +12,13 @@ from typing import Any
 
 import torch
 
-# Before it is recorded, work runs so often apart: libraries allocate, and compilers compile.
+# Runs of the work on another stream before it is recorded: libraries allocate, compilers compile.
 _WARM_UP = 3
 
 
 @functools.cache
 def _recording_stream(device: torch.device) -> Any:
-    """Make the stream of all recordings on a device; torch's own is on the first device only."""
+    """Make the stream of all recordings on a device; torch has one for the first device only."""
     return torch.cuda.Stream(device)
 
 
@@ -58,7 +58,7 @@ class Graph:
         self._graph: torch.cuda.CUDAGraph | None = None
         if device.type != "cuda":
             return
-        with torch.cuda.device(device):  # it may be another than the current one
+        with torch.cuda.device(device):  # may differ from the current device
             self._graph = _record(work, device, pool)
 
     @property

@@ -1,8 +1,8 @@
 """
 Matrix products, column sums and table lookups by the fastest kernel.
 
-On a processor torch's `linear` uses MKL in fp32, which is slow on processors of other makers. In
-bf16 it adds the bias in a separate pass. The library oneDNN, which torch includes, is faster in
+On a CPU torch's `linear` uses MKL in fp32, which is slow on processors of other makers than Intel.
+In bf16 it adds the bias in a separate pass. The library oneDNN, which torch includes, is faster in
 both types, but torch offers it only by a function without gradients. So `linear` here has its
 gradients written out. On other devices, in other types and where oneDNN is missing, torch's own
 functions are used; the choice depends on device and type alone.
@@ -41,7 +41,7 @@ def matmul(
     """
     Compute ``x @ weight``, the gradient of `linear_forward`.
 
-    No gradients of its own. In bf16 torch already uses oneDNN here.
+    It has no gradients of its own. In bf16 torch already uses oneDNN here.
     """
     if x.dtype == torch.float32 and has_onednn_kernel(x):
         return linear_forward(x, weight.t())
@@ -89,7 +89,7 @@ def has_relu_epilogue(x: Tensor) -> bool:
 
 @torch.library.custom_op("heedful::linear_relu", mutates_args=())
 def linear_relu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Compute ``relu(x @ weight.T + bias)`` of rows as one kernel; plain functions elsewhere."""
+    """Compute ``relu(x @ weight.T + bias)`` of rows as one kernel on a GPU, else as two."""
     multiply = internal("torch._addmm_activation") if x.is_cuda else None
     if multiply is None:
         return nn.functional.linear(x, weight, bias).relu_()
@@ -104,7 +104,7 @@ def _(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def _keep_of_relu(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-    """Keep what the gradients are computed from."""
+    """Save the tensors from which the gradients are computed."""
     ctx.save_for_backward(inputs[0], inputs[1], output)
 
 
@@ -132,11 +132,11 @@ def split(
     x: Float[Tensor, "*batch width"], widths: Sequence[int]
 ) -> tuple[Float[Tensor, "*batch _"], ...]:
     """
-    Cut the last axis into views; gradients that lie side by side are not copied on the way back.
+    Cut the last axis into views; the backward pass does not copy gradients that lie side by side.
 
     `torch.split` would copy them into one tensor.
     """
-    is_cpu = x.device.type == "cpu"  # a GPU's kernels write gradients apart
+    is_cpu = x.device.type == "cpu"  # a GPU's kernels write separate gradients
     if not (is_cpu and torch.is_grad_enabled() and x.requires_grad) or is_plain_torch():
         return x.split([*widths], dim=-1)
     parts: tuple[Tensor, ...] = _Split.apply(x, widths)
@@ -177,7 +177,7 @@ def _joined(parts: tuple[Tensor, ...]) -> Tensor:
 
 
 class _Split(torch.autograd.Function):
-    """`split`; by `join` on the way back."""
+    """`split`, with `join` as its backward pass."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, widths: Sequence[int]) -> tuple[Tensor, ...]:
@@ -189,7 +189,7 @@ class _Split(torch.autograd.Function):
 
 
 class _Join(torch.autograd.Function):
-    """`join`; by `split` on the way back."""
+    """`join`, with `split` as its backward pass."""
 
     @staticmethod
     def forward(ctx: Any, *parts: Tensor) -> Tensor:
@@ -261,7 +261,7 @@ def _multiplies_bf16() -> bool:
 
 @functools.cache
 def _has_bf16_instructions() -> bool:
-    """Find the instructions in the processor's flags: oneDNN computes bf16 by AVX-512 or AVX-NE."""
+    """Look for AVX-512 or AVX-NE in the processor's flags: oneDNN needs one of them for bf16."""
     for line in processor_facts("flags"):
         flags = {*line.split()}
         if {"avx512bw", "avx512dq", "avx512vl"} <= flags or "avx_ne_convert" in flags:
@@ -278,7 +278,7 @@ def linear_forward(
     """
     Compute ``x @ weight.T + bias``, then ReLU if `relu`.
 
-    No gradients: call it inside a function that has its own, as `heedful.kernels.linear` does.
+    It has no gradients: call it inside a function that has its own, such as `linear`.
     """
     if has_onednn_kernel(x):
         multiply = internal("torch.ops.mkldnn._linear_pointwise")
@@ -351,7 +351,7 @@ class PrepackedLinear(nn.Module):
     A linear layer whose weights are prepacked for oneDNN.
 
     On the CPU of `docs/results/speed.md` four rows are multiplied twice as fast as by
-    `torch.nn.functional.linear`, many rows a little faster. No gradients.
+    `torch.nn.functional.linear`, many rows a little faster. It has no gradients.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
@@ -377,10 +377,10 @@ class Int8Linear(nn.Module):
     """
     A linear layer with inputs and weights rounded to 8 bits, or to 7; no gradients.
 
-    `levels`: largest absolute value of a quantized input or weight; what this processor supports
-    if None.
+    `levels`: largest absolute value of a quantized input or weight; None means the largest that
+    this processor supports.
 
-    Relative error of a product about 0.8 %, with 63 levels twice that; bf16 has 0.2 %.
+    The relative error of a product is about 0.8 %, with 63 levels twice that; bf16 has 0.2 %.
     """
 
     def __init__(
@@ -435,7 +435,7 @@ class Int8Linear(nn.Module):
         """Quantize the rows, multiply, and scale back."""
         sizes = x.abs() if self.zero else x
         largest = sizes.amax(dim=-1, keepdim=True).clamp_(min=1e-12)
-        # a half more, and cut: that rounds
+        # adding a half and truncating rounds to the nearest
         rounded = torch.addcmul(self.middle, x, largest.reciprocal(), value=self.levels)
         product = self.multiply(rounded.to(torch.uint8))
         out = torch.addcmul(self.bias, product, largest) if self.has_bias else product * largest

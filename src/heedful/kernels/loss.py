@@ -1,8 +1,8 @@
 """
 Label-smoothed cross-entropy (section 5.4), computed without storing all logits.
 
-Two readings of “label smoothing of value e” exist, called `form` here and
-`train.smoothing_target` in a recipe:
+“Label smoothing of value e” has two readings, called `form` here and `train.smoothing_target` in a
+recipe:
 
 ::
 
@@ -25,12 +25,12 @@ from heedful.kernels.linear import bias_gradient, linear_forward, matmul
 from heedful.kernels.native.product import FLOATS, is_plain, native_products
 
 # About this many logits are computed at once: enough for fast products, and they fit into a large
-# cache (32 MiB in fp32). A GPU computes more, for it takes longer to begin a kernel than to run one
-# of few rows. Both were chosen by hand.
+# cache (32 MiB in fp32). A GPU computes more, because it takes longer to start a kernel than to run
+# it on few rows. Both were chosen by hand.
 _CHUNK_LOGITS, _CHUNK_ROWS = 1 << 23, 2048
 _GPU_CHUNK_LOGITS, _GPU_CHUNK_ROWS = 1 << 28, 8192
 # Probabilities of this many rows are kept until their part of the weight's gradient is computed:
-# more rows are fewer products and more memory. With 37,000 classes and one thread a base step took
+# more rows mean fewer products and more memory. With 37,000 classes and one thread a base step took
 # 5.6 s with 2,048 rows and 6.0 s with 113; others were not compared.
 _KEPT_ROWS = 2048
 
@@ -39,9 +39,9 @@ SMOOTHING_FORMS = ("uniform", "others")
 
 def chunk_rows(rows: int, vocabulary: int, device: torch.device | None = None) -> Iterator[slice]:
     """
-    Compute how many rows of logits to compute at a time, as slices that cover all rows.
+    Divide the rows into chunks whose logits are computed at once.
 
-    At most about eight million logits in a chunk, on a GPU 270 million, but at least 64 rows:
+    A chunk has at most about eight million logits, on a GPU 270 million, but at least 64 rows:
     products of fewer rows are slow.
     """
     numbers, most = _CHUNK_LOGITS, _CHUNK_ROWS
@@ -70,8 +70,8 @@ def subtracted_softmax(
 
     Returns the scores of the targets and the logarithms of the normalizers, in fp32.
     """
-    found = _loss_rows(scores, targets, excess, out)
-    return plain_subtracted_softmax(scores, targets, excess, out) if found is None else found
+    compiled = _loss_rows(scores, targets, excess, out)
+    return plain_subtracted_softmax(scores, targets, excess, out) if compiled is None else compiled
 
 
 def plain_subtracted_softmax(
@@ -99,14 +99,14 @@ def _loss_rows(
     excess: float,
     out: Float[Tensor, "rows classes"],
 ) -> tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]] | None:
-    """Compute the same by compiled functions; None without them for this device, type and shape."""
+    """Compute the same by compiled functions; None if there are none for these tensors."""
     if not all(map(is_plain, (scores, targets, out))):
         return None
     if scores.dtype not in FLOATS or out.dtype != scores.dtype:
         return None
     rows, classes = scores.shape
     if out.shape != scores.shape or targets.shape != (rows,):
-        return None  # functions of torch say what is wrong
+        return None  # functions of torch raise the error
     library = native_products()
     if library is None or not (scores.is_contiguous() and out.is_contiguous()):
         return None
@@ -146,10 +146,11 @@ def plain_loss(
     """
     Compute the loss by its definition: sums over rows of real target positions.
 
-    The first is the cross-entropy with the smoothed target, the second the negative log-probability
-    of the targets themselves. Sums, not means: the caller divides by the tokens of the whole batch
-    on all ranks. `smoothing` is the share of probability that is taken from the target. `form` says
-    where it goes: to all classes equally (``uniform``), or to all but the target (``others``).
+    The first sum is the cross-entropy with the smoothed target, the second the negative
+    log-probability of the targets themselves. They are not means: the caller divides by the tokens
+    of the whole batch on all ranks. `smoothing` is the share of probability that is taken from the
+    target. `form` says where it goes: to all classes equally (``uniform``), or to all but the
+    target (``others``).
     """
     log_probabilities = torch.log_softmax(nn.functional.linear(states, weight, bias).float(), dim=1)
     wanted = smoothed_target(targets, weight.size(0), smoothing, form)
@@ -226,7 +227,7 @@ Gradients = Sequence[Tensor | None]
 
 def scaled(gradients: Gradients, upstream: Tensor) -> Gradients:
     """Multiply the gradients of the forward pass by the gradient of the loss."""
-    # on a GPU, looking at the number would wait for it
+    # on a GPU, reading the number would wait for the device
     if upstream.device.type == "cpu" and float(upstream) == 1.0:
         return gradients
     return [None if g is None else g * upstream.to(g.dtype) for g in gradients]
@@ -251,27 +252,27 @@ class OutputGradients:
         self.first = self.last = 0
 
     def buffer_for(self, part: slice) -> Tensor:
-        """Return the buffer of these rows' probabilities; multiply first if it is full."""
+        """Return the buffer of these rows' probabilities; empty a full one by `_multiply` first."""
         if part.stop - self.first > len(self.kept):
             self._multiply()
         return self.kept[part.start - self.first : part.stop - self.first]
 
     def add(self, part: slice, gradient: Tensor) -> None:
-        """Multiply the gradient of the scores, which is in the rows of `buffer_for`."""
+        """Compute the states' gradient from the scores' `gradient`, the rows of `buffer_for`."""
         self.d_states[part] = matmul(gradient, self.weight)
         self.last = part.stop
 
     def _multiply(self) -> None:
         """Add the collected rows to the gradients of weight and bias, and clear them."""
-        kept = self.kept[: self.last - self.first]
-        product = torch.mm(kept.t(), self.states[self.first : self.last])  # (classes, d_model)
+        collected = self.kept[: self.last - self.first]
+        product = torch.mm(collected.t(), self.states[self.first : self.last])  # (classes, d_model)
         if self.d_weight is None:
             self.d_weight = product
         else:  # only a sum of several products needs fp32
             self.d_weight = self.d_weight.float()
             self.d_weight += product.float()
         if self.d_bias is not None:
-            self.d_bias += bias_gradient(kept)
+            self.d_bias += bias_gradient(collected)
         self.first = self.last
 
     def total(self, off: float, row_sum: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -286,7 +287,7 @@ class OutputGradients:
 
 
 def _rows_kept(rows: int, classes: int, device: torch.device) -> int:
-    """Divide the rows evenly: whole chunks, about `_KEPT_ROWS` of them at a time."""
+    """Choose the rows of a buffer: whole chunks, evenly divided, with about `_KEPT_ROWS` rows."""
     chunks = list(chunk_rows(rows, classes, device))
     together = -(-len(chunks) // max(1, round(rows / _KEPT_ROWS)))
     return sum(part.stop - part.start for part in chunks[:together])

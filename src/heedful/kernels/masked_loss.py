@@ -17,7 +17,7 @@ from heedful.kernels.loss import smoothed_shares
 from heedful.kernels.torch_internals import is_plain_torch
 from heedful.kernels.triton_launch import triton_kernels
 
-# The logits that are computed at once take this part of a GPU's memory: 2.5 GB of 80.
+# The logits of a chunk take this fraction of a GPU's memory: 1/32, or 2.5 GB of 80.
 _SHARE = 32
 
 RowLosses = tuple[Float[Tensor, " rows"], Float[Tensor, " rows"]]
@@ -36,7 +36,7 @@ def masked_loss(
     """
     Sum the loss over the rows that count, with gradients, and their negative log-probabilities.
 
-    `form`: as in `heedful.kernels.loss`. The call does not wait for the device.
+    `form`: as in `heedful.kernels.loss`. The call never waits for the device.
     """
     loss, nll = _MaskedLoss.apply(states, targets, counts, weight, bias, smoothing, form)
     return loss, nll

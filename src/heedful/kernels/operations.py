@@ -21,7 +21,7 @@ Observer = Callable[[Any, Arguments], object]
 """Receives a function and its arguments, calls it and returns its result."""
 
 _PRODUCTS = {"mm", "addmm", "bmm", "baddbmm", "convolution", "_linear_pointwise"}
-# what Python calls; the dispatcher resolves these to the names above
+# names that Python calls; the dispatcher resolves them to the names above
 _CALLS = {"matmul", "__matmul__", "__rmatmul__", "linear", "conv1d", "einsum"}
 
 
@@ -42,7 +42,7 @@ def observe_operations(observer: Observer) -> AbstractContextManager[object]:
 
 
 class _Calls(TorchFunctionMode):
-    """Passes each call of a function of torch to an observer."""
+    """A mode that passes each call of a function of torch to an observer."""
 
     def __init__(self, observer: Observer) -> None:
         super().__init__()

@@ -32,12 +32,12 @@ from heedful.kernels.loss import (
     subtracted_softmax,
 )
 
-# So many numbers of each logit are in memory at once: scores and probabilities of both passes.
+# Numbers in memory for each logit at once: scores and probabilities of both passes.
 _NUMBERS = 4
 
 
 class PairFactors(NamedTuple):
-    """Factors of the four parts of the loss; the sum of each two is positive."""
+    """Factors of the four parts of the loss; a + b and c + d are positive."""
 
     first: float
     """Weight of the cross-entropy of the first pass, p."""
@@ -174,7 +174,7 @@ def _differentiate(
     type of the states.
 
     Returns log-probabilities of the targets in both passes, logarithms of both normalizers, and
-    both divergences, each of shape (rows,). A divergence without factor is 0.
+    both divergences, each of shape (rows,). A divergence whose factor is 0 is 0.
     """
     a, b, c, d = factors
     p, q = (torch.empty_like(of_pass) for of_pass in scores)

@@ -23,15 +23,15 @@ from heedful.machine.processor import cache_folder, read_cached, write_cached
 PRECISIONS = ("auto", "fp32", "bf16", "int8")
 CLEARLY_FASTER = 1.3
 _FILE = "products.json"
-# Rows, inputs and outputs of the product. A GPU needs a large one, or starting it is what is timed.
+# Rows, inputs and outputs of the product. A GPU needs a large one; otherwise its start is timed.
 _SHAPES = {"cpu": (2048, 512, 2048), "cuda": (8192, 4096, 4096)}
-# Products of one measurement, and the seconds after which the fewest are enough.
+# Fewest and most products of a measurement; after the seconds, the fewest are enough.
 _FEWEST, _ENOUGH, _BRIEFLY = 2, 6, 0.2
 
 
 def resolve_precision(precision: str, device: torch.device) -> str:
     """Resolve a precision setting to 'fp32' or 'bf16'."""
-    # The measurement takes some 50 ms on a processor the first time, and is cached.
+    # The measurement takes some 50 ms on a CPU the first time, and is cached.
     if precision not in PRECISIONS:
         raise SettingError(f"a precision must be {' or '.join(PRECISIONS)}, but is {precision!r}.")
     if precision != "auto":
@@ -69,7 +69,7 @@ def _rate(dtype: torch.dtype, device: torch.device, seconds: float) -> float:
     """
     Time a matrix product of a typical shape: the best of several runs, in GFLOP/s.
 
-    The product uses the kernel of the models, which on a processor may differ from torch's.
+    The product uses the kernel of the models, which on a CPU may differ from torch's.
     """
     rows, inputs, outputs = _SHAPES[device.type]
     # not ones: a GPU multiplies equal numbers faster
@@ -78,7 +78,7 @@ def _rate(dtype: torch.dtype, device: torch.device, seconds: float) -> float:
     right = torch.rand(outputs, inputs, generator=drawn, device=device).to(dtype)
     best, tried, begin = float("inf"), 0, time.perf_counter()
     # The first product also compiles. Where a type is emulated a product takes a quarter of a
-    # second, and two of them tell enough.
+    # second, and two of them are enough.
     while (
         tried < _FEWEST
         or (tried < _ENOUGH and time.perf_counter() < begin + _BRIEFLY)
@@ -108,7 +108,7 @@ def _read_cache() -> dict[str, dict[str, float]]:
 
 
 def _are_rates(value: object) -> bool:
-    """Whether an object has the rates of both precisions."""
+    """Return whether an object has the rates of both precisions."""
     return (
         isinstance(value, dict)
         and value.keys() == {"fp32", "bf16"}

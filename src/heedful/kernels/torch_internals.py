@@ -42,12 +42,12 @@ def is_plain_torch() -> bool:
 
 
 class Internal(NamedTuple):
-    """Where a name is used, and what replaces it."""
+    """The uses of a name, and its replacement."""
 
     modules: tuple[str, ...]
     """Modules of heedful, without the name of the package."""
     instead: str
-    """What is computed where torch lacks the name."""
+    """Computation where torch lacks the name."""
 
 
 INTERNALS = {
@@ -109,7 +109,7 @@ def internal(name: str) -> Any:
     """Look up a name of `INTERNALS`; None where this torch lacks it, or kernels are plain."""
     if name not in INTERNALS:
         raise KeyError(name)
-    # what observes operations computes nothing
+    # observers of operations compute nothing, so they stay
     if is_plain_torch() and not name.startswith("torch.utils."):
         return None
     return _resolve(name)
@@ -179,7 +179,7 @@ def fused_scaling(optimizer: str, gradients: Sequence[Tensor], scale: float) -> 
     if internal(_SCALES[optimizer]) is None:
         scale_all(gradients, scale)
         return {}
-    # the kernels divide by it
+    # the kernels divide by this number
     return {"grad_scale": torch.tensor(1.0 / scale, device=gradients[0].device)}
 
 

@@ -17,7 +17,7 @@ A program of attention computes one head of one sentence. Torch's kernel compute
 two programs add to one number, so results are the same in every run.
 """
 
-# What Triton compiles is not typed, and its loops read best with short names.
+# Functions for Triton are not typed, and their loops read best with short names.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,import-not-found"
 
 from collections.abc import Iterator
@@ -32,15 +32,15 @@ _CLASSES, _LOSS_WARPS = 2048, 16
 # Positions of a tile on either side, and warps forwards and backwards, as measured on an H200:
 # sentences that one small tile holds have programs of their own.
 _TILES = ((32, 1, 2), (64, 4, 4))
-# Numbers of rows that a program of the norm holds, its warps, and the programs that go through all
-# rows backwards: four on each processor of an H200.
+# Numbers of rows that a program of the norm holds, its warps, and the programs of its backward
+# pass, which go through all rows: four on each processor of an H200.
 _NORM_NUMBERS, _NORM_WARPS, _NORM_PROGRAMS = 1024, 4, 528
 _LEVELS = 1 << 16  # of the random bits
 
 
 @triton.jit
 def _scores_at(first, places, classes: tl.constexpr):
-    """Load scores; far below all others beyond the last class."""
+    """Load scores; beyond the last class, a number far below all others."""
     inside = places < classes
     return tl.load(first + places, mask=inside, other=-1e30).to(tl.float32)
 
@@ -80,7 +80,7 @@ def _loss_kernel(
         total += tl.where(at + 2 * block < classes, c, 0.0)
         total += tl.where(at + 3 * block < classes, d, 0.0)
         largest = higher
-    # 2. all lanes; what a lane without any class has summed is multiplied by zero
+    # 2. all lanes; the sum of a lane without any class is multiplied by zero
     highest = tl.max(largest, axis=0)
     log_z = highest + tl.log(tl.sum(normalizer * tl.exp(largest - highest), axis=0))
     right = tl.load(first + target).to(tl.float32) - log_z
@@ -100,7 +100,7 @@ def _loss_kernel(
 def loss_rows(
     scores: Tensor, targets: Tensor, counts: Tensor, off: float, on: float
 ) -> tuple[Tensor, Tensor]:
-    """Do what `heedful.kernels.masked_loss.plain_rows` does."""
+    """Compute the same as `heedful.kernels.masked_loss.plain_rows`."""
     rows, classes = scores.shape
     losses, nlls = torch.empty(2, rows, dtype=torch.float32, device=scores.device)
     _loss_kernel[(rows,)](
@@ -114,7 +114,7 @@ def loss_rows(
 
 @triton.jit
 def _is_seen(q_at, k_at, q_count, k_count, before: tl.constexpr, behind: tl.constexpr):
-    """Tell which keys of a tile the queries see; both are positions in their sentences."""
+    """Compute which keys of a tile the queries see; `q_at, k_at`: positions in their sentences."""
     seen = (q_at[:, None] < q_count) & (k_at[None, :] < k_count)
     if before >= 0:
         seen = seen & (k_at[None, :] >= q_at[:, None] - before)
@@ -289,7 +289,7 @@ def _gradients_kernel(
 
 
 def _launches(longest: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """List which sentences a launch has, from above `least` to `most`, with its tile and warps."""
+    """List for each launch the lengths above `least` up to `most`, its tile and its warps."""
     least = 0
     for number, (tile, forwards, backwards) in enumerate(_TILES):
         is_last = longest <= tile or number + 1 == len(_TILES)
@@ -309,7 +309,7 @@ def attention(
     window: tuple[int, int],
 ) -> tuple[Tensor, Tensor]:
     """
-    Do what `heedful.kernels.varlen.plain_packed_attention` does, and return the sums' logarithms.
+    Compute `heedful.kernels.varlen.plain_packed_attention`, and the logarithms of the sums.
 
     `query, key, value`: shape (tokens, heads, d), d a power of two from 16; each token's heads lie
     side by side.
@@ -359,7 +359,7 @@ def attention_gradients(
 
 @triton.jit
 def _bits_at(at, keys):
-    """Make the sixteen bits of `heedful.kernels.dropout.hashed_bits` for some elements."""
+    """Compute the bits of `heedful.kernels.dropout.hashed_bits` for some elements."""
     x = at ^ tl.load(keys)
     x = (x ^ ((x >> 16) & 0xFFFF)) * 0x7FEB352D + tl.load(keys + 1)
     x = (x ^ ((x >> 15) & 0x1FFFF)) * -2073254261
@@ -391,7 +391,7 @@ def _add_norm_kernel(
     added = tl.load(y + at, mask=is_real, other=0.0).to(tl.float32)
     added = tl.where(_bits_at(at, keys) >= threshold, added * factor, 0.0)
     total = tl.load(x + at, mask=is_real, other=0.0).to(tl.float32) + added
-    # as rounded as the gradients will read it
+    # rounded as the backward pass will read it
     total = total.to(out.dtype.element_ty)
     tl.store(totals + at, total, mask=is_real)
     total = total.to(tl.float32)
@@ -464,7 +464,7 @@ def add_norm(
     threshold: int,
     epsilon: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Do what `heedful.kernels.add_norm.add_norm` says."""
+    """Compute `heedful.kernels.add_norm.add_norm`."""
     count, width = x.shape
     x, y = x.contiguous(), y.contiguous()
     out, totals = torch.empty_like(x), torch.empty_like(x)
@@ -482,7 +482,7 @@ def add_norm(
 def add_norm_gradients(
     gradient: Tensor, totals: Tensor, moments: Tensor, weight: Tensor, keys: Tensor, threshold: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Do what `heedful.kernels.add_norm.add_norm_gradients` says."""
+    """Compute `heedful.kernels.add_norm.add_norm_gradients`."""
     count, width = gradient.shape
     gradient = gradient.contiguous()
     d_x, d_y = torch.empty_like(gradient), torch.empty_like(gradient)

@@ -25,7 +25,7 @@ def triton_kernels(device: torch.device) -> Any:
         scores = torch.zeros(1, 8, device=device)
         target = torch.zeros(1, dtype=torch.int64, device=device)
         functions["loss_rows"](scores, target, target == 0, 0.0, 1.0)
-    except Exception as error:  # of many kinds, such as for want of a C compiler
+    except Exception as error:  # of many kinds, such as a missing C compiler
         reason = str(error).strip().partition("\n")[0]
         warnings.warn(
             f"Triton compiles no kernels here, so others are used: {reason}", stacklevel=2

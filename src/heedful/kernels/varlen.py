@@ -31,10 +31,10 @@ EVERYTHING = (-1, -1)
 UP_TO_ITSELF = (-1, 0)
 """The window of a query that sees itself and earlier keys."""
 
-# The longest sentences for tiles, which one program goes through. On an H200 sentences of 200
-# tokens took as long as by torch's kernel, those of 20 to 30 tokens an eighth of it.
+# Tokens of the longest sentence for tiles; one program computes a sentence. On an H200, sentences
+# of 200 tokens took as long as with torch's kernel, those of 20 to 30 tokens an eighth of its time.
 _SHORT = 512
-# Widths of heads that make a tile.
+# Widths of heads for which there are tiles.
 _WIDTHS = (16, 32, 64, 128)
 
 
@@ -60,7 +60,7 @@ def tiles_of(x: Tensor) -> Any:
 
 
 def has_packed_kernel(x: Tensor) -> bool:
-    """Decide whether there are kernels for tensors of this device and type; load them then."""
+    """Decide whether there are kernels for tensors of this device and type, and load them."""
     is_known = x.device.type == "cuda" and x.dtype in (torch.bfloat16, torch.float16)
     is_known = is_known and not is_plain_torch()
     if is_known and not _loaded:
@@ -80,8 +80,7 @@ def packed_attention(
     """
     Compute the context of all heads, which lie side by side.
 
-    Each sentence of the queries attends, within the window of the queries, to the keys of the
-    sentence with the same number.
+    Queries attend, within their window, to the keys of the sentence with the same number.
     """
     # (tokens, heads, d)
     query, key, value = (part[0].unflatten(-1, (heads, -1)) for part in (queries, keys, values))
@@ -162,7 +161,7 @@ def _(
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    """Keep what the gradients are computed from."""
+    """Save the tensors and sizes from which the gradients are computed."""
     query, key, value, query_starts, key_starts, *sizes = inputs
     ctx.save_for_backward(query, key, value, *output, query_starts, key_starts)
     ctx.sizes = sizes
@@ -170,15 +169,15 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> N
 
 def _differentiate(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
     """Compute the gradients of all inputs."""
-    found = tiled_attention_gradients(gradient, *ctx.saved_tensors, *ctx.sizes)
-    return (*found, None, None, None, None, None)
+    gradients = tiled_attention_gradients(gradient, *ctx.saved_tensors, *ctx.sizes)
+    return (*gradients, None, None, None, None, None)
 
 
 tiled_attention.register_autograd(_differentiate, setup_context=_keep)
 
 
 def _distances(queries: int, keys: int) -> Tensor:
-    """Return how far each key is behind each query."""
+    """Return the position of each key minus that of each query."""
     return torch.arange(keys).unsqueeze(0) - torch.arange(queries).unsqueeze(1)
 
 
@@ -189,7 +188,7 @@ def plain_packed_attention(
     query_rows: PackedRows,
     key_rows: PackedRows,
 ) -> Float[Tensor, "tokens heads d_v"]:
-    """Do the same sentence by sentence; a query without keys gets zeros."""
+    """Compute attention sentence by sentence; a query without keys gets zeros."""
     contexts = []
     edges, key_edges = query_rows.starts.tolist(), key_rows.starts.tolist()
     before, behind = query_rows.window

@@ -23,19 +23,22 @@ _USUAL = {"bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_toke
 
 
 def read_bytes(
-    path: Path, spelled: Mapping[str, Any], special: Mapping[str, str], whole: Mapping[str, Any]
+    path: Path,
+    spelled: Mapping[str, Any],
+    special: Mapping[str, str],
+    tokenizer_json: Mapping[str, Any],
 ) -> tuple[dict[str, Any], bytes]:
     """
     Read vocabulary and merges.
 
-    `spelled`: ``tokenizer_config.json``. `special`: the special symbols. `whole`:
-    ``tokenizer.json``, which is preferred, as transformers does. Raises `ExchangeError` if the
-    folder has another kind of tokenizer.
+    `spelled`: ``tokenizer_config.json``. `special`: the special symbols. `tokenizer_json`:
+    ``tokenizer.json``, which is preferred, as in transformers; empty if missing. Raises
+    `ExchangeError` if the folder has another kind of tokenizer.
     """
     _check_class(path, spelled)
     numbers: dict[str, Any]
-    if whole:
-        model = whole.get("model")
+    if tokenizer_json:
+        model = tokenizer_json.get("model")
         if not isinstance(model, dict) or not isinstance(model.get("vocab"), dict):
             raise ExchangeError(
                 f"{path / WHOLE} must describe byte-level BPE, as BART has it, but describes other "
@@ -43,7 +46,7 @@ def read_bytes(
             )
         numbers = dict(model["vocab"])
         content = _merges_file(model.get("merges"), path / WHOLE)
-        added = whole.get("added_tokens")
+        added = tokenizer_json.get("added_tokens")
         _check_added(path, added if isinstance(added, list) else [], special)
     else:
         missing = [name for name in (VOCABULARY, MERGES) if not (path / name).is_file()]
@@ -60,7 +63,7 @@ def read_bytes(
 
 
 def is_spaced(spelled: Mapping[str, Any]) -> bool:
-    """Whether a text gets a space before its first word."""
+    """Return whether a text gets a space before its first word."""
     return bool(spelled.get("add_prefix_space", False))
 
 
@@ -96,7 +99,7 @@ def _merges_file(merges: object, path: Path) -> bytes:
 
 
 def _lines(merges: list[Any], path: Path) -> Iterator[str]:
-    """Write merges, which are pairs or pairs with a space between."""
+    """Write each merge on a line; a merge is a list of two subwords, or text with a space."""
     for merge in merges:
         line = " ".join(map(str, merge)) if isinstance(merge, list) else str(merge)
         if len(line.split(" ")) != 2 or len(line.splitlines()) != 1:

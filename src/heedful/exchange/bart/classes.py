@@ -1,5 +1,5 @@
 """
-The classes that descend from BART, and what tells them apart.
+The classes that descend from BART, and their differences.
 
 ::
 
@@ -8,8 +8,8 @@ The classes that descend from BART, and what tells them apart.
     mBART        pre      learned                yes                  yes
     BART         post     learned                yes                  yes
 
-All have layer norms with one epsilon and biases everywhere else. Both embeddings and the output
-layer have one table unless `tie_word_embeddings` is false.
+All have the same epsilon in layer norms, and biases everywhere else. Both embeddings and the output
+layer share one table unless `tie_word_embeddings` is false.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ from heedful.exchange.huggingface.settings import ACTIVATIONS
 
 EPSILON = 1e-5
 FIRST_POSITION = 2
-"""First row in use of learned positions."""
+"""First used row of learned positions."""
 _USUAL: dict[str, dict[str, Any]] = {
     "activation_function": {"m2m_100": "relu"},
     "scale_embedding": {"m2m_100": True},
@@ -32,12 +32,12 @@ _USUAL: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class BartClass:
-    """One of the classes."""
+    """A class that descends from BART."""
 
     title: str
-    """Its name, for people."""
+    """Name of the class for people."""
     model: str
-    """Its name in transformers."""
+    """Name of the class in transformers."""
     norm: str
     """Our `model.norm`."""
     is_learned: bool
@@ -54,7 +54,7 @@ CLASSES = {
     "mbart": BartClass("mBART", "MBartForConditionalGeneration", "pre", True),
     "bart": BartClass("BART", "BartForConditionalGeneration", "post", True),
 }
-"""By `model_type`."""
+"""The classes by `model_type`."""
 
 
 def complete(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def model_settings(settings: Mapping[str, Any], tie: str, has_bias: bool) -> dic
 
 
 def class_of(config: ModelConfig) -> str | None:
-    """Find the class whose shape a model has; None if there is none."""
+    """Find the class that has the shape of a model; None if there is none."""
     norms = {config.norm, config.encoder_norm or config.norm, config.decoder_norm or config.norm}
     for name, kind in CLASSES.items():
         positions = "learned" if kind.is_learned else "halves"
@@ -111,7 +111,7 @@ def class_of(config: ModelConfig) -> str | None:
 
 
 def check_model(config: ModelConfig, kind: BartClass, reasons: Problems) -> None:
-    """List settings that a class cannot express."""
+    """Add a reason for each setting that a class cannot express."""
 
     def need(name: str, fine: bool, wanted: object) -> None:
         value = getattr(config, name)

@@ -1,7 +1,7 @@
 """
 Tensor names of Hugging Face's BART, mBART and M2M100 classes.
 
-Layers are named as in the Marian class; besides them there are::
+Layers are named as in the Marian class. The other tensors are::
 
     model.{encoder,decoder}.layer_norm              after the last layer (mBART, M2M100)
     model.{encoder,decoder}.layernorm_embedding     of embedding and position (BART, mBART)
@@ -18,13 +18,13 @@ from heedful.exchange.marian.names import BIAS, HEAD, SHARED, TABLES, layer_entr
 from heedful.families.keymap import Entry, KeyMap, RowMap
 
 _SIDES = {"source": "encoder", "target": "decoder"}
-# Tables that older versions of M2M100 stored although they compute them.
+# Tables that older versions of M2M100 stored, although they compute them.
 _COMPUTED = ("model.encoder.embed_positions.weights", "model.decoder.embed_positions.weights")
 _SOURCE, _TARGET = TABLES["embed_source.weight"], TABLES["embed_target.weight"]
 
 
 def tied_as(is_tied: bool, tensors: Mapping[str, Tensor]) -> tuple[str, dict[str, str]]:
-    """Find which tables are shared, and the tensors that hold ours."""
+    """Find which tables are shared, and the tensors that hold our tables."""
     shared = next((name for name in (SHARED, _SOURCE, _TARGET, HEAD) if name in tensors), SHARED)
     if is_tied:
         return "all", {"embed_source.weight": shared}
@@ -73,7 +73,7 @@ def written_tables(tie: str) -> tuple[dict[str, str], dict[str, str]]:
 def bart_map(
     config: ModelConfig, tables: Mapping[str, str], rows: RowMap, positions: int
 ) -> KeyMap:
-    """Build the key map. `positions`: rows in use of the tables of learned positions."""
+    """Build the key map. `positions`: used rows of the tables of learned positions."""
     entries = [Entry(ours, (theirs,), rows) for ours, theirs in tables.items()]
     ignored = list(_COMPUTED)
     if config.output_bias:
@@ -105,5 +105,5 @@ def bart_map(
 
 
 def _alike(first: Tensor, second: Tensor) -> bool:
-    """Whether two tables are equal."""
+    """Return whether two tables are equal."""
     return first.shape == second.shape and first.equal(second)

@@ -59,7 +59,7 @@ def read(path: Path, options: ReadOptions) -> ModelBundle:
     id_mapping = mapping_of(tokenizer)
     start = _start(settings, tokenizer, reasons)
     files.check_head(settings, tensors, HEAD, reasons)
-    # sinusoids begin behind the row of padding that config.json names, whatever generate uses
+    # sinusoids begin after the padding id of config.json, whatever padding `generate` uses
     is_learned = CLASSES[settings["model_type"]].is_learned
     wanted = id_mapping.origins[PAD]
     reasons.add_if(
@@ -103,14 +103,14 @@ def open_engine(path: Path, model: ModelBundle) -> ReferenceModel:
 
 
 def mapping_of(tokenizer: Tokenizer) -> IdMapping:
-    """Return the mapping of ids."""
+    """Return the id mapping of an imported tokenizer."""
     model = tokenizer.models[0]
     assert isinstance(model, ImportedModel)
     return model.id_mapping
 
 
 def _check_shape(settings: Mapping[str, Any], path: Path) -> None:
-    """Refuse models of other classes, and those that cannot be built."""
+    """Refuse models of other classes, and models that cannot be built."""
     reasons = Problems()
     files.check_type(settings, CLASSES, reasons)
     files.check_counts(settings, files.SIZES, reasons)

@@ -1,7 +1,7 @@
 """
-Numbers of an extended vocabulary in an exported folder.
+Ids of an extended vocabulary in an exported folder.
 
-`heedful extend` adds rows at the end, but transformers numbers languages after all subwords. So an
+`heedful extend` adds rows at the end, but in transformers, languages follow all subwords. So an
 export reorders the rows of an extended model::
 
     imported    <s> <pad> </s> <unk>   subwords                languages  <mask>   other rows
@@ -23,7 +23,7 @@ MASK = "<mask>"
 
 
 def renumbered(tokenizer: Tokenizer) -> Tokenizer:
-    """Return a tokenizer with ids as the classes number them; unchanged if it has them."""
+    """Return a tokenizer with the ids of the classes; unchanged if it already has them."""
     model, frame = tokenizer.models[0], tokenizer.frame
     if not isinstance(model, ImportedModel) or frame is None or not frame.languages:
         return tokenizer
@@ -46,7 +46,7 @@ def renumbered(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def subwords_of(model: ImportedModel) -> set[str]:
-    """List the subwords that the sentencepiece model of a tokenizer cuts text into."""
+    """List the subwords into which the sentencepiece model of a tokenizer cuts text."""
     processor = load_processor(model.files()["model"])
     return {
         processor.id_to_piece(number)

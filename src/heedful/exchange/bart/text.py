@@ -47,7 +47,7 @@ class Text:
     """The vocabulary, languages and special symbols in the files of a folder."""
 
     tokenizer_class: str
-    """In transformers."""
+    """Class of the tokenizer in transformers."""
     numbers: Mapping[str, int]
     """Ids of tokens."""
     codes: Mapping[str, str]
@@ -61,22 +61,24 @@ class Text:
 
 
 def read_text_files(path: Path, model_type: str, rows: int) -> Text:
-    """Read vocabulary, subwords and languages; `rows`: of the table of embeddings."""
+    """Read vocabulary, subwords and languages; `rows`: rows of the embedding table."""
     spelled = optional_settings(path / "tokenizer_config.json")
     special = {name: spelling(spelled, token, _USUAL[name]) for name, token in _PIECES.items()}
     kind = _tokenizer_class(path, model_type, spelled)
-    whole = optional_settings(path / WHOLE)
+    tokenizer_json = optional_settings(path / WHOLE)
     if model_type == "bart":
-        listed, content = read_bytes(path, spelled, special, whole)
-        numbers = _checked(listed, path / (WHOLE if whole else VOCABULARY))
+        listed, content = read_bytes(path, spelled, special, tokenizer_json)
+        numbers = _checked(listed, path / (WHOLE if tokenizer_json else VOCABULARY))
         return Text(BYTE_CLASSES[0], numbers, {}, special, content, spelled)
     has_model = (path / MODEL).is_file()
-    if not has_model and not whole:
+    if not has_model and not tokenizer_json:
         raise ExchangeError(
             f"{path} must hold the subwords of the model ({MODEL} or {WHOLE}), but holds neither; "
             "copy the whole folder again."
         )
-    content = read_within(path / MODEL) if has_model else _model_of(whole, special, path / WHOLE)
+    content = (
+        read_within(path / MODEL) if has_model else _model_of(tokenizer_json, special, path / WHOLE)
+    )
     if kind == "M2M100Tokenizer":
         numbers = _checked(read_settings_file(path / VOCABULARY), path / VOCABULARY)
         names = languages.WMT21 if spelled.get("language_codes") == "wmt21" else languages.M2M100
@@ -87,7 +89,7 @@ def read_text_files(path: Path, model_type: str, rows: int) -> Text:
             if name := _TOKEN.fullmatch(token):
                 codes[name[1]], numbers[token] = token, number
     else:
-        numbers = _numbers_of(whole, path) if whole else {}
+        numbers = _numbers_of(tokenizer_json, path) if tokenizer_json else {}
         numbers = numbers or _fairseq_numbers(content, special, _listed(path, kind, spelled))
         known = {*_listed(path, kind, spelled)}
         tokens = [name for name in numbers if name in known or BARE_CODE.fullmatch(name)]
@@ -113,8 +115,8 @@ def build_tokenizer(
     """
     Build the tokenizer, and a note if the user did not name the languages.
 
-    `forced`: the token that `generate` begins with, if the settings name one. `start`: the token
-    that its decoder starts with.
+    `forced`: the first token of `generate`, if the settings name one. `start`: the start token of
+    its decoder.
     """
     try:
         id_mapping = IdMapping.of(text.numbers, text.special, rows)
@@ -195,8 +197,8 @@ def _listed(path: Path, kind: str, spelled: Mapping[str, Any]) -> Sequence[str]:
     for part in (spelled, more):
         for name in ("extra_special_tokens", "additional_special_tokens"):
             listed = part.get(name)
-            found = [str(token) for token in listed] if isinstance(listed, list) else []
-            if codes := [t for t in found if BARE_CODE.fullmatch(t) or _TOKEN.fullmatch(t)]:
+            tokens = [str(token) for token in listed] if isinstance(listed, list) else []
+            if codes := [t for t in tokens if BARE_CODE.fullmatch(t) or _TOKEN.fullmatch(t)]:
                 return codes
     usual = {"NllbTokenizer": languages.NLLB, "MBart50Tokenizer": languages.MBART50}
     return usual.get(kind, languages.MBART).split()
@@ -221,7 +223,7 @@ def _added(spelled: Mapping[str, Any], path: Path) -> dict[str, int]:
 def _fairseq_numbers(
     content: bytes, special: Mapping[str, str], codes: Sequence[str]
 ) -> dict[str, int]:
-    """Give fairseq's numbers to the pieces of a model, the languages and the mask."""
+    """Give fairseq's ids to the pieces of a model, the languages and the mask."""
     processor = load_processor(content)
     size = processor.get_piece_size()
     numbers = {name: number for number, name in enumerate(special.values())}
@@ -230,16 +232,16 @@ def _fairseq_numbers(
     return numbers | {code: size + 1 + number for number, code in enumerate([*codes, "<mask>"])}
 
 
-def _numbers_of(whole: Mapping[str, Any], path: Path) -> dict[str, int]:
+def _numbers_of(tokenizer_json: Mapping[str, Any], path: Path) -> dict[str, int]:
     """Read the ids of `tokenizer.json`."""
-    model = whole.get("model")
+    model = tokenizer_json.get("model")
     listed = model.get("vocab") if isinstance(model, dict) else None
     numbers: dict[Any, Any] = {}
     if isinstance(listed, dict):
         numbers = dict(listed)
     elif isinstance(listed, list) and all(isinstance(entry, list) and entry for entry in listed):
         numbers = {_hashable(entry[0]): number for number, entry in enumerate(listed)}
-    added = whole.get("added_tokens")
+    added = tokenizer_json.get("added_tokens")
     for token in added if isinstance(added, list) else []:
         if isinstance(token, dict):
             numbers[_hashable(token.get("content"))] = token.get("id")
@@ -252,22 +254,22 @@ def _hashable(piece: Any) -> str | None:
 
 
 def _checked(numbers: Mapping[Any, Any], path: Path) -> dict[str, int]:
-    """Refuse a vocabulary that does not give each piece a number."""
+    """Refuse a vocabulary that does not map each piece to a number."""
     if not all(isinstance(piece, str) and type(n) is int for piece, n in numbers.items()):
         raise ExchangeError(f"{path} must give each piece a number, but does not.")
     return dict(numbers)
 
 
-def _model_of(whole: Mapping[str, Any], special: Mapping[str, str], path: Path) -> bytes:
+def _model_of(tokenizer_json: Mapping[str, Any], special: Mapping[str, str], path: Path) -> bytes:
     """Build a sentencepiece model from the pieces in `tokenizer.json`."""
-    model = whole.get("model")
+    model = tokenizer_json.get("model")
     try:
         assert isinstance(model, dict)
         kind = {"Unigram": "unigram", "BPE": "bpe"}[model["type"]]
         pieces = [*_scored(model)]
         charsmap = b"".join(
             base64.b64decode(part["precompiled_charsmap"], validate=True)
-            for part in _normalizers(whole.get("normalizer"))
+            for part in _normalizers(tokenizer_json.get("normalizer"))
             if part.get("type") == "Precompiled"
         )
         names = {name: special[name] for name in ("unknown", "start", "end")}
@@ -284,7 +286,7 @@ def _scored(model: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     vocabulary = model["vocab"]
     if model["type"] == "Unigram":
         for number, (piece, score) in enumerate(vocabulary):
-            # the special symbols stand in front; languages and mask have no score
+            # the special symbols come first; languages and mask have no score
             if (
                 number > 3
                 and (score != 0.0 or not BARE_CODE.fullmatch(piece))

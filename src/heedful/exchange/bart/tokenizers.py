@@ -8,8 +8,8 @@ Tokenizers of transformers for the languages of a model, including added ones.
     MBart50Tokenizer   its 52 languages; others as a source only once it is loaded
     M2M100Tokenizer    its 100 languages, or the 8 of WMT21; others only as a target
 
-So an M2M100 with a further language is written for `NllbTokenizer`, which frames text in the same
-way and names a language by its token. `NllbTokenizer` needs byte-pair subwords, each with a row.
+So an M2M100 with another language is written for `NllbTokenizer`, which frames text in the same way
+and names a language by its token. `NllbTokenizer` needs byte-pair subwords, each with a row.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from heedful.tokenization.tokenizer import Tokenizer
 
 
 def tokenizer_class(tokenizer: Tokenizer, kind: str) -> str:
-    """Choose the class of a tokenizer in transformers; `kind`: of the model."""
+    """Choose the class of a tokenizer in transformers; `kind`: class of the model."""
     model, frame = tokenizer.models[0], tokenizer.frame
     assert frame is not None
     assert isinstance(model, ImportedModel)
@@ -37,7 +37,7 @@ def tokenizer_class(tokenizer: Tokenizer, kind: str) -> str:
 
 
 def new_languages(tokenizer: Tokenizer, kind: str) -> list[str]:
-    """List the codes that the class of the tokenizer does not list by itself."""
+    """List the languages that the class of the tokenizer does not know."""
     assert tokenizer.frame is not None
     codes = [*tokenizer.frame.languages]
     if kind == "mbart":
@@ -57,7 +57,7 @@ def is_wmt21(codes: Sequence[str]) -> bool:
 
 
 def notes_on(name: str, kind: str, new: Sequence[str]) -> tuple[str, ...]:
-    """Say how new languages are named in a tokenizer; `new`: their tokens."""
+    """List notes on how to name new languages for a tokenizer; `new`: their tokens."""
     if not new or name == "MBartTokenizer":
         return ()
     token = new[-1]
@@ -78,7 +78,7 @@ def notes_on(name: str, kind: str, new: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_m2m100(tokenizer: Tokenizer) -> bool:
-    """Whether the tokens of languages are spelled as M2M100's."""
+    """Return whether the tokens of languages are spelled as in M2M100."""
     assert tokenizer.frame is not None
     first = next(iter(tokenizer.frame.languages.values()))
     return tokenizer.models[0].piece(first).startswith("__")

@@ -3,7 +3,7 @@ Export as a folder that Hugging Face's BART, mBART, M2M100 and NLLB classes load
 
 The class follows from the shape of the model: where it normalizes, and its positions. Ids, subwords
 and languages are those of the imported model; `heedful.exchange.bart.renumber` orders added ones.
-Weights, search settings and the pair of languages are the run's.
+Weights, search settings and the pair of languages come from the run.
 """
 
 from dataclasses import replace
@@ -64,7 +64,7 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
     assert tokenizer.frame is not None
     id_mapping = mapping_of(tokenizer)
     theirs = {n: number for n, number in enumerate(id_mapping.origins) if number is not None}
-    # a table of learned positions has as many rows as it has
+    # a table of learned positions keeps its number of rows
     is_learned = CLASSES[kind].is_learned
     positions = model.config.data.max_length + 1 if is_learned else options.positions
     generation, rule = write_rule(

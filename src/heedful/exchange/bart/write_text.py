@@ -1,4 +1,4 @@
-"""Files of the tokenizers of BART's classes: subwords, ids and languages, as transformers reads."""
+"""Tokenizer files of BART's classes, as transformers reads them: subwords, ids and languages."""
 
 import base64
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from heedful.tokenization.tokenizer import Tokenizer
 
 
 def check_text(tokenizer: Tokenizer, kind: str, reasons: Problems) -> None:
-    """List features that the tokenizer's class lacks; `kind`: class of the model."""
+    """Add a reason for each feature that the tokenizer's class lacks; `kind`: the model's class."""
     model, frame = tokenizer.models[0], tokenizer.frame
     cutter = "bytes" if kind == "bart" else "sentencepiece"
     fits = isinstance(model, ImportedModel) and model.kind.endswith(cutter)
@@ -92,8 +92,8 @@ def write_text(tokenizer: Tokenizer, kind: str, folder: Path, positions: int) ->
         if tokenizer.frame.source == "behind" and name == "NllbTokenizer":
             record["legacy_behaviour"] = True
         special = [model.piece(number) for number in (START, PAD, END, UNKNOWN)]
-        whole = _whole(content, numbers, special, languages, name)
-        write_settings_file(folder / WHOLE, whole)
+        tokenizer_json = _whole(content, numbers, special, languages, name)
+        write_settings_file(folder / WHOLE, tokenizer_json)
     write_settings_file(folder / "tokenizer_config.json", record)
     return notes_on(name, kind, [tokens[code] for code in new])
 
@@ -148,7 +148,7 @@ def _whole(
         encoded = base64.b64encode(charsmap).decode()
         steps = [{"type": "Precompiled", "precompiled_charsmap": encoded}, normalizer]
     before: dict[str, Any] = metaspace
-    if name == "MBartTokenizer":  # which splits at any white space and rewrites nothing
+    if name == "MBartTokenizer":  # this class splits at any white space and rewrites nothing
         steps = []
         before = {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, metaspace]}
     extra = [*special, *languages, *([MASK] if MASK in numbers else [])]

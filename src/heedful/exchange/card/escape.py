@@ -50,7 +50,7 @@ def plain(text: str) -> str:
 
 
 def _block(value: object) -> Iterator[str]:
-    """Write a table or a list, one line after another; anything else is one scalar."""
+    """Write a table or a list line by line, and anything else as one scalar."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             if _is_nested(item):
@@ -68,14 +68,14 @@ def _block(value: object) -> Iterator[str]:
 
 
 def _is_nested(value: object) -> bool:
-    """Whether a value is a table or a list."""
+    """Return whether a value is a table or a list."""
     return isinstance(value, Mapping) or (
         isinstance(value, Sequence) and not isinstance(value, str)
     )
 
 
 def _scalar(value: object) -> str:
-    """Write a scalar; text is quoted, for `no` is a language and no truth value."""
+    """Write a scalar; text is quoted, because YAML reads `no`, a language, as false."""
     if not isinstance(value, str):
         return repr(value)
     escaped = "".join(_escape(letter) for letter in _whole(value))

@@ -1,8 +1,8 @@
 """
 The model card of a run: README.md with the front matter that the hub reads.
 
-A card says what a run folder records and nothing else. What is not recorded, such as a license or
-the score of averaged weights, is called unknown.
+A card states only the facts that a run folder records, and those that the user gives. Others, such
+as the score of averaged weights, are called unknown.
 """
 
 import re
@@ -39,7 +39,7 @@ CARD = "README.md"
 _LARGEST = 1 << 24
 _DATASET = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
-# Settings of the machine and the bookkeeping, which do not decide what a model is.
+# Settings of the machine and of bookkeeping, which do not change the model.
 _NOT_OF_A_RECIPE = ("train.device", "train.threads", "data.source_language", "data.target_language")
 _SENTENCE = "A sentence to translate."
 
@@ -53,7 +53,7 @@ class CardFacts:
     datasets: tuple[str, ...] = ()
     """Data sets of the hub that the model was trained on."""
     scores: tuple[Path, ...] = ()
-    """Outputs of `heedful evaluate --json`, each named after its test set."""
+    """Output files of `heedful evaluate --json`, each named after its test set."""
 
     def check(self) -> None:
         """Refuse facts that no card can hold, before anything is written."""
@@ -79,8 +79,8 @@ def model_card(
     """
     Write the card of a run's model.
 
-    `name`: name of the folder or repository. `library`: what loads the files, as the hub calls it:
-    ``transformers``, ``ctranslate2``, ``onnx``, or ``heedful`` for a run folder.
+    `name`: name of the folder or repository. `library`: the library that loads the files, by its
+    name on the hub: ``transformers``, ``ctranslate2``, ``onnx``, or ``heedful`` for a run folder.
 
     Raises `ExchangeError` for facts that no card can hold.
     """
@@ -160,7 +160,7 @@ def _slug(text: str) -> str:
 
 
 def _languages(run: Run) -> list[str]:
-    """List the codes of the run's languages, those of its tags included."""
+    """List the codes of the run's languages, including those of its tags."""
     tags = [tag.strip("<>") for tag in run.tokenizer.tags if is_tag(tag)]
     codes = map(language_of_code, [*run.direction, *tags])
     return [code for code in dict.fromkeys(codes) if _LANGUAGE.fullmatch(code)]

@@ -1,8 +1,8 @@
 """
 The scores of a model card: only measured ones, each with its signature.
 
-The training log has validations; a card shows those of the step of its weights. `heedful evaluate
---json` measures a test set, and its output is a file of scores.
+The training log has the scores of validations; a card shows those at the step of its weights.
+`heedful evaluate --json` measures a test set, and its output is a file of scores.
 """
 
 import json
@@ -37,14 +37,14 @@ class CardScore(NamedTuple):
     """One measured score."""
 
     text: str
-    """What was translated."""
+    """Name of the translated text."""
     name: str
     """The metric, for people."""
     metric: str
     """The metric, as the hub names it."""
     value: float
     signature: str
-    """How it was computed; empty if that was not recorded."""
+    """Signature of the computation; empty if it was not recorded."""
 
 
 def recorded_scores(folder: RunFolder, checkpoint: Path) -> list[CardScore]:

@@ -11,9 +11,9 @@ The file ``model.bin`` of CTranslate2, read with NumPy alone.
                                     before, the width of a number (uint8) and how many there are
     aliases     from version 3 on:  uint32, then each: alias, name
 
-Text is its length (uint16), its bytes and a zero, which the length counts. All of it little-endian.
-The file may be malicious: nothing is read past its end, and each number is checked before it is
-used.
+Text is its length (uint16), its bytes and a zero, which the length counts. Numbers are
+little-endian. The file may be malicious: nothing is read past its end, and each number is checked
+before it is used.
 """
 
 import struct
@@ -47,13 +47,13 @@ class ModelFile:
     """The content of a ``model.bin``. `floats` returns weights ready for use."""
 
     spec: str
-    """Kind of model."""
+    """Name of the kind of model, such as TransformerSpec."""
     revision: int
     """Revision of the kind of model."""
     variables: dict[str, Array]
     """
-    As they are stored: weights in 8 or 16 bits are not yet divided by their scales, which are the
-    variables ``…_scale``. An alias is the same array as its variable.
+    Variables as they are stored: weights in 8 or 16 bits are not yet divided by their scales, which
+    are the variables ``…_scale``. An alias is the same array as its variable.
     """
     version: int
 
@@ -74,7 +74,7 @@ class ModelFile:
         return floats
 
     def _in_floats(self, name: str, stored: Array) -> Array:
-        """Divide by the scale if there is one."""
+        """Convert one array; divide a weight in integers by its scale."""
         if stored.ndim == 0 or not name.endswith("weight"):
             return stored.astype(np.float32) if stored.dtype == np.float16 else stored
         if stored.dtype.kind != "i":
@@ -94,7 +94,7 @@ class ModelFile:
 
 def read_model_file(path: Path) -> ModelFile:
     """
-    Read a ``model.bin``; nothing in it is executed, no more memory taken than the file is long.
+    Read a ``model.bin``; nothing in it is executed, and the file's length limits the memory.
 
     Raises `ExchangeError` if the file cannot be read, is of another kind, or has a wrong length.
     """

@@ -25,8 +25,8 @@ Tokens = Sequence[str]
 COMPUTE = {"auto": "default", "fp32": "float32", "bf16": "bfloat16", "int8": "int8"}
 """CTranslate2's names of our precisions; auto is the precision of the folder."""
 
-# With any penalty a search ends when the beam is full, without one when its best hypothesis ends.
-# So a penalty too small to matter chooses the first rule.
+# With any penalty, a search ends when the beam is full; without one, when its best hypothesis ends.
+# So a penalty that is too small to matter selects the first rule.
 _NEARLY_NOUGHT = 1e-6
 
 
@@ -69,7 +69,7 @@ class Engine:
         Engine._process = Engine._process or os.getpid()
         _check_process()
         self.library = import_ctranslate2()
-        # it would warn whenever this machine computes in another number format
+        # otherwise it warns whenever this machine computes in another number format
         self.library.set_log_level(logging.ERROR)
         self.end, self.forbidden = end, frozenset(forbidden)
         kind, _, number = device.partition(":")
@@ -114,8 +114,8 @@ class Engine:
         each line, the end symbol not counted.
 
         CTranslate2's search ends when `beam` hypotheses are complete (`as-ctranslate2` in
-        `heedful.search.compat`). It assigns probability one to a prefix and counts the token after
-        a cut, so such lines are scored again. Cut hypotheses are ranked after complete ones. Lines
+        `heedful.search.compat`). It gives a prefix probability one, and counts the token after a
+        cut, so such lines are scored again. Cut hypotheses are ranked after complete ones. Lines
         with a forbidden token are searched again with those tokens suppressed, which redistributes
         their probability, and are also scored again.
         """
@@ -186,7 +186,7 @@ class Engine:
         return [list(result.log_probs) for result in results]
 
     def _holds(self, hypotheses: Sequence[EngineHypothesis], limit: int) -> bool:
-        """Whether a search with this line's own limit would have had the same result."""
+        """Return whether a search with this line's own limit would have the same result."""
         return all(
             len(hypothesis.tokens) <= limit and self.forbidden.isdisjoint(hypothesis.tokens)
             for hypothesis in hypotheses
@@ -207,7 +207,7 @@ def _check_process() -> None:
 
 
 def _after_fork() -> None:
-    """Keep open models forever: deleting one would wait for its threads when the fork ends."""
+    """Never delete open models: deleting one would wait for its threads when the fork ends."""
     for engine in _open_engines:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine._translator))
 

@@ -7,10 +7,10 @@ The mapping between CTranslate2's variables and our weights, with heads of equal
     decoder/layer_0/attention/linear_0, _1      the query; key and value
     …/linear_1, decoder/…/attention/linear_2    the output projection
     …/ffn/linear_0, linear_1                    the feed-forward network
-    …/layer_norm                                of the sub-layer that it stands in
+    …/layer_norm                                of the sub-layer
     decoder/projection                          the output table
 
-Weights are (out, in) on both sides. One map for both directions.
+Weights are (out, in) on both sides. One map serves both directions.
 
 CTranslate2 splits queries, keys and values into heads of one width. The narrower kind is padded
 with zeros. Zeros in queries and keys add nothing to their products; zeros in values meet zero
@@ -57,7 +57,7 @@ def key_map(
 
 
 def norm_of(model: ModelConfig, side: str) -> str:
-    """Return where a stack normalizes; a side may have a setting of its own."""
+    """Return the norm setting of a stack; a side may have its own."""
     return str(getattr(model, f"{side}_norm") or model.norm)
 
 

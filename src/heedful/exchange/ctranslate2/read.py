@@ -2,8 +2,8 @@
 Import of a CTranslate2 model as a run.
 
 The folder holds ``model.bin``, vocabularies, and in newer models ``config.json``. The folder does
-not say how to split text: at spaces, unless the user gives a tokenizer or `heedful export` wrote
-one into it.
+not say how to split text. It is split at spaces, unless the user gives a tokenizer or
+`heedful export` wrote one into the folder.
 """
 
 from collections.abc import Mapping
@@ -164,7 +164,7 @@ class _Vocabularies:
         return cls(tokenizer, origins, counts, len(id_mappings) == 1, start, notes)
 
     def rows(self, filling: float) -> tuple[RowMap, RowMap]:
-        """Return the original rows of both sides."""
+        """Build the row maps of both sides."""
         source, target = (
             RowMap(origins, count, filling)
             for origins, count in zip(self.origins, self.counts, strict=True)
@@ -204,7 +204,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def _search(path: Path, rows: int | None) -> SearchConfig:
-    """Read the search settings in the folder, else use CTranslate2's up to its positions."""
+    """Read the folder's search settings, or take CTranslate2's, limited by the positions."""
     if (path / ExportRecord.FILE).is_file():
         return ExportRecord.read(path).search_within
     if rows is None:
@@ -217,7 +217,7 @@ def _search(path: Path, rows: int | None) -> SearchConfig:
 def original_ids(
     path: Path, model: ModelBundle, vocabularies: tuple[list[str], list[str]]
 ) -> tuple[dict[int, int], dict[int, int], list[int]]:
-    """Map our ids to theirs on both sides, and list those that no translation may contain."""
+    """Map our ids to theirs on both sides, and list our ids that no translation may contain."""
     beside = _lies_beside(path, model.tokenizer)
     source, target = (
         {n: n for n in range(len(tokens))} if beside else _origins(subwords, len(tokens))
@@ -237,7 +237,7 @@ def _origins(model: SubwordModel, rows: int) -> dict[int, int]:
 
 
 def _lies_beside(path: Path, tokenizer: Tokenizer) -> bool:
-    """Whether a model's tokenizer is the one in its folder."""
+    """Return whether a model's tokenizer is the one in its folder."""
     there = (path / RECORD).is_file()
     return there and Tokenizer.load(path).fingerprint == tokenizer.fingerprint
 
@@ -305,7 +305,7 @@ def _check_beside(
 
 
 def _cutter(path: Path | None) -> tuple[str, bytes]:
-    """Describe the tokenizer."""
+    """Return kind and content of the tokenizer file; without a file, spaces split text."""
     if path is None:
         return "spaces", b""
     try:

@@ -37,7 +37,7 @@ class ExportRecord:
     weights: str = ""
     """SHA-256 of the file of weights; empty in folders of older versions."""
     reading: str = "exact"
-    """How lines are read, as `data.reading` of the run says."""
+    """Value of the run's `data.reading`: how lines are read."""
 
     @property
     def search_within(self) -> SearchConfig:

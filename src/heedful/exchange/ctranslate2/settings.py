@@ -1,10 +1,10 @@
 """
 Model settings inferred from CTranslate2's attributes and variable shapes.
 
-A model of an older revision has few attributes besides its variables. What our model cannot do
-(rotary or relative positions, gated networks, keys that heads share) is collected as reasons. Other
-scales than 1 / sqrt(d_k) for queries, and than sqrt(d_model) or 1 for embeddings, are multiplied
-into the weights.
+A model of an older revision has few attributes besides its variables. Features that our model lacks
+(rotary or relative positions, gated networks, keys that heads share) are collected as reasons. A
+scale of queries other than 1 / sqrt(d_k), or of embeddings other than sqrt(d_model) or 1, is
+multiplied into the weights.
 """
 
 import math
@@ -26,7 +26,7 @@ from heedful.exchange.ctranslate2.keys import (
 from heedful.exchange.formats import Problems
 from heedful.model.embedding import SINUSOIDS
 
-# Number of heads of the kinds of model that do not store it.
+# Number of heads by kind of model, for models that do not store it.
 _HEADS = {"TransformerBase": 8, "TransformerBig": 16, "TransformerSpec": 8}
 _ACTIVATIONS = {0: "relu", 1: "gelu_tanh", 2: "silu", 3: "gelu"}
 _EPSILON = 1e-5
@@ -243,5 +243,5 @@ _NETWORK = re.compile(r"ffn/linear_\d+/weight$")
 
 
 def _same(first: Array, second: Array) -> bool:
-    """Whether two tables are equal."""
+    """Return whether two tables are equal."""
     return first is second or (first.shape == second.shape and bool(np.array_equal(first, second)))

@@ -2,8 +2,8 @@
 Vocabularies of a CTranslate2 folder, and their special tokens.
 
 ``shared_vocabulary``, or ``source_vocabulary`` and ``target_vocabulary``, each a list of tokens by
-their ids: one a line in ``.txt``, JSON in ``.json``. If a list lacks the unknown token, it is added
-at the end.
+their ids: one per line in ``.txt``, JSON in ``.json``. If a list lacks the unknown token, it is
+added at the end.
 """
 
 import json

@@ -39,8 +39,8 @@ from heedful.runs.folder import write_json
 from heedful.tokenization.tokenizer import END, PAD, START, UNKNOWN
 
 _NEEDS = "`heedful export --format ctranslate2`"
-# How far rounded weights may be from ours: a few times what models with random weights show. Where
-# a machine has no 16-bit integers CTranslate2 rounds them to 8.
+# Tolerances for rounded weights: a few times the differences of models with random weights. On a
+# machine without 16-bit integers, CTranslate2 rounds weights to 8 bits.
 BOUNDS = {
     "float32": 1e-4,
     "float16": 5e-2,

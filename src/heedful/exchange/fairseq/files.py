@@ -41,7 +41,7 @@ TENSOR_NAMES = TensorNames(
 )
 """The tensor names of fairseq."""
 FIRST = ("<s>", "<pad>", "</s>", "<unk>")
-"""The symbols that every dictionary begins with, though they are not in its file."""
+"""The first symbols of every dictionary, though they are not in its file."""
 _PREFERRED = ("model.pt", "checkpoint_best.pt", "checkpoint_last.pt")
 
 

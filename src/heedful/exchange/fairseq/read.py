@@ -41,7 +41,7 @@ _ACTIVATIONS = {
     "swish": "silu",
 }
 _IGNORED = ("*.version", "*._float_tensor", "*.embed_positions.weights")
-# Options that change the computation, with the only value that can be imported.
+# Options that change the computation, and must be off.
 _MUST_BE_OFF = (
     "layernorm_embedding",
     "adaptive_softmax_cutoff",
@@ -128,7 +128,7 @@ def _add_transformer_problems(settings: Mapping[str, Any], reasons: Problems) ->
     width = settings.get("encoder_embed_dim", 512)
     for name in ("decoder_embed_dim", "decoder_input_dim", "decoder_output_dim"):
         size = settings.get(name, width)
-        unset = isinstance(size, str)  # an interpolation of omegaconf: the same
+        unset = isinstance(size, str)  # an interpolation of omegaconf, which means the same width
         reasons.add_if(
             not unset and size != width, f"`{name}` is {size}, but the encoder's is {width}"
         )

@@ -3,7 +3,7 @@ Converted models of the hub on this machine.
 
 ::
 
-    CACHE/ORG--NAME/pins.json            the commit of each revision that was named
+    CACHE/ORG--NAME/pins.json            the commit of each named revision
     CACHE/ORG--NAME/.lock                held while a model is converted
     CACHE/ORG--NAME/COMMIT/NAME/         a run folder; its hub.json says where it comes from
 
@@ -33,7 +33,7 @@ from heedful.runs.folder import read_json, write_json
 from heedful.runs.hub_names import RECORD, HubName
 
 CONVERSION = 1
-"""The version of the conversion: a run of an earlier one is made again."""
+"""Version of the conversion; a run of an earlier version is made again."""
 COMMIT = re.compile(r"[0-9a-f]{40}")
 """The form of a commit's name."""
 _PINS, _LOCK = "pins.json", ".lock"
@@ -63,7 +63,7 @@ class CachedModel:
     run: Path
     """Its run folder."""
     record: Mapping[str, Any]
-    """What hub.json says."""
+    """Content of hub.json."""
     pinned: tuple[str, ...]
     """The revisions that are pinned to it."""
 
@@ -81,7 +81,7 @@ class ModelCache:
         self.folder = hub_cache() / repo.replace("/", "--")
 
     def pins(self) -> dict[str, str]:
-        """Read the commit of each revision that was named."""
+        """Read the commit of each pinned revision."""
         content = _read_record(self.folder / _PINS)
         return {name: commit for name, commit in content.items() if COMMIT.fullmatch(str(commit))}
 
@@ -99,7 +99,7 @@ class ModelCache:
             (self.folder / _PINS).unlink(missing_ok=True)
 
     def commit_of(self, revision: str) -> str | None:
-        """Find the commit of a revision, if it is known without the hub."""
+        """Find the commit of a revision, if it is known without asking the hub."""
         return revision if COMMIT.fullmatch(revision) else self.pins().get(revision)
 
     def place(self, commit: str) -> Path:
@@ -179,7 +179,7 @@ def find_cached(name: HubName, is_exact: bool) -> list[CachedModel]:
     """
     Find the converted commits of a name. Raises `RunFolderError` if there are none.
 
-    `is_exact`: whether its revision was named; else all commits are meant.
+    `is_exact`: whether only the named revision is meant, or all commits.
     """
     cache = ModelCache(name.repo)
     models = cache.models()

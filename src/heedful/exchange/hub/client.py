@@ -3,7 +3,7 @@ Requests to the hub: facts and files of bounded size, and uploads by huggingface
 
 Files are stored in the cache of that library, which other programs share. Every file is compared
 with the digest that the hub lists for it: SHA-256 for large files, git's SHA-1 for small ones.
-HF_ENDPOINT, HF_HUB_OFFLINE, HF_HUB_CACHE, HF_HOME and the token mean what they mean to the library.
+HF_ENDPOINT, HF_HUB_OFFLINE, HF_HUB_CACHE, HF_HOME and the token have the library's meaning.
 """
 
 import os
@@ -39,7 +39,7 @@ class HubFile:
     """A file of a model, as the hub lists it."""
 
     size: int | None
-    """In bytes; None if the hub could not be asked."""
+    """Size in bytes; None if offline."""
     digest: str
     """SHA-256, or git's SHA-1 of a small file."""
 
@@ -135,11 +135,11 @@ class HubClient:
 
     def upload(self, folder: Path, name: HubName, *, private: bool, message: str) -> str:
         """
-        Upload a folder, into a new repository unless it is there; returns the commit's page.
+        Upload a folder, to a new repository if needed; returns the page of the commit.
 
         Weights and subwords that another model left there are deleted, because transformers would
-        read them; the history keeps them. Raises `ExchangeError` if `private` is asked for in a
-        repository that everybody sees.
+        read them; the history keeps them. Raises `ExchangeError` if `private` is requested for a
+        public repository.
         """
         with self._as_paragraph(name), self._progress():
             api = self.api()
@@ -254,7 +254,7 @@ def _check_token(token: str | None) -> None:
 
 
 def _has_digest(path: Path, digest: str) -> bool:
-    """Whether a file exists and has its digest."""
+    """Return whether a file exists and has this digest."""
     return path.is_file() and digest_of(path, digest) == digest
 
 

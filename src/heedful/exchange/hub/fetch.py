@@ -25,7 +25,7 @@ from heedful.runs.foreign_models import recognize
 from heedful.runs.hub_names import RECORD, HubName
 
 _CONFIG = "config.json"
-# Settings and subwords have some megabytes; the hub's word on sizes is checked before a download.
+# Files of settings and subwords have some megabytes; listed sizes are checked before a download.
 _LARGEST_TEXT = 1 << 27
 
 
@@ -65,7 +65,7 @@ def update_run(name: HubName) -> tuple[str | None, str]:
 
 
 def download_original(name: HubName) -> Path:
-    """Download what the import of a model needs; returns its folder."""
+    """Download the files that the import of a model needs; returns their folder."""
     client = HubClient(f"{name} is not a folder here; as a model of Hugging Face's hub it")
     model = client.describe(name)
     _announce(client, model)
@@ -73,7 +73,7 @@ def download_original(name: HubName) -> Path:
 
 
 def download(client: HubClient, model: HubModel) -> list[Path]:
-    """Download what the import of a model needs, its config.json first."""
+    """Download the files that the import of a model needs, config.json first."""
     config = _fetch(client, model, _CONFIG, _LARGEST_TEXT)
     known = recognize(config.parent)
     if known is None or not known.kind:
@@ -146,7 +146,7 @@ def _announce(client: HubClient, model: HubModel) -> str:
 
 
 def _digest(path: Path, file: HubFile) -> dict[str, object]:
-    """Record size and SHA-256 of what was downloaded."""
+    """Record size and SHA-256 of a downloaded file."""
     sha256 = file.digest if len(file.digest) == 64 else digest_of(path, "0" * 64)
     return {"bytes": path.stat().st_size, "sha256": sha256}
 

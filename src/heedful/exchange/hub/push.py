@@ -26,9 +26,11 @@ def push_run(
     """
     Upload a run as a folder that transformers loads, with a card; returns the page of the commit.
 
-    `facts`: what the card says and the run does not record.
-    Nothing is uploaded unless transformers computes the same: raises `ParityFailed`, also for too
-    many different translations unless these are accepted. Raises `ExchangeError` without a token.
+    `facts`: facts for the card that the run does not record.
+
+    Nothing is uploaded unless transformers computes the same. Raises `ParityFailed`, also for too
+    many different translations, unless `accept_differences`. Raises `ExchangeError` without a
+    token.
     """
     client = HubClient("uploading to Hugging Face's hub")
     if client.is_offline:

@@ -1,13 +1,13 @@
 """
-Responses of the hub within bounds: facts in JSON, and files of the listed size and digest.
+Bounded responses of the hub: facts in JSON, and files of the listed size and digest.
 
-huggingface_hub names a cached file by a header of the response and writes all that arrives. A
+huggingface_hub names a cached file by a header of the response, and writes all data that arrive. A
 malicious mirror could thus choose a path outside the cache or fill the disk. Here a file is named
-by its listed digest, and gets this name only with that content. The cache is laid out as the
-library's::
+by its listed digest, and gets this name only if its content has it. The cache has the library's
+layout::
 
     models--ORG--NAME/blobs/DIGEST                the content
-    models--ORG--NAME/blobs/DIGEST.incomplete     what arrived so far; the next attempt continues it
+    models--ORG--NAME/blobs/DIGEST.incomplete     bytes so far; the next attempt continues here
     models--ORG--NAME/snapshots/COMMIT/FILE       a link to the content
 
 Requests go through the library's session, which follows redirects and keeps the token from other
@@ -35,7 +35,7 @@ SECONDS = 30.0
 """Maximum time without data from the server."""
 _LARGEST_FACTS = 1 << 25
 _CHUNK = 1 << 18
-# Attempts that bring nothing, one after the other.
+# Consecutive attempts without new bytes.
 _ATTEMPTS = 4
 _KEPT = "what was fetched is kept"
 
@@ -96,7 +96,7 @@ def link(place: Path, content: Path) -> None:
 
 
 def digest_of(path: Path, like: str) -> str:
-    """Compute the digest of a file, of the same kind as a given digest."""
+    """Compute the digest of a file, of the same kind as `like`: SHA-256, or git's SHA-1."""
     with open_ordinary(path) as file:
         if len(like) == 64:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -139,17 +139,17 @@ def _own(part: Path) -> Iterator[FileIO]:
     while True:
         with writing(part.parent, _KEPT):
             ways = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            # Without a buffer, whose rest would be written again when a full disk has failed once.
+            # Without a buffer, which would write its rest again after a full disk has failed once.
             file = FileIO(os.open(part, ways, 0o666), "r+b")
         with file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            if is_at(part, file.fileno()):  # else whoever had it before has renamed or deleted it
+            if is_at(part, file.fileno()):  # else its previous owner has renamed or deleted it
                 yield file
                 return
 
 
 def _fill(file: FileIO, url: str, size: int, title: str) -> None:
-    """Append the missing bytes; broken connections are opened again."""
+    """Append the missing bytes; open broken connections again."""
     failures = 0
     at = file.seek(0, os.SEEK_END)
     if at > size:
@@ -159,7 +159,7 @@ def _fill(file: FileIO, url: str, size: int, title: str) -> None:
             before = at
             try:
                 with _answer(url, at) as response:
-                    if at and response.status_code == 200:  # which is the whole file
+                    if at and response.status_code == 200:  # the whole file
                         at = _restart(file)
                     for chunk in response.iter_raw(_CHUNK):
                         at += len(chunk)

@@ -1,8 +1,8 @@
 """
 Temporary folders of uploads, including folders that killed uploads left behind.
 
-A process holds a lock on its folder while it fills and sends it. The system drops the lock with the
-process, whatever ended it, so a folder that can be locked has lost its owner.
+A process holds a lock on its folder while it fills and sends it. The system drops the lock when the
+process ends, for any reason, so a folder that can be locked has lost its owner.
 """
 
 import fcntl
@@ -49,7 +49,7 @@ def _locked_folder() -> tuple[Path, int]:
     """Make and lock a folder; another process may delete it before it is locked."""
     while True:
         folder = Path(mkdtemp(prefix=_PREFIX))
-        # It is locked or gone, so its other owner deletes it; any other error would come again.
+        # It is locked or gone, so another process deletes it; any other error would recur.
         with suppress(BlockingIOError, FileNotFoundError):
             descriptor = _lock(folder)
             if is_at(folder, descriptor):

@@ -22,7 +22,7 @@ def widths(config: ModelConfig) -> dict[str, Sequence[int]]:
 def config_record(
     config: ModelConfig, model_class: str, model_type: str, positions: int
 ) -> dict[str, Any]:
-    """Write the settings of a model without its vocabulary; `model_class`: its class."""
+    """Write a model's settings without its vocabulary; `model_class`: class in transformers."""
     named: dict[str, Any] = {}
     for side, (layers, heads, d_ff) in widths(config).items():
         named |= {

@@ -29,10 +29,10 @@ class TransformersReference:
     """
     A model of one of Hugging Face's classes; `MissingExtra` without transformers.
 
-    `model_class`, `tokenizer_class`: their names in transformers. `search`: settings of `generate`
-    beyond those of the folder. `languages`: languages of the tokenizer, by its keywords. Nothing is
+    `model_class`, `tokenizer_class`: names in transformers. `search`: settings of `generate` beyond
+    those of the folder. `languages`: languages of the tokenizer, by its keywords. Nothing is
     downloaded and no code of the folder is run. Padding and the start symbol are never generated,
-    as here.
+    as in heedful.
     """
 
     def __init__(
@@ -66,13 +66,13 @@ class TransformersReference:
             # MBart50Tokenizer takes languages that were added only once it is loaded
             for name, language in (languages or {}).items():
                 setattr(self._tokenizer, name, language)
-        ends_itself = tokenizer.around_source[1] > 0  # an end is among what stands behind a text
+        ends_itself = tokenizer.around_source[1] > 0  # tokens after a text include an end
         self._ending: list[int] = [] if ends_itself else [END]
         self._source, self._target = (numbering_of(tokenizer, side) for side in (0, 1))
         self._size = tokenizer.target_size
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Tokenize source sentences, without the last symbol where it is the end."""
+        """Tokenize source sentences; remove the end symbol, unless our tokenizer adds it, too."""
         with _as_paragraph(self._path):
             rows = self._tokenizer([self._prefix + line for line in sentences]).input_ids
         most = -1 if self._ending else None
@@ -83,7 +83,7 @@ class TransformersReference:
         side = copy(self)
         side._model = deepcopy(self._model).double()
         for norm in side._model.modules():
-            if hasattr(norm, "variance_epsilon"):  # T5's, which computes in fp32 whatever comes
+            if hasattr(norm, "variance_epsilon"):  # T5's, which computes in fp32 for any input
                 shape, epsilon = norm.weight.shape, norm.variance_epsilon
                 norm.forward = partial(_rms_norm, shape, norm.weight, epsilon)
         return side

@@ -1,4 +1,4 @@
-"""Which files of a Hugging Face repository are needed to import it; others are not fetched."""
+"""The files of a Hugging Face repository that an import needs; others are not fetched."""
 
 from collections.abc import Collection
 
@@ -18,7 +18,7 @@ TEXT_FILES = (
     "tokenizer_config.json",
     "vocab.json",
 )
-"""Files of settings and subwords that any class has."""
+"""Files of settings and subwords of all classes."""
 
 
 def text_files(names: Collection[str]) -> list[str]:

@@ -12,7 +12,7 @@ Search settings equivalent to Hugging Face's `generate`.
     forced_eos_token_id   search.length_limit_policy = end; without it keep
     no_repeat_ngram_size  search.no_repeat_ngram, from 2 on; the start symbol counts for 1
     renormalize_logits    search.renormalise
-    bad_words_ids         search.forbidden_ids, single symbols; padding and start always are
+    bad_words_ids         search.forbidden_ids, single symbols; always padding and start
 
 Other settings that change its search are refused unless they are switched off.
 """
@@ -30,7 +30,7 @@ from heedful.settings.search import NO_REPEAT_NGRAM
 from heedful.tokenization.id_mapping import IdMapping
 from heedful.tokenization.tokenizer import END, PAD, START
 
-# Settings that change what is found, and the values that switch them off; None always does.
+# Settings that change search results, and the values that switch them off; None always does.
 _OFF: dict[str, tuple[object, ...]] = {
     "do_sample": (False,),
     "num_beam_groups": (1,),
@@ -78,7 +78,7 @@ class GenerateSearch:
 def read_rule(
     settings: Mapping[str, Any], id_mapping: IdMapping, positions: int, reasons: Problems
 ) -> GenerateSearch:
-    """Find the search settings equivalent to `generate`; its own defaults fill gaps."""
+    """Find the search settings equivalent to `generate`, whose defaults replace missing ones."""
     for name, off in _OFF.items():
         value = settings.get(name)
         reasons.add_if(
@@ -192,7 +192,7 @@ def _longest(settings: Mapping[str, Any], positions: int) -> int:
 def _forbidden(
     settings: Mapping[str, Any], id_mapping: IdMapping, reasons: Problems
 ) -> tuple[Sequence[int], tuple[str, ...]]:
-    """List forbidden tokens in our ids, and where we forbid more."""
+    """List forbidden tokens in our ids, and notes on tokens that only we forbid."""
     words, single = (settings.get(name) or [] for name in ("bad_words_ids", "suppress_tokens"))
     reasons.add_if(
         not isinstance(words, list) or not isinstance(single, list),

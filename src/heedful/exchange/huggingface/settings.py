@@ -11,7 +11,7 @@ from heedful.exchange.formats import Problems, read_settings_file
 from heedful.exchange.huggingface.weights import LAYOUTS, SAFETENSORS, weights_file
 
 ADVICE = "Import another model, or change the files if they are wrong"
-"""What to do about a model that cannot be expressed."""
+"""Advice about a model that cannot be expressed."""
 ACTIVATIONS = {
     "relu": "relu",
     "gelu": "gelu",
@@ -33,10 +33,10 @@ SIZES = (
     "max_position_embeddings",
 )
 """The sizes of Marian's class and of BART's classes."""
-# `generate` goes by generation_config.json where both files name them.
+# If both files name them, `generate` uses those of generation_config.json.
 _SPECIAL_IDS = ("eos_token_id", "decoder_start_token_id", "pad_token_id")
 _MOST_POSITIONS = 1 << 14
-# Where a tokenizer lists tokens that its model of subwords lacks. T5 has 100 of them, NLLB 203.
+# Places of tokens that a tokenizer adds to its subwords. T5 has 100 of them, NLLB 203.
 _MOST_ADDED = 10_000
 _ADDED = {
     "added_tokens.json": (),
@@ -138,7 +138,7 @@ def check_activation(settings: Mapping[str, Any], name: str, reasons: Problems) 
 def check_head(
     settings: Mapping[str, Any], tensors: Mapping[str, Any], head: str, reasons: Problems
 ) -> None:
-    """Add a reason for an output layer that is neither tied nor stored; transformers draws it."""
+    """Add a reason for an output layer neither tied nor stored, which transformers would draw."""
     is_tied = settings.get("tie_word_embeddings", True)
     reasons.add_if(
         not is_tied and head not in tensors,
@@ -165,7 +165,7 @@ def check_sizes(
     """
     Refuse sizes that contradict the tensors, before anything of that size is allocated.
 
-    `rows`, `widths`, `layers`, `positions`: names of settings, by what they count.
+    `rows`, `widths`, `layers`, `positions`: names of the settings that count them.
     """
     shapes = [tuple(tensor.shape) for tensor in tensors.values()]
     bounds = (

@@ -2,7 +2,7 @@
 A unigram model in ``tokenizer.json``, as a sentencepiece model.
 
 transformers 5 writes no other file of a tokenizer. Pieces, scores and the map of characters are
-sentencepiece's own, so the model that is written from them cuts text in the same way.
+sentencepiece's own, so a model that is built from them cuts text in the same way.
 """
 
 import base64
@@ -16,7 +16,7 @@ from heedful.exchange.formats import read_settings_file
 from heedful.tokenization.model_proto import unigram_model
 
 FILE = "tokenizer.json"
-# What stands beside the map of characters only shortens spaces, as sentencepiece does itself.
+# Steps other than the map of characters only shorten spaces, as sentencepiece itself does.
 _SPACES = ("Replace", "Strip", "Precompiled")
 
 
@@ -45,7 +45,7 @@ def sentencepiece_of(
 
 
 def _is_piece(entry: Any) -> bool:
-    """Whether an entry is a piece with its score."""
+    """Return whether an entry is a piece with its score."""
     return (
         isinstance(entry, list)
         and len(entry) == 2

@@ -39,7 +39,7 @@ def weights_file(folder: Path) -> Path | None:
 
 
 def has_safetensors(folder: Path) -> bool:
-    """Whether a folder has weights that are not a pickle."""
+    """Return whether a folder has weights that are not a pickle."""
     path = weights_file(folder)
     return path is not None and path.name.startswith(SAFETENSORS)
 
@@ -84,7 +84,7 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
 def _read_shards(
     places: dict[str, str], files: dict[str, Path], index: Path
 ) -> Iterator[tuple[str, Tensor]]:
-    """Read file by file, and compare what they hold with the index."""
+    """Read file by file, and compare the names of tensors with the index."""
     for name, file in files.items():
         tensors = _read_file(file)
         listed = {tensor for tensor, place in places.items() if place == name}

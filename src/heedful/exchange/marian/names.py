@@ -33,15 +33,15 @@ TABLES = {
 POSITIONS = ("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight")
 EPSILON = 1e-5
 
-# An unused symbol is a hundred below all biases: no fp32 softmax sees it, and a fine-tuning that
-# smooths labels over all symbols is not disturbed by it.
+# The bias of an unused symbol is a hundred below all others: it vanishes in an fp32 softmax, and
+# does not disturb a fine-tuning that smooths labels over all symbols.
 _UNUSED = -100.0
 
 
 def marian_map(
     config: ModelConfig, tables: Mapping[str, str], rows: tuple[RowMap, RowMap]
 ) -> KeyMap:
-    """Build the key map; the output's bias has the target's rows, filled for symbols they lack."""
+    """Build the key map; the output bias has the target's rows, filled for symbols they lack."""
     source, target = rows
     bias = RowMap(target.origins, target.count, target.filling, lead=1)
     plain = (RowMap(source.origins, source.count), RowMap(target.origins, target.count))
@@ -60,7 +60,7 @@ def marian_map(
 
 
 def _spare_tables(tables: Mapping[str, str], tie: str) -> tuple[tuple[str, ...], dict[str, str]]:
-    """List unused tables of older checkpoints by name: spare ones and copies of tied ones."""
+    """List the unused tables of older checkpoints: names of spare ones, and copies of tied ones."""
     target = tables.get("embed_target.weight", tables["embed_source.weight"])
     unused = [name for name in (SHARED, *TABLES.values()) if name not in tables.values()]
     tied = [name for name in unused if tie == "all" or (tie == "output" and name != SHARED)]
@@ -89,7 +89,7 @@ def layer_entries(ours: str, theirs: str, side: str) -> Iterator[Entry]:
             yield Entry(f"{ours}.{name}.{part}", (f"{theirs}.{there}.{part}",))
 
 
-def tied_as(tie: str, found: Collection[str]) -> dict[str, str]:
+def tied_as(tie: str, tensors: Collection[str]) -> dict[str, str]:
     """Find the tensors that hold the tables; a tied table may have any of its names."""
     source, target, head = TABLES.values()
     places: dict[str, dict[str, tuple[str, ...]]] = {
@@ -102,7 +102,7 @@ def tied_as(tie: str, found: Collection[str]) -> dict[str, str]:
         },
     }
     return {
-        ours: next((name for name in names if name in found), names[0])
+        ours: next((name for name in names if name in tensors), names[0])
         for ours, names in places[tie].items()
     }
 

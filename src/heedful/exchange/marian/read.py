@@ -123,7 +123,7 @@ def _numberings(
 def _start_piece(
     numbers: Mapping[str, int], settings: Mapping[str, Any], special: Mapping[str, str | None]
 ) -> str | None:
-    """Find the token that decoding starts with, if it is not already a special symbol."""
+    """Find the start token of the decoder; None if it is already a special symbol."""
     wanted = settings.get("decoder_start_token_id")
     piece = next((piece for piece, number in numbers.items() if number == wanted), None)
     return None if piece in special.values() else piece
@@ -139,7 +139,7 @@ def _start(
     end, pad = (target.origins[number] for number in (END, PAD))
     eos = settings.get("eos_token_id")
     ends = eos if isinstance(eos, list) else [eos]
-    # An end that may not be written ends nothing; among bad_words_ids `generate` ignores every end.
+    # A forbidden end symbol ends nothing; in bad_words_ids, `generate` ignores every end symbol.
     never = files.listed_ids(generation, "suppress_tokens")
     others = [number for number in ends if number != end and number not in never]
     reasons.add_if(

@@ -1,9 +1,9 @@
 """
 Export as a folder that Hugging Face's `MarianMTModel` and `MarianTokenizer` load.
 
-The class is post-norm, with one layer norm's epsilon and sines before cosines. A model of the
-paper's shape gets its dimensions reordered (`heedful.exchange.permute_dimensions`); missing biases
-become zeros.
+The class is post-norm, with a fixed epsilon of layer norms, and sines before cosines. A model of
+the paper's shape gets its dimensions reordered (`heedful.exchange.permute_dimensions`); missing
+biases become zeros.
 """
 
 from collections.abc import Mapping
@@ -92,7 +92,7 @@ def open_engine(folder: Path, model: ModelBundle) -> ReferenceModel:
 
 
 def _check_model(config: ModelConfig, reasons: Problems) -> None:
-    """List settings that the class cannot express."""
+    """Add a reason for each setting that the class cannot express."""
 
     def need(name: str, fine: bool, wanted: str) -> None:
         value = getattr(config, name)
@@ -118,7 +118,7 @@ def _check_model(config: ModelConfig, reasons: Problems) -> None:
 
 
 def _check_text(tokenizer: Tokenizer, reasons: Problems) -> None:
-    """List settings with which `MarianTokenizer` would tokenize differently."""
+    """Add a reason for each setting with which `MarianTokenizer` would tokenize differently."""
     first = tokenizer.models[0]
     imported = isinstance(first, ImportedModel) and first.kind.endswith("sentencepiece")
     ours = isinstance(first, SentencePieceModel)
@@ -132,7 +132,7 @@ def _check_text(tokenizer: Tokenizer, reasons: Problems) -> None:
 
 
 def _rows(model: ModelBundle, side: int) -> RowMap:
-    """Order the rows of a table; padding rows keep their place at the end."""
+    """Map the rows of a table; unused rows stay at the end."""
     id_mapping = numbering_of(model.tokenizer, side)
     name = "embed_source.weight"
     if side == 1 and "embed_target.weight" in model.weights:

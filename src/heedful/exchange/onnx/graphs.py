@@ -8,8 +8,8 @@ The encoder graph and the decoder-step graph, in ONNX operators.
     tokens, past_keys, past_values ──┴──> step ──> log_probabilities, keys, values
 
 Every tensor has one row for each hypothesis, so a search selects hypotheses by selecting rows. Keys
-and values of all layers are one tensor (rows, layers, heads, length, width); each step takes the
-tensor that the last step returned. Before the first token their length is 0.
+and values of all layers are two tensors (rows, layers, heads, length, width); each step takes the
+tensors that the previous step returned. Before the first token their length is 0.
 
 The operators follow figure 1 of the paper. They are not traced from torch, because tracing takes a
 minute for the base model and differs between versions of torch. The comparison at the end of an
@@ -70,7 +70,7 @@ def encoder_nodes(model: Transformer) -> Nodes:
 
 
 def step_nodes(model: Transformer) -> Nodes:
-    """Build the decoder-step graph: `Transformer.step` with plain tensors, a row per hypothesis."""
+    """Build the graph of a decoder step: `Transformer.step` of tensors, one row per hypothesis."""
     nodes = Nodes()
     nodes.place = "target"
     mask = nodes.add("Unsqueeze", "memory_mask", nodes.constant([1, 2]))
@@ -239,7 +239,7 @@ def _mix(nodes: Nodes, attention: MultiHeadAttention, context: str) -> str:
 
 def _feed_forward(nodes: Nodes, network: nn.Module, x: str) -> str:
     """Build equation 2 of the paper, with the model's activation."""
-    assert isinstance(network, FeedForward)  # another one was refused before
+    assert isinstance(network, FeedForward)  # others were refused before
     x = _linear(nodes, x, network.linear1.weight, network.linear1.bias)
     x = _ACTIVATIONS[activation_name(network.activation) or ""](nodes, x)
     return _linear(nodes, x, network.linear2.weight, network.linear2.bias)

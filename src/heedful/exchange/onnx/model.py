@@ -1,4 +1,4 @@
-"""An ONNX model run by onnxruntime, as a `heedful.model.contracts` model for every search."""
+"""An ONNX model run by onnxruntime, with the interface of `heedful.model.contracts`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from heedful.search.settings import SearchOptions
 from heedful.tokenization.tokenizer import PAD, START, Tokenizer
 
 DESCRIPTION = "onnx.json"
-"""The file that says how the graphs are used."""
+"""The file that describes how to use the graphs."""
 FINGERPRINT = "fingerprint"
 """Key of the export's digest in `DESCRIPTION` and in the metadata of both graphs."""
 
@@ -33,7 +33,7 @@ Arrays = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class OnnxState:
-    """The inputs of the step graph besides the newest tokens."""
+    """The inputs of the step graph, except the newest tokens."""
 
     arrays: Arrays
     """Inputs by name; one row per hypothesis."""
@@ -66,7 +66,7 @@ class OnnxModel(Seq2Seq):
         return dict(zip(names, outputs, strict=True))
 
     def start(self, memory: Arrays) -> OnnxState:
-        """Prepare decoding, one hypothesis per sentence; empty caches are memories of length 0."""
+        """Prepare decoding, one hypothesis per sentence; caches begin with length 0."""
         nothing = {f"past_{name}": memory[f"memory_{name}"][:, :, :, :0] for name in _KNOWN}
         return OnnxState({**memory, **nothing})
 
@@ -82,7 +82,7 @@ class OnnxModel(Seq2Seq):
     def states(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target vocabulary"]:
-        """Compute log-probabilities of a known target step by step; no graph takes it whole."""
+        """Compute log-probabilities of a known target step by step; no graph takes all of it."""
         state, steps = self.start(self.encode(source)), []
         for tokens in target_in.unbind(1):
             states, state = self.step(state, tokens)

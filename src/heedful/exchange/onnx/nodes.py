@@ -1,7 +1,7 @@
 """
 A builder for ONNX graphs: operators, constants and weights with unique names.
 
-Names show the place in the model, such as ``decoder.layers.0/MatMul_17``.
+Names show their place in the model, such as ``decoder.layers.0/MatMul_17``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from heedful.exchange.formats import import_extra
 
 OPSET = 18
 """The operator set, from the end of 2022; onnxruntime supports it since 1.14."""
-_IR = 8  # the file format of that time
+_IR = 8  # the file format of the same time
 # A protocol buffers file has at most two gibibytes; larger weights need a second file.
 _LARGEST = 1_900_000_000
 

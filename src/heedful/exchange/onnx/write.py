@@ -4,10 +4,10 @@ Export as two ONNX graphs, for programs without heedful and torch.
 ::
 
     encoder.onnx          source -> memory_keys, memory_values, memory_mask
-    step.onnx             tokens, past_keys, past_values, and those three
+    step.onnx             tokens, past_keys, past_values, and the encoder's outputs
                               -> log_probabilities, keys, values
-    onnx.json             names, shapes, special ids, and how the run searches; the fingerprints of
-                          this export, which both graphs also have, and of the subwords
+    onnx.json             names, shapes, special ids and search settings; the fingerprints of the
+                          subwords and of this export, which both graphs also have
     tokenizer.json, …     as in a run folder
 
 The batch size and the lengths are free.
@@ -92,7 +92,7 @@ def open_engine(folder: Path, model: ModelBundle) -> OnnxReference:
 
 
 def model_of(portable: ModelBundle) -> Transformer:
-    """Build the model for some weights with the table sizes and positions of the run."""
+    """Build a run's model with its weights, table sizes and positions."""
     config, tokenizer = portable.config, portable.tokenizer
     multiple = config.data.vocabulary_multiple
     model = build_model(
@@ -121,7 +121,7 @@ def fingerprint_of(portable: ModelBundle) -> str:
 
 def write_graphs(model: Transformer, folder: Path, fingerprint: str) -> None:
     """Write ``encoder.onnx`` and ``step.onnx``, each with the fingerprint of the export."""
-    # The model is as `model_of` or `heedful.families.build` makes it, not laid out for products.
+    # The model is as `model_of` or `heedful.families.build` makes it, without prepacked weights.
     graphs = (("encoder", encoder_nodes, ENCODER), ("step", step_nodes, STEP))
     sizes = {name: str(size) for name, size in _sizes(model).items()}
     for name, nodes_of, about in graphs:

@@ -2,7 +2,7 @@
 Pickled checkpoints of other toolkits, read without executing code.
 
 Why not ``torch.load(weights_only=True)`` with stand-in classes for the options and words? Both were
-measured on the same files (torch 2.13, one processor):
+measured on the same files (torch 2.13, one CPU core):
 
 ::
 
@@ -13,6 +13,6 @@ measured on the same files (torch 2.13, one processor):
     any checkpoint with pickle protocol 4 or 5        read              not read
 
 Stand-ins would be needed for each name, so torch.load would decode the pickle twice. Finding the
-harmful tuples and numbers first would need the stack of this reader. A process of its own with
-limits would bound the time, but would not read what torch does not.
+harmful tuples and numbers first would need the stack of this reader. A separate process with limits
+would bound the time, but could not read the files that torch does not read.
 """

@@ -24,9 +24,9 @@ STORAGES = {
     "ByteStorage": "u1",
     "BoolStorage": "?",
 }
-"""NumPy's type by torch's name of the storage; NumPy lacks bfloat16."""
+"""NumPy's type of each storage of torch; NumPy lacks bfloat16."""
 
-# An honest file grows at most by six: half precision becomes single, and three tables may be one.
+# An honest file grows at most sixfold: half precision becomes single, and three tables may be one.
 _MOST_TIMES = 8
 _ALWAYS = 1 << 20
 
@@ -36,12 +36,12 @@ class Storage:
     """The location of a block of numbers."""
 
     key: str
-    """Its name in the checkpoint."""
+    """Name of the block in the checkpoint."""
     kind: str
     """Type of a number, a value of `STORAGES`."""
     numbers: int
     read: Callable[[str], bytes]
-    """Reads the bytes of a key."""
+    """Function that reads the bytes of a key."""
 
     @property
     def width(self) -> int:
@@ -64,8 +64,8 @@ class StoredTensor:
 
     def numpy(self) -> NDArray[Any]:
         """Read the numbers; `ExchangeError` if they are not all inside the storage."""
-        # A tensor that repeats few numbers many times is refused, too: a small file could demand
-        # all memory that way.
+        # A tensor that repeats few numbers many times is refused, too, because a small file could
+        # fill the memory that way.
         self._check()
         content = self.storage.read(self.storage.key)
         if len(content) < self.storage.numbers * self.storage.width:

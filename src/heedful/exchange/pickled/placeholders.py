@@ -1,8 +1,8 @@
 """
 Placeholders for the contents of a pickle: names, opaque objects, plain containers.
 
-Reading a pickle calls by name only the functions here, each of which makes a number, text or
-container. The tables at the end list these names.
+Reading a pickle calls only the functions here by name; each makes a number, text or container. The
+tables at the end list these names.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ def key_of(value: Any) -> Any:
 
 
 def paired(values: Sequence[Any]) -> dict[Any, Any]:
-    """Build a dictionary; raise what `key_of` raises, and `ValueError` if a value is missing."""
+    """Build a dictionary; `TypeError` for a bad key, `ValueError` if a value is missing."""
     keys = map(key_of, values[::2])
     return dict(zip(keys, values[1::2], strict=True))
 

@@ -10,7 +10,7 @@ of the few that checkpoints need, and any other is refused.
 
     numbers, text, bytes, lists, tuples, dictionaries, sets    themselves
     argparse.Namespace, omegaconf, torchtext, ... objects      `OpaqueObject`: name and contents
-    tensors                                                    `StoredTensor`: read when asked for
+    tensors                                                    `StoredTensor`: read on demand
     anything else                                              ExchangeError
 """
 
@@ -69,13 +69,13 @@ _PLAIN_TYPES = (
 # until memory is full.
 _MOST_COPIED = 1 << 26
 _MOST_NUMBERS = 5_000
-# What keeps values in order looks none of them up.
+# These containers keep values in order and never hash them.
 _LISTS = frozenset(
     {f"{module}.{name}" for module in ("builtins", "__builtin__") for name in ("list", "tuple")}
     | {"collections.deque"}
 )
 _LONGEST_NUMBER = 1 << 12
-# A byte can make a list of 64, and honest checkpoints have some hundred thousand instructions.
+# One byte can make a list of 64 bytes; honest checkpoints have some hundred thousand instructions.
 _MOST_INSTRUCTIONS = 1 << 23
 
 
@@ -83,8 +83,8 @@ def read_inert(file: ByteSource, makers: dict[str, Make], persistent: Callable[[
     """
     Read one pickle without executing it; shared and circular references are kept.
 
-    Raises `ExchangeError` if the pickle is damaged, or asks for anything that checkpoints do not
-    need. One message lists all refused names.
+    Raises `ExchangeError` if the pickle is damaged, or names anything that checkpoints do not need.
+    One message lists all refused names.
     """
     machine = _Machine(makers, persistent)
     try:
@@ -152,7 +152,7 @@ class _Machine:
         return taken
 
     def _since_mark(self) -> list[Any]:
-        """Pop what was pushed since the last mark."""
+        """Pop the values above the last mark."""
         mark = self._marks.pop()
         taken = self.stack[mark:]
         del self.stack[mark:]

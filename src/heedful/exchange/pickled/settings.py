@@ -15,8 +15,8 @@ def settings_of(value: Any) -> dict[str, Any]:
     """
     Read the settings stored with weights: numbers, text, lists, dictionaries; else None.
 
-    Interpolations of omegaconf, such as “${model.width}”, stay text. Raises `ExchangeError` if it
-    holds no settings, or more than any toolkit has.
+    Interpolations of omegaconf, such as “${model.width}”, stay text. Raises `ExchangeError` if
+    `value` holds no settings, or more than any toolkit has.
     """
     left = [_MOST]
     plain = _plain(value, 0, left)
@@ -29,7 +29,7 @@ def settings_of(value: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any, depth: int, remaining: list[int]) -> Any:
-    """Convert a value to plain ones, with limits on depth and number."""
+    """Convert a value to plain values, with limits on their depth and number."""
     remaining[0] -= 1
     if remaining[0] < 0:
         raise ExchangeError(
@@ -59,12 +59,12 @@ def _contents(value: OpaqueObject) -> Any:
         return value.state["_val"]
     if value.state:
         return value.state
-    if value.entries:  # what was derived from a dictionary
+    if value.entries:  # an object of a class derived from dict
         return dict(value.entries) if _are_pairs(value.entries) else value.entries
-    # an enumeration is made with its value
+    # an enumeration has its value as argument
     return value.arguments[0] if len(value.arguments) == 1 else None
 
 
 def _are_pairs(entries: list[Any]) -> bool:
-    """Whether a list consists of key-value pairs."""
+    """Return whether a list consists of key-value pairs."""
     return all(isinstance(entry, tuple) and len(entry) == 2 for entry in entries)

@@ -1,4 +1,4 @@
-"""Containers of `torch.save`: a zip archive since 1.6, earlier four pickles and the numbers."""
+"""Containers of `torch.save`: a zip archive since 1.6, before it pickles and blocks of numbers."""
 
 import io
 import mmap
@@ -25,8 +25,7 @@ def read_torch_file(path: Path) -> Any:
     """
     Read a checkpoint of torch without torch; nothing in it is executed.
 
-    Raises `ExchangeError` if the file is of another kind, is damaged, or asks for anything but
-    data.
+    Raises `ExchangeError` if the file is of another kind, is damaged, or holds anything but data.
     """
     with _as_paragraph(path):
         with open_ordinary(path) as file:

@@ -20,7 +20,7 @@ from heedful.families.keymap import Entry, KeyMap, RowMap, Stacked
 
 SHARED, HEAD = "shared.weight", "lm_head.weight"
 _COPIES = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
-# A table of old checkpoints, from when cross-attention had one that nothing read.
+# A table of cross-attention in old checkpoints, which nothing reads.
 _UNUSED = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"
 
 

@@ -45,13 +45,13 @@ from heedful.tokenization.tokenizer import Tokenizer
 
 BOUND = 1e-4
 HAS_TASKS = True
-"""`--task` and `--source-prefix` mean something here."""
+"""Whether the reader uses `--task` and `--source-prefix`."""
 CLASSES = {
     "t5": ("T5ForConditionalGeneration", "T5Tokenizer"),
     "mt5": ("MT5ForConditionalGeneration", "T5Tokenizer"),
 }
 """Classes of model and tokenizer, by `model_type`."""
-# The class has no longest text. Sources are cut where its tokenizer says, or here.
+# The class has no maximum length. The tokenizer's limit cuts sources, or this one.
 _MOST_TOKENS = 1 << 14
 
 

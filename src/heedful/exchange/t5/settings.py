@@ -3,9 +3,9 @@
 
 ::
 
-    feed_forward_proj        model.activation and model.gated; gated-gelu is that by tanh
-    scale_decoder_outputs    model.scale_output; in older files tie_word_embeddings says it
-    lm_head in the weights   model.tie_embeddings: one that is not a copy of the embeddings
+    feed_forward_proj        model.activation and model.gated; gated-gelu is the GELU by tanh
+    scale_decoder_outputs    model.scale_output; in older files tie_word_embeddings gives it
+    lm_head in the weights   model.tie_embeddings: whether it differs from the embeddings
     d_kv                     model.d_k and model.d_v
 """
 
@@ -43,14 +43,14 @@ NUMBERS = {
     "relative_attention_max_distance": 128,
 }
 """Sizes with the defaults of the class."""
-# The names that any class of the library may use for them.
+# Names for these sizes that any class of the library may use.
 _OTHER_NAMES = {
     "hidden_size": "d_model",
     "num_attention_heads": "num_heads",
     "num_hidden_layers": "num_layers",
     "head_dim": "d_kv",
 }
-# What every exported model has, apart from sizes and values that are listed below.
+# Our settings that every model of the class has; sizes and other settings follow below.
 _FIXED = {
     "encoder": "transformer",
     "decoder": "transformer",
@@ -78,14 +78,14 @@ def complete(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_settings(settings: Mapping[str, Any], reasons: Problems) -> None:
-    """List reasons why the settings are of another class or cannot be built."""
+    """Add reasons why the settings are of another class or cannot be built."""
     check_counts(settings, (*NUMBERS, "num_decoder_layers"), reasons)
     kind = settings["feed_forward_proj"]
     reasons.add_if(
         kind not in [*_ACTIVATIONS],
         f"feed_forward_proj must be one of {', '.join(_ACTIVATIONS)}, but is {kind!r}",
     )
-    if isinstance(kind, str):  # what transformers derives from it, unless the file says otherwise
+    if isinstance(kind, str):  # transformers derives these values, unless the file has others
         function = kind.removeprefix("gated-")
         derived = {
             "dense_act_fn": "gelu_new" if kind == "gated-gelu" else function,
@@ -140,7 +140,7 @@ def model_settings(settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -
 
 
 def _is_scaled(settings: Mapping[str, Any]) -> bool:
-    """Whether the decoder's states are scaled; those of mT5 never are."""
+    """Return whether the decoder's states are scaled; those of mT5 never are."""
     if settings.get("model_type") == "mt5":
         return False
     said = settings.get("scale_decoder_outputs")
@@ -148,7 +148,7 @@ def _is_scaled(settings: Mapping[str, Any]) -> bool:
 
 
 def check_model(config: ModelConfig, reasons: Problems) -> None:
-    """List settings that the class cannot express."""
+    """Add a reason for each setting that the class cannot express."""
 
     def need(name: str, fine: bool, wanted: object) -> None:
         value = getattr(config, name)
@@ -193,7 +193,7 @@ def config_of(config: ModelConfig) -> dict[str, Any]:
         "dropout_rate": config.dropout,
         "layer_norm_epsilon": config.norm_epsilon,
         "feed_forward_proj": kinds[config.activation, config.gated],
-        # the class before transformers 5 reads the first alone, and ties by it, too
+        # before transformers 5, the class reads only the first one, and also ties by it
         "tie_word_embeddings": config.scale_output,
         "scale_decoder_outputs": config.scale_output,
         "dtype": "float32",

@@ -1,9 +1,9 @@
 """
 The text of a T5 folder: ``spiece.model``, sentinels, and the tasks of `config.json`.
 
-Ids are those of the sentencepiece model; behind them come the sentinels, the last one first, and
-rows of the table without a token. A task is a text before each source line, with settings of the
-search: ``task_specific_params`` of `config.json`.
+Ids are those of the sentencepiece model, then those of the sentinels, the last one first, then rows
+of the table without a token. A task is a text before each source line, with settings of the search:
+``task_specific_params`` of `config.json`.
 """
 
 import re
@@ -37,7 +37,7 @@ class PrefixTask(NamedTuple):
     """Text before each source line."""
     languages: tuple[str, str] = ("", "")
     search: Mapping[str, Any] = {}
-    """Settings of `generate` that differ for it."""
+    """Settings of `generate` that differ for the task."""
 
 
 def read_task(settings: Mapping[str, Any], options: ReadOptions, reasons: Problems) -> PrefixTask:
@@ -69,7 +69,7 @@ def read_task(settings: Mapping[str, Any], options: ReadOptions, reasons: Proble
 
 
 def task_of_prefix(settings: Mapping[str, Any], prefix: Any) -> PrefixTask:
-    """Find the task with a prefix; a new one without languages and settings if none has it."""
+    """Find the task with a prefix; if none has it, make one without languages and settings."""
     for name, values in (settings.get("task_specific_params") or {}).items():
         if prefix and values.get("prefix") == prefix:
             search = {key: value for key, value in values.items() if key != "prefix"}
@@ -90,7 +90,7 @@ def task_notes(settings: Mapping[str, Any], task: PrefixTask) -> tuple[str, ...]
 
 
 def _pair(task: str) -> tuple[str, str]:
-    """Read the languages of a task's name."""
+    """Read the languages from a task's name."""
     match = _TRANSLATION.fullmatch(task)
     return (match[1], match[2]) if match else ("", "")
 
@@ -113,7 +113,7 @@ def read_vocabulary(
     last = len(pieces) + count - 1
     if SENTINEL.format(0) not in numbers:
         sentinels = {SENTINEL.format(n): last - n for n in range(count)}
-        # a table without rows for them has none
+        # sentinels without a row do not exist
         numbers |= {piece: number for piece, number in sentinels.items() if number < rows}
     places = {
         "pad": settings.get("pad_token_id"),
@@ -136,12 +136,12 @@ def read_vocabulary(
 
 
 def _model(path: Path, settings: Mapping[str, Any]) -> bytes:
-    """Read the sentencepiece model, or write one from what transformers 5 leaves of it."""
+    """Read the sentencepiece model, or build one from the `tokenizer.json` of transformers 5."""
     if (path / MODEL).is_file():
         return read_within(path / MODEL)
     pieces = unigram_pieces(path)
     while pieces and _SENTINELS.fullmatch(pieces[-1][0]):
-        pieces.pop()  # they stand behind the model's own
+        pieces.pop()  # sentinels follow the model's own pieces
     unknown = next((n for n, (text, _) in enumerate(pieces) if text == _UNKNOWN), None)
     places = {
         "pad": settings.get("pad_token_id"),
@@ -220,7 +220,7 @@ def build_tokenizer(id_mapping: IdMapping, content: bytes, task: PrefixTask) -> 
 
 
 def count_sentinels(tokenizer: Tokenizer) -> int:
-    """Count the sentinels that are not of the sentencepiece model itself."""
+    """Count the sentinels that are not in the sentencepiece model itself."""
     model = tokenizer.models[0]
     assert isinstance(model, ImportedModel)  # the writer has refused all others
     own = load_processor(model.files()["model"]).get_piece_size()

@@ -2,7 +2,7 @@
 Export as a folder that Hugging Face's `T5ForConditionalGeneration` and `T5Tokenizer` load.
 
 The model must have been imported from this class: ids, sentencepiece model and sentinels are the
-original ones. Weights, search and prefix are the run's own.
+original ones. Weights, search and prefix come from the run.
 """
 
 from pathlib import Path
@@ -67,7 +67,7 @@ def write(model: ModelBundle, folder: Path, options: WriteOptions) -> ExportResu
         "eos_token_id": theirs[END],
         "decoder_start_token_id": theirs[starts[config.decoder_start]],
     }
-    # the class has no longest text, and so nothing is shortened for it
+    # the class has no maximum length, so no limit is lowered for it
     search = model.config.search
     positions = max(options.positions, search.max_source_length + 1)
     sizes = id_mapping.rows, id_mapping.rows

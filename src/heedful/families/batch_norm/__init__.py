@@ -1,4 +1,4 @@
-"""Batch norm in the place of a Transformer's layer norm (Ioffe and Szegedy 2015)."""
+"""Batch norm in place of a Transformer's layer norm (Ioffe and Szegedy 2015)."""
 
 from collections.abc import Iterable
 from typing import ClassVar

@@ -1,10 +1,10 @@
 """
 Batch norm over the real positions of a batch (Ioffe and Szegedy 2015).
 
-Layer norm takes mean and variance of the features of one position, batch norm those of one feature
-over all real positions of a batch. So with batch norm the result of a sentence depends on the
-others in its batch, and that of a position on later positions. In evaluation mode averages of the
-training replace the batch statistics (`docs/explain/normalization.md`).
+Layer norm computes mean and variance over the features of one position. Batch norm computes them
+for each feature, over all real positions of a batch. So the result of a sentence depends on the
+other sentences of its batch, and the result of a position also on later positions. In evaluation
+mode, running averages from training replace the batch statistics (`docs/explain/normalization.md`).
 """
 
 import torch
@@ -20,10 +20,10 @@ class BatchNorm(nn.BatchNorm1d, PaddedNorm):
 
     def __init__(self, d_model: int, eps: float = 1e-6) -> None:
         super().__init__(d_model, eps=eps)
-        self.num_batches_tracked = None  # of an average that weighs all batches alike
+        self.num_batches_tracked = None  # only a cumulative average needs this count
 
     def reset_running_stats(self) -> None:
-        """Reset the averages; torch's own method needs the number of batches."""
+        """Reset the running averages; torch's own method needs the number of batches."""
         if self.running_mean is not None and self.running_var is not None:
             self.running_mean.zero_()
             self.running_var.fill_(1.0)
@@ -34,9 +34,9 @@ class BatchNorm(nn.BatchNorm1d, PaddedNorm):
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time d_model"]:
         """
-        Normalize each feature. `real`: true at real positions; everywhere if None.
+        Normalize each feature. `real`: true at real positions; None means that all are real.
 
-        In training padding becomes zero. A single position has no variance and is normalized as in
+        In training, padding becomes zero. A single position has no variance and is normalized as in
         evaluation.
         """
         if not self.training:
@@ -51,7 +51,7 @@ class BatchNorm(nn.BatchNorm1d, PaddedNorm):
     def _normalize(
         self, tokens: Float[Tensor, "tokens d_model"], by_batch: bool
     ) -> Float[Tensor, "tokens d_model"]:
-        """Normalize by the tokens' statistics, which update the averages, or by the averages."""
+        """Normalize by batch statistics and update the running averages, or by these averages."""
         mean, variance = self.running_mean, self.running_var
         assert mean is not None and variance is not None
         exact = torch.promote_types(tokens.dtype, torch.float32)

@@ -1,4 +1,4 @@
-"""The residual blocks of ByteNet, and the room that they make for the target."""
+"""The residual blocks of ByteNet, and the unfolding that makes room for a longer target."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class ByteNetSizes:
     dropout: float
     """Dropout probability of the output of each block and of the last ReLU."""
     norm_epsilon: float = 1e-6
-    """Added to the variance inside every layer norm; tensor2tensor's."""
+    """Added to the variance in every layer norm; the value is tensor2tensor's."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -43,7 +43,7 @@ class ByteNetSizes:
 
     @property
     def receptive_field(self) -> int:
-        """Positions from the first to the last that one output depends on."""
+        """Number of positions from the first to the last that one output depends on."""
         return 1 + (self.kernel - 1) * sum(self.dilations)
 
 
@@ -54,7 +54,7 @@ def repeated_dilations(blocks: int, largest: int) -> tuple[int, ...]:
 
 
 class ByteNetBlock(nn.Module):
-    """A residual block: to half the width, a dilated convolution, and back, each after LN, ReLU."""
+    """A residual block: narrow, convolve and widen, each after layer norm and ReLU."""
 
     def __init__(self, sizes: ByteNetSizes, dilation: int, causal: bool) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class ByteNetBlock(nn.Module):
     def step(
         self, x: Float[Tensor, "rows width"], past: Float[Tensor, "rows span channels"]
     ) -> tuple[Float[Tensor, "rows width"], Float[Tensor, "rows span channels"]]:
-        """Process one more position of a causal block. `past`: its last inner inputs."""
+        """Process one more position of a causal block. `past`: last inputs of its convolution."""
         out, past = self.convolution.step(self._narrow(x), past)
         return self._widen(x, out), past
 
@@ -97,15 +97,15 @@ class ByteNetBlock(nn.Module):
 
 class Unfolding(nn.Module):
     """
-    Room for a target that is longer than its source: ceil(a |s|) + b columns, a and b settings.
+    Room for a longer target: ceil(a |s|) + b columns for a source of |s| tokens.
 
-    Columns beyond the source hold one vector, learned or zero. Their number depends on the sentence
-    alone, not on its batch.
+    The settings give a and b. Columns beyond the source hold one vector, learned or zero. Their
+    number depends on the sentence alone, not on its batch.
     """
 
     def __init__(self, width: int, factor: float, offset: int, learned: bool) -> None:
         super().__init__()
-        # the decimal number that was written: 1.1 * 10 is more than 11 in floating point
+        # the exact decimal number: in floating point, 1.1 * 10 is more than 11
         ratio = Fraction(str(factor)).limit_denominator(1000)
         self.numerator, self.denominator = ratio.numerator, ratio.denominator
         self.offset = offset
@@ -114,7 +114,7 @@ class Unfolding(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch time width"], real: Bool[Tensor, "batch time"]
     ) -> tuple[Float[Tensor, "batch columns width"], Bool[Tensor, "batch columns"]]:
-        """Extend each sentence; return the columns, zero after its room, and where it has room."""
+        """Extend each sentence; return its columns, zero beyond its room, and the room's mask."""
         lengths = real.sum(dim=1, keepdim=True)  # (batch, 1)
         columns = self._room(x.size(1))
         positions = torch.arange(columns, device=x.device)
@@ -127,7 +127,7 @@ class Unfolding(nn.Module):
         return x, unfolded
 
     def lengths(self, source: RowLengths) -> RowLengths:
-        """Return how many columns each sentence has, and each row of the batch."""
+        """Return the number of columns of each sentence and of each row of the batch."""
         return source.change(self._room)
 
     def _room(self, lengths: Lengths) -> Lengths:
@@ -136,7 +136,7 @@ class Unfolding(nn.Module):
 
 
 class ByteNetStack(nn.Module, Initialized):
-    """Blocks in a row, and how their weights are drawn and counted."""
+    """A stack of blocks, with initialization and counts of their weights."""
 
     def __init__(self, sizes: ByteNetSizes, causal: bool, unfolding: Unfolding | None) -> None:
         super().__init__()
@@ -148,11 +148,11 @@ class ByteNetStack(nn.Module, Initialized):
     @torch.no_grad()
     def initialize(self, generator: torch.Generator) -> None:
         """
-        Draw all products by Glorot's bound, a kernel as one product of its window.
+        Draw all matrices within Glorot's bound; a kernel counts as one matrix over its window.
 
-        The last product of a block is divided by the root of the number of blocks, because nothing
-        normalizes their sum. Otherwise a network of 60 blocks would begin with a loss of twice ln
-        V.
+        The last matrix of a block is divided by the root of the number of blocks, because nothing
+        normalizes the sum of the blocks. Otherwise a network of 60 blocks would begin with a loss
+        of 2 ln V, where V is the size of the vocabulary.
         """
         for module in self.modules():
             if isinstance(module, Linear | Convolution):
@@ -165,13 +165,13 @@ class ByteNetStack(nn.Module, Initialized):
             table(self.unfolding.padding.unsqueeze(0), generator)
 
     def initialize_table(self, weight: Tensor, generator: torch.Generator) -> None:
-        """Draw a table as a Transformer's."""
+        """Draw an embedding table as a Transformer does."""
         table(weight, generator)
 
     def _weights_of_blocks(self) -> int:
-        """Count the weights of products at each position."""
+        """Count the weights that multiply each position."""
         return sum(weight.numel() for weight in self.blocks.parameters() if weight.dim() > 1)
 
     def _blocks(self) -> Sequence[ByteNetBlock]:
-        """List the blocks by their type."""
+        """List the blocks with their own type."""
         return list(self.blocks)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from heedful.settings.model import ModelSettings
 
 
 def build_encoder(settings: ModelSettings) -> ByteNetEncoder:
-    """Build ByteNet's encoder; it makes room for the target of its own decoder alone."""
+    """Build ByteNet's encoder; it makes room for the target only before ByteNet's decoder."""
     unfolding = _unfolding(settings, settings.d_model) if settings.decoder == "bytenet" else None
     return ByteNetEncoder(_sizes(settings, "encoder"), unfolding)
 
@@ -21,7 +21,7 @@ def build_decoder(settings: ModelSettings, encoder: SourceEncoder) -> ByteNetDec
 
 
 def _unfolding(settings: ModelSettings, width: int) -> Unfolding:
-    """Build the room for the target."""
+    """Build the unfolding, which makes room for the target."""
     bytenet = settings.part(ByteNetConfig)
     learned = bytenet.unfolding_padding == "learned"
     return Unfolding(width, bytenet.unfolding_factor, bytenet.unfolding_offset, learned)

@@ -7,7 +7,7 @@ from heedful.settings.model import ModelSettings
 
 
 def bytenet_clashes(model: ModelSettings, memory: int) -> list[str]:
-    """List invalid settings, each with a change. `memory`: width of the encoder's states."""
+    """List invalid settings, each with a correction. `memory`: width of the encoder's states."""
     return [*_blocks(model), *_join(model, memory)]
 
 

@@ -13,7 +13,7 @@ ByteNet: dilated convolutions, the decoder on top of the encoder (Kalchbrenner e
                └──────────────────────────────────────────────────────────────────┘
                2d             d                            d                     2d
 
-There is no attention. Target position t reads column t, and others through the convolutions.
+There is no attention. Target position t reads column t, and other columns through the convolutions.
 """
 
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ class ByteNetState(RowState):
     of_source: ClassVar[tuple[str, ...]] = ("columns",)
 
     pasts: tuple[Tensor, ...]
-    """What the convolution of each block will read again, shape (rows, span, channels)."""
+    """Inputs that each block's convolution will read again, shape (rows, span, channels)."""
     columns: Tensor
     """The encoder's columns as the join reads them, shape (sentences, columns, width)."""
     length: int = 0
@@ -106,8 +106,10 @@ class ByteNetDecoder(ByteNetStack, TargetDecoder):
     unfolding : Unfolding, optional
         Room for the target, after an encoder that has none of its own.
 
-    Notes ----- Section 3 of Kalchbrenner et al. 2016. Columns beyond the room are zero; the decoder
-    continues until the end symbol.
+    Notes
+    -----
+    Section 3 of Kalchbrenner et al. 2016. Columns beyond the room are zero; the decoder continues
+    until the end symbol.
     """
 
     attends = False
@@ -120,7 +122,7 @@ class ByteNetDecoder(ByteNetStack, TargetDecoder):
         unfolding: Unfolding | None = None,
     ) -> None:
         super().__init__(sizes, causal=True, unfolding=unfolding)
-        # W [c; y] = W_c c + W_y y, in two parts: that of a column is computed once a sentence
+        # W [c; y] = W_c c + W_y y, in two parts: W_c c is computed once per sentence
         self.column_proj = self.embedding_proj = None
         if concatenated:
             self.column_proj = Linear(memory_width, sizes.width, bias=False)
@@ -130,11 +132,11 @@ class ByteNetDecoder(ByteNetStack, TargetDecoder):
 
     def flops(self, target: RowLengths, memory: RowLengths) -> DecoderFlops:
         columns = memory if self.unfolding is None else self.unfolding.lengths(memory)
-        each, of_columns = self._weights_of_blocks() + self.final.weight.numel(), 0
+        per_position, of_columns = self._weights_of_blocks() + self.final.weight.numel(), 0
         if self.column_proj is not None and self.embedding_proj is not None:
-            each += self.embedding_proj.weight.numel()
+            per_position += self.embedding_proj.weight.numel()
             of_columns = 2 * self.column_proj.weight.numel() * int(columns.places.sum())
-        return DecoderFlops(2 * each * int(target.places.sum()), of_columns)
+        return DecoderFlops(2 * per_position * int(target.places.sum()), of_columns)
 
     def decode(
         self,

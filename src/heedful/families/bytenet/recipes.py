@@ -1,9 +1,9 @@
 """
-ByteNet as published, as settings: what differs from the defaults, with its source.
+The recipe of ByteNet as published: settings that differ from the defaults, with their sources.
 
-A comment names the source; “ours” is a choice that no source was found for. Sizes and search are
-quoted from the paper by two remakes of it, dhpollack/bytenet.pytorch (train_bytenet_wmt.py) and a
-reproduction of its experiments. The settings of both sides are equal.
+A comment names the source; “ours” is a choice for which no source was found. Two reimplementations
+quote the paper's sizes and search: dhpollack/bytenet.pytorch (train_bytenet_wmt.py) and a
+reproduction of the paper's experiments. Encoder and decoder have equal settings.
 """
 
 from typing import Any
@@ -24,11 +24,11 @@ _BYTENET: dict[str, Any] = {  # Kalchbrenner et al. 2016
     "model.bytenet.unfolding_offset": 0,  # b
     "data.subwords": "character",
     "data.shared_vocabulary": False,  # ours
-    "data.vocabulary_size": 4000,  # ours: an upper limit, the characters of the text decide
+    "data.vocabulary_size": 4000,  # ours: an upper limit; the characters of the text decide
     "data.max_length": 400,  # ours
     "train.schedule": "constant",  # ours
     "train.learning_rate": 3e-4,
-    "train.warmup": 4000,  # ours: from the first full step on, 60 blocks would leave their weights
+    "train.warmup": 4000,  # ours: full first steps would move 60 blocks far from their start
     "train.beta2": 0.999,  # Kingma and Ba 2015
     "train.epsilon": 1e-8,
     "train.label_smoothing": 0.0,  # none mentioned

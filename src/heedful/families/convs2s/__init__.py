@@ -21,7 +21,7 @@ class ConvS2S(Family):
     readers: ClassVar = {"fairseq": "heedful.families.convs2s.fairseq"}
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
-        """List what does not fit."""
+        """List invalid settings."""
         return convs2s_clashes(model, memory)
 
     def cross_attention(self, model: ModelSettings) -> tuple[int, int]:

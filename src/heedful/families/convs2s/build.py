@@ -15,8 +15,8 @@ from heedful.settings.model import ModelSettings
 
 def build_encoder(settings: ModelSettings) -> ConvS2SEncoder:
     """Build a ConvS2S encoder."""
-    # section 3.5: by the number of attention mechanisms, which all send gradients; and by 2 in
-    # fairseq. Other decoders have no such attention in every layer.
+    # Section 3.5 divides the gradient by the number of attention mechanisms, which all contribute
+    # to it; fairseq divides by 2, too. Other decoders do not attend in every layer.
     scale = 1.0
     if settings.decoder == "convs2s":
         scale = 1.0 / (2.0 * len(_attending(settings)))

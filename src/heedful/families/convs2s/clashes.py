@@ -7,14 +7,14 @@ from heedful.settings.model import ModelSettings
 
 
 def convs2s_clashes(model: ModelSettings, memory: int) -> list[str]:
-    """List what does not fit, each with what to change. `memory`: width of the encoder's states."""
-    found: list[str] = []
+    """List invalid settings, each with a correction. `memory`: width of the encoder's states."""
+    clashes: list[str] = []
     for side in ("encoder", "decoder"):
         if getattr(model, side) == "convs2s":
-            found += _layers(model, side)
+            clashes += _layers(model, side)
     if model.decoder == "convs2s":
-        found += _decoder(model, memory)
-    return found
+        clashes += _decoder(model, memory)
+    return clashes
 
 
 def _layers(model: ModelSettings, side: str) -> Iterator[str]:

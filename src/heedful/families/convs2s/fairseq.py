@@ -1,10 +1,10 @@
 """
 fairseq's convolutional models, `fconv`: ConvS2S as Gehring et al. (2017) trained it.
 
-A convolution's weight is stored as (kernel, inputs, 2 outputs) there, and every product as its
-direction `weight_v` and its length `weight_g`. The output matrix is plain here, so its two parts
-are multiplied. The number of layers and their shapes are Python expressions in the options, such as
-``[(512, 3)] * 9 + [(1024, 3)] * 4``. They are read, never executed.
+fairseq stores a convolution's weight as (kernel, inputs, 2 outputs), and every weight as its
+direction `weight_v` and its length `weight_g`. Our output matrix has no weight normalization, so
+its two parts are multiplied. The options of fairseq give the shapes of layers as Python
+expressions, such as ``[(512, 3)] * 9 + [(1024, 3)] * 4``. They are parsed, never executed.
 """
 
 import ast
@@ -29,18 +29,18 @@ from heedful.families.keymap import (
 from heedful.settings.field_types import MOST_LAYERS
 
 KIND = "fconv"
-"""How the names of these architectures begin in fairseq."""
+"""Prefix of the names of these architectures in fairseq."""
 
 _OTHER_KINDS = ("fconv_lm", "fconv_self_att")
 _FIRST_POSITION = 2
 _DEFAULT_LAYERS = "[(512, 3)] * 20"
 _SIDES = ("encoder", "decoder")
-# Channels, kernel, and how far below the residual comes from.
+# Channels, kernel, and the distance in layers of the residual input; 0 means no residual.
 _Layer = tuple[int, int, int]
 
 
 def is_kind(settings: Mapping[str, Any]) -> bool:
-    """Whether the architecture is a convolutional model."""
+    """Return whether the architecture is a convolutional model."""
     arch = str(settings.get("arch") or "")
     return arch.startswith(KIND) and not arch.startswith(_OTHER_KINDS)
 
@@ -103,7 +103,7 @@ def read_model(
 
 
 def _position_rows(tensors: Mapping[str, Array], side: str) -> int:
-    """Count the used rows of the positions of one side."""
+    """Count the used rows of one side's position table."""
     table = tensors.get(f"{side}.embed_positions.weight", np.zeros((4, 1)))
     return max((*table.shape, 4)[0] - _FIRST_POSITION, 2)
 
@@ -111,7 +111,7 @@ def _position_rows(tensors: Mapping[str, Array], side: str) -> int:
 def _key_map(
     shapes: Mapping[str, Shape], source: RowMap, target: RowMap, positions: list[int]
 ) -> KeyMap:
-    """Build the key map; positions beyond a table share its last row, as in ours."""
+    """Build the key map; positions beyond a table share its last row, as in our models."""
     entries = []
     for side, ours, words, rows in zip(
         _SIDES, ("source", "target"), (source, target), positions, strict=True
@@ -148,7 +148,7 @@ def _key_map(
 
 @dataclass(frozen=True)
 class Kernel:
-    """A weight of ours, (outputs, kernel, inputs), from one of a convolution or a product."""
+    """Conversion of a convolution's or linear layer's weight to ours, (outputs, kernel, inputs)."""
 
     is_convolution: bool
 
@@ -164,7 +164,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Lengths:
-    """One number an output, which they store with an axis for each of the weight's."""
+    """Conversion of one length per output, which fairseq stores with as many axes as the weight."""
 
     is_convolution: bool
 
@@ -179,9 +179,9 @@ class Lengths:
 
 
 def _normalized_by_output(tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """Normalize weights by output; the output matrix has no normalization."""
-    # Checkpoints of before version 2 have one length for each shift of a decoder's kernel; they are
-    # multiplied, and the lengths of the outputs taken.
+    """Give each weight one length per output; multiply out the output matrix."""
+    # Checkpoints older than version 2 have one length for each position of a decoder's kernel.
+    # Their weights are multiplied out, and then get one length per output.
     changed = dict(tensors)
     for name, g in tensors.items():
         module, _, end = name.rpartition(".")
@@ -203,7 +203,7 @@ def _normalized_by_output(tensors: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def _fit(g: Array, v: Array) -> bool:
-    """Whether lengths have the axes of their directions, some of them of size 1."""
+    """Return whether lengths have the axes of their directions, each of equal size or of size 1."""
     pairs = zip(g.shape, v.shape, strict=False)
     return g.ndim == v.ndim and all(lengths in (1, size) for lengths, size in pairs)
 
@@ -259,7 +259,7 @@ def _list(settings: Mapping[str, Any], name: str, default: str) -> list[Any]:
 
 
 def _value(node: ast.expr) -> Any:
-    """Compute numbers, tuples, lists, their sums and their multiples; nothing else."""
+    """Evaluate numbers, tuples, lists, and sums and multiples of lists; refuse anything else."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return node.value
     if isinstance(node, ast.Tuple):

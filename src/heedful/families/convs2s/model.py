@@ -13,8 +13,8 @@ Convolutional sequence to sequence learning (Gehring et al. 2017), as fairseq co
                                                   c = softmax(q keys) values sqrt(m)
                                                   y = (y + out_proj(c)) sqrt(1/2)
       x = (y + x) sqrt(1/2)                       x = (y + x) sqrt(1/2)
-    keys   = fc2(x)                             fc2(x) times output matrix values = (keys + e)
-    sqrt(1/2)
+    keys   = fc2(x)                             fc2(x) times output matrix
+    values = (keys + e) sqrt(1/2)
 
 m is the number of real source tokens. Where a layer is wider than the one below, x is projected.
 All products have weight normalization. sqrt(1/2) keeps the variance of a sum, sqrt(m) that of a
@@ -50,7 +50,7 @@ class LayerShape(NamedTuple):
     kernel: int
     """Positions that it reads."""
     residual: int = 1
-    """How many layers below the input is added; 0 for no residual connection."""
+    """Distance in layers of the added input; 1 means the layer's own, 0 means no residual."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class ConvS2SWiring:
     """Sizes and choices of an encoder or decoder."""
 
     d_model: int
-    """Width of the embeddings, and of what attention compares."""
+    """Width of the embeddings, and of the queries and keys of attention."""
     layers: tuple[LayerShape, ...]
     dropout: float = 0.0
     """Dropout probability of each layer's input."""
@@ -68,7 +68,7 @@ class ConvS2SWiring:
     attending: tuple[bool, ...] = ()
     """Whether each layer of a decoder attends to the memory."""
     out_embed_dim: int = 0
-    """Width of what a decoder returns."""
+    """Width of a decoder's output."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -86,7 +86,7 @@ class ConvS2SStack(nn.Module):
         self.fc1 = self._linear(wiring.d_model, widths[0])
         self.projections, self.convolutions = nn.ModuleList(), nn.ModuleList()
         for number, (channels, kernel, residual) in enumerate(wiring.layers):
-            # the inputs of the layers so far end with this layer's own
+            # residual 1 adds this layer's own input, residual 2 that of the layer below
             source = widths[number + 1 - residual] if residual else channels
             same = source == channels
             self.projections.append(nn.Identity() if same else self._linear(source, channels))
@@ -125,15 +125,19 @@ class ConvS2SStack(nn.Module):
 
     @torch.no_grad()
     def initialize(self, generator: torch.Generator) -> None:
-        """Draw weights as fairseq does (section 3.5 and appendix A); a gate halves the variance."""
-        kept = 1.0 - self.wiring.dropout
+        """
+        Draw weights as fairseq does (section 3.5 and appendix A).
+
+        Weights before a GLU have four times the variance, because a GLU leaves about a quarter.
+        """
+        keep_probability = 1.0 - self.wiring.dropout
         for layer in self.modules():
             if isinstance(layer, Convolution):
                 share = 1.0
                 if layer is self.fc1:
-                    share = kept
-                elif any(layer is one for one in self.convolutions):
-                    share = 4.0 * kept
+                    share = keep_probability
+                elif any(layer is convolution for convolution in self.convolutions):
+                    share = 4.0 * keep_probability
                 deviation = math.sqrt(share / (layer.kernel * layer.inputs))
                 layer.weight.normal_(0.0, deviation, generator=generator)
                 layer.bias.zero_()
@@ -146,7 +150,9 @@ class ConvS2SStack(nn.Module):
 
     def _flops_of_layers(self, lengths: RowLengths) -> int:
         """Count the operations of all products with weights."""
-        weights = sum(one.weight.numel() for one in self.modules() if isinstance(one, Convolution))
+        weights = sum(
+            layer.weight.numel() for layer in self.modules() if isinstance(layer, Convolution)
+        )
         return 2 * weights * int(lengths.computed(leaves_padding_out(self, keys=0)).sum())
 
 
@@ -163,7 +169,7 @@ class ConvS2SEncoder(ConvS2SStack, SourceEncoder):
         weights: list[Tensor] | None = None,
     ) -> Memory:
         real = mask[:, 0, 0]  # (batch, time)
-        rows, packing = unpad(x, real, keys=0)  # the real tokens alone, on a processor
+        rows, packing = unpad(x, real, keys=0)  # on a CPU, only the real tokens
         places = None if packing is None else sentence_places(packing, real)
 
         def convolve(number: int, below: Tensor) -> Tensor:
@@ -226,24 +232,24 @@ class ConvS2SDecoder(ConvS2SStack, TargetDecoder):
         weights: WeightLists = None,
         real: Bool[Tensor, "batch time"] | None = None,
     ) -> Float[Tensor, "batch time width"]:
-        x, packing = unpad(x, real, keys=0)  # the real tokens alone, on a processor
+        x, packing = unpad(x, real, keys=0)  # on a CPU, only the real tokens
         places = None
         if packing is not None and real is not None:
             places = sentence_places(packing, real)
 
         def convolve(number: int, below: Tensor) -> Tensor:
-            """Convolve all positions; no real one reads the padding, which comes after it."""
+            """Convolve all positions; real ones never read the padding, which comes after them."""
             out: Tensor = self.convolutions[number](self.dropout(below), places)
             return out
 
         out, recorded = self._run(x, self.start(memory), convolve, packing)
         if weights is not None:
-            weights[1].extend(each.unsqueeze(1) for each in recorded)  # (batch, 1, time, source)
+            weights[1].extend(part.unsqueeze(1) for part in recorded)  # (batch, 1, time, source)
         return pad(out, packing)
 
     def start(self, memory: Memory) -> ConvS2SState:
         states = memory.states
-        past = tuple(one.first_past(len(states), states) for one in self._convolutions())
+        past = tuple(layer.first_past(len(states), states) for layer in self._convolutions())
         keys = states if memory.keys is None else memory.keys
         return ConvS2SState(past, keys, states, memory.mask[:, 0])
 
@@ -267,13 +273,13 @@ class ConvS2SDecoder(ConvS2SStack, TargetDecoder):
         )
 
     def flops(self, target: RowLengths, memory: RowLengths) -> DecoderFlops:
-        pairs = int((target.places * memory.places).sum())  # for which padding comes back
+        pairs = int((target.places * memory.places).sum())  # attention restores the padding
         attentions = 2 * 2 * self.wiring.d_model * sum(self.wiring.attending) * pairs
         return DecoderFlops(self._flops_of_layers(target) + attentions)
 
     def _convolutions(self) -> Sequence[Convolution]:
         """Return the convolution of each layer."""
-        return [one for one in self.convolutions if isinstance(one, Convolution)]
+        return [layer for layer in self.convolutions if isinstance(layer, Convolution)]
 
     def _run(
         self,
@@ -317,7 +323,7 @@ class ConvS2SAttention(nn.Module):
         packing: Packing | None = None,
     ) -> tuple[Float[Tensor, "_ queries channels"], Float[Tensor, "batch _ source"]]:
         """
-        Add the context to the states; return the weights, too; each row sums to one.
+        Return the sum of states and context, and the weights, whose rows sum to one.
 
         Section 3.5 multiplies the context by m sqrt(1/m), with m the number of real source tokens.
         `embeddings`: of the target tokens, positions included. `packing`: positions of states and

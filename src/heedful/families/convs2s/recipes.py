@@ -1,11 +1,12 @@
 """
-ConvS2S as settings: shapes of fairseq, training of the paper where fairseq's guide is silent.
+Recipes of ConvS2S: fairseq's shapes, and the paper's training where fairseq's guide is silent.
 
-A comment names the source. “ours” is a choice that no source was found for. The shapes of fairseq
-(`fairseq/models/fconv.py` at 3d262bb2) differ from the paper's later text. It has 10, 3 and 2
-layers for English-German, and embeddings of 512. “README” is examples/translation/README.md there,
-and sections are those of Gehring et al. (2017). What differs here: the output matrix has no weight
-normalization, and both languages have one vocabulary, of the size of their joint codes there.
+A comment names the source; “ours” is a choice for which no source was found. The shapes of fairseq
+(`fairseq/models/fconv.py` at 3d262bb2) differ from the paper's later text. The text has 10, 3 and 2
+layers for English-German, and embeddings of 512. “README” is fairseq's
+examples/translation/README.md, and sections are those of Gehring et al. (2017). Two things differ
+here. The output matrix has no weight normalization. Both languages share one vocabulary, whose size
+is the number of joint BPE codes in fairseq's scripts.
 """
 
 from typing import Any
@@ -20,8 +21,8 @@ _ALL: Settings = {
     "model.positions": "learned",
     "model.tie_embeddings": "none",  # share_input_output_embed is off
     "model.output_bias": True,  # fc3
-    "model.decoder_start": "end",  # as every model there
-    "data.max_length": 1025,  # and the end: 1,026 rows, as embed_positions with 2 never used
+    "model.decoder_start": "end",  # as in every model of fairseq
+    "data.max_length": 1025,  # plus the end symbol: 1,026 rows; embed_positions has 2 unused rows
     "train.optimizer": "sgd",
     "train.momentum": 0.99,  # section 4.2
     "train.nesterov": True,  # section 4.2; optimizer nag

@@ -21,7 +21,7 @@ class Experts(Family):
     builder = "heedful.families.experts.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
-        """List what does not fit."""
+        """List invalid settings."""
         del memory
         return experts_clashes(model)
 
@@ -30,11 +30,11 @@ class Experts(Family):
         return layers_with_mixtures(model, side)
 
     def module_counts(self, model: ModelSettings) -> Mapping[str, int]:
-        """Name the number of experts."""
+        """Return the setting that counts the experts."""
         return {"model.experts.count": model.part(ExpertsConfig).count or 0}
 
     def beyond_transformer(self, model: ModelSettings) -> list[tuple[str, object]]:
-        """Name the number of experts, if there are mixtures."""
+        """List the number of experts, if there are mixtures."""
         return model.part(ExpertsConfig).changed()
 
     def training_notes(self, model: ModelSettings, ranks: int) -> Iterable[str]:

@@ -10,7 +10,7 @@ from heedful.settings.model import ModelSettings
 
 
 def build_networks(settings: ModelSettings, side: str) -> Networks:
-    """Say how the mixtures of an encoder or decoder are built, and which layers have them."""
+    """Return the builder of an encoder's or decoder's mixtures, and the layers that have them."""
     experts, layers = settings.part(ExpertsConfig), layers_with_mixtures(settings, side)
     if experts.count is None or not layers:
         return NO_NETWORKS
@@ -33,5 +33,5 @@ def build_networks(settings: ModelSettings, side: str) -> Networks:
 
 
 def _mixture(sizes: MixtureConfig, width: int) -> MixtureOfExperts:
-    """Build a mixture for states of a width."""
+    """Build a mixture for states of this width."""
     return MixtureOfExperts(replace(sizes, d_model=width))

@@ -8,7 +8,7 @@ from heedful.settings.model import ModelSettings
 
 
 def experts_clashes(model: ModelSettings) -> Iterator[str]:
-    """List what does not fit, each with what to change."""
+    """List invalid combinations of settings, each with a correction."""
     experts = model.part(ExpertsConfig)
     if experts.count is None:
         return
@@ -33,7 +33,7 @@ def experts_clashes(model: ModelSettings) -> Iterator[str]:
 
 
 def _numbers(model: ModelSettings) -> Iterator[str]:
-    """Check that there are as many experts as a token takes, and a gate to learn."""
+    """Check that there are enough experts for each token, and that the gate can learn."""
     experts = model.part(ExpertsConfig)
     count, groups, per_token = experts.count or 0, experts.groups, experts.per_token
     if groups is not None:

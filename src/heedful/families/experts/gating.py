@@ -4,11 +4,11 @@ Gates of a mixture of experts: which experts serve a token, and with which weigh
 ::
 
     noisy     H(x) = x W_g + N(0, 1) softplus(x W_n); the k largest, softmax over those
-    balanced  softmax(x W_g); in training every expert takes its k tokens / n best of the batch,
+    balanced  softmax(x W_g); in training each of n experts takes its best k t / n of t tokens,
               in evaluation a token takes the experts whose weight is above their threshold
-    groups    a gate chooses groups, then a gate of each group its experts
+    groups    a gate chooses groups, then a gate of each group chooses its experts
 
-Shazeer et al. 2017: sections 2.1 and 4, appendices A, B and F. No gate has a capacity.
+Shazeer et al. 2017: sections 2.1 and 4, appendices A, B and F. No gate limits an expert's tokens.
 """
 
 from collections.abc import Iterable
@@ -21,12 +21,12 @@ from torch import Tensor, nn
 
 from heedful.model.initial_weights import glorot
 
-_LEAST_DEVIATION = 0.01  # tensor2tensor's, so that a chance is never a division by zero
+_LEAST_DEVIATION = 0.01  # as in tensor2tensor: `chance_of_choice` never divides by zero
 _EPSILON = 1e-10
 
 
 class Routing(NamedTuple):
-    """The pairs of a token and an expert that serves it, and the penalty of imbalance."""
+    """Pairs of a token and an expert that serves it, and the penalty of imbalance."""
 
     tokens: Int[Tensor, " pairs"]
     experts: Int[Tensor, " pairs"]
@@ -35,14 +35,14 @@ class Routing(NamedTuple):
     penalty: Float[Tensor, ""] | None = None
     """Only in training."""
     load: Float[Tensor, " experts"] | None = None
-    """Expected tokens of each expert under fresh noise (appendix A); None if nothing varies."""
+    """Expected tokens of each expert under fresh noise (appendix A); None without noise."""
 
 
 class GateFlops(NamedTuple):
     """The operations of gating."""
 
     operations: int
-    """Of the gates themselves."""
+    """Operations of the gates themselves."""
     pairs: int
     """Pairs of a token and an expert that serves it."""
 
@@ -61,7 +61,7 @@ class NoisyGate(nn.Module):
         super().__init__()
         self.per_token, self.experts = per_token, experts
         self.importance_loss, self.load_loss = importance_loss, load_loss
-        # zero at first, so that all experts are as likely (appendix A)
+        # zero at first, so that all experts are equally likely (appendix A)
         self.weight = nn.Parameter(torch.zeros(experts, d_model))
         self.noise_weight = nn.Parameter(torch.zeros(experts, d_model))
 
@@ -129,7 +129,7 @@ class BalancedGate(nn.Module):
         if self.training:
             best = shares.topk(self._taken(len(x)), dim=0).indices  # (taken, experts)
             chosen = torch.zeros_like(above).scatter(0, best, True)
-            # equation 20; it teaches the thresholds alone, so its weight does not matter to Adam
+            # equation 20; only the thresholds get its gradient, so Adam ignores its scale
             distance = shares.detach() - self.threshold.float()
             penalty = ((above.float() - chosen.float()) * distance).sum() / max(len(x), 1)
         gates = shares * chosen
@@ -156,7 +156,7 @@ class GroupedGate(nn.Module):
         groups, parts = len(self.secondary), []
         for number, gate in enumerate(self.secondary):
             assert isinstance(gate, NoisyGate | BalancedGate)
-            # whole tokens, and of all groups together as many as there are pairs
+            # each group gets whole tokens, which add up to the number of pairs
             share = pairs * (number + 1) // groups - pairs * number // groups
             parts.append(gate.flops(share))
         return GateFlops(
@@ -178,7 +178,7 @@ class GroupedGate(nn.Module):
             experts += gate.experts
             if second.penalty is not None:
                 penalty = penalty + second.penalty * (len(rows) / max(len(x), 1))
-            # the share of the group's tokens, times the tokens that the group expects
+            # the expert's share of its group's tokens, times the expected tokens of the group
             share = torch.ones_like(gate.weight[:, 0]).float()
             if second.load is not None:
                 share = second.load / max(len(rows), 1)
@@ -188,7 +188,7 @@ class GroupedGate(nn.Module):
             return routing
         if isinstance(self.primary, BalancedGate):
             return routing._replace(penalty=penalty)
-        # noisy gates are balanced by the products of both levels
+        # noisy gates are balanced by the products of gates and loads of both levels
         return self.primary.balanced(routing._replace(load=torch.cat(loads)), len(x), experts)
 
 
@@ -202,7 +202,7 @@ def chance_of_choice(
     k: int,
 ) -> Float[Tensor, "tokens experts"]:
     """
-    Compute the chance of each expert to be chosen if its own noise were drawn again.
+    Compute the probability that an expert is chosen if its own noise is drawn again.
 
     Equation 9: the probability that its logit exceeds the k-th largest noisy logit of the others.
     """

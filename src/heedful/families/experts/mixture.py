@@ -7,8 +7,8 @@ A mixture of experts: many feed-forward networks; a few of them serve each token
                                                                             │
     states ── sum of each token's rows, weighted by the gates ──────────────┘
 
-Shazeer et al. 2017, section 2. Experts take as many tokens as the gate gives them: no capacity
-drops one.
+Shazeer et al. 2017, section 2. Experts take all tokens that the gate gives them: no capacity limit
+drops tokens.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from heedful.families.experts.gating import BalancedGate, Gate, GroupedGate, Noi
 from heedful.model.feed_forward import FeedForward
 from heedful.model.parts import Network
 
-# Share of a batch in the running load: an average of about the last hundred.
+# Weight of a batch in the running load, an average over about the last hundred batches.
 _MOMENTUM = 0.01
 
 
@@ -36,7 +36,7 @@ class MixtureConfig:
     """Inner width of each expert."""
     experts: int
     per_token: int
-    """Experts that serve a token; with groups, its groups, and also its experts in each."""
+    """Experts that serve a token; with groups, the groups of a token and its experts in each."""
     gating: Literal["noisy", "balanced"] = "noisy"
     groups: int | None = None
     """Groups of a gate on two levels."""
@@ -48,10 +48,10 @@ class MixtureConfig:
 
 
 class MixtureOfExperts(Network):
-    """A mixture in the place of a feed-forward network."""
+    """A mixture in place of a feed-forward network."""
 
     running_load: Tensor
-    """Share of the tokens that each expert served in the last batches of the training."""
+    """Share of the tokens that each expert served in the last batches of training."""
 
     def __init__(self, config: MixtureConfig) -> None:
         super().__init__()
@@ -89,14 +89,14 @@ class MixtureOfExperts(Network):
         return x.new_zeros(x.shape).masked_scatter(real.unsqueeze(-1), out)
 
     def flops(self, tokens: int) -> int:
-        """Count the operations for some tokens; balanced gates are as in training."""
+        """Count the operations for some tokens; balanced gates count as in training."""
         expert, (gating, pairs) = self.experts[0], self.gate.flops(tokens)
         assert isinstance(expert, FeedForward)
         return gating + pairs * expert.flops()
 
     @classmethod
     def log_figures(cls, networks: Sequence[Any]) -> dict[str, float]:
-        """Show the mean spread of the experts' loads, and the largest share that none served."""
+        """Give the mean spread of the experts' loads, and the largest share of unserved tokens."""
         loads = [mixture.running_load for mixture in networks]
         spreads = [float(load.std(correction=0) / load.mean()) for load in loads]
         figures = {"expert_spread": sum(spreads) / len(spreads)}
@@ -106,11 +106,11 @@ class MixtureOfExperts(Network):
 
     def _apply_experts(self, tokens: Tensor, routing: Routing) -> Tensor:
         """Run each expert on its rows, and sum the outputs for each token."""
-        order = routing.experts.argsort(stable=True)  # the same sums in every run
+        order = routing.experts.argsort(stable=True)  # stable: the same sums in every run
         counts = torch.bincount(routing.experts, minlength=len(self.experts)).tolist()
         # indexing sums gradients in a fixed order; index_select does not on a GPU
         rows = tokens[routing.tokens[order]].split(counts)
-        # in training all experts run, so that each has a gradient, if a zero one
+        # in training all experts run, so that each has a gradient, even if it is zero
         done = [
             expert(part)
             for expert, part in zip(self.experts, rows, strict=True)

@@ -1,7 +1,7 @@
 """
-The translation models of Shazeer et al. 2017 as settings, each with its source.
+Recipes of the translation models of Shazeer et al. 2017, with the source of each setting.
 
-A comment names the appendix; “ours” is a choice that no source was found for. Their largest model
+A comment names the appendix; “ours” is a choice for which no source was found. The largest model
 has 2,048 experts; each token uses two in each of two groups.
 """
 
@@ -12,19 +12,19 @@ from heedful.families.family import Recipe
 _MOE: dict[str, Any] = {
     "model.encoder": "recurrent",
     "model.decoder": "recurrent",
-    "model.d_model": 512,  # appendix E: so wide are all inputs and outputs of layers
+    "model.d_model": 512,  # appendix E: width of all inputs and outputs of layers
     "model.encoder_layers": 3,  # appendix E: GNMT with fewer layers
     "model.decoder_layers": 2,
     "model.dropout": 0.4,  # appendix E: of embeddings, and of outputs of LSTMs and mixtures
     "model.tie_embeddings": "none",  # ours
     "model.recurrent.hidden_size": 2048,  # appendix E
     "model.recurrent.projection_size": 512,
-    "model.recurrent.direction": "forward",  # ours: no layer is said to read both ways
+    "model.recurrent.direction": "forward",  # ours: the paper mentions no bidirectional layer
     "model.recurrent.residual_from": 1,  # appendix E: around all LSTM layers and mixtures
     "model.recurrent.score": "product",  # appendix G
     "model.recurrent.attention_size": 512,  # ours
-    "model.recurrent.query": "previous",  # appendix E: the first layer of the decoder asks
-    "model.recurrent.feed": "context",  # and reads
+    "model.recurrent.query": "previous",  # appendix E: the decoder's first layer gives the query
+    "model.recurrent.feed": "context",  # and reads the context
     "model.recurrent.readout": "state",  # ours, as in GNMT
     "model.recurrent.start": "zero",  # ours
     "model.experts.count": 32,
@@ -43,7 +43,7 @@ _MOE: dict[str, Any] = {
     "train.beta2": 0.999,  # ours, Kingma and Ba 2015
     "train.epsilon": 1e-8,
     "train.label_smoothing": 0.0,  # none mentioned
-    "train.batch_tokens": 16_000,  # appendix E: words of a device; the devices are ours, one
+    "train.batch_tokens": 16_000,  # appendix E: words per device; one device is ours
     "train.steps": 200_000,  # ours
     "search.beam": 8,  # ours, as in GNMT
     "search.length_penalty": "gnmt:0.2",  # ours, as in GNMT

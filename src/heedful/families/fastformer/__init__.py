@@ -18,7 +18,7 @@ class FastformerFamily(Family):
     builder = "heedful.families.fastformer.build"
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
-        """List what does not fit."""
+        """List invalid settings."""
         del memory
         return fastformer_clashes(model)
 

@@ -6,7 +6,7 @@ from heedful.settings.model import ModelSettings
 
 
 def fastformer_clashes(model: ModelSettings) -> Iterator[str]:
-    """List what does not fit, each with what to change."""
+    """List invalid combinations of settings, each with a correction."""
     attention = model.attention
     for side in ("encoder", "decoder"):
         kind, heads = getattr(attention, side), getattr(model, f"{side}_heads") or model.heads

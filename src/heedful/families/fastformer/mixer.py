@@ -4,12 +4,12 @@ Fastformer: additive attention by two pooled vectors instead of pairs of positio
 ::
 
     q = W_q x      k = W_k x      v = q               (Wu et al. 2021; v shares the map of q)
-    g  = Σ_j softmax_j(W_a q_j / √d) q_j              one global query a head
+    g  = Σ_j softmax_j(W_a q_j / √d) q_j              one global query per head
     p_j = g ⊙ k_j
-    h  = Σ_j softmax_j(W_b p_j / √d) p_j              one global key a head
+    h  = Σ_j softmax_j(W_b p_j / √d) p_j              one global key per head
     out_i = W_u (h ⊙ v_i) + q_i
 
-The scores W_a q_j and W_b p_j are one number a head, from the full width. Time and memory grow
+The scores W_a q_j and W_b p_j are one number per head, from the full width. Time and memory grow
 linearly with the length.
 
 For a decoder the sums must end at each position. The exact second sum would then take quadratic
@@ -43,11 +43,11 @@ _CHUNK = 64
 
 class Fastformer(Mixer):
     """
-    Fastformer's self-attention, in the place of `MultiHeadAttention`.
+    Fastformer's self-attention, in place of `MultiHeadAttention`.
 
-    Wu et al. 2021, arXiv 2108.09084. It has no weights between pairs of positions to record. First
-    weights are Glorot's, as everywhere here; the authors draw from N(0, 0.02), and their code has
-    BERT's further dense layer behind it.
+    Wu et al. 2021, arXiv 2108.09084. It has no weights between pairs of positions to record. Its
+    initial weights are Glorot's, as in our other layers; the authors draw from N(0, 0.02). Their
+    code also has a dense layer after it, as in BERT.
     """
 
     @checked
@@ -70,10 +70,10 @@ class Fastformer(Mixer):
         layout: Layout | Tensor | None = None,
     ) -> tuple[Float[Tensor, "batch time d_model"], None]:
         """
-        Pool the queries, then the keys, and give each position its part of them.
+        Pool the queries, then the keys, and combine the result with each position's query.
 
-        The sequence is passed twice, as to self-attention. Returns new states, and None in the
-        place of weights. Removed padding is restored for the two sums.
+        The sequence is passed twice, as to self-attention. Returns new states, and None in place of
+        weights. Removed padding is restored for the two sums.
         """
         layout = Layout.of(layout)
         check_mixed("Fastformer", self.d_model, queries_from, keys_from, self._read_mask(layout))
@@ -87,7 +87,7 @@ class Fastformer(Mixer):
         return layout.mask
 
     def initialize(self, generator: torch.Generator) -> None:
-        """Draw each map by Glorot's bound."""
+        """Draw each matrix within Glorot's bound."""
         for linear in self._maps():
             glorot(linear.weight, generator)
             if linear.bias is not None:
@@ -108,7 +108,7 @@ class Fastformer(Mixer):
         return int(lengths.places.sum())
 
     def _maps(self) -> tuple[Linear, ...]:
-        """List the maps."""
+        """List the linear maps."""
         scores = (self.query_score, self.key_score)
         return (self.query_proj, self.key_proj, *scores, self.out_proj)
 
@@ -120,7 +120,7 @@ class Fastformer(Mixer):
         return self._out(pooled, query)
 
     def _scores(self, scorer: Linear, x: Tensor) -> Float[Tensor, "batch time heads"]:
-        """Compute one score a head of each position, in fp32 for the sums."""
+        """Compute one score per position and head, in fp32 for the sums."""
         scores: Tensor = scorer(x) / math.sqrt(self.d_model // self.heads)
         return scores.float()
 
@@ -140,7 +140,7 @@ class RunningMean:
     """Weighted mean of the vectors so far."""
 
     def add(self, scores: Tensor, vectors: Tensor) -> "RunningMean":
-        """Add one vector a head; `scores` has shape (..., heads)."""
+        """Add one vector per head; `scores` has shape (..., heads)."""
         total = torch.logaddexp(self.total, scores)
         old, new = (torch.exp(part - total).unsqueeze(-1) for part in (self.total, scores))
         return RunningMean(total, old * self.mean + new * vectors)
@@ -160,7 +160,7 @@ class RunningSums:
     layers: tuple[list[RunningMean], ...]
     """Running means of queries and of keys; empty lists before the first token."""
     mask_bias: Float[Tensor, "sentences width 0"]
-    """Nothing to attend to."""
+    """An empty mask, because nothing is attended to."""
 
     @classmethod
     def empty(cls, layers: int, like: Tensor) -> "RunningSums":
@@ -170,12 +170,12 @@ class RunningSums:
     def select(self, rows: Tensor, sentences: Tensor | None = None) -> "RunningSums":
         """Select the hypotheses that the search continues with."""
         count = len(self.mask_bias) if sentences is None else len(sentences)
-        layers = tuple([one.select(rows) for one in layer] for layer in self.layers)
+        layers = tuple([mean.select(rows) for mean in layer] for layer in self.layers)
         bias = self.mask_bias.new_zeros(count, len(rows) // max(count, 1), 0)
         return RunningSums(layers, bias)
 
     def advance(self, width: int) -> "RunningSums":
-        """Prepare the next token of each hypothesis: lists that `write` may fill."""
+        """Copy the lists for the next token of each hypothesis, so that `write` may change them."""
         bias = self.mask_bias.new_zeros(len(self.mask_bias), width, 0)
         return RunningSums(tuple([*layer] for layer in self.layers), bias)
 
@@ -191,7 +191,7 @@ class CausalFastformer(Fastformer, TargetMixer):
         return None
 
     def _mix(self, query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
-        del mask  # padding stands at the end, where nothing that is real reads it
+        del mask  # padding is at the end, and no real position reads it
         prefix = _cumulative_mean(self._scores(self.query_score, query), query)
         product = prefix * key
         pooled = _cumulative_mean(self._scores(self.key_score, product), product)
@@ -204,7 +204,7 @@ class CausalFastformer(Fastformer, TargetMixer):
         return int((chunks * _CHUNK**2 + rest**2).sum())
 
     def start_cache(self, layers: int, memory: KeyValue, window: int | None) -> RunningSums:
-        del window  # which acts with attention alone
+        del window  # a window acts only in attention
         return RunningSums.empty(layers, memory.keys)
 
     def step(
@@ -242,13 +242,13 @@ def _begun(means: list[RunningMean], number: int, scores: Tensor, vectors: Tenso
 
 
 def _as(old: Tensor, new: Tensor) -> Tensor:
-    """Group rows by sentences, and repeat them if a caller branches off without selecting."""
+    """Group rows by sentence, and repeat them if hypotheses branch off without `select`."""
     old = old.reshape(len(new), -1, *new.shape[2:])
     return old.repeat_interleave(new.size(1) // old.size(1), 1)
 
 
 def _mean(scores: Tensor, x: Tensor, mask: Tensor | None) -> Float[Tensor, "batch 1 d_model"]:
-    """Mean of all positions by softmax weights, one a head."""
+    """Compute the softmax-weighted mean of all positions, for each head."""
     if mask is not None:
         hidden = ~mask[:, 0, 0].unsqueeze(2)  # (batch, time, 1)
         # the least finite number, so that a row without a real token has no NaN
@@ -259,22 +259,22 @@ def _mean(scores: Tensor, x: Tensor, mask: Tensor | None) -> Float[Tensor, "batc
 
 def _cumulative_mean(scores: Tensor, x: Tensor) -> Float[Tensor, "batch time d_model"]:
     """
-    Mean of each position and those before it, by softmax weights, one a head.
+    Compute the softmax-weighted mean of each position and all earlier ones, for each head.
 
-    Chunk by chunk: a product for the positions of the chunk, and the mean of all before it. All
+    Each chunk takes one product for its own positions, and adds the mean of all earlier ones. All
     weights are e^(score - log-sum-exp), at most one.
     """
     vectors = split_heads(x.float(), scores.size(2))  # (batch, heads, time, d)
     scores = scores.transpose(1, 2)  # (batch, heads, time)
-    totals, found = torch.logcumsumexp(scores, dim=2), list[Tensor]()
+    totals, means = torch.logcumsumexp(scores, dim=2), list[Tensor]()
     for first in range(0, scores.size(2), _CHUNK):
         part = slice(first, first + _CHUNK)
         total = totals[:, :, part].unsqueeze(3)
         gap = scores[:, :, part].unsqueeze(2) - total  # (batch, heads, queries, keys)
         hidden = torch.ones_like(gap[0, 0], dtype=torch.bool).triu(1)
         mean = torch.exp(gap.masked_fill(hidden, float("-inf"))) @ vectors[:, :, part]
-        if found:
+        if means:
             carried = torch.exp(totals[:, :, first - 1, None, None] - total)
-            mean = mean + carried * found[-1][:, :, -1:]
-        found.append(mean)
-    return merge_heads(torch.cat(found, dim=2)).to(x.dtype)
+            mean = mean + carried * means[-1][:, :, -1:]
+        means.append(mean)
+    return merge_heads(torch.cat(means, dim=2)).to(x.dtype)

@@ -1,4 +1,4 @@
-"""Queries and keys are normalized head by head before their product (Dehghani et al. 2023)."""
+"""Norms of queries and keys, head by head, before their product (Dehghani et al. 2023)."""
 
 from typing import ClassVar
 

@@ -23,7 +23,7 @@ class Recurrent(Family):
     readers: ClassVar = {"joey": "heedful.families.recurrent.joey"}
 
     def clashes(self, model: ModelSettings, memory: int) -> Iterable[str]:
-        """List what does not fit."""
+        """List invalid settings."""
         return recurrent_clashes(model, memory)
 
     def memory_width(self, model: ModelSettings) -> int:
@@ -36,7 +36,7 @@ class Recurrent(Family):
         return 1, 1
 
     def no_attention(self, model: ModelSettings) -> str:
-        """Name the score that means no attention."""
+        """Name the score if it means no attention."""
         none = model.part(RecurrentConfig).score == "none"
         return "`model.recurrent.score` is none" if none else ""
 

@@ -56,7 +56,7 @@ def build_decoder(
 
 
 def _final_width(settings: ModelSettings, encoder: SourceEncoder) -> int:
-    """Width of the vector that the first state is computed from."""
+    """Return the width of the vector from which the first state is computed."""
     if settings.part(RecurrentConfig).start == "mean":
         return encoder.width
     if not isinstance(encoder, RecurrentEncoder):

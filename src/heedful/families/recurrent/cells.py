@@ -47,7 +47,7 @@ class RecurrentLayer(nn.Module):
         self.rnn: nn.RNNBase = CELLS[cell](
             inputs, width, batch_first=True, bidirectional=bidirectional, **projected
         )
-        self._pointers: list[int] = []  # of weights that lie where cuDNN wants them
+        self._pointers: list[int] = []  # addresses of the weights that are laid out for cuDNN
 
     def forward(
         self, x: Float[Tensor, "batch time inputs"], mask: Bool[Tensor, "batch time"]
@@ -78,7 +78,7 @@ class RecurrentLayer(nn.Module):
         state = self.zero_state(rows, data) if first is None else first
         if first is not None and order is not None:
             state = tuple(part[order] for part in first)
-        projects = self.state_width != self.width  # which torch does step by step too, and warns
+        projects = self.state_width != self.width  # torch runs these step by step, too, and warns
         on_cpu, learns = data.device.type == "cpu", torch.is_grad_enabled()
         # cuDNN has gradients in training mode only
         if (
@@ -93,9 +93,9 @@ class RecurrentLayer(nn.Module):
         else:
             ways = 2 if self.rnn.bidirectional else 1
             self._flatten(data)
-            given = tuple(part.expand(ways, *part.shape).contiguous() for part in state)
+            initial = tuple(part.expand(ways, *part.shape).contiguous() for part in state)
             out, last, *_ = self.rnn(
-                PackedSequence(data, sizes), given if len(given) > 1 else given[0]
+                PackedSequence(data, sizes), initial if len(initial) > 1 else initial[0]
             )
             out, last = out.data, last if isinstance(last, tuple) else (last,)
             lasts = [tuple(part[way] for part in last) for way in range(ways)]
@@ -105,10 +105,10 @@ class RecurrentLayer(nn.Module):
 
     def _flatten(self, data: Tensor) -> None:
         """
-        Lay the weights out in one piece of memory for cuDNN, unless they are.
+        Lay the weights out in one piece of memory for cuDNN, unless they already are.
 
         `torch.nn.RNNBase.flatten_parameters` does so when a module is moved, but not in bf16, and
-        not when an optimizer exchanges the data of its weights.
+        not when an optimizer replaces the data of its weights.
         """
         if data.device.type != "cuda" or not wants_flat_weights():
             return
@@ -124,8 +124,8 @@ class RecurrentLayer(nn.Module):
         """
         Run one direction as torch's module does, time by time, with cheaper gradients.
 
-        `data`: shape (tokens, inputs); `sizes`: rows at each time, falling. On a processor torch
-        itself fills and adds a matrix as large as all gates at each time when it differentiates.
+        `data`: shape (tokens, inputs); `sizes`: rows at each time, falling. On a CPU, torch's own
+        backward pass fills and adds a matrix of the size of all gates at each time.
         """
         products = LoopProducts() if torch.is_grad_enabled() else PLAIN
         weights = dict(self.rnn.named_parameters())
@@ -170,18 +170,18 @@ class RecurrentLayer(nn.Module):
         self, x: Float[Tensor, "*batch inputs"], products: StepProducts = PLAIN
     ) -> Float[Tensor, "*batch gates"]:
         """
-        Compute the product of `project` without bias, which a fast-forward layer passes on.
+        Compute the product of `project` without bias; a fast-forward layer passes this on.
 
-        If it were passed on, a forget gate's bias of 1 would hide differences between words.
+        If the bias were included, a forget gate's bias of 1 would hide differences between words.
         """
         return products.linear(x, self.rnn.weight_ih_l0)  # type: ignore[arg-type]
 
     def add_bias(self, product: Float[Tensor, "*batch gates"]) -> Float[Tensor, "*batch gates"]:
-        """Complete a product to the result of `project`."""
+        """Add the bias to the result of `product`, which gives that of `project`."""
         return product + self.rnn.bias_ih_l0  # type: ignore[operator]
 
     def input_parts(self, first: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Split the input weights behind the first columns, for inputs that are known earlier."""
+        """Return the input weights of the first columns, those of all others, and the bias."""
         weight: Tensor = self.rnn.weight_ih_l0  # type: ignore[assignment]
         return weight[:, :first].contiguous(), weight[:, first:].contiguous(), self.rnn.bias_ih_l0  # type: ignore[return-value]
 
@@ -217,7 +217,7 @@ class RecurrentLayer(nn.Module):
 
 
 def pack(x: Float[Tensor, "batch time *rest"], mask: Bool[Tensor, "batch time"]) -> PackedSequence:
-    """Sort rows by length and put their real positions time by time; a row has at least one."""
+    """Sort rows by length and order their real positions by time; a row has at least one."""
     lengths = mask.sum(dim=1).clamp(min=1).cpu()
     return pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
 

@@ -9,7 +9,7 @@ from heedful.settings.model import ModelSettings
 
 
 def recurrent_clashes(model: ModelSettings, memory: int) -> list[str]:
-    """List what does not fit, each with what to change. `memory`: width of the encoder's states."""
+    """List invalid settings, each with a correction. `memory`: width of the encoder's states."""
     clashes = [*_depth(model), *_projection(model), *_mixtures(model)]
     if model.encoder == "recurrent":
         clashes += _encoder(model)
@@ -193,7 +193,7 @@ def _mixtures(model: ModelSettings) -> Iterator[str]:
 
 
 def _room_for_mixtures(recurrent: RecurrentConfig, side: str) -> Iterator[str]:
-    """Check the side of a model that has mixtures."""
+    """Check one side of a model with mixtures."""
     if recurrent.fast_forward:
         yield (
             "`model.recurrent.fast_forward` must be false with mixtures of experts, which are not "
@@ -221,19 +221,19 @@ def _room_for_mixtures(recurrent: RecurrentConfig, side: str) -> Iterator[str]:
 
 
 def _hidden(model: ModelSettings, side: str) -> int:
-    """Width of the states of one direction."""
+    """Return the width of the states of one direction."""
     recurrent = model.part(RecurrentConfig)
     own: int | None = getattr(recurrent, f"{side}_hidden_size")
     return own or recurrent.hidden_size or model.d_model
 
 
 def _state(model: ModelSettings, side: str) -> int:
-    """Width of h of one direction."""
+    """Return the width of h of one direction."""
     return model.part(RecurrentConfig).projection_size or _hidden(model, side)
 
 
 def memory_width(model: ModelSettings) -> int:
-    """Width of a recurrent encoder's states, as `heedful.families.recurrent.wiring` builds them."""
+    """Compute the width of a recurrent encoder's states, as `RecurrentWiring.output_width` does."""
     recurrent, width = model.part(RecurrentConfig), _state(model, "encoder")
     columns = 2 if recurrent.direction == "interleaved" else 1
     if recurrent.fast_forward:
@@ -244,7 +244,7 @@ def memory_width(model: ModelSettings) -> int:
 
 
 def _readout_width(model: ModelSettings, memory: int) -> int:
-    """Width of the input of the output matrix."""
+    """Return the width of the input of the output matrix."""
     recurrent, width = model.part(RecurrentConfig), _state(model, "decoder")
     if recurrent.readout == "state":
         return width

@@ -5,7 +5,7 @@ Recurrent decoders: one class for the wirings of the literature.
 
     query = "current" (Luong et al. 2015)          query = "previous" (Bahdanau et al. 2015)
 
-    1. layers read y and what was fed              1. the bottom state of the last step attends
+    1. layers read y and the fed vector            1. the bottom state of the last step attends
     2. their top state attends: context c          2. layers read y and the context c
     3. readout of state and c                      3. readout of state and c
     4. c or the readout is fed to step t + 1
@@ -47,7 +47,7 @@ class RecurrentState(RowState):
     layers: tuple[CellState, ...]
     """h, and c of an LSTM, of each layer, shape (rows, width)."""
     fed: Tensor | None
-    """What the next step reads in addition to its embedding, shape (rows, width)."""
+    """Vector that the next step reads in addition to its embedding, shape (rows, width)."""
     keys: Tensor | None
     """Keys from `RecurrentAttention.project`, shape (sentences, source, key width)."""
     values: Tensor
@@ -61,7 +61,7 @@ class RecurrentState(RowState):
 
 
 class RecurrentDecoder(RecurrentStack, TargetDecoder):
-    """A recurrent decoder, with attention or without; `docs/explain/recurrent.md` names systems."""
+    """A recurrent decoder, with or without attention; `docs/explain/recurrent.md` lists systems."""
 
     @checked
     def __init__(self, wiring: RecurrentWiring) -> None:
@@ -99,7 +99,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
 
     def flops(self, target: RowLengths, memory: RowLengths) -> DecoderFlops:
         own, of_memory = self.flops_of_layers(self.layers, target), 0
-        # what no step waits for is computed for all positions at once, in padded rows
+        # results that no step needs are computed for all positions at once, in padded rows
         in_loop = not self._feeds_nothing_back
         if self.attention is not None:
             queries = target.computed(in_loop)
@@ -160,7 +160,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
     def _run_over_time(
         self, packed: PackedSequence, states: Sequence[CellState], above: int = 0
     ) -> PackedSequence:
-        """Run the upper layers over all positions; `states`: first states of all layers."""
+        """Run the layers after the first `above` over all positions from their first `states`."""
         for number, layer in enumerate(self.layers, start=1):
             if number <= above:
                 continue
@@ -174,7 +174,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         self, x: Tensor, state: RecurrentState, real: Tensor
     ) -> tuple[Tensor, Tensor | None]:
         """
-        Run all layers position by position; what is not fed back is computed afterwards.
+        Run all layers position by position; results that are not fed back follow afterwards.
 
         Rows are sorted by length, so that those whose target has ended leave the loop.
         """
@@ -184,7 +184,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         weight, fed_weight, bias = self.layers.first.input_parts(self.wiring.d_model)
         sizes = packed.batch_sizes.tolist()
         tokens = packed.data.split(sizes)  # each (rows, d_model)
-        # a fast-forward layer adds the bias when it has kept the product to hand on
+        # a fast-forward layer adds the bias later, because it passes on the product without it
         now = None if self.wiring.fast_forward else bias
         gates = linear(packed.data, weight, now).split(sizes)  # each (rows, gates)
         products = LoopProducts() if torch.is_grad_enabled() else PLAIN
@@ -250,7 +250,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         return state
 
     def _summary(self, memory: Memory) -> Tensor:
-        """Return the vectors that the first state is computed from."""
+        """Return the vectors from which the first state is computed."""
         if self.wiring.start == "mean":
             real = memory.mask[:, 0, 0].unsqueeze(2)  # (batch, source, 1)
             return (memory.states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
@@ -295,7 +295,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         if self.attention is not None and wiring.query == "current":
             query = top
             context, weights = self._attend(query, state, products)
-        # 4. what the next step reads
+        # 4. the input of the next step
         if wiring.feed == "readout":
             readout = self._read(top, query, context, y, products)
         fed = readout if wiring.feed == "readout" else context
@@ -320,7 +320,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
         """Run all layers for one position."""
         wiring, newer = self.wiring, []
         products = PLAIN if known is None else known.products
-        x, product = y, None  # of the layer below and its input
+        x, product = y, None  # output of the layer below, and the product of its input
         for number, (layer, state) in enumerate(zip(self.layers, states, strict=False), start=1):
             if number == 1 and known is not None:
                 gates = known.gates
@@ -340,7 +340,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
             new = layer.step(gates, state, products)
             newer.append(new)
             x = self.add_residual(number, new[0], x)
-            if known is None:  # a known target mixes all positions at once, as batches do
+            if known is None:  # with a known target, networks run over all positions at once
                 x = self.mix(number, x)
         return _Layers(x, tuple(newer))
 
@@ -382,7 +382,7 @@ class RecurrentDecoder(RecurrentStack, TargetDecoder):
 
 
 def _first(state: RecurrentState, rows: int) -> RecurrentState:
-    """Remove the last rows; their memory stays but is not read."""
+    """Keep the first rows; the memory of the others stays but is not read."""
     if rows == len(state.mask):
         return state
     return replace(
@@ -422,4 +422,4 @@ class _Step:
     query: Tensor
     context: Tensor | None
     readout: Tensor | None
-    """Only where it is fed back."""
+    """None unless it is fed back."""

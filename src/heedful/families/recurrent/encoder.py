@@ -72,7 +72,7 @@ class RecurrentEncoder(RecurrentStack, SourceEncoder):
     def flops(self, source: RowLengths) -> int:
         of_rows = 0 if self.memory_proj is None else self.memory_proj.weight.numel()
         if self.wiring.fast_forward:
-            # torch's fused kernel keeps the input's products to itself, so they are computed again
+            # torch's fused kernel does not return the input's products, so they are computed again
             layers = (layer for column in self.columns for layer in column)
             of_rows += sum(layer.rnn.weight_ih_l0.numel() for layer in layers)  # type: ignore[operator,misc]
         return self.flops_of_layers(self.columns, source) + 2 * of_rows * int(source.places.sum())
@@ -128,8 +128,8 @@ def _merge(columns: list[list[FinalState]]) -> tuple[FinalState, ...]:
         return tuple(columns[0])
     return tuple(
         FinalState(
-            one.forward or other.forward,
-            one.backward or other.backward,
+            first.forward or second.forward,
+            first.backward or second.backward,
         )
-        for one, other in zip(*columns, strict=True)
+        for first, second in zip(*columns, strict=True)
     )

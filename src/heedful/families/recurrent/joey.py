@@ -2,8 +2,8 @@
 Recurrent models of Joey NMT: a bidirectional encoder, and a decoder with attention.
 
 `RecurrentEncoder` and `RecurrentDecoder` of version 2.3.0 are one wiring of ours: the current top
-state attends, and the readout is Luong's attentional state. Several layers are one module there and
-one module a layer here. Scaled embeddings are multiplied into the tables.
+state attends, and the readout is Luong's attentional state. Joey NMT has one module for several
+layers, and we have one for each. The scale of embeddings is multiplied into our tables.
 """
 
 import math
@@ -17,7 +17,7 @@ KIND = "recurrent"
 """What Joey NMT calls the type of such an encoder or decoder."""
 
 _SCORES = {"bahdanau": "additive", "luong": "general"}
-# Joey NMT starts from zero with every other name.
+# With every other name, Joey NMT starts from zero.
 _STARTS = ("bridge", "last")
 _WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 _TABLES = {
@@ -41,13 +41,13 @@ _DROPOUT_NOTE = (
 
 
 def is_kind(settings: Mapping[str, Any]) -> bool:
-    """Whether both sides are recurrent, which is the default of the encoder alone."""
+    """Return whether both sides are recurrent, which is the default only of the encoder."""
     encoder, decoder = _stacks(settings)
     return encoder.get("type", KIND) == KIND and decoder.get("type") == KIND
 
 
 def problems(settings: Mapping[str, Any]) -> Iterator[str]:
-    """List what our recurrent models cannot express, and what Joey NMT itself cannot run."""
+    """List settings that our recurrent models cannot express, or Joey NMT itself cannot run."""
     stacks = encoder, decoder = _stacks(settings)
     cells = [str(stack.get("rnn_type", "gru"))[:40] for stack in stacks]
     for cell in dict.fromkeys(cells):
@@ -143,7 +143,7 @@ def read_model(
 def _key_map(
     shapes: Mapping[str, Shape], source: RowMap, target: RowMap, layers: Sequence[int]
 ) -> KeyMap:
-    """Build the key map; tied tables are one of ours."""
+    """Build the key map; tied tables are one of our tensors."""
     rows = (source, target, target)
     entries = [
         Entry(ours, (theirs,), order)

@@ -2,9 +2,9 @@
 The matrix products of a loop over target positions.
 
 Every step of the loop multiplies by the same weights and the same memory. Autograd would compute
-its gradient step by step: a thin product for each, added to a sum as large as the weight. Instead
-`LoopProducts` keeps both factors of each step, and multiplies them all at once after the first step
-is differentiated. `StepProducts` is the plain version.
+their gradients step by step: a thin product for each, added to a sum as large as the weight.
+Instead `LoopProducts` keeps both factors of each step, and multiplies them all at once when the
+backward pass has reached the first step. `StepProducts` is the plain version.
 
 Products of a step are small, so torch's own kernels multiply them: a call of oneDNN costs 0.1 ms.
 """
@@ -22,8 +22,8 @@ class StepProducts:
     """
     Products of single steps, with autograd's own gradients.
 
-    `keys` and `values` may have more sentences than there are queries; those at the end, whose
-    targets have ended, are not read.
+    `keys` and `values` may have more sentences than there are queries; the last ones, whose targets
+    have ended, are not read.
     """
 
     def linear(
@@ -58,7 +58,7 @@ class StepProducts:
         weights: Float[Tensor, "rows queries source"],
         values: Float[Tensor, "sentences source width"],
     ) -> Float[Tensor, "rows queries width"]:
-        """Compute the mean of the values by the weights."""
+        """Compute the weighted mean of the values."""
         return torch.bmm(weights, values[: len(weights)])
 
 
@@ -67,10 +67,10 @@ PLAIN = StepProducts()
 
 class LoopProducts(StepProducts):
     """
-    Products of one loop in training: gradients of what all steps share come from one product.
+    Products of one loop in training; one product gives the gradient of each shared tensor.
 
-    Each loop has its own object, with one query for each sentence. The shared tensors are told
-    apart by identity, so they must be the same objects at every step.
+    Each loop has its own object, with one query for each sentence. Shared tensors are recognized by
+    identity, so they must be the same objects at every step.
     """
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class LoopProducts(StepProducts):
 
 
 class _Shared:
-    """A tensor that all steps share, and the node of autograd that waits for all of them."""
+    """A tensor that all steps share, and an autograd node that waits for all their gradients."""
 
     def __init__(self, kind: "type[_Uses]", tensor: Tensor, bias: Tensor | None) -> None:
         self.uses = kind(tensor.shape)
@@ -116,7 +116,7 @@ class _Shared:
 
 
 class _Uses:
-    """What the gradient of a shared tensor needs from each step."""
+    """Factors from each step that the gradient of a shared tensor needs."""
 
     def __init__(self, shape: torch.Size) -> None:
         self.shape, self.steps = shape, 0
@@ -127,9 +127,9 @@ class _Uses:
         self.steps += 1
         return self.steps - 1
 
-    def keep(self, step: int, one: Tensor, other: Tensor) -> None:
+    def keep(self, step: int, left: Tensor, right: Tensor) -> None:
         """Keep the two factors of a step's gradient."""
-        self.factors[step] = one, other
+        self.factors[step] = left, right
 
     def gradients(self) -> tuple[Tensor | None, Tensor | None]:
         """Compute the gradients of the shared tensor and of its bias, and forget the steps."""
@@ -161,15 +161,15 @@ class _MemoryUses(_Uses):
     ) -> tuple[Tensor | None, Tensor | None]:
         sentences, source, width = self.shape
         first = next(iter(factors.values()))[0]
-        ones = first.new_zeros(sentences, self.steps, source)
-        others = first.new_zeros(sentences, self.steps, width)
-        for step, (one, other) in factors.items():
-            ones[: len(one), step], others[: len(one), step] = one[:, 0], other[:, 0]
-        return torch.bmm(ones.transpose(1, 2), others), None
+        lefts = first.new_zeros(sentences, self.steps, source)
+        rights = first.new_zeros(sentences, self.steps, width)
+        for step, (left, right) in factors.items():
+            lefts[: len(left), step], rights[: len(left), step] = left[:, 0], right[:, 0]
+        return torch.bmm(lefts.transpose(1, 2), rights), None
 
 
 class _KeyUses(_Uses):
-    """Uses of the keys of additive scores: summed as they come, because each is large."""
+    """Uses of the keys of additive scores; each gradient is large, so they are summed at once."""
 
     total: Tensor | None = None
     energy: Tensor | None = None
@@ -177,7 +177,7 @@ class _KeyUses(_Uses):
 
     def add(self, step: int, d_inner: Tensor) -> None:
         """Add the gradient of a step, shape (rows, 1, source, width)."""
-        if self.total is None or step in self.factors:  # or the graph is differentiated once more
+        if self.total is None or step in self.factors:  # or a second backward pass begins
             self.total, self.factors = d_inner.new_zeros(self.shape), {}
         self.factors[step] = d_inner[:0], d_inner[:0]
         self.total[: len(d_inner)].add_(d_inner[:, 0])
@@ -188,7 +188,7 @@ class _KeyUses(_Uses):
 
 
 class _Gather(torch.autograd.Function):
-    """The identity; backwards it runs after all steps, and has one product for all of them."""
+    """The identity; its backward pass runs after those of all steps, with one product."""
 
     @staticmethod
     def forward(
@@ -252,7 +252,7 @@ class _CompareAdditively(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, d_scores: Tensor) -> tuple[Tensor | None, ...]:
         half, energy = ctx.saved_tensors
-        # the slope of tanh is 4 half (1 - half); energy is multiplied when all is summed
+        # the slope of tanh is 4 half (1 - half); the final sum is multiplied by energy
         d_inner = sigmoid_gradient(4 * d_scores.unsqueeze(3), half)
         d_energy = 2 * (d_scores.flatten() @ half.flatten(0, 2)) - d_scores.sum()
         ctx.uses.add(ctx.step, d_inner)

@@ -1,15 +1,16 @@
 """
-Published recurrent models as settings: what differs from the defaults, with its source.
+Recipes of published recurrent models: settings that differ from the defaults, with sources.
 
-A comment names the source; “ours” is a choice that no source was found for. For all of them:
+A comment names the source; “ours” is a choice for which no source was found. For all of them:
 
-- Batches are tokens here and sentences there: a batch is its sentences times their mean length.
-- The loss is a mean over tokens here. A toolkit that divides by sentences does the same
-  with SGD if the tokens of a sentence multiply its rate and divide its norm.
-- Adadelta is not offered. Adam replaces it. A run has one optimizer. So GNMT's second half,
-  SGD, is a run of its own (`docs/explain/recurrent.md`).
+- Batches are counted in tokens here and in sentences there. A recipe multiplies the sentences by
+  their mean length.
+- The loss is a mean over tokens here. For a mean over sentences and SGD, a recipe multiplies
+  the learning rate by the tokens per sentence, and divides the clipping norm by them.
+- Adam replaces Adadelta, which is not offered. A run has one optimizer, so GNMT's second half,
+  with SGD, is a run of its own (`docs/explain/recurrent.md`).
 - A vocabulary has one size for both languages. Embeddings and output matrix are not shared.
-- LSTM and GRU are torch's, with two biases a gate. Bahdanau's GRU resets before the product.
+- LSTM and GRU are torch's, with two biases per gate. Bahdanau's GRU resets before the product.
 - The maps of the first state, of the readout and of Deep-Att's memory have biases. The papers write
   none.
 """
@@ -54,8 +55,8 @@ _SUTSKEVER: Settings = {  # Sutskever, Vinyals, Le 2014
     "train.optimizer": "sgd",  # section 3.4: without momentum
     "train.schedule": "step",
     "train.batch_tokens": 128 * _FRENCH,  # section 3.4: 128 sequences
-    "train.learning_rate": 0.7 * _FRENCH,  # section 3.4: 0.7, of a mean over sequences
-    "train.clip_norm": 5 / _FRENCH,  # section 3.4: 5, of a mean over sequences
+    "train.learning_rate": 0.7 * _FRENCH,  # section 3.4: 0.7, for a mean over sequences
+    "train.clip_norm": 5 / _FRENCH,  # section 3.4: 5, for a mean over sequences
     "train.decay_start": 5 * _SUTSKEVER_EPOCH,  # section 3.4: after 5 epochs
     "train.decay_steps": _SUTSKEVER_EPOCH // 2,  # section 3.4: halved every half epoch
     "train.steps": 15 * _SUTSKEVER_EPOCH // 2,  # section 3.4: 7.5 epochs
@@ -99,7 +100,7 @@ _LUONG: Settings = {  # Luong, Pham, Manning 2015, by README.md of their code, l
     "model.d_model": 1000,  # section 4.1
     "model.encoder_layers": 4,  # section 4.1
     "model.decoder_layers": 4,  # section 4.1
-    "model.dropout": 0.2,  # dropout 0.8, which is what is kept
+    "model.dropout": 0.2,  # dropout 0.8, the probability of keeping an element
     "model.recurrent.direction": "forward",  # Figure 1
     "model.recurrent.reverse_source": True,  # isReverse
     "model.recurrent.score": "general",  # attnOpt 2; the equations are of section 3.1
@@ -115,8 +116,8 @@ _LUONG: Settings = {  # Luong, Pham, Manning 2015, by README.md of their code, l
     "train.optimizer": "sgd",
     "train.schedule": "step",
     "train.batch_tokens": 128 * _ENGLISH,  # batchSize
-    "train.learning_rate": 1.0 * _ENGLISH,  # learningRate 1.0, of a mean over sentences
-    "train.clip_norm": 5 / _ENGLISH,  # maxGradNorm 5, of a mean over sentences
+    "train.learning_rate": 1.0 * _ENGLISH,  # learningRate 1.0, for a mean over sentences
+    "train.clip_norm": 5 / _ENGLISH,  # maxGradNorm 5, for a mean over sentences
     "train.decay_start": 5 * _LUONG_EPOCH,  # finetuneEpoch
     "train.decay_steps": _LUONG_EPOCH,  # “we start halving our learning rate each epoch”
     "train.steps": 10 * _LUONG_EPOCH,  # numEpoches
@@ -170,7 +171,7 @@ _DEEP_ATT: Settings = {  # Zhou et al. 2016
     "model.recurrent.readout": "state",  # ours: there also the last feed-forward part
     "model.recurrent.start": "zero",  # ours
     "model.recurrent.embedding_dropout": 0.0,  # only states h are dropped
-    "model.recurrent.initial_range": 0.1,  # ours, as all that follows but the batch
+    "model.recurrent.initial_range": 0.1,  # ours, as all settings below except batch_tokens
     "data.vocabulary_size": 30_000,
     "train.schedule": "constant",
     "train.learning_rate": 2e-4,
@@ -206,7 +207,7 @@ _ENVI: Settings = {  # Joey NMT, configs/iwslt_envi_xnmt.yaml
     "train.plateau_patience": 1,  # patience
     "train.validate_steps": 1000,  # validation_freq
     "train.batch_tokens": 64 * _VIETNAMESE,  # batch_size
-    "train.clip_norm": 1.0 / _VIETNAMESE,  # clip_grad_norm 1.0, of a mean over sentences
+    "train.clip_norm": 1.0 / _VIETNAMESE,  # clip_grad_norm 1.0, for a mean over sentences
     "train.steps": 30 * 133_000 // 64,  # 30 epochs of 133,000 pairs
     "search.beam": 5,
     "search.length_penalty": "gnmt:1.0",  # alpha
@@ -218,7 +219,7 @@ _SMALL: dict[str, Any] = {
     "model.decoder": "recurrent",
     "model.encoder_layers": 1,
     "model.decoder_layers": 1,
-    "model.d_model": 256,  # and so wide is the readout, which shares its matrix
+    "model.d_model": 256,  # also the width of the readout, which shares its matrix
     "model.dropout": 0.2,
     "model.recurrent.hidden_size": 256,
     "data.vocabulary_size": 4000,  # the output matrix is a third of all products

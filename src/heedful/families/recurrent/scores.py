@@ -1,8 +1,8 @@
 """
-Attention with one query a step and one head, as recurrent decoders use it.
+Attention with one query per step and one head, as in recurrent decoders.
 
-Keys are what a score compares with the query, computed once a sentence. The context is the mean of
-the memory's states by the weights. (Bahdanau et al. 2015, section 3.1; Luong et al. 2015, section
+A score compares each key with the query; keys are computed once per sentence. The context is the
+weighted mean of the memory's states. (Bahdanau et al. 2015, section 3.1; Luong et al. 2015, section
 3.1.)
 """
 
@@ -22,7 +22,7 @@ _WITH_INNER_WIDTH = ("additive", "normed-additive", "product")
 
 class RecurrentAttention(nn.Module):
     """
-    Attention of a recurrent decoder to the memory: how a query q and a memory state h compare.
+    Attention of a recurrent decoder to the memory, with one of these scores of query q and state h.
 
     - dot: q h
     - general: q W h
@@ -31,10 +31,10 @@ class RecurrentAttention(nn.Module):
     - normed-additive: g v / |v| tanh(W q + U h + b), with g beginning at width^-0.5
     - product: the sum of v tanh(W q) tanh(U h), a matrix product for all keys at once
 
-    Luong et al. 2015, section 3.1, name the first two; the additive one is Bahdanau et al. 2015,
-    section A.1.2. The two with g are those of the tf-nmt tutorial (`scaled_luong` and
-    `normed_bahdanau`); g is a weight, not the Transformer's constant. The product is Shazeer et al.
-    2017, appendix G.
+    Luong et al. 2015, section 3.1, name the first two; the additive one is from Bahdanau et al.
+    2015, section A.1.2. The two with g are from the tf-nmt tutorial (`scaled_luong` and
+    `normed_bahdanau`); g is a weight, not the Transformer's constant. The product is from Shazeer
+    et al. 2017, appendix G.
     """
 
     def __init__(self, score: Score, query_width: int, memory_width: int, width: int) -> None:
@@ -58,7 +58,7 @@ class RecurrentAttention(nn.Module):
     def project(
         self, memory: Float[Tensor, "sentences source memory_width"]
     ) -> Float[Tensor, "sentences source key_width"]:
-        """Compute the keys (U h, W h, or h itself), once a sentence."""
+        """Compute the keys (U h, W h, or h itself), once per sentence."""
         keys = memory if self.key_proj is None else self.key_proj(memory)
         return torch.tanh(keys) if self.score == "product" else keys
 

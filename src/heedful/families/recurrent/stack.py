@@ -21,18 +21,18 @@ class RecurrentStack(nn.Module, Initialized):
         super().__init__()
         self.wiring = wiring
         self.layer_dropout = Dropout(wiring.layer_dropout)
-        self.mixtures = nn.ModuleDict()  # the name that checkpoints have for all such networks
+        self.mixtures = nn.ModuleDict()  # checkpoints use this name for networks of every family
 
     def initialize(self, generator: torch.Generator) -> None:
         """
-        Draw all weights but the number g of a score.
+        Draw all weights except the number g of a score.
 
         Uniform within a range, as in Luong et al. 2015, or Glorot's for each gate on its own, as in
         Joey NMT.
         """
         wiring = self.wiring
         for name, weight in self.named_parameters():
-            if weight.dim() == 0 or name.startswith("mixtures."):  # which draw their own
+            if weight.dim() == 0 or name.startswith("mixtures."):  # these draw their own
                 continue
             if wiring.initialisation == "uniform":
                 _draw_uniformly(weight, wiring.initial_range, generator)
@@ -45,11 +45,11 @@ class RecurrentStack(nn.Module, Initialized):
         for layer in self.modules():
             if isinstance(layer, RecurrentLayer) and layer.cell == "lstm":
                 for name, weight in layer.named_parameters():
-                    if "bias_ih" in name:  # the other bias is added to this one
+                    if "bias_ih" in name:  # bias_hh is added to this one
                         weight.data[layer.width : 2 * layer.width] += wiring.forget_bias
 
     def initialize_table(self, weight: Tensor, generator: torch.Generator) -> None:
-        """Draw a table as the other weights, or as a Transformer's."""
+        """Draw an embedding table like the other weights, or like a Transformer's."""
         if self.wiring.initialisation == "uniform":
             _draw_uniformly(weight, self.wiring.initial_range, generator)
         else:

@@ -24,7 +24,7 @@ class RecurrenceUnderTest(nn.Module):
         return out
 
     def unrolled(self, x: States, joined: int | None = None) -> Float[Tensor, "batch width"]:
-        """Run step by step to the last state; gradients pass the last steps alone, if given."""
+        """Run step by step to the last state; gradients pass only the last `joined` steps."""
         gates = self.layer.project(x)  # (batch, time, gates)
         state = self.layer.zero_state(len(x), x)
         for time in range(x.size(1)):

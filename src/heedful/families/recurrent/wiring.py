@@ -24,7 +24,7 @@ class RecurrentWiring:
     residual_from: int | None = None
     """First layer, counted from 1, with a residual connection."""
     fast_forward: bool = False
-    """Whether a layer also reads half of what the layer below computed from its input alone."""
+    """Whether a layer also reads half of the layer below's product with its input."""
     embedding_dropout: float = 0.0
     layer_dropout: float = 0.0
     """Dropout probability of the input of every layer but the first."""
@@ -37,23 +37,23 @@ class RecurrentWiring:
     memory_width: int = 0
     """Width of the states that a decoder attends to."""
     final_width: int = 0
-    """Width of the last states that a decoder starts from; 0 if it does not."""
+    """Width of the encoder's last states that a decoder starts from; 0 if it starts from none."""
     score: Score | Literal["none"] = "none"
     attention_size: int = 0
     """Inner width of the additive scores."""
     query: Literal["current", "previous"] = "current"
-    """The top state of this step, or the bottom state of the last one."""
+    """The top state of this step, or the bottom state of the previous one."""
     feed: Literal["none", "context", "readout"] = "none"
-    """What the layers read in addition to the embedding."""
+    """Vector that the layers read in addition to the embedding."""
     feed_layers: Literal["first", "all"] = "first"
-    """The layers that read it."""
+    """The layers that read this vector."""
     readout: Literal["state", "state-context", "attentional", "maxout"] = "state"
     """The vector that the output matrix multiplies."""
     readout_size: int = 0
     """Width of an attentional or maxout readout."""
     readout_dropout: float = 0.0
     start: Literal["zero", "mean", "bridge", "backward", "last", "final"] = "zero"
-    """Where the first state comes from."""
+    """Origin of the first state."""
 
     networks: Networks = NO_NETWORKS
     """Networks of another family on top of some layers."""

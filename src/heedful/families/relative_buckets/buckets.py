@@ -8,8 +8,8 @@ Positions by buckets of distances, as in T5 (Raffel et al. 2020, arXiv 1910.1068
 
 Half of the n buckets, e of them, have one distance each. The other buckets grow logarithmically, so
 distances of far keys are coarse. An encoder has n buckets for keys before a query and n for keys
-after it; a decoder sees no later keys. Each head has one learned number a bucket, which is added to
-the score before the softmax. All layers of a side share them.
+after it; a decoder sees no later keys. Each head has one learned number per bucket, which is added
+to the score before the softmax. All layers of a side share them.
 """
 
 import math
@@ -55,7 +55,7 @@ class RelativeBuckets(ScoreBias):
 
     def buckets(self, distance: Int[Tensor, "*any"]) -> Int[Tensor, "*any"]:
         """Find the bucket of each distance, position of the key less that of the query."""
-        # as many as there are buckets but the first whose first distance is not above it
+        # the number of buckets after the first that begin at or before this distance
         if not self.bidirectional:
             return torch.bucketize(-distance, self.bounds, right=True)
         near = torch.bucketize(distance.abs(), self.bounds, right=True)
@@ -65,15 +65,15 @@ class RelativeBuckets(ScoreBias):
         self, distance: Int[Tensor, "rows queries keys"]
     ) -> Float[Tensor, "rows heads queries keys"]:
         """Look up the numbers of all heads."""
-        found = nn.functional.embedding(self.buckets(distance), self.weight)
-        return found.permute(0, 3, 1, 2)  # (rows, heads, queries, keys)
+        biases = nn.functional.embedding(self.buckets(distance), self.weight)
+        return biases.permute(0, 3, 1, 2)  # (rows, heads, queries, keys)
 
 
 def first_distances(buckets: int, most: int) -> Int[Tensor, " bounds"]:
     """List the least distance of each bucket but the first, in the order of buckets."""
     exact = buckets // 2
-    # The logarithm is in fp32 and on the processor, as where the models were trained: in another
-    # precision some distances at a bound would change their bucket.
+    # The logarithm is computed in fp32 on the CPU, as in the training of the published models. In
+    # another precision, some distances at a bound would fall into another bucket.
     with torch.device("cpu"):
         distance = torch.arange(exact, most + 1)
         share = torch.log(distance.float() / exact) / math.log(most / exact)

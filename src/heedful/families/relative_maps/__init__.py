@@ -1,4 +1,4 @@
-"""A convolution in the place of an encoder's self-attention."""
+"""A convolution in place of an encoder's self-attention."""
 
 from collections.abc import Iterable
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Convolutions in the place of self-attention, from settings."""
+"""Convolutions in place of self-attention, from settings."""
 
 from heedful.errors import SettingError
 from heedful.families.relative_maps.maps import RelativeMaps

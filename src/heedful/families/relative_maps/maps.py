@@ -1,5 +1,5 @@
 """
-A convolution in the place of an encoder's self-attention.
+A convolution in place of an encoder's self-attention.
 
 ::
 
@@ -47,8 +47,8 @@ class RelativeMaps(Mixer):
         """
         Sum the maps of each position's neighbors; padding counts as zero.
 
-        The sequence comes twice, as self-attention gets it. Returns new states, and None in the
-        place of weights.
+        The sequence comes twice, as self-attention gets it. Returns new states, and None in place
+        of weights.
         """
         layout = Layout.of(layout)
         check_mixed("RelativeMaps", self.d_model, queries_from, keys_from, layout.mask)

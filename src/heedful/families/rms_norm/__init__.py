@@ -1,4 +1,4 @@
-"""Norm by the root of the mean square in the place of layer norm (Zhang and Sennrich 2019)."""
+"""Norm by the root of the mean square in place of layer norm (Zhang and Sennrich 2019)."""
 
 from typing import ClassVar
 

@@ -25,7 +25,7 @@ from heedful.model.relations import Places, Rotation
 
 class RotaryPositions(Rotation):
     """
-    Turns pairs of numbers of each head by their position.
+    Rotation of pairs of numbers of each head by their position.
 
     `d_k`: width of a head. `base`: the pairs turn by rates from 1 down to nearly 1 / base.
     """
@@ -58,7 +58,7 @@ class RotaryPositions(Rotation):
     ) -> tuple[Float[Tensor, "rows time half"], Float[Tensor, "rows time half"]]:
         """Compute cosine and sine of the angle of each pair at each place."""
         numbers, longest = places
-        # many tokens have the same position where sentences lie one after the other
+        # in rows of several sentences, many tokens have the same position
         if longest is not None and longest < numbers.numel():
             every = Places.in_order(longest, numbers.device)
             cos, sin = (part[0][numbers] for part in self.circle(every))

@@ -24,9 +24,10 @@ from heedful.model.relations import Relation
 
 class DistanceVectors(Relation):
     """
-    A vector for each distance, added to keys, and one added to values.
+    Two vectors for each distance: one is added to keys, the other to values.
 
-    `max_distance`: K; keys of a side at this distance or more share a vector.
+    `max_distance`: K; all keys at this distance or more before a query share a vector, and so do
+    those after it.
     """
 
     is_static = True
@@ -40,7 +41,7 @@ class DistanceVectors(Relation):
         self.value_vectors = nn.Parameter(torch.zeros(2 * max_distance + 1, d_v))
 
     def initialize(self, generator: torch.Generator) -> None:
-        """Draw both tables as products, as the authors' code does."""
+        """Draw both tables within Glorot's bound, as the authors' code does."""
         for table in (self.key_vectors, self.value_vectors):
             glorot(table, generator)
 
@@ -59,7 +60,7 @@ class DistanceVectors(Relation):
         weights: Float[Tensor, "batch heads queries keys"],
         distance: Int[Tensor, "rows queries keys"],
     ) -> Float[Tensor, "batch heads queries d_v"]:
-        """Weigh the vectors of the distances."""
+        """Compute the weighted sum of the distances' vectors."""
         sums = weights.new_zeros(*weights.shape[:3], len(self.value_vectors))
         sums = sums.scatter_add(-1, self._rows(distance).expand_as(weights), weights)
         return sums @ self.value_vectors.to(weights.dtype)

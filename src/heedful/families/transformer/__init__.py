@@ -1,4 +1,4 @@
-"""The Transformer, as one family among others; its modules are `heedful.model`."""
+"""The Transformer, as one family among others; its modules are in `heedful.model`."""
 
 from collections.abc import Iterable
 

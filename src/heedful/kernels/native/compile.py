@@ -4,9 +4,9 @@ C functions from the wheel, or compiled here and cached.
 A wheel for Linux on x86 has a library for each kind of processor (`variants.py`). Elsewhere, as in
 a checkout, the compiler `cc` (or the environment's ``CC``) compiles a library into the user's cache
 folder. The name of the library depends on the sources, the compiler's options and the processor, so
-a change of these compiles it again. The name also contains the library's SHA-256, because loading a
-truncated library would end the process. If there is no compiler, or it fails, there is no library,
-and callers compute without it.
+a change of one of these compiles it again. The name also contains the library's SHA-256, because
+loading a truncated library would end the process. If there is no compiler, or it fails, there is no
+library, and callers compute without it.
 """
 
 import ctypes
@@ -31,11 +31,11 @@ _LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
 
 
 Functions = Callable[[ctypes.CDLL], Sequence[str]]
-"""A function from a loaded library to the names that it must have."""
+"""A function that prepares a loaded library and returns the names that the library must have."""
 
 
 class NoLibrary(Exception):
-    """No compiled functions are available, and why."""
+    """The lack of compiled functions, with its reason."""
 
 
 def native_library(name: str, functions: Functions = lambda _: ()) -> ctypes.CDLL:
@@ -63,9 +63,9 @@ def native_library(name: str, functions: Functions = lambda _: ()) -> ctypes.CDL
         folder = cache_folder()
         if os.statvfs(folder).f_flag & os.ST_NOEXEC:
             raise NoLibrary(f"libraries cannot be loaded from {folder}, which is mounted noexec")
-        kept = _kept(folder, stem)
-        if kept is not None:
-            return _loaded(kept, functions)
+        cached = _kept(folder, stem)
+        if cached is not None:
+            return _loaded(cached, functions)
         _log.warning("heedful: compiling C functions for this processor, once (up to 20 seconds)")
         words = [*command, *OPTIONS, *_NATIVE, str(source)]
         return _compiled(words, folder, stem, functions)
@@ -108,7 +108,7 @@ def _kept(folder: Path, stem: str) -> Path | None:
                 return path
             path.unlink()
         except OSError:
-            continue  # another user's, no file at all, or gone: compiled anew
+            continue  # of another user, not a file, or just deleted: compiled again
     return None
 
 
@@ -125,7 +125,7 @@ def _compiled(command: list[str], folder: Path, stem: str, functions: Functions)
                 capture_output=True,
                 timeout=_SECONDS,
             )
-            # A library that is not whole ends the process that loads it: better another one's.
+            # Loading a truncated library ends the process, so another process tries it first.
             tried = subprocess.run(
                 [sys.executable or "python3", "-I", "-S", "-c", _LOAD, str(made)],
                 check=False,

@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from heedful.kernels.native.product import FP32, NativeLinear, Product, native_products
 
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int
-# Rows that one thread computes at a time: more read the weights less often. What 256 gain over 64
-# is in docs/results/speed-bf16.md.
+# Rows that one thread computes at a time: with more, the weights are read less often.
+# docs/results/speed-bf16.md compares 256 with 64.
 ROWS_OF_A_BLOCK = 256
-# With fewer rows for each thread reading the weights takes the time, so the threads share rows.
+# With fewer rows per thread, reading the weights takes most of the time, so threads share rows.
 _WORTH = 16
 NATIVE_ACTIVATIONS = ("relu", "silu", "gelu", "gelu_tanh")
 """Activations that the functions know, in the order of their numbers in ``activations.h``."""
@@ -58,7 +58,7 @@ class _Stack(ctypes.Structure):
 
 class _Attended(ctypes.Structure):
     _fields_ = (
-        ("layers", ctypes.POINTER(_POINTER)),  # keys and values in turn
+        ("layers", ctypes.POINTER(_POINTER)),  # keys and values alternate
         ("mask_bias", _POINTER),
         *((name, _INT) for name in ("stride", "same", "slots", "filled")),
         ("distances", _POINTER),
@@ -94,23 +94,23 @@ class AttendedStates:
     """
     Keys (sentences, heads, slots, d_k) and values (sentences, heads, slots, d_v).
 
-    In fp32 if products are, else in bf16.
+    In fp32 if the products are in fp32, else in bf16.
     """
     mask_bias: Float[Tensor, "sentences seen slots"]
     """Negative where attention is forbidden."""
     filled: int
     """Slots in use."""
     distances: Float[Tensor, "heads distances"] | None = None
-    """Added to scores by the key's position less the query's; the middle entry is for zero."""
+    """Bias of scores by the key's position minus the query's; the middle entry is for zero."""
     is_step: bool = False
     """Whether positions are counted among open slots; else a slot is a position."""
 
     def describe(self) -> _Attended:
         """Fill the C struct ``Attended`` of ``steps.c``."""
-        kept = [each.data_ptr() for layer in self.layers for each in layer]
+        addresses = [tensor.data_ptr() for layer in self.layers for tensor in layer]
         same = int(self.mask_bias.size(1) == 1)
         slots = self.layers[0][0].size(2)
-        pointers = (_POINTER * len(kept))(*kept)
+        pointers = (_POINTER * len(addresses))(*addresses)
         stride = self.mask_bias.size(2)
         attended = _Attended(pointers, self.mask_bias.data_ptr(), stride, same, slots, self.filled)
         if self.distances is not None:
@@ -146,16 +146,18 @@ class NativeLayers:
         self.library, self.pre = library, first is not None
         self.dtype = torch.float32 if products[0][0].kind == FP32 else torch.bfloat16
         self.kept_alive = [*products, *norms, first]
-        each = len(norms) // len(products)
+        norms_per_layer = len(norms) // len(products)
         self.layers = (_Layer * len(products))()
         for number, (layer, own) in enumerate(zip(self.layers, products, strict=True)):
-            # of an encoder layer four, of a decoder layer six
+            # an encoder layer has four products, a decoder layer six
             layer.qkv_proj, layer.out_proj, *cross, layer.linear1, layer.linear2 = (
-                one.product for one in own
+                projection.product for projection in own
             )
             if cross:
                 layer.query_proj, layer.cross_out_proj = cross
-            for place, norm in enumerate(norms[number * each : (number + 1) * each]):
+            for place, norm in enumerate(
+                norms[number * norms_per_layer : (number + 1) * norms_per_layer]
+            ):
                 layer.norms[place] = _describe(norm)
         self.first = None if first is None else _describe(first)
         self.stack = _Stack(
@@ -206,7 +208,7 @@ class NativeLayers:
         return normal
 
     def _room(self, needed: int) -> int:
-        """Reuse buffers between calls: each page of fresh memory costs a page fault."""
+        """Return the address of a buffer that calls reuse: each fresh page costs a page fault."""
         room = getattr(self.memory, "room", None)
         if room is None or room.numel() < needed:
             self.memory.room = room = torch.empty(needed, dtype=torch.uint8)
@@ -275,27 +277,27 @@ def best_continuations(
         return None
     scores, totals = scores.contiguous(), totals.contiguous()
     beams, width, vocabulary = scores.shape
-    each = min(wanted, vocabulary)
-    wanted = min(wanted, width * each)
-    # of rows, then of beams
+    per_row = min(wanted, vocabulary)
+    wanted = min(wanted, width * per_row)
+    # the best of each row, then of each beam
     row_scores, sums, chosen = (
-        torch.empty(size) for size in ((beams, width, each), (beams, wanted), (beams, wanted))
+        torch.empty(size) for size in ((beams, width, per_row), (beams, wanted), (beams, wanted))
     )
     row_tokens, parents, tokens = (
         torch.empty(size, dtype=torch.long)
-        for size in ((beams, width, each), (beams, wanted), (beams, wanted))
+        for size in ((beams, width, per_row), (beams, wanted), (beams, wanted))
     )
     library.best_continuations(
         totals.data_ptr(),
         scores.data_ptr(),
-        *(beams, width, vocabulary, each, wanted, torch.get_num_threads()),
+        *(beams, width, vocabulary, per_row, wanted, torch.get_num_threads()),
         *(part.data_ptr() for part in (row_scores, row_tokens, sums, chosen, parents, tokens)),
     )
     return sums, chosen, parents, tokens
 
 
 def _describe(norm: Norm) -> _Norm:
-    """Fill the C struct of a norm; one by the root of the mean square has no shift."""
+    """Fill the C struct of a norm; an RMS norm has no shift."""
     shift = norm.bias.data_ptr() if isinstance(norm, nn.LayerNorm) else None
     epsilon = torch.finfo(torch.float32).eps if norm.eps is None else norm.eps  # as torch does
     return _Norm(norm.weight.data_ptr(), shift, epsilon)

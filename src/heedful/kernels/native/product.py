@@ -44,7 +44,7 @@ _FUNCTIONS = (
 
 
 def _functions_of(library: ctypes.CDLL) -> tuple[str, ...]:
-    """List the functions that a library must have: all, unless it is of another processor."""
+    """List the functions that a library must have: all, or none if it lacks vector instructions."""
     return () if hasattr(library, "lanes") and not library.lanes() else _FUNCTIONS
 
 
@@ -108,9 +108,9 @@ def kernels_kind(device: torch.device) -> str:
     """
     Name the kernels of attention, loss and dropout in training; kinds differ in rounding.
 
-    `torch` means no kernels, and `plain` no compiled ones. `compiled-16` and `compiled-8` name the
-    numbers in one vector, which determine the order of sums. On a GPU `tiles` means those of
-    `heedful.kernels.varlen` and other kernels in Triton.
+    `torch` means functions of torch alone, and `plain` kernels that are not compiled. `compiled-16`
+    and `compiled-8` give the numbers in a vector, which determine the order of sums. On a GPU,
+    `tiles` means the kernels of `heedful.kernels.varlen` and others in Triton.
     """
     if is_plain_torch():
         return "torch" if device.type == "cpu" else "plain"
@@ -131,7 +131,7 @@ def compiled_origin() -> str | None:
 
 
 def why_not_native() -> str:
-    """Return why there are no compiled functions; None if there are."""
+    """Return why there are no compiled functions; empty if there are."""
     return _products()[1]
 
 
@@ -147,7 +147,7 @@ def can_multiply_bf16() -> bool:
 
 
 FP32, BF16, INT8 = range(3)  # kinds of numbers, as in `numbers.h`
-_BYTES = {FP32: 0, BF16: 2, INT8: 1}  # of an input that is written anew
+_BYTES = {FP32: 0, BF16: 2, INT8: 1}  # of a rounded input
 
 
 class NativeLinear(nn.Module):
@@ -219,7 +219,7 @@ class NativeLinear(nn.Module):
         return (out.relu_() if relu else out).view(*x.shape[:-1], self.outer)
 
     def room(self, rows: int) -> tuple[Tensor, Tensor]:
-        """Allocate rounded rows and a number for each row's largest value; none in fp32."""
+        """Allocate buffers for the rounded rows and for each row's largest value; empty in fp32."""
         rows = 0 if self.kind == FP32 else rows
         # four bytes behind the last row are read
         size = rows * self.inner * _BYTES[self.kind] + _FOUR

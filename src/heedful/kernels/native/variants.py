@@ -4,7 +4,7 @@ Compilers' options, and the variants of the C functions in a wheel; this module 
 `setup.py` compiles each variant, and `compile.py` loads the first that the processor can run.
 """
 
-# Sums may be taken in another order, so that they go through vectors. Not -ffast-math: a library
+# Sums may be computed in another order, so that they can be vectorized. Not -ffast-math: a library
 # linked with it makes the whole process round the smallest numbers to zero.
 OPTIONS = (
     *("-O3", "-std=c11", "-fopenmp", "-fPIC", "-shared"),
