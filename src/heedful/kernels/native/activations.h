@@ -1,8 +1,8 @@
 /*
-What stands between the two products of a feed-forward network: an activation, and in a gated network
-its product with the second half of the row.
+The step between the two products of a feed-forward network: an activation, and in a gated network its
+product with the second half of the row.
 
-No power of e is taken of a number above zero, so none overflows.
+e is only raised to powers of at most zero, so nothing overflows.
 */
 
 enum { RELU, SILU, GELU, GELU_TANH }; /* in the order of NATIVE_ACTIVATIONS */
@@ -33,15 +33,15 @@ static inline Reals activate(Reals x, int activation) {
         Reals cube = x * x * x, slope = all_the_same(1.59576912f);
         return x * sigmoid(slope * add_products(x, all_the_same(0.044715f), cube));
     }
-    return larger(no_reals(), x); /* in this order what is no number stays so */
+    return larger(no_reals(), x); /* in this order, NaN stays NaN */
 }
 
-/* LANES numbers of a row, or those that are left and zeros. */
+/* LANES numbers of a row, or the remaining ones and zeros. */
 static inline Reals reals_up_to(const float *x, int i, int width) {
     return width - i < LANES ? last_numbers_of(x, (size_t)i, width - i, 1) : some_reals(x + i);
 }
 
-/* Activate `width` numbers in place; with `gated` as many follow, by which they are multiplied. */
+/* Activate `width` numbers in place; with `gated`, multiply them by the `width` numbers that follow. */
 static inline void activate_row(float *x, int width, int gated, int activation) {
     for (int i = 0; i < width; i += LANES) {
         Reals out = activate(reals_up_to(x, i, width), activation);

@@ -1,9 +1,9 @@
 /*
 Attention of one head: products of queries and keys, softmax, weighted sums of values.
 
-Keys and values are rows of fp32 or of bfloat16. Queries of a sentence that attend to the same places
-are taken four at a time, so that each key and value is read and widened once for all of them; other
-queries take their keys four at a time. Sums are added in one order in both.
+Keys and values are rows in fp32 or bfloat16. Queries of a sentence that attend to the same slots are
+computed four at a time, so that each key and value is read and widened once for four queries. Other
+queries read four keys at a time. Both ways add sums in the same order.
 */
 
 /* LANES numbers of a row of keys or values, from the i-th on. */
@@ -11,7 +11,7 @@ static inline Reals numbers_of(const void *row, size_t i, int is_fp32) {
     return is_fp32 ? some_reals((const float *)row + i) : some_halves((const uint16_t *)row + i);
 }
 
-/* The last `left` numbers of a row, and zeros. In loops of their own GCC might add them in another order. */
+/* The last `left` numbers of a row, and zeros. In separate loops, GCC might add them in another order. */
 static inline Reals last_numbers_of(const void *row, size_t i, int left, int is_fp32) {
     float numbers[LANES] = {0.0f};
     for (int n = 0; n < left; n++)
@@ -25,14 +25,14 @@ static inline void store_last(float *to, Reals numbers, int left) {
     memcpy(to, all, (size_t)left * sizeof(float));
 }
 
-/* Keep a row of keys or values, the place-th. */
+/* Write row number `place` of keys or values. */
 static inline void keep_row(const float *x, int width, size_t place, int is_fp32, void *rows) {
     size_t first = place * (size_t)width;
     if (is_fp32) memcpy((float *)rows + first, x, (size_t)width * sizeof(float));
     else for (int i = 0; i < width; i++) ((uint16_t *)rows)[first + i] = to_bfloat16(x[i]);
 }
 
-/* Ask for a row of keys or values that will be read soon. */
+/* Prefetch a row of keys or values that will be read soon. */
 static inline void fetch_row(const void *rows, size_t place, int width, int is_fp32) {
     size_t bytes = (size_t)width * (is_fp32 ? 4 : 2);
     const char *row = (const char *)rows + place * bytes;
@@ -78,18 +78,18 @@ static inline void four_keys(const float *query, const void *keys, const size_t 
     four_sums(sums, out);
 }
 
-enum { AHEAD = 8 }; /* keys asked for before they are read; a search's are rarely in a near cache */
+enum { AHEAD = 8 }; /* keys that are prefetched; those of a search are rarely in a near cache */
 
 /*
 Scores of one query, or of four (`queries`, rows of `width`, scores `apart` numbers from each other),
-for the listed keys. On the way it asks for the values, which are read next.
+for the listed keys. Meanwhile it prefetches the values, which are read next.
 */
 static inline void score_for_one(const float *query, const int *which, int count, const void *keys, int width,
                                  const void *values, int value_width, int is_fp32, float *scores) {
     for (int n = 0; n < count; n += FOUR) {
         size_t places[FOUR];
         float found[FOUR];
-        for (int k = 0; k < FOUR; k++) { /* the last key again where fewer are left */
+        for (int k = 0; k < FOUR; k++) { /* repeats the last key if fewer are left */
             places[k] = (size_t)which[n + k < count ? n + k : count - 1];
             if (n + k + AHEAD < count) fetch_row(keys, (size_t)which[n + k + AHEAD], width, is_fp32);
             fetch_row(values, places[k], value_width, is_fp32);
@@ -110,13 +110,13 @@ static inline void score_for_four(const float *queries, const int *which, int co
     }
 }
 
-/* `count` made up to whole registers. */
+/* `count`, rounded up to whole registers. */
 static inline int whole_registers(int count) { return (count + LANES - 1) / LANES * LANES; }
 
 /* `power_of_e` of each number of a register. */
 static inline Reals powers_of_e(Reals x) {
     Reals n, scale;
-    x = larger(all_the_same(-87.0f), x); /* in this order what is no number stays so */
+    x = larger(all_the_same(-87.0f), x); /* in this order, NaN stays NaN */
     scale = power_of_two(x * all_the_same(1.44269504f), &n);
     Reals r = add_products(x, n, all_the_same(-0.693359375f));
     r = add_products(r, n, all_the_same(2.12194440e-4f));
@@ -130,9 +130,9 @@ static inline Reals powers_of_e(Reals x) {
 }
 
 /*
-Add to the scores of one query a number for the distance of each key; `zero` is the number for none. In a
-step of a search the listed keys are the tokens of a hypothesis in their order, the newest last; else a
-slot is a position, and the query's is `at`.
+Add a bias for the distance of each key to the scores of one query; `zero` points to that of distance 0.
+In a step of a search, the listed keys are the tokens of a hypothesis in order, the newest last;
+otherwise a slot is a position, and `at` is the query's.
 */
 static inline void add_distances(float *scores, const int *which, int count, const float *zero, int is_step,
                                  int at) {
@@ -141,8 +141,8 @@ static inline void add_distances(float *scores, const int *which, int count, con
 }
 
 /*
-Turn scores into weights that sum to one. There is room for whole registers; what fills them up has no
-weight, nor has a score of minus infinity.
+Turn scores into weights that sum to one. Whole registers are written; numbers beyond the scores get
+weight zero, as does a score of minus infinity.
 */
 static inline void softmax_row(float *score, int count) {
     int whole = whole_registers(count);
@@ -160,7 +160,7 @@ static inline void softmax_row(float *score, int count) {
     for (int n = 0; n < whole; n += LANES) store_reals(score + n, some_reals(score + n) * share);
 }
 
-/* The last numbers of a weighted sum of values, which fill no register. */
+/* The last numbers of a weighted sum of values, fewer than a register holds. */
 static inline void weigh_last(const float *weights, const int *which, int count, const void *values, int width,
                               int first, int is_fp32, float *out) {
     Reals sum = no_reals();
@@ -172,7 +172,7 @@ static inline void weigh_last(const float *weights, const int *which, int count,
     store_last(out + first, sum, width - first);
 }
 
-/* out = the sum of some values, each with its weight; `which` says which. */
+/* out = the weighted sum of the values that `which` lists. */
 static inline void weigh(const float *weights, const int *which, int count, const void *values, int width,
                          int is_fp32, float *out) {
     int first = 0;
@@ -197,7 +197,7 @@ static inline void weigh(const float *weights, const int *which, int count, cons
     if (first < width) weigh_last(weights, which, count, values, width, first, is_fp32, out);
 }
 
-/* The same for four queries: weights are `weights_apart` numbers from each other, sums `out_apart`. */
+/* The same for four queries: their weights are `weights_apart` numbers apart, their sums `out_apart`. */
 static inline void weigh_for_four(const float *weights, int weights_apart, const int *which, int count,
                                   const void *values, int width, int is_fp32, float *out, int out_apart) {
     int first = 0;

@@ -1,16 +1,16 @@
 /*
-Dropout and the sum that follows it, in one pass. Nothing is kept for the way back: the random bits
-are a function of the seed and of the element's place, so they are drawn again.
+Dropout and the sum that follows it, in one pass. Nothing is kept for the backward pass: the random
+bits are a function of the seed and of the element's index, so they are drawn again.
 
-Philox 4x32-10 (Salmon et al. 2011) of the key `seed`: counter n gives eight times sixteen bits. Eight
-counters make the bits of 64 elements: first the two lower words of each, then the two upper ones.
+Philox 4x32-10 (Salmon et al. 2011) with the key `seed` gives eight times sixteen bits for each counter.
+Eight counters give the bits of 64 elements: first the two lower words of each, then the two upper ones.
 */
 
 enum { COUNTERS = 8, ELEMENTS = 64, BLOCK = 64 * ELEMENTS };
 
 #if defined(__AVX512VNNI__)
 enum { REGISTERS = 1 };
-typedef __m512i Words; /* 64-bit places, of which the lower halves count */
+typedef __m512i Words; /* elements of 64 bits, whose lower halves are used */
 static inline Words words_of(uint64_t x) { return _mm512_set1_epi64((long long)x); }
 static inline Words first_counters(void) { return _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7); }
 static inline Words times(Words x, Words y) { return _mm512_mul_epu32(x, y); }

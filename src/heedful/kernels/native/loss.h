@@ -1,9 +1,9 @@
 /*
 The softmax of the loss, in one pass over each row while it is in the nearest cache.
 
-`right` is the score of the right class, `normalizer` the logarithm of what the exponentials add up
-to. The row becomes the probabilities, less `excess` at the right class: what is left of the
-gradient is the same for every class (heedful.training.loss).
+`right` is the score of the right class, `normalizer` the logarithm of the sum of exponentials. The
+row becomes the probabilities, minus `excess` at the right class. The rest of the gradient is the same
+for every class (heedful.kernels.loss).
 */
 
 static inline __attribute__((always_inline)) float read_score(const void *row, int i, int is_fp32) {
@@ -36,7 +36,7 @@ static inline __attribute__((always_inline)) void loss_row(
     write_score(out, (int)target, probability - excess, is_fp32);
 }
 
-/* `out` may be `scores`; `memory` has room for a row of floats of each thread, used in bf16 alone. */
+/* `out` may be `scores`; `memory` has a row of floats for each thread, used only in bf16. */
 void loss_rows(const void *scores, const int64_t *targets, int rows, int classes, float excess,
               int is_fp32, int threads, float *memory, void *out, float *right, float *normalizer) {
 #pragma omp parallel for num_threads(threads) if (threads > 1)

@@ -1,9 +1,9 @@
 /*
-Numbers as searches keep them.
+Number formats of a search.
 
-In fp32 all are floats. In bfloat16, the upper half of a float, are keys and values, and what products
-read. In 8 bits keys and values are bfloat16 too, and what products read is unsigned bytes: -levels as
-1, zero as levels + 1, and beside each row `largest`, the absolute value that stands for `levels`.
+In fp32 all numbers are floats. In bfloat16, the upper half of a float, are keys, values and the inputs
+of products. In 8 bits, keys and values are bfloat16, too, and inputs of products are unsigned bytes:
+-levels as 1, zero as levels + 1. With each row goes `largest`, the absolute value that `levels` means.
 */
 
 #pragma once
@@ -13,7 +13,7 @@ read. In 8 bits keys and values are bfloat16 too, and what products read is unsi
 #include <stdint.h>
 #include <string.h>
 
-enum { FP32, BFLOAT16, INT8 }; /* what products read */
+enum { FP32, BFLOAT16, INT8 }; /* formats of the inputs of products */
 
 static inline size_t bytes_of(int kind) { return kind == FP32 ? 4 : kind == BFLOAT16 ? 2 : 1; }
 
@@ -50,8 +50,8 @@ static inline float power_of_e(float x) {
 }
 
 /*
-The bits of an absolute value. They order as the values do, with what is not a number above infinity:
-so a maximum of them keeps it, which one of floats would lose.
+The bits of an absolute value. They have the order of the values, with NaN above infinity, so a maximum
+of bits keeps a NaN; a maximum of floats would lose it.
 */
 static inline int32_t magnitude(float x) {
     int32_t bits;
@@ -66,8 +66,8 @@ static inline float from_magnitude(int32_t bits) {
 }
 
 /*
-Write a row as bytes and return the absolute value that stands for `levels`; NaN if a number of the row
-is, so that all that is computed from it is NaN too.
+Write a row as bytes and return the absolute value that `levels` means. It is NaN if a number of the row
+is NaN, so that all results from the row are NaN, too.
 */
 static inline float round_row(const float *x, int width, int levels, uint8_t *bytes) {
     int32_t most = magnitude(1e-12f);
@@ -79,7 +79,7 @@ static inline float round_row(const float *x, int width, int levels, uint8_t *by
     return largest;
 }
 
-/* Write max(0, x) as bytes that use all values from zero on. */
+/* Write max(0, x) as bytes, with 0 for zero and 2 levels + 1 for the largest number. */
 static inline float round_positive_row(const float *x, int width, int levels, uint8_t *bytes) {
     int32_t most = magnitude(1e-12f);
 #pragma omp simd reduction(max : most)
@@ -96,7 +96,7 @@ static inline float round_positive_row(const float *x, int width, int levels, ui
     return largest;
 }
 
-/* Write a row, or max(0, x), as products read it. */
+/* Write a row, or max(0, x), in the format of the inputs of products. */
 static inline float write_row(const float *x, int width, int kind, int levels, int positive, void *to) {
     float least = positive ? 0.0f : -INFINITY;
     if (kind == INT8)
@@ -109,9 +109,9 @@ static inline float write_row(const float *x, int width, int kind, int levels, i
 }
 
 /*
-Normalize a row: mean zero, variance one, then gain and shift; without a shift the mean stays, as in a
-norm by the root of the mean square. NaN where the variance overflows, as in torch: divided by infinity
-the row would be zeros, which look like numbers.
+Normalize a row: mean zero, variance one, then gain and shift. Without a shift the mean stays, as in an
+RMS norm. If the variance overflows, the result is NaN, as in torch: a division by infinity would give
+zeros, which look like valid numbers.
 */
 typedef struct {
     const float *gain, *shift;

@@ -1,19 +1,18 @@
 /*
-Rows times a matrix: floats, pairs of bfloat16, or unsigned bytes times signed bytes, summed in 32 bits.
+Products of rows and a matrix: floats, pairs of bfloat16, or unsigned and signed bytes; sums in 32 bits.
 
 The matrix is stored in panels of LANES outputs. In a panel of bytes, four inputs of each output are
-side by side, as the dot instructions of x86 read them; in a panel of bfloat16 two, of floats one:
+side by side, as the dot instructions of x86 read them. In bfloat16 two inputs are, in floats one:
 
     panel 0: [output 0: inputs 0-3][output 1: inputs 0-3]...[output 0: inputs 4-7]...
 
-With AVX2 alone eight inputs are multiplied at once: the matrix is filled up with inputs of no weight,
-and behind the last row four bytes are read, whatever they are.
+With only AVX2, eight inputs are multiplied at once: the matrix is filled up with zeros, and four bytes
+after the last row are read, whatever their values.
 
-A tall tile of 2 panels keeps its sums in registers while a pair of panels stays in the nearest caches,
-and at every step asks memory for some of the next pair; asked for at once these would have to wait for
-each other. Few rows take 4 panels at once, so that more of the matrix is on its way from memory.
-Every tile adds the inputs of an output in the same order, so a row's result does not depend on which
-rows are beside it.
+A tall tile of 2 panels keeps its sums in registers while a pair of panels stays in the nearest caches.
+At every step it prefetches a part of the next pair, because prefetches of all of it would wait for each
+other. Few rows take 4 panels at once, so that more of the matrix is on its way from memory. Every tile
+adds the inputs of an output in the same order, so a row's result does not depend on other rows.
 */
 
 #include <stddef.h>
@@ -24,10 +23,10 @@ rows are beside it.
 
 enum { GROUP = 4 }; /* panels; a matrix is filled up with zeros to whole groups */
 
-/* A matrix laid out. One of bytes has sums and scales; the others have neither. */
+/* A matrix in panels. Only one of bytes has sums and scales. */
 typedef struct {
     const void *weights;
-    const int32_t *sums;  /* of each output's weights, times what stands for zero */
+    const int32_t *sums;  /* of each output's weights, times the byte of zero */
     const float *scales;  /* of each output, divided by the levels of the input */
     const float *bias;
     int inner, outer;
@@ -40,7 +39,7 @@ static inline size_t int8_panel(int inner) {
     return (size_t)(inner + TOGETHER - 1) / TOGETHER * TOGETHER * LANES;
 }
 
-/* Ask memory for the next `step` bytes, at most two lines of it; tiles of 4 panels ask for nothing. */
+/* Prefetch the next `step` bytes, at most two cache lines; tiles of 4 panels prefetch nothing. */
 #define FETCH(PANELS)                                                                             \
     if (PANELS == 2) {                                                                            \
         __builtin_prefetch(next, 0, 2);                                                           \
@@ -81,7 +80,7 @@ static inline size_t int8_panel(int inner) {
         }                                                                                         \
     }
 
-/* Without `restrict` these short loops would spend their time on whether `out` overlaps the rest. */
+/* Without `restrict`, these short loops would mostly test whether `out` overlaps the other arrays. */
 static inline void finish(const Product *by, const int32_t *restrict whole, float largest, int first,
                           int columns, float *restrict out) {
     const int32_t *restrict sums = by->sums + first;
@@ -96,7 +95,7 @@ static inline void add_bias(const Product *by, const float *restrict whole, int 
     for (int i = 0; i < columns; i++) out[i] = whole[i] + bias[i];
 }
 
-/* Write the sums of a tile of floats, a bias added. */
+/* Write the sums of a tile of floats, plus a bias. */
 #define STORE_SUMS(ROWS, PANELS)                                                                  \
     float whole[PANELS * LANES];                                                                  \
     int columns = by->outer - first < PANELS * LANES ? by->outer - first : PANELS * LANES;        \
@@ -158,7 +157,7 @@ static inline void add_bias(const Product *by, const float *restrict whole, int 
         STORE_SUMS(ROWS, PANELS)                                                                  \
     }
 
-/* A tall tile asks for `step` bytes from `next` on at each of its steps, past the end too. */
+/* A tall tile prefetches `step` bytes from `next` on at each of its steps, even past the end. */
 typedef void Tile(const Product *by, int panel, const void *rows, const float *largest, float *out,
                   const char *next, size_t step);
 
@@ -210,12 +209,12 @@ static const SmallTile bfloat16_small[] = {
     {4, bfloat16_tile_4_4}, {2, bfloat16_tile_2_4}, {1, bfloat16_tile_1_4}};
 static const Kernel bfloat16_kernel = {2, bfloat16_tile_8_2, bfloat16_small};
 #else
-#define bfloat16_kernel fp32_kernel /* never asked for */
+#define bfloat16_kernel fp32_kernel /* never called */
 #endif
 
 /*
-out = x W^T + b for the part of the outputs that is the share of one thread, `me` of `team`. The
-bytes of a row stand for `largest` of it.
+out = x W^T + b for the outputs of one thread, number `me` of `team`. The bytes of a row are relative to
+its `largest`.
 */
 static void multiply(const Product *by, const void *x, const float *largest, int rows, int me,
                      int team, float *out) {

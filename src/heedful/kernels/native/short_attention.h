@@ -1,14 +1,14 @@
 /*
 Attention of short rows in training: equation 1 of the paper and its gradients.
 
-The tokens of all rows lie one after the other, without padding or with it; `starts` says where each
-row begins, `places` where each token is in its row, for the mask. One head of one row is done at a
-time, in fp32, while its queries, keys and values are in the near caches. Nothing is kept for the
-way back: computing the weights again takes less time than reading them from memory.
+The tokens of all rows lie one after the other, with or without padding. `starts` has the index of the
+first token of each row, `places` the position of each token in its row, for the mask. One head of one
+row is computed at a time, in fp32, while its queries, keys and values are in the near caches. Nothing
+is kept for the backward pass: computing the weights again is faster than reading them from memory.
 */
 
 typedef struct {
-    const int64_t *starts; /* of each row, and of the one behind the last */
+    const int64_t *starts; /* index of each row's first token, and of the end */
     const int64_t *places;
     int apart; /* numbers from one token to the next */
 } Tokens;
@@ -23,7 +23,7 @@ typedef struct {
     int is_fp32, threads;
 } ShortAttention;
 
-/* One head of one row: `rows` of floats are filled up with zeros to whole registers. */
+/* One head of one row; rows of floats are filled up with zeros to whole registers. */
 typedef struct {
     float *query, *key, *value;             /* (n or m, width) */
     float *key_columns, *value_columns;     /* (width, m) */
@@ -31,12 +31,12 @@ typedef struct {
     float *d_context, *out;                 /* (n, d_v); (n or m, width) */
     int64_t first_query, first_key;
     int n, m;                               /* queries and keys */
-    int m_filled, d_k_filled, d_v_filled;   /* made up to whole registers */
+    int m_filled, d_k_filled, d_v_filled;   /* rounded up to whole registers */
 } Head;
 
 enum { PANELS_AT_ONCE = 2 };
 
-/* A tile of a product: sums of rows of x, whose numbers lie anywhere, times `PANELS` registers of y. */
+/* A tile of a product: rows of x, with any strides, times `PANELS` registers of y. */
 #define SUM_TILE(ROWS, PANELS)                                                                        \
     static void sum_tile_##ROWS##_##PANELS(const float *x, int x_row, int x_inner, int inner,         \
                                            const float *y, int y_apart, float *out, int out_apart) {  \
@@ -70,7 +70,7 @@ static const SumTile SUM_TILE_OF[TALL][PANELS_AT_ONCE] = {
 #endif
 };
 
-/* out = x y, for x (rows, inner) with any distances, y (inner, width), out (rows, width). */
+/* out = x y, for x (rows, inner) with any strides, y (inner, width), out (rows, width). */
 static void sum_products(const float *x, int x_row, int x_inner, int rows, int inner, const float *y, int width,
                      float *out) {
     for (int column = 0; column < width; column += PANELS_AT_ONCE * LANES) {
@@ -83,7 +83,7 @@ static void sum_products(const float *x, int x_row, int x_inner, int rows, int i
     }
 }
 
-/* Read `count` tokens of a head as floats, times a factor; zeros fill up rows and tokens. */
+/* Read `count` tokens of a head as floats, times a factor; fill up rows and tokens with zeros. */
 static void read_tokens(const void *numbers, int64_t first, int count, int apart, int head, int width,
                         int filled, int filled_count, int is_fp32, float factor, float *to) {
     for (int token = 0; token < count; token++, to += filled) {
@@ -99,7 +99,7 @@ static void read_tokens(const void *numbers, int64_t first, int count, int apart
     memset(to, 0, (size_t)(filled_count - count) * (size_t)filled * sizeof(float));
 }
 
-/* Write them, times a factor. */
+/* Write tokens of a head, times a factor. */
 static void write_tokens(const float *from, int64_t first, int count, int apart, int head, int width,
                          int filled, int is_fp32, float factor, void *numbers) {
     for (int token = 0; token < count; token++, from += filled) {
@@ -111,7 +111,7 @@ static void write_tokens(const float *from, int64_t first, int count, int apart,
     }
 }
 
-/* Rows as columns, eight by eight; both sizes are multiples of eight. */
+/* Transpose, eight by eight; both sizes are multiples of eight. */
 static void turn(const float *x, int rows, int width, float *to) {
     for (int row = 0; row < rows; row += 8)
         for (int i = 0; i < width; i += 8) {
@@ -212,7 +212,7 @@ void short_attention(const ShortAttention *of, float *memory, void *context) {
     }
 }
 
-/* d of a query's scores: its weights, times d of each weight less their weighted mean. */
+/* Gradient of a query's scores: its weights, times each weight's gradient less their weighted mean. */
 static void softmax_gradient(const float *weights, int width, float *d_weights) {
     Reals sum = no_reals();
     for (int k = 0; k < width; k += LANES)
@@ -222,7 +222,7 @@ static void softmax_gradient(const float *weights, int width, float *d_weights) 
         store_reals(d_weights + k, some_reals(weights + k) * (some_reals(d_weights + k) - mean));
 }
 
-/* The gradients lie as the queries, keys and values do. */
+/* The gradients have the layout of the queries, keys and values. */
 void short_attention_gradients(const ShortAttention *of, const void *d_context, float *memory, void *d_query,
                                void *d_key, void *d_value) {
     size_t each = short_attention_memory(of->longest_queries, of->longest_keys, of->d_k, of->d_v);

@@ -1,9 +1,9 @@
 /*
 The layers of a Transformer, in fp32, bfloat16 or 8 bits, from the first to the last in one call.
 
-With enough sentences each thread takes some of them and never waits. With few, all threads share
-the rows, split every product by its outputs, and wait after each stage. Every row is computed
-alone, so the result depends neither on the number of threads nor on other rows.
+With enough sentences, each thread computes some of them and never waits. With few, all threads share
+the rows, split every product by its outputs, and wait after each stage. The result of a row depends
+neither on the number of threads nor on other rows.
 */
 
 #include <omp.h>
@@ -32,9 +32,9 @@ typedef struct {
 
 typedef struct {
     const Layer *layers;
-    const Norm *first; /* of a pre-norm stack; NULL for post-norm, as in the paper */
+    const Norm *first; /* first norm of a pre-norm stack; NULL for post-norm, as in the paper */
     int count, d_model, heads, d_k, d_v;
-    int kind, levels; /* what products read; in 8 bits the levels of an input */
+    int kind, levels; /* format of inputs of products, and in 8 bits their levels */
     int activation;   /* of the feed-forward networks */
 } Stack;
 
@@ -46,7 +46,8 @@ typedef struct {
 /*
 `mask_bias` is negative where a position must not attend. The row for position w of sentence s begins
 at (s * width + w) * stride, or at s * stride if all positions of a sentence have the same mask.
-`distances`, if any, has for each head a number for each distance from -reach to reach (`add_distances`).
+`distances`, if not NULL, has a bias for each head and each distance from -reach to reach
+(`add_distances`).
 */
 typedef struct {
     const KeyValue *layers;
@@ -66,7 +67,7 @@ typedef struct {
 /* Results between two stages, for some rows. */
 typedef struct {
     float *product, *context, *largest;
-    char *input; /* as products read it */
+    char *input; /* in the format of inputs of products */
 } Room;
 
 static int widest_product(const Stack *stack) {
@@ -77,7 +78,7 @@ static int widest_product(const Stack *stack) {
     return most;
 }
 
-/* Bytes of room for this many rows. */
+/* Bytes of the results of this many rows. */
 static size_t room_for(const Stack *stack, int rows) {
     int widest = widest_product(stack), context = stack->heads * stack->d_v;
     int input = context > widest ? context : widest;
@@ -94,13 +95,13 @@ static Room room_at(const Stack *stack, char *memory, int rows) {
     return room;
 }
 
-/* Write a row where the next product reads it. */
+/* Write a row as input of the next product. */
 static void put_row(const Stack *stack, const Room *room, int row, const float *x, int width, int positive) {
     char *to = room->input + (size_t)row * (size_t)width * bytes_of(stack->kind);
     room->largest[row] = write_row(x, width, stack->kind, stack->levels, positive, to);
 }
 
-/* For each row of a mask the number of slots that it may attend to, and which. */
+/* List the slots that each row of a mask may attend to, and their number. */
 typedef struct {
     int *counts, *which;
 } List;
@@ -161,7 +162,7 @@ static inline __attribute__((always_inline)) void attend(
             const float *in = product + (size_t)(w + q) * in_width + head * d_k;
             for (int i = 0; i < d_k; i++) query[q * d_k + i] = in[i] * root;
         }
-        /* each stage for all queries: a processor works on several at a time */
+        /* each stage for all queries: a processor computes several at once */
         if (together) score_for_four(query, which, *counts, keys, d_k, values, d_v, is_fp32, score, apart);
         for (int q = 0; q < queries && !together; q++)
             score_for_one(query + q * d_k, which + alone * q * filled, counts[alone * q], keys, d_k, values, d_v,
@@ -177,13 +178,13 @@ static inline __attribute__((always_inline)) void attend(
     }
 }
 
-/* Only threads that share rows wait. */
+/* Wait for the other threads, if they share rows. */
 #define WAIT                                                                                      \
     if (team > 1) {                                                                               \
         _Pragma("omp barrier")                                                                    \
     }
 
-/* The sentences that one thread works on, alone or as one of a team, and the rows it finishes. */
+/* The sentences of one thread, alone or in a team, and the rows that it finishes. */
 typedef struct {
     int first, last, me, team, from, to;
     Room room;
@@ -219,8 +220,8 @@ static void project_and_attend(const Stack *stack, const Work *work, const Produ
 }
 
 /*
-Multiply by the last matrix of a sub-layer, add the result to the states, normalize and put it where
-the next product reads it.
+Multiply by the last matrix of a sub-layer, add the result to the states, normalize, and write it as
+input of the next product.
 Post-norm (the paper): the states become the normalized sum. Pre-norm: the states are the sum, and
 the normalized sum goes to the next sub-layer.
 */
@@ -281,7 +282,7 @@ static void all_layers(const Stack *stack, const Work *work, const Part *part) {
         multiply(&layer->linear1, room->input, room->largest, rows, me, team, room->product);
         WAIT
         int outer = layer->linear1.outer, inner = layer->linear2.inner, gated = inner < outer;
-        int positive = stack->activation == RELU && !gated; /* `put_row` knows it */
+        int positive = stack->activation == RELU && !gated; /* `put_row` applies ReLU */
         for (int row = part->from; row < part->to; row++) {
             float *line = room->product + (size_t)row * outer;
             if (!positive) activate_row(line, inner, gated, stack->activation);
@@ -307,7 +308,7 @@ size_t memory_for(const Stack *stack, const Work *work, int sentences) {
            rounded(room_for(stack, sentences * work->width));
 }
 
-/* Divide the memory: `own` is the thread's, `shared` that of all threads on the same sentences. */
+/* Divide the memory: `own` is for the thread, `shared` for all threads of the same sentences. */
 static void divide_memory(const Stack *stack, const Work *work, int sentences, char *own, char *shared,
                           Part *part) {
     part->scratch = (float *)own;
@@ -360,8 +361,8 @@ static void log_softmax_row(float *line, int width) {
 }
 
 /*
-Write rows as a product reads them: floats are read where they are; `bytes` and `largest` have room
-for all rows. All threads of a team call it.
+Write rows as inputs of a product. Floats are read in place; `bytes` and `largest` have room for all
+rows. All threads of a team call it.
 */
 static const void *put_rows(const Product *by, const float *x, int rows, int levels, int positive,
                             uint8_t *bytes, float *largest) {
@@ -440,8 +441,8 @@ void best_of_rows(const float *scores, int rows, int width, int wanted, int thre
 }
 
 /*
-The `wanted` largest sums of a hypothesis's total and a token's score, of each beam. Only the best
-`each` tokens of a row can be among them: these come first.
+The `wanted` largest sums of a hypothesis's total and a token's score, for each beam. Only the best
+`each` tokens of a row can be among them, so these are found first.
 */
 void best_continuations(const float *totals, const float *scores, int beams, int width, int vocabulary,
                         int each, int wanted, int threads, float *row_scores, int64_t *row_tokens,

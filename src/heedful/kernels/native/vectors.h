@@ -1,7 +1,7 @@
 /*
-A register of LANES numbers, and what is done with it, for each set of instructions.
+A register of LANES numbers, and its operations, for each instruction set.
 
-GCC's own vectors would do for floats, but where one is longer than a register it keeps it in memory.
+GCC's own vectors are not used, because GCC keeps a vector that is longer than a register in memory.
 */
 
 #include <stdint.h>
@@ -63,7 +63,7 @@ static inline __m256 eight_largest(Reals x) {
 #include <immintrin.h>
 #define CAN_MULTIPLY 1
 typedef __m256i Ints;
-enum { LANES = 8, TALL = 6 }; /* of 16 registers 12 hold sums */
+enum { LANES = 8, TALL = 6 }; /* 12 of 16 registers hold sums */
 static inline Ints no_ints(void) { return _mm256_setzero_si256(); }
 static inline Ints four_inputs(const uint8_t *x) {
     int32_t four;
@@ -97,7 +97,7 @@ static inline __m256 eight_largest(Reals x) { return x; }
 enum { MOST_LEVELS = 127, TOGETHER = 4 };
 static inline Ints add_four(Ints sum, Ints x, Ints w) { return _mm256_dpbusd_avx_epi32(sum, x, w); }
 #else
-/* Four products are added in 16 bits, which larger numbers would overflow: 4 * 127 * 63 < 2^15. */
+/* Four products are added in 16 bits; more levels would overflow: 4 * 127 * 63 < 2^15. */
 enum { MOST_LEVELS = 63, TOGETHER = 8 };
 static inline Ints add_eight(Ints sum, Ints x, Ints w, Ints y, Ints v) {
     Ints fours = _mm256_add_epi16(_mm256_maddubs_epi16(x, w), _mm256_maddubs_epi16(y, v));
@@ -114,12 +114,12 @@ enum { LANES = 0, MOST_LEVELS = 0, TOGETHER = 0 };
 #endif
 
 #if CAN_MULTIPLY
-/* Sums stay in registers only if every loop over them is unrolled: else GCC copies them at each step. */
+/* Sums stay in registers only if every loop over them is unrolled; otherwise GCC copies them each step. */
 #define UNROLL _Pragma("GCC unroll 8")
 
 enum { FOUR = 4 };
 
-/* Inputs 0-3 of a row or of LANES outputs, and 4-7 where TOGETHER is 8. */
+/* Inputs 0-3 of a row or of LANES outputs, and inputs 4-7 if TOGETHER is 8. */
 typedef struct {
     Ints four[TOGETHER / FOUR];
 } Fours;
