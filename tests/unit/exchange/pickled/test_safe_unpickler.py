@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from heedful.errors import ExchangeError
+from heedful.exchange.pickled import safe_unpickler
 from heedful.exchange.pickled.placeholders import OpaqueObject
 from heedful.exchange.pickled.safe_unpickler import read_inert
 from heedful.exchange.pickled.settings import settings_of
@@ -231,10 +232,16 @@ def test_bombs_of_shared_values_stay_small():
     assert settings_of({"a": deep})["a"] is not None
 
 
-@pytest.mark.parametrize("instruction", [b"(", b"]", b"N"])
-def test_a_pickle_cannot_make_more_values_than_any_checkpoint_has(instruction):
-    content = b"\x80\x02" + instruction * ((1 << 23) + 1) + b"."
+def test_a_pickle_cannot_make_more_values_than_any_checkpoint_has():
+    content = b"\x80\x02" + b"N" * ((1 << 23) + 1) + b"."
     assert "more than 8,388,608 instructions" in refusal(raw, content)
+
+
+@pytest.mark.parametrize("instruction", [b"(", b"]", b"N"])
+def test_every_instruction_counts(instruction, monkeypatch):
+    monkeypatch.setattr(safe_unpickler, "_MOST_INSTRUCTIONS", 1000)
+    assert "more than 1,000 instructions" in refusal(raw, b"\x80\x02" + instruction * 1000 + b".")
+    assert raw(b"\x80\x02" + b"N0" * 498 + b"N.") is None
 
 
 def test_values_that_are_copied_or_hashed_again_and_again_are_refused():
