@@ -221,7 +221,11 @@ def _interruptible(work: Callable[[], Any]) -> Any:
         except BaseException as error:
             result.set_exception(error)
 
-    threading.Thread(target=run, daemon=True).start()
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    # A signal that arrives just before a wait does not end it, so no wait is long.
+    while thread.is_alive():
+        thread.join(1.0)
     return result.result()
 
 
