@@ -1,9 +1,9 @@
 """
 Texts aligned by line with another text: references, other systems, sources.
 
-Line n belongs to line n. The lines of WMT's test sets have numbers, so two such files are aligned
-by number, whatever the order of their documents. A test set in XML may lack references of some
-segments; these are None, and a line without any reference is not scored.
+Line n of one text belongs to line n of the other. The lines of WMT's test sets have numbers, so two
+such files are aligned by number, whatever the order of their documents. A test set in XML may lack
+references of some segments; these are None, and a line without any reference is not scored.
 """
 
 from collections.abc import Sequence
@@ -101,10 +101,10 @@ def _read(text: TextSource) -> list[str]:
     return lines
 
 
-def _lacks(text: TextSource, other: TextSource, number: tuple[str, str]) -> TextError:
+def _lacks(text: TextSource, full_text: TextSource, number: tuple[str, str]) -> TextError:
     """Build the error for a segment that only one of two test sets has."""
     document, segment = number
     return TextError(
-        f"{text} must have every segment of {other}, but lacks segment “{segment}” of the document "
-        f"“{document}”; name files of the same test set."
+        f"{text} must have every segment of {full_text}, but lacks segment “{segment}” of the "
+        f"document “{document}”; name files of the same test set."
     )

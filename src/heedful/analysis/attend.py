@@ -6,7 +6,7 @@ The attention of every head, the alternatives at each step, and the beam:
 ::
 
     translator = Translator.load("runs/en-de")
-    record = Record("a dog", (attend(translator, "A dog runs."),))
+    record = ExplorerRecord("a dog", (attend(translator, "A dog runs."),))
     write_explorer(record, Path("dog.html"))
 """
 
@@ -89,7 +89,7 @@ def attend_all(
     """
     Record the attention of several models for a sentence.
 
-    `target`: a translation for all of them; each makes its own if None.
+    `target`: a translation for all models; each model makes its own if None.
     """
     records = tuple(
         attend(translator, sentence, target, options, name=name, warn=warn)
@@ -111,8 +111,8 @@ def attend(
     Record the attention and search of one model for a sentence.
 
     `target`: a translation of the sentence; the model's own if None. `name`: name of the model; the
-    name of its run folder if empty. Returns: with attention and candidates at each step, and with
-    the beam unless `target` is given.
+    name of its run folder if empty. The record has attention and candidates at each step, and the
+    beam unless `target` is given.
 
     Raises `TextError` for a sentence that is empty, has several lines or more than `LONGEST`
     subwords. Raises `SettingError` for a model without attention, or for several models at once.
@@ -131,16 +131,16 @@ def attend(
     settings = (options or SearchOptions()).over(translator.run.config.search)
     if target is None:
         trace = Trace()
-        found = translator.translate([sentence], options, observer=trace)[0]
+        translation = translator.translate([sentence], options, observer=trace)[0]
         end = translator.model.end_token
         best, _ = trace.best()
         ended = best[-1:] == (end,)
         tokens = best[:-1] if ended else best
-        text, score = found.text, found.score
+        text, score = translation.text, translation.score
     else:
         tokens, ended, text = tuple(_ids(translator, target, "--target", "target")), True, target
-        given = translator.score([sentence], [target])[0]
-        score = sum(given) / settings.penalty.divisor(len(given))
+        log_probabilities = translator.score([sentence], [target])[0]
+        score = sum(log_probabilities) / settings.penalty.divisor(len(log_probabilities))
     record = _forced(translator, source, tokens, ended)
     if target is not None and settings.coverage_penalty and record.cross is not None:
         score += coverage_penalty(torch.from_numpy(record.cross[0, 0]), settings.coverage_penalty)
@@ -208,7 +208,7 @@ def _ids(translator: Translator, text: str, label: str, side: str = "source") ->
 def _forced(
     translator: Translator, source: Sequence[int], target: Sequence[int], ended: bool
 ) -> ModelRecord:
-    """Run a model on a pair: attention, and the best candidates at each step."""
+    """Record a model's attention on a pair, and the best candidates at each step."""
     run, tokenizer = translator.run, translator.tokenizer
     attention = translator.attention_of(source, target)
     # A translation cut at the limit has no end symbol, so there was no last step.
@@ -239,7 +239,7 @@ def _forced(
 
 
 def _weights(weights: np.ndarray) -> np.ndarray | None:
-    """Refuse weights that are NaN, as a diverged model has; None without any layer."""
+    """Return weights, or None without layers; refuse NaN, which a diverged model has."""
     if not len(weights):
         return None
     if not math.isfinite(float(weights.sum())):

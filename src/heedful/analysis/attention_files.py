@@ -23,7 +23,7 @@ VIEWS = ("heads", "mean", "rollout")
 _PICTURES = (".png", ".svg", ".pdf")
 _PAGE = ".html"
 _NUMBERS = ".json"
-# Candidates that a line for a person has room for.
+# Most alternatives in one line of output.
 _OTHERS = 3
 
 
@@ -34,9 +34,9 @@ class AttentionSelection:
     kinds: tuple[str, ...] = ()
     """Some of ``encoder``, ``decoder`` and ``cross``; all when empty."""
     layers: tuple[int, ...] = ()
-    """Counted from 1, or from the last, -1; all when empty."""
+    """Layers counted from 1, or from the last, -1; all when empty."""
     heads: tuple[int, ...] = ()
-    """Counted in the same way; all when empty."""
+    """Heads counted in the same way; all when empty."""
     view: str = "heads"
     """Every head, the mean of each layer's heads, or rollout."""
     numbers: bool = False
@@ -138,15 +138,15 @@ def _sheets_of(
         return
     heads = _numbers(choice.heads, weights.shape[1], "head", kind, model.name)
     for layer in layers:
-        each = weights[layer - 1]
-        shown = [(f"head {head}", each[head - 1]) for head in heads]
+        maps = weights[layer - 1]
+        shown = [(f"head {head}", maps[head - 1]) for head in heads]
         if not choice.heads and len(heads) > 1:
-            shown.insert(0, ("mean", each.mean(axis=0)))
+            shown.insert(0, ("mean", maps.mean(axis=0)))
         yield HeatmapPage(f"{title}, layer {layer}", tuple(shown), rows, columns)
 
 
 def _kinds_of(model: ModelRecord) -> list[str]:
-    """List the kinds of attention that a model has; a recurrent decoder has cross alone."""
+    """List the kinds of attention that a model has; a recurrent decoder has only ``cross``."""
     return [kind for kind in KINDS if getattr(model, kind) is not None]
 
 
@@ -162,10 +162,10 @@ def _weights(model: ModelRecord, kind: str) -> np.ndarray:
 
 
 def _rollout(model: ModelRecord, kind: str) -> np.ndarray:
-    """Compute the rollout of one kind of attention; the decoder's self-attention by itself."""
+    """Compute the rollout of one kind of attention; for ``cross`` it goes through all kinds."""
     if kind != "cross":
         return rollout(_weights(model, kind))
-    _, read = rollout_of_decoder(*(_weights(model, each) for each in KINDS))
+    _, read = rollout_of_decoder(*(_weights(model, part) for part in KINDS))
     return read
 
 
@@ -177,8 +177,8 @@ def _numbers(chosen: Sequence[int], count: int, label: str, kind: str, name: str
                 f"--{label} must be from 1 to {count}, or from -1, the last, back to -{count}, for "
                 f"the {kind} attention of {name}, but is {number}."
             )
-    found = [number if number > 0 else count + 1 + number for number in chosen]
-    return list(dict.fromkeys(found)) or list(range(1, count + 1))
+    resolved = [number if number > 0 else count + 1 + number for number in chosen]
+    return list(dict.fromkeys(resolved)) or list(range(1, count + 1))
 
 
 def format_lines(record: ExplorerRecord) -> Iterator[str]:
@@ -188,9 +188,9 @@ def format_lines(record: ExplorerRecord) -> Iterator[str]:
         yield f"{model.name}: {model.text}{score}"
         width = max(map(len, model.target))
         for token, step in zip(model.target, model.steps, strict=True):
-            own = next(p for other, p in step.candidates if other == token)
-            others = [(other, p) for other, p in step.candidates if other != token][:_OTHERS]
-            instead = ", ".join(f"{other} {p:.3f}" for other, p in others)
+            own = next(p for piece, p in step.candidates if piece == token)
+            others = [(piece, p) for piece, p in step.candidates if piece != token][:_OTHERS]
+            instead = ", ".join(f"{piece} {p:.3f}" for piece, p in others)
             yield f"  {token:{width}}  {own:.3f}  instead {instead}"
 
 
@@ -203,9 +203,9 @@ def format_measures(record: ExplorerRecord, choice: AttentionSelection) -> Itera
             weights = _weights(model, kind)
             layers = _numbers(choice.layers, len(weights), "layer", kind, model.name)
             heads = _numbers(choice.heads, weights.shape[1], "head", kind, model.name)
-            for one in measure_heads(weights):
-                if one.layer in layers and one.head in heads:
+            for measure in measure_heads(weights):
+                if measure.layer in layers and measure.head in heads:
                     yield (
-                        f"  {kind:7}  {one.layer:5}  {one.head:4}  {one.entropy:7.2f}  "
-                        f"{one.largest:7.2f}  {one.distance:8.2f}  {one.offset:+6.2f}"
+                        f"  {kind:7}  {measure.layer:5}  {measure.head:4}  {measure.entropy:7.2f}  "
+                        f"{measure.largest:7.2f}  {measure.distance:8.2f}  {measure.offset:+6.2f}"
                     )

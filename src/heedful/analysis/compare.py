@@ -49,7 +49,7 @@ FACTS = (
 
 @dataclass(frozen=True)
 class RunComparison:
-    """The comparison of two runs; plain values throughout."""
+    """The comparison of two runs, as plain values."""
 
     names: tuple[str, str]
     """Names of the runs."""
@@ -60,7 +60,7 @@ class RunComparison:
     notes: tuple[str, ...]
     """Figures that are not comparable, and why."""
     scores: tuple[PairedScore, ...] = ()
-    """On the given text; empty without one."""
+    """Scores on the held-out text; empty without one."""
     sentences: tuple[ComparedSentence, ...] = ()
     """Sentences that differ most come first."""
 
@@ -72,7 +72,7 @@ class RunComparison:
 @dataclass(frozen=True)
 class HeldOutText:
     """
-    The text that both runs translate, and how.
+    The text that both runs translate, and the options of their search.
 
     Other search settings are those of each run's recipe.
     """
@@ -80,13 +80,13 @@ class HeldOutText:
     source: Path
     """One sentence a line."""
     references: Sequence[str | Path]
-    """One or more files, line by line."""
+    """One or more files, aligned by line with the source."""
     weights: str = "default"
-    """Names of the weights of each run."""
+    """Which weights of each run to use, by name."""
     beam: int | None = None
     """Beam width; each recipe's own if None."""
     sentences: int = 10
-    """How many of the sentences that differ most are shown."""
+    """Number of sentences to show, beginning with the largest difference."""
     device: str = "auto"
     precision: str = "auto"
     threads: int = 0
@@ -210,7 +210,7 @@ def _with_translations(
 
 
 def _translate(run: Run, sources: Sequence[str], text: HeldOutText) -> tuple[str, list[str]]:
-    """Translate with one run; return also which weights were used."""
+    """Translate with one run; return the name of its weights, too."""
     translator = Translator.load(
         run.folder.path,
         weights=text.weights,
@@ -218,5 +218,5 @@ def _translate(run: Run, sources: Sequence[str], text: HeldOutText) -> tuple[str
         precision=text.precision,
         threads=text.threads,
     )
-    found = translator.translate(sources, beam=text.beam)
-    return run.checkpoint_folder(text.weights).name, [translation.text for translation in found]
+    outputs = translator.translate(sources, beam=text.beam)
+    return run.checkpoint_folder(text.weights).name, [translation.text for translation in outputs]

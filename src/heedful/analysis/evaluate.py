@@ -56,9 +56,9 @@ class ComparedFile:  # numpydoc ignore=PR02
     """A system compared with the evaluated one."""
 
     file: Path
-    """Its translations."""
+    """The system's translations."""
     comparisons: dict[str, SignificanceTest]
-    """Under the names of the scores."""
+    """Significance tests under the names of the scores."""
 
 
 @dataclass(frozen=True)
@@ -69,19 +69,20 @@ class Evaluation:  # numpydoc ignore=PR02
     """The translations."""
     scores: dict[str, MetricScore]
     """
-    Under “bleu”, “paper_bleu”, “chrf”, “ter”, “exact_match”, “cer” and “comet”, in this order,
-    those that were computed.
+    The computed scores by name, in the order of the names below.
+
+    The names are “bleu”, “paper_bleu”, “chrf”, “ter”, “exact_match”, “cer” and “comet”.
     """
     paper_bleu_missing: str
-    """Why there is no “paper_bleu”; empty if there is."""
+    """Reason why there is no “paper_bleu”; empty if there is one."""
     rivals: tuple[ComparedFile, ...]
-    """The systems it was compared with."""
+    """The systems with which the translations were compared."""
     test: Test
-    """Where the p-values come from."""
+    """The significance test of the p-values."""
     resampling: Resampling
-    """How the p-values and intervals were drawn."""
+    """Number and seed of the draws for p-values and intervals."""
     lines: tuple[int, int]
-    """Lines that are scored, and all; a line without a reference is not scored."""
+    """Numbers of scored lines and of all lines; a line without a reference is not scored."""
     loss: float | None = None
     """Mean loss of the first reference's tokens in nats, for a run; None for a file."""
 
@@ -99,7 +100,7 @@ class Evaluation:  # numpydoc ignore=PR02
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of these scores must know, in sentences."""
+        """Warnings for readers of the scores, in sentences."""
         notes = []
         scores, lines = self.scores, self.lines[0]
         if not scores["bleu"].score and "chrf" in scores and scores["chrf"].score:
@@ -223,7 +224,7 @@ def evaluate(
     reason is returned instead.
     """
     check_language(language)
-    # a result of a training is a run even where its folder is gone
+    # the result of a training is a run, even if its folder was deleted
     is_file = (
         isinstance(system, str | Path) and not Path(system).is_dir() and hub_name(system) is None
     )
@@ -275,7 +276,7 @@ def evaluate(
 def _read_files(
     hypothesis: Path, reference: Files | None, source: Files | None, against: Files
 ) -> _Texts:
-    """Read a file of translations, and the texts with the same lines."""
+    """Read a file of translations, and the texts that are aligned with it."""
     if reference is None:
         raise ArgumentError("evaluate needs `reference`, one or several reference translations.")
     translated = AlignedTexts(one_file(hypothesis), "hypothesis")
@@ -405,11 +406,11 @@ def _table(evaluation: Evaluation, rival: ComparedFile) -> Iterator[str]:
     """Format the differences from one other system."""
     yield f"{evaluation.file} against {rival.file}"
     yield f"{'':<{_WIDTH}} {'this':>6} {'other':>6} {'diff.':>6}  {'95 % interval':>16}  {'p':>6}"
-    for name, found in rival.comparisons.items():
-        interval = "[{:+.2f}, {:+.2f}]".format(*found.interval)
+    for name, test in rival.comparisons.items():
+        interval = "[{:+.2f}, {:+.2f}]".format(*test.interval)
         yield (
-            f"{_LABELS[name]:<{_WIDTH}} {evaluation.scores[name].score:6.2f} {found.score:6.2f} "
-            f"{found.difference:+6.2f}  {interval:>16}  {found.p_value:6.4f}"
+            f"{_LABELS[name]:<{_WIDTH}} {evaluation.scores[name].score:6.2f} {test.score:6.2f} "
+            f"{test.difference:+6.2f}  {interval:>16}  {test.p_value:6.4f}"
         )
 
 
@@ -424,7 +425,8 @@ def _small_print(evaluation: Evaluation) -> Iterator[str]:
 
 def _language(texts: Sequence[TextSource]) -> str:
     """Infer the language from the first file name that has one, such as “de”."""
-    # Capitals alone are the name of a system, as in out.MT; later ones are script and region.
+    # An ending in capitals is the name of a system, as in out.MT; later capitals are script and
+    # region.
     return next(
         (code for code in map(language_of, texts) if code[:2].islower() and is_language(code)), ""
     )
@@ -476,5 +478,5 @@ def _compare(
     resampling: Resampling,
 ) -> dict[str, SignificanceTest]:
     """Compare two systems by every metric."""
-    found = compare(list(ours.values()), list(theirs.values()), test, resampling)
-    return dict(zip(ours, found, strict=True))
+    tests = compare(list(ours.values()), list(theirs.values()), test, resampling)
+    return dict(zip(ours, tests, strict=True))

@@ -67,8 +67,8 @@ def describe_installation() -> dict[str, Any]:
     extras = {}
     for extra, packages in _EXTRAS.items():
         missing = [name for name in packages if _version(name) is None]
-        found = {name: _version(name) for name in packages}
-        extras[extra] = f"missing: pip install 'heedful[{extra}]'" if missing else found
+        versions = {name: _version(name) for name in packages}
+        extras[extra] = f"missing: pip install 'heedful[{extra}]'" if missing else versions
     return {
         "heedful": __version__,
         "machine": describe_machine(),
@@ -89,7 +89,7 @@ def _compiled() -> str:
 
 
 def describe_run(path: str | Path) -> dict[str, Any]:
-    """Describe a run; reads no weights, so it is quick for any model."""
+    """Describe a run without reading weights, which is quick for any model."""
     run = Run.open(path)
     model = _outline(run)
     steps = run.folder.steps()
@@ -139,7 +139,7 @@ def as_text(description: dict[str, Any], indent: str = "") -> str:
             lines += [f"{indent}{key}", as_text(value, indent + "  ")]
         else:
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            if isinstance(value, float) and value >= 1e6:  # operations, in millions of millions
+            if isinstance(value, float) and value >= 1e6:  # large numbers, such as operations
                 text = f"{value:g}"
             lines.append(f"{indent}{key}: {text}")
     return "\n".join(lines)

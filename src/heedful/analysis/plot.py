@@ -30,8 +30,8 @@ def read_runs(paths: Sequence[str | Path]) -> dict[str, History]:
     """
     Read the logs of some runs.
 
-    The log of a resumed run is one log: lines of an interrupted sitting after its last checkpoint
-    were dropped.
+    The log of a resumed run is one log, without the lines that were written after the last
+    checkpoint before an interruption.
 
     Raises `RunFolderError` if one of them is not a run folder or has logged nothing yet.
     """
@@ -64,7 +64,7 @@ def run_names(paths: Sequence[Path]) -> list[str]:
     different = len(set(parts))
     longest = max(map(len, parts), default=1)
     for depth in range(1, longest + 1):
-        names = ["/".join(each[-depth:]) for each in parts]
+        names = ["/".join(path[-depth:]) for path in parts]
         if len(set(names)) == different:
             break
     seen: dict[str, int] = {}
@@ -82,7 +82,7 @@ class LearningCurves:
     runs: Mapping[str, History]
     """The log of each run, by its name."""
     along: str = "steps"
-    """Horizontal axis: steps, real target tokens, or hours over all sittings."""
+    """Horizontal axis: steps, real target tokens, or hours, summed over all resumptions."""
     smooth: int = 1
     """Log lines averaged around each point."""
 

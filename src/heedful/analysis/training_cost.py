@@ -14,9 +14,10 @@ def training_cost(run: Run, history: History) -> dict[str, Any]:
     Compute the cost of a training so far.
 
     Returns a mapping for JSON. `counted_flops` are the operations of the model's products forward
-    and backward, and `hours` cover all sittings. If the product rate of the run's machine is known
-    here, there are three more. `sustained_tflops` is the rate of all processes together,
-    `paper_flops` is time times this rate, and `share_of_rate` is the counted part of it.
+    and backward, and `hours` is the time of training, summed over all resumptions. If this machine
+    knows the product rate of the run's machine, there are three more entries. `sustained_tflops` is
+    the rate of all processes together, `paper_flops` is time times this rate, and `share_of_rate`
+    is `counted_flops` divided by `paper_flops`.
 
     The paper multiplies time by “an estimate of the sustained single-precision capacity”. Here this
     is the measured rate of matrix products of a typical shape in the run's precision
@@ -39,7 +40,7 @@ def training_cost(run: Run, history: History) -> dict[str, Any]:
 
 
 def _sustained_tflops(run: Run) -> float | None:
-    """Return the sustained rate of all processes of the run, if it was measured here."""
+    """Return the sustained rate of all processes of the run, if it was measured on this machine."""
     machine_settings = read_machine_settings(run.folder)
     machine = read_json(run.folder.config).get("machine")
     processor = machine.get("processor") if isinstance(machine, dict) else None

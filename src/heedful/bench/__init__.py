@@ -1,1 +1,1 @@
-"""Speed and memory of training, translation and preparation, here and in other toolkits."""
+"""Speed and memory of training, translation and preparation, in heedful and other toolkits."""

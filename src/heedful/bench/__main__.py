@@ -13,7 +13,7 @@ from heedful.plugins import load_plugins
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Run the requested measurement."""
-    # Imports only what the task needs, so that its memory is that of the task.
+    # Import only what the task needs, so that the process has only the memory of the task.
     load_plugins(request.get("plugins"))
     done: dict[str, Any]
     if request["task"] == "train":

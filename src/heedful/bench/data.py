@@ -27,9 +27,9 @@ def bench_data(
     """
     Time each stage between text and batches.
 
-    `source, target`: line-aligned text; sentences of the embedded grammar if None.
+    `source, target`: line-aligned text; sentences of the embedded grammar if empty.
 
-    No other toolkit is measured: they divide the work into other stages.
+    Other toolkits are not measured, because they divide the work into other stages.
     """
     if bool(source) != bool(target):
         raise TextError("--source and --target belong together, but got only one of them.")
@@ -63,7 +63,7 @@ def bench_data(
 
 
 def _embedded(folder: Path) -> dict[str, list[str]]:
-    """Write sentences of the toy corpus."""
+    """Write sentences of the embedded grammar."""
     files: dict[str, list[str]] = {}
     pairs = sample_pairs(_EMBEDDED_PAIRS, seed=1)
     for number, (side, language) in enumerate((("source", "en"), ("target", "fr"))):

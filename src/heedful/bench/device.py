@@ -1,7 +1,7 @@
 """
-`heedful bench device`: whether a GPU is used well, in parts that each fit into a short visit.
+`heedful bench device`: how well a GPU is used, in parts that each fit into a short session.
 
-Each part writes its record after each measurement, so an interrupted visit loses at most one
+Each part writes its record after each measurement, so an interruption loses at most one
 measurement. A measurement that fails is recorded with its message, and the next measurement
 follows; failed parts are treated in the same way. Every measurement is a process of its own.
 """
@@ -32,12 +32,13 @@ from heedful.search.settings import PEERS_SEARCH
 from heedful.training.device.levers import Levers
 
 ALL_ON = "all on"
-"""The levers of a step, as in a training."""
+"""All levers, which are optimizations of a step, are on, as in a training."""
 PLAIN = "without graphs"
 """A search without graphs: Python starts the kernels one by one."""
 
 _LEVERS = tuple(lever.name for lever in fields(Levers))
-# The levers that are off; without rooms of one size there is nothing to compile or record.
+# The levers that are off in each choice. Only unpadded batches in rooms of one size can be compiled
+# and recorded, so `unpadded` is never off alone.
 LEVERS_OFF: dict[str, tuple[str, ...]] = {
     ALL_ON: (),
     "all off": _LEVERS,
@@ -49,7 +50,7 @@ LEVERS_OFF: dict[str, tuple[str, ...]] = {
 _ROUNDS = 3
 """Measurements of each system in a comparison; fewer if the time limit comes first."""
 _SECONDS_LEFT = 20.0
-"""If fewer seconds are left, no other measurement begins."""
+"""If fewer seconds are left, no further measurement begins."""
 _LENGTH, _TOKENS = 25, 24
 """Mean tokens of a sentence with its end symbol; tokens of each translation."""
 
@@ -67,11 +68,11 @@ class Size:
     """The amount of work of each part."""
 
     steps: Mapping[str, Shape]
-    """By the name of a part: the step to measure."""
+    """The step to measure, by the name of its part."""
     check: Shape
-    """The step and the model of searches that are compared with the processor's."""
+    """The step, and the model of the searches, whose results are compared with the processor's."""
     searches: Mapping[int, int]
-    """By the sentences of a batch: lines to translate."""
+    """The number of lines to translate, by the sentences of a batch."""
     rates: Mapping[str, int]
     """See `heedful.bench.device_checks.measure_rates`."""
     repeats: int = 3
@@ -204,7 +205,7 @@ def choose_parts(names: Sequence[str], size: Size) -> dict[str, Callable[[Visit]
 
 
 def _names(name: str, part: str) -> bool:
-    """Whether a name selects a part; ``step`` selects ``step-base``, too."""
+    """Tell whether a name selects a part; ``step`` selects ``step-base``, too."""
     return part == name or part.startswith(f"{name}-")
 
 
@@ -268,7 +269,7 @@ def _correct(visit: Visit) -> Iterator[dict[str, Any]]:
 
 
 def _rates(visit: Visit) -> Iterator[dict[str, Any]]:
-    """Measure what bounds the device."""
+    """Measure the limits of the device."""
     request = {"task": "rates", **visit.size.rates, **visit.machine}
     yield visit.measure(own_system(visit.precision), request, {"what": "rates"})
 
@@ -297,7 +298,7 @@ def _peers_train(visit: Visit) -> Iterator[dict[str, Any]]:
     shape = next(iter(visit.size.steps.values()))
     request = _step_request(visit, shape)
     work = _step_work(shape, request)
-    # a peer's steps are timed as ours are: several, then a wait
+    # a peer's steps are timed as heedful's: several steps, then one wait
     request["steps_at_once"] = 10 if "cuda" in visit.device else 1
     yield from _in_turns(visit, "train", request, {"recipe": shape.recipe} | work)
 

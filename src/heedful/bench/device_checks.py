@@ -1,8 +1,8 @@
 """
-Results of a device compared with a processor, and its maximum speed, in a separate process.
+A device's results compared with a processor's, and its top speeds, in a separate process.
 
-The processor in fp32 is the reference for a step and for a search. A device adds numbers up in
-another order, so its results are close, not equal; in bf16 each number keeps three digits.
+The processor in fp32 is the reference for a step and for a search. A device adds numbers in another
+order, so its results are close, not equal; in bf16 each number keeps three digits.
 """
 
 import time
@@ -20,7 +20,7 @@ from heedful.machine.devices import resolve_device
 from heedful.search.settings import SearchOptions
 from heedful.translation.translator import Translator
 
-# Largest distances from the processor, relative to the size of what is compared.
+# Largest distances from the processor's results, relative to the size of the compared numbers.
 BOUNDS = {
     "fp32": {"loss": 1e-5, "gradient": 1e-3, "score": 1e-4},
     "bf16": {"loss": 5e-3, "gradient": 1e-1, "score": 2e-2},
@@ -34,8 +34,8 @@ def measure_correct(request: dict[str, Any]) -> dict[str, Any]:
     Compare a first step, or searches of a run, with those of the processor in fp32.
 
     `request`: `device` and `precision`; for a step the fields of a training's request, for searches
-    `run` and `lines`. Returns: `distances` with their `bounds`, and `equal`, which is whether all
-    are within them.
+    `run` and `lines`. Returns `distances` with their `bounds`, and `equal`: whether all distances
+    are within bounds.
     """
     distances = _search_distances(request) if "run" in request else _step_distances(request)
     bounds = BOUNDS[request["precision"]]
@@ -71,7 +71,7 @@ def _first_step(request: dict[str, Any]) -> tuple[float, dict[str, Tensor]]:
 
 
 def _search_distances(request: dict[str, Any]) -> dict[str, float]:
-    """Compare the scores of translations; beams and single hypotheses."""
+    """Compare the scores of translations by beam search and by greedy search."""
     lines, run, threads = request["lines"], request["run"], request["threads"]
     translators = [
         Translator.load(run, device=device, precision=precision, threads=threads)
@@ -100,7 +100,7 @@ def measure_rates(request: dict[str, Any]) -> dict[str, Any]:
     drawn = torch.Generator(device).manual_seed(1)
     products = {}
     for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
-        # random numbers: a device multiplies equal ones faster
+        # random numbers, because a device multiplies equal numbers faster
         left, right = (
             torch.randn(size, size, generator=drawn, device=device).to(dtype) for _ in range(2)
         )

@@ -49,7 +49,7 @@ def share_of_products(entry: Entry, record: Record) -> float:
 
 
 def entry_precision(entry: Entry, record: Record) -> str:
-    """Return the precision of a measurement: its own, or that of the visit."""
+    """Return the precision of a measurement, or else the precision of its part."""
     return str(entry.get("precision", record["precision"]))
 
 
@@ -59,7 +59,7 @@ def entry_seconds(entry: Entry) -> float:
 
 
 def join_rounds(entries: Iterable[Entry]) -> list[dict[str, Any]]:
-    """Join the rounds of each system and batch; a failure in any round stays."""
+    """Join the rounds of each system and batch, and keep a failure of any round."""
     joined: dict[tuple[Any, ...], dict[str, Any]] = {}
     for entry in entries:
         key = entry["who"], entry.get("batch")
@@ -71,7 +71,7 @@ def join_rounds(entries: Iterable[Entry]) -> list[dict[str, Any]]:
 
 
 def _part_lines(record: Record) -> list[str]:
-    """Lay out a part: its measurements, then what failed."""
+    """Lay out a part: its measurements, then its failures."""
     part, entries = record["part"], record["entries"]
     if part.startswith("peers-"):
         entries = join_rounds(entries)
@@ -146,7 +146,7 @@ def _name(entry: Entry) -> str:
 
 
 def graphs_gain(record: Record) -> dict[int, float]:
-    """Compute the speedup of searches by graphs, for each number of sentences."""
+    """Compute how much faster graphs make searches, by the sentences of a batch."""
     seconds = {
         (entry["batch"], entry["kernels"] == PLAIN): entry_seconds(entry)
         for entry in record["entries"]

@@ -17,7 +17,7 @@ class SpeedMeasurement:
     who: str
     """Toolkit and variant."""
     precision: str
-    """What it computed with."""
+    """Number format of the computation."""
     seconds: tuple[float, ...]
     """Seconds of each repetition after the first, which warms up."""
     counts: Mapping[str, int]
@@ -27,7 +27,7 @@ class SpeedMeasurement:
     rate: float | None
     """GFLOP/s of matrix products on this machine in that precision."""
     memory: int
-    """Peak bytes of its process, or of the GPU."""
+    """Peak bytes of the system's process, or of the GPU."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Further facts: versions, agreement, scores."""
 
@@ -51,7 +51,7 @@ class SpeedMeasurement:
         return self.counts[unit] / self.median
 
     def to_dict(self) -> dict[str, Any]:
-        """Convert to plain values; all repetitions are kept, so that others can judge the noise."""
+        """Convert to plain values, with all repetitions, so that readers can judge the noise."""
         return {
             "who": self.who,
             "precision": self.precision,
@@ -73,18 +73,18 @@ class SpeedMeasurement:
 
 @dataclass(frozen=True)
 class SpeedReport:
-    """A whole comparison."""
+    """A comparison of systems."""
 
     what: Mapping[str, Any]
     """What was measured: recipe, shapes, settings."""
     machine: Mapping[str, Any]
-    """As `heedful.machine.devices.describe_machine` gives it, with threads and product rates."""
+    """As `heedful.machine.devices.describe_machine` returns it, with threads and product rates."""
     measurements: tuple[SpeedMeasurement, ...]
-    """heedful's first."""
+    """The measurements of all systems; heedful's is the first."""
     notes: tuple[str, ...] = ()
-    """Systems that could not be measured, and why."""
+    """Reasons why systems could not be measured."""
     compared: bool = True
-    """Whether all did the same work."""
+    """Whether all measurements are of the same work."""
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values, as printed by `--json`."""
@@ -97,8 +97,8 @@ class SpeedReport:
 
     def lines(self) -> list[str]:
         """Format as a table."""
-        # The last column is heedful's speed relative to that system: all did the same work,
-        # whatever their output.
+        # The last column is heedful's speed relative to the system of the row: all systems did the
+        # same work, whatever their output.
         facts = [f"{name} {_said(value)}" for name, value in self.what.items()]
         rows = [self._head(), *map(self._row, self.measurements)]
         extra = [

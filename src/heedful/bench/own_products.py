@@ -31,7 +31,7 @@ def products_alone(work: Callable[[], object]) -> float | None:
 
 
 class _ProductRecorder:
-    """Counts products by their shapes, and keeps a call of each."""
+    """Counts of products by the shapes of their operands, with a call of each product."""
 
     def __init__(self) -> None:
         self.counts: Counter[int] = Counter()
@@ -42,7 +42,7 @@ class _ProductRecorder:
     def observe(self, function: Any, arguments: Arguments) -> object:
         """Compute an operation and count it if it is a product."""
         args, kwargs = arguments
-        if operation_name(function) == "backward":  # one call, in which nothing is seen
+        if operation_name(function) == "backward":  # one call, whose products are not seen
             self.misses_products = True
         if is_product(function):
             named = ((name, _kind(value)) for name, value in kwargs.items())

@@ -25,9 +25,9 @@ def measure_preparing(request: dict[str, Any]) -> dict[str, Any]:
     """
     Time tokenizer training, encoding, and the batches of an epoch.
 
-    Returns: `lines`; `stages`, for each its `seconds`; `memory` after the last.
+    Returns `lines`, their number; `stages`, the seconds of each stage; and the peak `memory`.
 
-    Calls the functions that training calls. Subwords are trained once, because it takes long.
+    The functions are those of a training. Subwords are trained only once, because this takes long.
     """
     threads = resolve_threads(request["threads"])
     text = find_text(request["source"], request["target"])

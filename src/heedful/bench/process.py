@@ -28,7 +28,7 @@ def time_repeats(work: Callable[[], object], repeats: int) -> list[float]:
 
 @contextmanager
 def torch_threads(count: int) -> Iterator[int]:
-    """Let torch compute with this number of threads meanwhile; 0 changes nothing."""
+    """Set torch's number of threads within a `with` statement; 0 changes nothing."""
     before = torch.get_num_threads()
     torch.set_num_threads(count or before)
     try:
@@ -43,8 +43,8 @@ def time_in_turns(
     """
     Time functions in rounds, so a slow moment of the machine affects all of them.
 
-    `least`: minimum seconds that are timed at once; faster calls are repeated. Returns the seconds
-    of a call of each function, by round; the first call warms up and is not counted.
+    `least`: minimum seconds of one timing; faster calls are repeated. Returns the seconds of a call
+    of each function, by round; the first call warms up and is not counted.
     """
     for function in functions:
         function()
@@ -70,10 +70,10 @@ def run_process(
     """
     Send a request to a new process and wait for its answer.
 
-    Output of libraries before the answer is ignored. `variables`: added to its environment.
-    `seconds`: the longest wait.
+    Output of libraries before the answer is ignored. `foreign`: whether the process gets the user's
+    own environment. `variables`: added to the environment. `seconds`: the longest wait.
 
-    Raises `MeasurementFailed` if there is none; with the last line that the process wrote to
+    Raises `MeasurementFailed` if there is no answer, with the last line that the process wrote to
     standard error. Raises `UserError` if the process reports an invalid request.
     """
     environment = user_environment() if foreign else {**os.environ}

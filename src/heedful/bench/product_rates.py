@@ -6,7 +6,7 @@ import torch
 
 from heedful.kernels.api import NativeInt8Linear, measured_rates, native_products
 
-# As for the other precisions, `heedful.kernels.product_rates`.
+# The same sizes as for the other precisions, in `heedful.kernels.product_rates`.
 _ROWS, _IN, _OUT = 2048, 512, 2048
 
 
@@ -16,8 +16,8 @@ def measure_product_rates(
     """
     Measure matrix products in GFLOP/s by precision.
 
-    `seconds`: for each precision. `with_int8`: add the rate of the compiled functions, if there are
-    any; the rounding of the inputs is part of it.
+    `seconds`: time for each precision. `with_int8`: add the rate of the compiled functions, if
+    there are any; this rate includes the rounding of the inputs.
     """
     rates = measured_rates(device, seconds)
     if with_int8 and device.type == "cpu" and native_products() is not None:

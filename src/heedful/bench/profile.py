@@ -11,15 +11,15 @@ def shares(work: Callable[[], object]) -> dict[str, float]:
     """
     Profile the share of time of each operator.
 
-    Returns the share of the time of each torch operator by itself, the largest first; the rest as
-    `others`.
+    Returns the share of each torch operator, without the operators that it calls, the largest
+    first; the rest is `others`.
 
     On a GPU this is the CPU time for launching kernels.
     """
-    with profile(activities=[ProfilerActivity.CPU]) as found:
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
         work()
-    spent = {one.key: float(one.self_cpu_time_total) for one in found.key_averages()}
-    whole = sum(spent.values()) or 1.0
+    spent = {event.key: float(event.self_cpu_time_total) for event in profiler.key_averages()}
+    total = sum(spent.values()) or 1.0
     ordered = sorted(spent.items(), key=lambda item: -item[1])
-    named = {name.removeprefix("aten::"): time / whole for name, time in ordered[:_SHOWN]}
-    return {**named, "others": sum(time for _, time in ordered[_SHOWN:]) / whole}
+    named = {name.removeprefix("aten::"): time / total for name, time in ordered[:_SHOWN]}
+    return {**named, "others": sum(time for _, time in ordered[_SHOWN:]) / total}

@@ -16,7 +16,7 @@ from heedful.translation.translator import Translator
 
 _LAYOUT = OutputFormat("jsonl")
 _WARM_UP = 32
-# Sentences of a batch are counted, not their tokens.
+# No limit, because the sentences of a batch are counted instead of their tokens.
 _ANY_TOKENS = 1 << 40
 
 
@@ -24,14 +24,14 @@ def measure_search(request: dict[str, Any]) -> dict[str, Any]:
     """
     Time the translation of a text, several times.
 
-    `request`: `run` and `weights`, `input` (a file with plain lines), `output` (where translations
-    go), `batch` (sentences searched together; None as in `heedful translate`), `search`
-    (fields of `SearchOptions`), `repeats`, `precision`, `device` and `threads`. Returns:
-    `seconds` of each pass after warming up, `memory`, and with `profile` where the time of one more
-    pass goes (`profile_search`).
+    `request`: `run` and `weights`, `input` (a file with plain lines), `output` (the file for
+    translations), `batch` (sentences searched together; None as in `heedful translate`), `search`
+    (fields of `SearchOptions`), `repeats`, `precision`, `device` and `threads`. Returns `seconds`
+    of each pass after warming up, and `memory`. With `profile` in the request it adds the profile
+    of one more pass (`profile_search`).
 
-    From lines to lines: tokenization and detokenization are included. As in `heedful translate`,
-    the text is streamed and memory does not grow with it.
+    The time includes tokenization and detokenization. As in `heedful translate`, the text is
+    streamed and memory does not grow with it.
     """
     translator = Translator.load(
         request["run"],
@@ -49,14 +49,14 @@ def measure_search(request: dict[str, Any]) -> dict[str, Any]:
 
     def batches() -> None:
         lines = list(read_lines(source))
-        if batch == 1:  # the next sentence comes when the one before is done
-            found = [translator.translate(line, options) for line in lines]
+        if batch == 1:  # each sentence begins when the previous one is done
+            translations = [translator.translate(line, options) for line in lines]
         else:
-            found = translator.translate(
+            translations = translator.translate(
                 lines, options, batch_tokens=_ANY_TOKENS, batch_lines=batch
             )
         with output.open("w", encoding="utf-8") as file:
-            for number, translation in enumerate(found):
+            for number, translation in enumerate(translations):
                 file.writelines(f"{line}\n" for line in _LAYOUT.lines(number, translation))
 
     first = [line for line, _ in zip(read_lines(source), range(batch or _WARM_UP), strict=False)]
@@ -66,10 +66,10 @@ def measure_search(request: dict[str, Any]) -> dict[str, Any]:
     memory = peak_memory()
     if translator.model.device.type == "cuda":
         memory = int(torch.cuda.max_memory_allocated(translator.model.device))
-    found = {"seconds": seconds, "memory": memory}
+    result = {"seconds": seconds, "memory": memory}
     if request.get("profile") and isinstance(translator.model, EncoderDecoder):
-        found |= profile_search(translator.model, work)
-    return found
+        result |= profile_search(translator.model, work)
+    return result
 
 
 def _ignore(text: str) -> None:

@@ -41,32 +41,32 @@ def profile_search(model: EncoderDecoder, work: Callable[[], object]) -> dict[st
 
     `work`: searches with `model`. Returns `profile`, the share of each part. On a processor it adds
     `products alone`: the `seconds` of a pass's matrix products without other operations, and their
-    share `of a pass`. They are left out if only a part of the model is compiled.
+    share `of a pass`. These are left out if only a part of the model is compiled.
     """
     device = model.device
     with torch_threads(1):
         with _timed(model, device) as (spent, rows):
-            (whole,) = time_repeats(work, 1)
-        parts = {name: spent[part] / whole for part, name in _PARTS.items()}
-        found: dict[str, Any] = {"profile": parts | {_BETWEEN: 1 - sum(parts.values())}}
+            (total,) = time_repeats(work, 1)
+        parts = {name: spent[part] / total for part, name in _PARTS.items()}
+        result: dict[str, Any] = {"profile": parts | {_BETWEEN: 1 - sum(parts.values())}}
         if device.type != "cpu":
-            return found
+            return result
         alone: float | None = None
         if is_compiled(model):
             alone = _products_of(model, rows)
-        elif not any(isinstance(one, NativeLinear) for one in model.modules()):
+        elif not any(isinstance(module, NativeLinear) for module in model.modules()):
             alone = products_alone(work)
         if alone is None:
-            return found  # a part of the products would be missing
+            return result  # a part of the products would be missing
         seconds = statistics.median(time_repeats(work, _REPEATS))
-        return found | {"products alone": {"seconds": alone, "of a pass": alone / seconds}}
+        return result | {"products alone": {"seconds": alone, "of a pass": alone / seconds}}
 
 
 @contextmanager
 def _timed(
     model: EncoderDecoder, device: torch.device
 ) -> Iterator[tuple[dict[str, float], dict[str, Counter[int]]]]:
-    """Sum up the seconds of each part, and count how often it had each number of rows."""
+    """Time each part of the model, and count how often it computes each number of rows."""
     spent: dict[str, float] = defaultdict(float)
     rows: dict[str, Counter[int]] = defaultdict(Counter)
 
@@ -88,7 +88,7 @@ def _timed(
         yield spent, rows
     finally:
         for part in _PARTS:
-            delattr(model, part)  # the method of the class again
+            delattr(model, part)  # restores the method of the class
 
 
 def _synchronize(device: torch.device) -> None:
@@ -110,21 +110,21 @@ def _rows(part: str, arguments: Sequence[Any]) -> int:
 
 
 def _products_of(model: EncoderDecoder, rows: Mapping[str, Counter[int]]) -> float:
-    """Repeat the products of all compiled functions, layer after layer."""
+    """Time the products of all compiled functions, layer after layer."""
     encoder, decoder = model.encoder, model.decoder
-    # `is_compiled` has seen to it
+    # `is_compiled` has checked this
     assert isinstance(encoder, CompiledEncoder) and isinstance(decoder, CompiledDecoder)
     assert isinstance(model.output, CompiledOutput)
     of_source = (layer.cross_attention for layer in decoder.layers)
     products: dict[str, Iterable[nn.Module]] = {
-        "encode": (one for layer in encoder.layers for one in products_of(layer)),
-        "start": (one.kv_proj for one in of_source if isinstance(one, PrepackedCrossAttention)),
-        "step": (one for layer in decoder.layers for one in products_of(layer)),
+        "encode": (product for layer in encoder.layers for product in products_of(layer)),
+        "start": (attn.kv_proj for attn in of_source if isinstance(attn, PrepackedCrossAttention)),
+        "step": (product for layer in decoder.layers for product in products_of(layer)),
         "log_probabilities": (model.output.linear,),
     }
     native = {
-        part: [one for one in each if isinstance(one, NativeLinear)]
-        for part, each in products.items()
+        part: [module for module in modules if isinstance(module, NativeLinear)]
+        for part, modules in products.items()
     }
     return sum(
         times * _seconds(native[part], count)
@@ -137,7 +137,7 @@ def _seconds(products: Sequence[NativeLinear], rows: int) -> float:
     """Time products of a number of rows, one after the other, in blocks of rows."""
     blocks, rest = divmod(rows, ROWS_OF_A_BLOCK)
     sizes = [*[ROWS_OF_A_BLOCK] * blocks, *[rest] * bool(rest)]
-    calls = {size: [_call(one, size) for one in products] for size in {*sizes}}
+    calls = {size: [_call(product, size) for product in products] for size in {*sizes}}
 
     def multiply() -> None:
         for size in sizes:
@@ -156,5 +156,6 @@ def _call(linear: NativeLinear, rows: int) -> Callable[[], object]:
         *(ctypes.byref(product), x.data_ptr(), rows, linear.levels, int(linear.nonnegative), 1),
         *(rounded.data_ptr(), largest.data_ptr(), out.data_ptr()),
     )
-    function.kept = x, out, product, rounded, largest  # type: ignore[attr-defined]  # alive
+    # The C function reads these objects by address, so they must stay alive.
+    function.kept = x, out, product, rounded, largest  # type: ignore[attr-defined]
     return function

@@ -31,7 +31,7 @@ from heedful.training.state import TrainState
 from heedful.training.trainer import Trainer
 from heedful.training.trainer_config import TrainerConfig
 
-# Steps of a GPU that are timed together: the next one begins before the last one is read.
+# Steps of a GPU that are timed together, because a step begins before the last one's loss is read.
 _STEPS_AT_ONCE = 50
 
 
@@ -39,9 +39,10 @@ class FixedBatch:
     """
     A batch order that always returns the same batch.
 
-    `micro_batch_tokens`: padded tokens computed at once; all when None. `steps`: of an epoch.
+    `micro_batch_tokens`: padded tokens computed at once; all when None. `steps`: number of steps of
+    an epoch.
 
-    Pairs of similar length are grouped, as in training where padding is computed.
+    Pairs of similar length are grouped, as in a training that computes padding.
     """
 
     def __init__(
@@ -69,12 +70,12 @@ class FixedBatch:
         return [np.concatenate(self._parts)] * self._steps
 
     def cut(self, rows: Rows, ranks: int) -> list[MicroBatches]:
-        """Return the prepared micro-batches, whatever is requested."""
+        """Return the prepared micro-batches, whatever the arguments."""
         del rows, ranks
         return [self._parts]
 
     def largest(self) -> Rows:
-        """Return the last micro-batch, the largest, because they are sorted."""
+        """Return the last micro-batch, which is the largest because micro-batches are sorted."""
         return self._parts[-1]
 
     def room(self, batches: Sequence[Rows]) -> Room:
@@ -85,7 +86,7 @@ class FixedBatch:
         return Room.of_batches(batches, source, target, self.micro_batch_tokens)
 
     def pack(self, rows: Rows, room: Room) -> PackedBatch:
-        """Lay pairs out in a room, part of the timed step, too."""
+        """Lay out pairs in a room, which is part of the timed step, too."""
         source, target = (
             FlatIds(
                 np.concatenate([side[row] for row in rows]),
@@ -96,7 +97,7 @@ class FixedBatch:
         return pack(source, target, self._collator, room)
 
     def collate(self, rows: Rows) -> Batch:
-        """Collate pairs into tensors, part of the timed step, as it is part of training."""
+        """Collate pairs into tensors, which is part of the timed step, as it is of a training."""
         chosen = rows.tolist()
         return self._collator.batch(
             [self._sources[row] for row in chosen], [self._targets[row] for row in chosen]
@@ -157,7 +158,7 @@ class TimedTraining:
         return self._trainer.optimizer
 
     def step(self) -> None:
-        """Take a step, on a GPU several, and wait for what was started."""
+        """Take a step, or several on a GPU, and wait until all are done."""
         trainer = self._trainer
         steps = trainer.train_state.counters.step + self.at_once
         trainer.config = replace(trainer.config, steps=steps)
@@ -170,34 +171,35 @@ def measure_step(request: dict[str, Any]) -> dict[str, Any]:
     """
     Time some training steps.
 
-    Returns: `seconds` of each step after the first, `memory`, `loss` per token at the first step,
-    and the `messages` of the loop. `padded` says why batches are padded, and is empty if they are
-    not. `profile` is that of one more step, with the time of its `products alone`.
+    Returns `seconds` of each step after the first, `memory`, `loss` per token at the first step,
+    and the `messages` of the loop. `padded` is the reason why batches are padded, empty if they are
+    not. With `profile` in the request it adds the `profile` of one more step, and on a processor
+    its `products alone`.
     """
     training = TimedTraining(request)
     training.step()
-    seconds = [each / training.at_once for each in time_repeats(training.step, request["steps"])]
+    seconds = [total / training.at_once for total in time_repeats(training.step, request["steps"])]
     memory = peak_memory()
     if training.device.type == "cuda":
         memory = int(torch.cuda.max_memory_allocated(training.device))
-    found: dict[str, Any] = {"seconds": seconds, "memory": memory, "loss": training.log.losses[0]}
-    found |= {"padded": training.padded, "messages": training.log.messages}
+    result: dict[str, Any] = {"seconds": seconds, "memory": memory, "loss": training.log.losses[0]}
+    result |= {"padded": training.padded, "messages": training.log.messages}
     if request.get("profile"):
-        found["profile"] = shares(training.step)
+        result["profile"] = shares(training.step)
         if training.device.type == "cpu":
             alone = products_alone(training.step)
             if alone is not None:
-                found["products alone"] = {"seconds": alone, "of a step": alone / median(seconds)}
-    return found
+                result["products alone"] = {"seconds": alone, "of a step": alone / median(seconds)}
+    return result
 
 
 def measure_in_turns(request: dict[str, Any]) -> dict[str, Any]:
     """
     Time steps of several trainings in turns, so a load of the machine affects all equally.
 
-    Returns: `seconds` of each training, of each step after the first.
+    Returns `seconds`: for each training, those of each step after the first.
     """
-    steps = [TimedTraining(one).step for one in request["trainings"]]
+    steps = [TimedTraining(training).step for training in request["trainings"]]
     rounds = time_in_turns(steps, request["steps"])
     return {"seconds": [list(seconds) for seconds in zip(*rounds, strict=True)]}
 

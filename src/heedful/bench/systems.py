@@ -20,7 +20,7 @@ from heedful.machine.devices import resolve_device
 from heedful.plugins import loaded_plugins
 
 OURS = "heedful"
-"""The name of heedful among the contenders."""
+"""The name of heedful among the measured systems."""
 
 Say = Callable[[str], None]
 
@@ -56,11 +56,11 @@ class System:
 
         Adds the variant and its precision to the request.
         """
-        asked = {**request, "variant": self.variant, "precision": self.precision}
+        variant_request = {**request, "variant": self.variant, "precision": self.precision}
         if self.name == OURS:
-            asked["plugins"] = [str(plugin.path) for plugin in loaded_plugins()]
+            variant_request["plugins"] = [str(plugin.path) for plugin in loaded_plugins()]
         foreign = self.name != OURS
-        return run_process(self.command, asked, foreign, dict(self.variables), seconds)
+        return run_process(self.command, variant_request, foreign, dict(self.variables), seconds)
 
 
 @dataclass(frozen=True)
@@ -93,16 +93,17 @@ def find_systems(
 
     `peers`: folder with one folder for each peer; None for none. `only`: names of systems or titles
     of single variants to measure; all if empty. `forced`: whether peers must compute with
-    `precision`, too; else each runs in all its precisions. `python`: the interpreter of peers that
-    have no environment of their own. `device`: where they will compute.
+    `precision`, too; else each runs in all its precisions, and heedful also in those of `ways`.
+    `python`: the interpreter of peers that have no environment of their own. `device`: the device
+    of the measurement.
 
     Peers list their variants without loading anything heavy.
     """
-    found: list[System] = []
+    systems: list[System] = []
     notes: list[str] = []
-    for one in (own_system(precision), *(() if forced else (own_system(way, way) for way in ways))):
-        if not only or {one.name, one.title} & {*only}:
-            found.append(one)
+    for own in (own_system(precision), *(() if forced else (own_system(way, way) for way in ways))):
+        if not only or {own.name, own.title} & {*only}:
+            systems.append(own)
     folders = sorted(peers.iterdir()) if peers is not None and peers.is_dir() else []
     for folder in folders:
         script, own_python = folder / "bench.py", folder / ".venv" / "bin" / "python"
@@ -120,12 +121,12 @@ def find_systems(
             notes.append(str(error))
             continue
         variants = [
-            System(folder.name, command, each["name"], each["precision"])
-            for each in listed
-            if not forced or each["precision"] == precision
+            System(folder.name, command, variant["name"], variant["precision"])
+            for variant in listed
+            if not forced or variant["precision"] == precision
         ]
-        found += [one for one in variants if not only or {one.name, one.title} & {*only}]
-    return Systems(tuple(found), tuple(notes))
+        systems += [peer for peer in variants if not only or {peer.name, peer.title} & {*only}]
+    return Systems(tuple(systems), tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class RoundRobin:
     """
 
     answers: tuple[tuple[System, dict[str, Any]], ...]
-    """Seconds of all rounds, and the largest peak memory."""
+    """Each system with its answer: the seconds of all rounds, and the largest peak memory."""
     rates: dict[str, float]
     """GFLOP/s of matrix products by precision, the best measured between the rounds."""
     notes: tuple[str, ...]
@@ -181,5 +182,5 @@ def run_in_turns(
                 keep(system)
         again = measure_product_rates(device, _RATE_SECONDS, with_int8)
         rates = {precision: max(rate, again[precision]) for precision, rate in rates.items()}
-    done = tuple((one, answer) for one, answer in answers.items() if one not in notes)
+    done = tuple((system, answer) for system, answer in answers.items() if system not in notes)
     return RoundRobin(done, rates, tuple(notes.values()))

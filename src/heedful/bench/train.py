@@ -1,4 +1,4 @@
-"""`heedful bench train`: the training step, here and elsewhere."""
+"""`heedful bench train`: the training step of heedful and of other toolkits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from heedful.kernels.api import resolve_precision
 from heedful.machine.devices import describe_machine, resolve_device, resolve_threads
 
 _AT_ONCE = 8
-"""Trainings in one process, which share its memory."""
+"""Most trainings in one process, which share its memory."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def rates_in_turns(
         part = {"trainings": requests[first : first + _AT_ONCE], "steps": steps}
         answer = own_system(precision).run({"task": "train in turns", **part})
         seconds += answer["seconds"]
-    return [count / median(each) for count, each in zip(tokens, seconds, strict=True)]
+    return [count / median(times) for count, times in zip(tokens, seconds, strict=True)]
 
 
 def training_request(

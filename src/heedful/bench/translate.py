@@ -1,4 +1,4 @@
-"""`heedful bench translate`: the search, here and elsewhere."""
+"""`heedful bench translate`: the search of heedful and of other toolkits."""
 
 import json
 import statistics
@@ -26,7 +26,7 @@ from heedful.runs.run import Run
 from heedful.search.settings import PEERS_SEARCH, SearchOptions
 from heedful.text.corpus import read_lines
 
-# Rows of the table that peers with a table of positions are given.
+# Number of positions in the table that is written for peers that read one.
 _POSITIONS = 1100
 _RANDOM_LINES = 64
 
@@ -42,7 +42,7 @@ class BenchText:
     """
 
     input: Path | None = None
-    """Input lines; made up for an untrained model."""
+    """File of input lines; for an untrained model the lines are made up."""
     reference: tuple[Path, ...] = ()
     """Reference translations."""
     lines: int | None = None
@@ -105,11 +105,11 @@ def bench_random(
     config = load_config(recipe, settings)
     vocabulary = vocabulary or config.data.vocabulary_size
     lines = random_lines(vocabulary, source_length, text.lines or _RANDOM_LINES)
-    asked = replace(text, search=replace(text.search, max_length=tokens))
+    limited = replace(text, search=replace(text.search, max_length=tokens))
     with tempfile.TemporaryDirectory() as folder:
         run = make_random_run(Path(folder), config, vocabulary)
         place = run.checkpoint_folder()
-        return _bench(run, "default", place, lines, asked, conditions or Conditions(), say)
+        return _bench(run, "default", place, lines, limited, conditions or Conditions(), say)
 
 
 def _bench(
@@ -202,20 +202,20 @@ def write_request(
 def _field(run: Run, precision: str, conditions: Conditions) -> Systems:
     """Find the systems that support this model."""
     peers, forced = conditions.peers, conditions.precision != "auto"
-    # peers without bf16 compute in fp32, so heedful does that too
+    # peers without bf16 compute in fp32, so heedful is measured in fp32, too
     ways: tuple[str, ...] = ("fp32",) if precision == "bf16" else ()
     ways += ("int8",) if has_int8(resolve_device(conditions.device)) else ()
     field = find_systems("translate", precision, peers, conditions.only, forced, ways)
     if run.config.model.positions != "learned":
         return field
-    alone = tuple(one for one in field.systems if one.name == OURS)
+    alone = tuple(system for system in field.systems if system.name == OURS)
     return Systems(
         alone, (*field.notes, "learned positions are measured without the other toolkits.")
     )
 
 
 def _outputs(path: Path, run: Run) -> Iterator[tuple[str, int]]:
-    """Read translations, text and number of tokens: heedful's objects, or ids of the others."""
+    """Read the text and number of tokens of each translation: heedful's objects, others' ids."""
     with path.open(encoding="utf-8") as file:
         for line in file:
             entry = json.loads(line)
@@ -242,7 +242,7 @@ class _Judge:
         """Collect the measurements of a system."""
         texts, lengths = zip(*self.outputs[system.title], strict=True)
         first = next(iter(self.outputs.values()))
-        same = sum(text == other for text, (other, _) in zip(texts, first, strict=True))
+        same = sum(text == first_text for text, (first_text, _) in zip(texts, first, strict=True))
         seconds = tuple(answer["seconds"])
         facts: dict[str, Any] = {
             "milliseconds a sentence": 1000 * statistics.median(seconds) / len(texts),

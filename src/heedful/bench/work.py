@@ -21,7 +21,7 @@ from heedful.tokenization.tokenizer import END, PAD, START
 Ids = list[list[int]]
 
 _SPECIAL = 4
-# Lengths of a batch lie within so much of their mean: 20 to 30 tokens for a mean of 25.
+# Lengths of a batch differ from their mean by at most this share: 20 to 30 tokens for a mean of 25.
 _SPREAD = 0.2
 
 
@@ -29,9 +29,9 @@ def spread_lengths(mean: int, count: int) -> list[int]:
     """
     Generate lengths around a mean.
 
-    Returns: lengths from a fifth below the mean to a fifth above it, evenly, at least 1 each.
+    Returns lengths from a fifth below the mean to a fifth above it, evenly spaced, at least 1 each.
 
-    Deterministic: random batches would differ a little in size.
+    They are deterministic, because random batches would differ a little in size.
     """
     low, high = mean * (1 - _SPREAD), mean * (1 + _SPREAD)
     return [max(1, round(float(length))) for length in np.linspace(low, high, count)]

@@ -19,7 +19,7 @@ SECONDS_OF_VALIDATION = 2.5
 """Seconds that one validation takes on the embedded text."""
 _FEWEST = 10
 _SCORING = 6
-"""Seconds of a system outside that share: start, two validations, averaging and scoring."""
+"""Seconds of a system outside `_TRAINING_SHARE`: start, two validations, averaging and scoring."""
 _LEAST_SHARE = 0.4
 
 
@@ -29,7 +29,8 @@ def share_budget(
     """
     Count the steps of each system.
 
-    `seconds`: of a step. `spent`: seconds of the budget that are used up.
+    `seconds`: the seconds of a step, by the name of a system. `spent`: seconds of the budget that
+    are used up.
 
     Systems that get too few steps in the same time are left out, if others get enough.
     """
@@ -38,7 +39,7 @@ def share_budget(
         steps = shared.steps_of(systems)
         short = [system for system in systems if not system.after and steps[system.name] < _FEWEST]
         dropped = {system.name for system in systems if not steps[system.name]}
-        if short:  # the slowest first, for what they leave may be enough for the others
+        if short:  # the slowest first, because their time may be enough for the others
             slowest = max(seconds[system.name] for system in short)
             dropped = {system.name for system in short if seconds[system.name] == slowest}
         if not dropped:
@@ -54,7 +55,7 @@ class _SharedBudget(NamedTuple):
 
     task: TableTask
     seconds: Mapping[str, float]
-    """Of a step."""
+    """Seconds of a step, by the name of a system."""
     budget: float
     spent: float
 
@@ -67,13 +68,13 @@ class _SharedBudget(NamedTuple):
         return {system.name: int(share / self._cost(systems, system)) for system in systems}
 
     def _cost(self, systems: Sequence[TableSystem], system: TableSystem) -> float:
-        """Compute the seconds that one step of each system takes in total."""
+        """Compute the seconds that all systems together train for each step of `system`."""
         if self.task.equal == "time":
             return len(systems) * self.seconds[system.name]
         return sum(self.seconds[system.name] * system.times for system in systems) / system.times
 
     def too_little(self, systems: Sequence[TableSystem]) -> SettingError:
-        """Build the error for too few steps, which names the cheapest system where one suffices."""
+        """Build the error for too few steps, which names the cheapest system if one suffices."""
         costs = {system: self._cost(systems, system) for system in systems if not system.after}
         in_steps = self.task.equal == "steps"
         system = (max if in_steps else min)(costs, key=lambda system: costs[system])
@@ -89,7 +90,11 @@ class _SharedBudget(NamedTuple):
 def why_left_out(
     systems: Sequence[TableSystem], left_out: Collection[str], budget: float
 ) -> dict[str, str]:
-    """Say why some systems of a table are not trained, by name. `left_out`: those of its plan."""
+    """
+    Say why some systems of a table are not trained, by name.
+
+    `left_out`: the names of the systems that its plan leaves out.
+    """
     titles = {system.name: system.title for system in systems}
     reasons: dict[str, str] = {}
     for system in systems:
@@ -107,5 +112,5 @@ def why_left_out(
 
 
 def say_time(seconds: float) -> str:
-    """Write a time: under two minutes in seconds."""
+    """Format a time: under two minutes in seconds."""
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} minutes"

@@ -10,7 +10,7 @@ from heedful.text.lines import plain_lines
 
 _GRAMMAR_SIZES = (20_000, 300, 300)
 _GRAMMAR_VOCABULARY = 1000
-_GRAMMAR_NARROW = 2  # its sentences are simple, and it is for a demonstration
+_GRAMMAR_NARROW = 2  # for a demonstration with simple sentences
 
 
 class TableCorpus(NamedTuple):
@@ -19,18 +19,18 @@ class TableCorpus(NamedTuple):
     folder: Path
     source: str
     target: str
-    """Endings of the files, which are codes of languages."""
+    """Endings of the source and target files, which are language codes."""
     vocabulary: int
     """Number of subwords."""
     narrow: int = 1
     """Factor by which models are narrower than the table's."""
 
     def file(self, part: str, language: str) -> Path:
-        """Name a file."""
+        """Return the path of a part's file in a language."""
         return self.folder / f"{part}.{language}"
 
     def lines(self, part: str, language: str) -> list[str]:
-        """Read a file."""
+        """Read the lines of a part in a language."""
         return list(plain_lines(self.file(part, language)))
 
     def word_vocabulary(self) -> int:
@@ -44,13 +44,13 @@ class TableCorpus(NamedTuple):
 
 
 def grammar_corpus(folder: Path) -> TableCorpus:
-    """Write the embedded grammar's English and French."""
+    """Write English and French text of the embedded grammar."""
     write_grammar_text(folder, _GRAMMAR_SIZES)
     return TableCorpus(folder, "en", "fr", _GRAMMAR_VOCABULARY, _GRAMMAR_NARROW)
 
 
 def find_corpus(folder: Path, source: str = "en", vocabulary: int = 4000) -> TableCorpus:
-    """Find the six files of a folder; `TextError` if one is missing, or lines are unequal."""
+    """Find the six files of a folder; raises `TextError` if one is missing or lines are unequal."""
     if not folder.is_dir():
         raise TextError(
             f"the data must be a folder with train, valid and test in two languages, but {folder} "

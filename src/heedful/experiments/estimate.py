@@ -1,4 +1,4 @@
-"""Measured numbers with their margins, and tests whether other numbers lie within."""
+"""Measured numbers with their margins, and tests whether other numbers lie within them."""
 
 import math
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ STUDENT = (
     *(2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045),
 )
 _MOST_WRITTEN_OUT = 1e6
-_ORDERS = 10_000  # of numbers, to tell how often they correlate by chance
-_MOST = 1e15  # of what is measured; JSON has integers that are too large for a float
+_ORDERS = 10_000  # of numbers, to compute how often they correlate by chance
+_MOST = 1e15  # the largest measured number; integers of JSON can be too large for a float
 
 
 def is_positive(value: Any) -> bool:
-    """Whether a value of JSON is a finite number above zero, as every time and rate is."""
+    """Tell whether a JSON value is a finite number above zero, as every time and rate is."""
     return type(value) in (int, float) and 0 < value < _MOST
 
 
@@ -50,16 +50,16 @@ class Estimate(NamedTuple):
         return self.value - self.margin, self.value + self.margin
 
     def __str__(self) -> str:
-        """Write both with the digits that the margin leaves."""
+        """Format value and margin with the digits that the margin allows."""
         return with_margin(self.value, self.margin)
 
     def holds(self, value: float) -> bool:
-        """Whether a value is in the interval."""
+        """Tell whether a value is in the interval."""
         return abs(value - self.value) <= self.margin
 
 
 class Noise(NamedTuple):
-    """A number of several trainings of one model."""
+    """Mean and spread of a number over several trainings of one model."""
 
     mean: float
     deviation: float
@@ -76,7 +76,7 @@ class Noise(NamedTuple):
         return cls(float(np.mean(values)), deviation, margin)
 
     def exceeds(self, value: float) -> bool:
-        """Whether a number lies further from the mean than another training would."""
+        """Tell whether a number lies further from the mean than another training would."""
         return abs(value - self.mean) > self.margin
 
 

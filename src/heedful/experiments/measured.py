@@ -34,7 +34,7 @@ class CurvePoint:
 
     step: int
     seconds: float
-    """Counted: steps at the planned rate."""
+    """Training time: steps at the planned rate."""
     flops: float
     perplexity: float
     bleu: float
@@ -50,18 +50,18 @@ class MeasuredSystem:
     steps: int
     target_tokens: int
     seconds: float
-    """Counted training time."""
+    """Training time: steps at the planned rate."""
     tokens_per_second: float
-    """Target tokens, in training."""
+    """Target tokens per second of training."""
     flops: float
     """Operations of the training, counted."""
     perplexity: float | None
     """At the last validation, per subword; None for an ensemble."""
     valid_bleu: float
-    """Of the averaged checkpoints."""
+    """Validation BLEU of the averaged checkpoints."""
     valid_interval: tuple[float, float]
     bleu: float
-    """On the test part."""
+    """BLEU on the test part."""
     interval: tuple[float, float]
     chrf: float
     signature: str
@@ -73,7 +73,7 @@ class MeasuredSystem:
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "MeasuredSystem":
-        """Read it from JSON's values."""
+        """Read the measurements from JSON values."""
         points = tuple(CurvePoint(**point) for point in plain["curve"])
         intervals = {name: tuple(plain[name]) for name in ("interval", "valid_interval")}
         return cls(**{**plain, **intervals, "curve": points})
@@ -91,7 +91,7 @@ def train_and_measure(
 
     `planned`: the systems of an ensemble, or the system itself.
 
-    Results in `out` are not made again.
+    If `out` has results of the system, these are returned.
     """
     path = out / "measured" / f"{system.name}.json"
     if path.exists():
@@ -137,13 +137,13 @@ def train_and_measure(
 
 
 def _read(out: Path, name: str) -> MeasuredSystem:
-    """Read what was measured before."""
+    """Read the earlier measurements of a system."""
     path = out / "measured" / f"{name}.json"
     return read_json(path, "hold the scores of a training", MeasuredSystem.of)
 
 
 def _after(earlier: Sequence[CurvePoint], curve: Sequence[CurvePoint]) -> tuple[CurvePoint, ...]:
-    """Prepend the curve of the training that a training continued, and add its costs."""
+    """Prepend the curve of the earlier training that was continued, and add its costs."""
     spent = earlier[-1]
     return (
         *earlier,
@@ -188,12 +188,12 @@ def at_cost(curve: Sequence[CurvePoint], kind: str, cost: float) -> float:
 def _train(
     system: TableSystem, planned: PlannedSystem, plan: Plan, corpus: TableCorpus, out: Path
 ) -> None:
-    """Train, or finish a training, and average."""
+    """Train a system or finish its training, and average its checkpoints."""
     run = out / "runs" / planned.name
     if (run / "average").is_dir():
         return
     text: dict[str, Any] = {"data": out / planned.data}
-    if system.after:  # whose subwords it keeps
+    if system.after:  # which keeps the subwords of the earlier system
         text = {
             "finetune_from": out / "runs" / system.after,
             "source": corpus.file("train", corpus.source),
@@ -245,7 +245,7 @@ def _translate(
         corpus.lines(part, corpus.source),
         beam=_BEAM,
         replace_unknown=system.replace_unknown,
-        # an ensemble has no one attention to the source, by which a penalty could be given
+        # an ensemble has no single attention to the source, on which a penalty could depend
         coverage_penalty=0.0 if system.members else None,
     )
     file = output_file(system.name, part, out)
@@ -269,5 +269,5 @@ def _log(run: Path) -> Path:
 
 
 def output_file(name: str, part: str, out: Path) -> Path:
-    """Name the file of a system's translations."""
+    """Return the path of a system's translations."""
     return out / "output" / f"{name}.{part}.txt"

@@ -15,19 +15,19 @@ LEARNED = 1.0
 
 @dataclass(frozen=True)
 class ScoreDifference:
-    """How a system's score differs from a worse one's on the same sentences."""
+    """Difference of a system's score from a worse system's on the same sentences."""
 
     better: str
     worse: str
     difference: float
     interval: tuple[float, float]
-    """95 % of such differences."""
+    """The 95 % confidence interval of the difference."""
     score: str
     """The compared score, such as BLEU."""
 
     @property
     def sentence(self) -> str:
-        """What may be concluded."""
+        """The conclusion from the difference."""
         low, high = self.interval
         numbers = f"by {self.difference:.1f} {self.score} (95 % interval {low:+.1f} to {high:+.1f})"
         if low > 0:
@@ -44,22 +44,22 @@ def learned_nothing(titles: Iterable[str]) -> list[str]:
 
 
 def capital(sentence: str) -> str:
-    """Begin a sentence, which may begin with the title of a system, with a capital letter."""
+    """Capitalize the first letter of a sentence, which may be the title of a system."""
     return sentence[:1].upper() + sentence[1:]
 
 
 def markdown(rows: Sequence[Sequence[str]]) -> str:
-    """Lay a table out."""
+    """Lay out a table in Markdown."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([lines[0], "| --- " * len(rows[0]) + "|", *lines[1:]])
 
 
 def table(heads: str, cells: str, rows: Iterable[Mapping[str, Any]]) -> str:
     """
-    Lay a table out.
+    Lay out a table in Markdown, with a format for its rows.
 
-    `heads`: the heads of its columns, with bars between them. `cells`: how a row is written, in
-    the language of `str.format`.
+    `heads`: the headers of its columns, with bars between them. `cells`: the format of a row, as
+    for `str.format`.
 
     >>> print(table("step | BLEU", "{step:,} | {bleu:.1f}", [{"step": 1000, "bleu": 1.52}]))
     | step | BLEU |
@@ -71,7 +71,7 @@ def table(heads: str, cells: str, rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def named(rows: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Add its name to each row of a mapping."""
+    """Return the rows of a mapping, each with its key as `name`."""
     return [{"name": name, **row} for name, row in rows.items()]
 
 
@@ -86,7 +86,7 @@ def folded(summary: str, parts: Iterable[str]) -> str:
 
 
 def write_table(out: Path, name: str, page: str, plain: Mapping[str, Any]) -> None:
-    """Write a table as Markdown and as JSON; makes the folder."""
+    """Write a table as Markdown and as JSON, and make the folder if needed."""
     make_folder(out)
     write_json(out / f"{name}.json", plain)
     with replacing_file(out / f"{name}.md") as stream:

@@ -1,10 +1,10 @@
 """
 How many steps each system takes: a budget of time, turned into steps before the start.
 
-The rate of each system is measured once for all its seeds. `heedful bench train` times its training
-step at the lengths of the text. All systems take their steps in turns. The plan is saved, so the
-same run can be repeated on any machine. A repeated run takes steps and threads from the plan,
-whatever the machine's own rates are.
+The rate of each system is measured once for all its seeds, as `heedful bench train` times a
+training step, at the sentence lengths of the text. All systems take their steps in turns. The plan
+is saved, so the same run can be repeated on any machine. A repeated run takes steps and threads
+from the plan, whatever the machine's own rates are.
 """
 
 import json
@@ -36,7 +36,7 @@ Say = Callable[[str], None]
 
 VALIDATIONS = 8
 _BETWEEN_VALIDATIONS = 10.0
-"""Counted seconds at least, where none are asked for."""
+"""Fewest seconds of training between validations, if the task does not set their number."""
 _MEASURING = 4
 """Seconds that measuring the rate of a system takes at least."""
 RATES = "rates.json"
@@ -54,10 +54,10 @@ class PlannedSystem:
     """Folder of its encoded text."""
     steps: int
     tokens_per_second: float
-    """Target tokens of training, measured."""
+    """Measured target tokens per second of training."""
     batch_tokens: int
     parameters: int
-    """With a full vocabulary."""
+    """Number of weights with a full vocabulary."""
 
     @property
     def seconds(self) -> float:
@@ -67,7 +67,7 @@ class PlannedSystem:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is trained, and for how long."""
+    """The systems to train, with their steps."""
 
     recipe: str
     corpus: str
@@ -75,11 +75,11 @@ class Plan:
     budget: float
     """In seconds."""
     equal: Equal
-    """The settings that all systems share."""
+    """Whether all systems get equal time or equal steps."""
     threads: int
     systems: tuple[PlannedSystem, ...]
     left_out: tuple[str, ...] = ()
-    """Names of systems for which the budget has no step."""
+    """Names of systems for which the budget has too few steps."""
 
     def in_folders(self, folders: Mapping[str, str]) -> "Plan":
         """Read the texts of some systems from other folders."""
@@ -89,12 +89,12 @@ class Plan:
         return replace(self, systems=systems)
 
     def write(self, path: Path) -> None:
-        """Write it as JSON."""
+        """Write the plan as JSON."""
         write_json(path, asdict(self))
 
     @classmethod
     def read(cls, path: Path) -> "Plan":
-        """Read a plan; `RunFolderError` for a file of another kind."""
+        """Read a plan; raises `RunFolderError` for a file of another kind."""
         return read_json(path, "be the plan of a table", cls._of)
 
     @classmethod
@@ -107,7 +107,7 @@ class Plan:
 
 
 def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
-    """Measure the rate of every system and share the budget; encodes the text on the way."""
+    """Encode the text, measure the rate of every system, and share the budget."""
     began = time.monotonic()
     trained, out = task.trained, task.out
     rates = _known_rates(out / RATES)
@@ -130,7 +130,7 @@ def make_plan(task: TableTask, budget: float, threads: int, say: Say) -> Plan:
     seconds = {name: tokens / rates[name] for name, tokens in batches.items()}
     steps = share_budget(task, seconds, budget, time.monotonic() - began)
     counted = {name: count * seconds[name] for name, count in steps.items()}
-    fewest = min(counted.values())  # so that equally long trainings validate at the same steps
+    fewest = min(counted.values())  # if all take equal steps, all validate at the same steps
     planned = [
         PlannedSystem(
             name,
@@ -193,7 +193,7 @@ def encode_all(task: TableTask) -> dict[str, EncodedSystem]:
 
 
 def _known_rates(path: Path) -> dict[str, float]:
-    """Read earlier measured rates; `RunFolderError` if the file has no rates."""
+    """Read earlier measured rates; raises `RunFolderError` if the file has no rates."""
 
     def parse(rates: dict[str, float]) -> dict[str, float]:
         if wrong := [name for name, rate in rates.items() if not is_positive(rate)]:

@@ -32,21 +32,21 @@ class Record:
     date: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
     settings: dict[str, Any] = field(default_factory=dict)
     outputs: dict[str, Any] = field(default_factory=dict)
-    """Texts that scores and intervals are computed from."""
+    """Texts from which scores and intervals are computed."""
 
     @classmethod
     def read(cls, path: Path) -> "Record":
-        """Read a record; `RunFolderError` for a file of another kind."""
+        """Read a record; raises `RunFolderError` for a file of another kind."""
         return read_json(path, "be a record of measurements", lambda plain: cls(**plain))
 
     def write(self, path: Path) -> None:
-        """Write the record; parts that are empty are left out."""
+        """Write the record without its empty parts."""
         make_folder(path.parent)
         write_json(path, {name: value for name in _ORDER if (value := asdict(self)[name])})
 
     @property
     def origin(self) -> str:
-        """Machine, commit and date, as a page ends with them."""
+        """Machine, commit and date, for the end of a page."""
         return f"Machine: {self.machine}. Commit {self.commit}, {self.date}."
 
 

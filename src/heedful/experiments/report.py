@@ -25,7 +25,7 @@ _RISE, _LAST_PART = 1.0, 0.25
 
 
 def still_learns(system: MeasuredSystem) -> bool:
-    """Whether validation BLEU rose by more than 1 in the last quarter of a training."""
+    """Tell whether validation BLEU rose by more than 1 in the last quarter of a training."""
     if not system.curve:
         return False
     spent, reached = system.curve[-1].seconds, system.curve[-1].bleu
@@ -64,7 +64,7 @@ def difference_rows(differences: Sequence[ScoreDifference]) -> Rows:
     }
     rows: Rows = [("", *(str(number) for number in range(1, len(titles))))]
     for number, title in enumerate(titles, start=1):
-        columns = (cells.get((title, other), "") for other in titles[:-1])
+        columns = (cells.get((title, better), "") for better in titles[:-1])
         rows.append((f"{number} {title}", *columns))
     return rows
 
@@ -75,7 +75,7 @@ def cost_rows(
     """
     Lay out cost and score of every system, at the end and after equal operations.
 
-    `published`: the head of a column, and its cells by title; other cells are empty.
+    `published`: the header of a column, and its cells by title; other cells are empty.
     """
     beside = () if published is None else (published[0],)
     flops = min((system.curve[-1].flops for system in systems if system.curve), default=0.0)

@@ -26,7 +26,7 @@ def train_all(
     Share the budget, then train and measure one system after the other.
 
     `plan`: the plan of another run of the same table and text, to repeat that run. Its steps,
-    budget and threads are taken, and `budget` and `threads` are not used.
+    budget and threads are used instead of `budget` and `threads`.
 
     Raises `RunFolderError` if the folder was begun with other text, other systems or another
     budget. Also raises it if `plan` belongs to another table or text, or another process writes
@@ -40,9 +40,10 @@ def train_all(
 
 def check_plans(task: TableTask, budget: float, plan: Path | None, threads: int) -> Plan | None:
     """
-    Return the plan that the folder has, if any.
+    Return the plan in the table's folder; None if there is none.
 
-    Raises `RunFolderError` if it, or the given plan, belongs to another table or text.
+    Raises `RunFolderError` if this plan, or the plan in the file `plan`, belongs to another table
+    or text.
     """
     earlier = None if plan is None else Plan.read(plan)
     if earlier is not None:
@@ -74,14 +75,14 @@ def check_plans(task: TableTask, budget: float, plan: Path | None, threads: int)
 def _choose_plan(
     task: TableTask, budget: float, plan: Path | None, threads: int, say: Callable[[str], None]
 ) -> Plan:
-    """Take the folder's plan, else the given plan, else make a plan."""
+    """Take the plan of the folder, else the given plan, else make a plan."""
     if (own := check_plans(task, budget, plan, threads)) is not None:
         return own
     if plan is None:
         planned = make_plan(task, budget, threads, say)
     else:
         earlier = Plan.read(plan)
-        # fewer systems than there, and perhaps fewer texts
+        # this task may have fewer systems than that plan, and fewer texts
         folders = {name: encoded.folder for name, encoded in encode_all(task).items()}
         planned = earlier.in_folders(folders)
     planned.write(task.out / PLAN)

@@ -14,7 +14,7 @@ class TableSystem(NamedTuple):
     """A system to train, or several that translate together."""
 
     name: str
-    """Of its run folder."""
+    """Name of the run folder."""
     title: str
     settings: tuple[str, ...] = ()
     """Settings that differ from the table's common settings, as `key=value`."""

@@ -21,11 +21,11 @@ class TableTask(NamedTuple):
     out: Path
     """The folder of the table."""
     equal: Equal
-    """What the systems have in common."""
+    """Whether all systems get equal time or equal steps."""
     share: float = 1.0
     """Share of the whole budget; other trainings use the rest."""
     validations: int | None = None
-    """Number in each training; as many as its time allows if None."""
+    """Number of validations in each training; as many as its time allows if None."""
 
     @property
     def trained(self) -> list[TableSystem]:

@@ -43,19 +43,19 @@ class CheckedPositions:
 
     @property
     def marks(self) -> Rows:
-        """The table of encodings and criteria."""
-        marks = [tuple("yes" if one.holds else "no" for one in found) for found in self.verdicts]
+        """The table of encodings: whether each meets each criterion."""
+        marks = [tuple("yes" if check.holds else "no" for check in row) for row in self.verdicts]
         named = zip(self.schemes, marks, strict=True)
-        return [("encoding", *SHORT), *((scheme.name, *each) for scheme, each in named)]
+        return [("encoding", *SHORT), *((scheme.name, *cells) for scheme, cells in named)]
 
     @property
     def reasons(self) -> Rows:
-        """The number that decided each mark."""
+        """The number that decided each mark, and its meaning."""
         rows: Rows = [("encoding", "criterion", "", "number", "which is")]
-        for scheme, found in zip(self.schemes, self.verdicts, strict=True):
-            for short, one in zip(SHORT, found, strict=True):
-                mark = "yes" if one.holds else "no"
-                rows.append((scheme.name, short, mark, _number(one.number), one.reason))
+        for scheme, checks in zip(self.schemes, self.verdicts, strict=True):
+            for short, check in zip(SHORT, checks, strict=True):
+                mark = "yes" if check.holds else "no"
+                rows.append((scheme.name, short, mark, _number(check.number), check.reason))
         return rows
 
     @property
@@ -82,12 +82,12 @@ class CheckedPositions:
                 scheme.name: {
                     "formula": scheme.formula,
                     "criteria": {
-                        one.criterion: {
-                            "holds": one.holds,
-                            "number": one.number if math.isfinite(one.number) else None,
-                            "which_is": one.reason,
+                        check.criterion: {
+                            "holds": check.holds,
+                            "number": check.number if math.isfinite(check.number) else None,
+                            "which_is": check.reason,
                         }
-                        for one in found
+                        for check in checks
                     },
                     "dot_products": {
                         "uneven": dots.uneven,
@@ -95,7 +95,7 @@ class CheckedPositions:
                         "by_distance": dots.by_distance.tolist(),
                     },
                 }
-                for scheme, found, dots in zip(self.schemes, self.verdicts, self.dots, strict=True)
+                for scheme, checks, dots in zip(self.schemes, self.verdicts, self.dots, strict=True)
             },
         }
 
@@ -126,7 +126,7 @@ class CheckedPositions:
 def check_positions(
     d_model: int, length: int, run: Path | None = None, weights: str = "default"
 ) -> CheckedPositions:
-    """Check all position encodings; `SettingError` if the run's are not learned."""
+    """Check all position encodings; raises `SettingError` if the run's are not learned."""
     every = schemes(d_model)
     if run is not None:
         every.append(learned(Run.open(run), weights))
@@ -147,7 +147,7 @@ class MeasuredScaling:
     queries: int
     """Number of queries per width."""
     points: tuple[Point, ...]
-    """Width by width, scale by scale."""
+    """In the order of widths, then of scales."""
 
     @property
     def sheet(self) -> ReportPage:
@@ -230,8 +230,8 @@ def _curve(points: Sequence[Point], scale: str, name: str) -> Curve:
     theory = [getattr(point, f"{name}_theory", math.nan) for point in own]
     return Curve(
         "without scale" if scale == "none" else scale,
-        np.array([one.value for one in measured]),
-        np.array([one.margin for one in measured]),
+        np.array([estimate.value for estimate in measured]),
+        np.array([estimate.margin for estimate in measured]),
         None if name == "reach" else np.array(theory),
     )
 

@@ -1,8 +1,8 @@
 """
-Products of a layer that wait for each other, and all of its multiply-adds, counted as they happen.
+Counts of a layer's dependent products and of its multiply-adds, taken while the layer runs.
 
-The sequential operations of Table 1 are the longest chain of products in which each needs the
-result of the one before.
+The sequential operations of Table 1 are the longest chain of products in which each product needs
+the result of the previous one.
 """
 
 from typing import Any, NamedTuple
@@ -17,21 +17,21 @@ from heedful.paper.layer_build import build_layer
 
 
 class CountedProducts(NamedTuple):
-    """What a layer multiplies."""
+    """Numbers of a layer's products and multiply-adds."""
 
     chain: int
-    """The number of products that wait for each other."""
+    """Length of the longest chain of products that wait for each other."""
     multiply_adds: int
     """Multiply-adds of all products."""
 
 
 class ProductChains:
-    """Tracks how many products each tensor waits for."""
+    """Lengths of the chains of products that lead to each tensor."""
 
     def __init__(self) -> None:
         self.longest = 0
-        # A view shares the storage of its tensor. The storage itself is kept too: another one may
-        # not get its number.
+        # By the id of a storage, which a tensor shares with its views. The storage is kept, too, so
+        # that no other storage gets its id.
         self._chains: dict[int, tuple[int, Any]] = {}
 
     def observe(self, function: Any, arguments: Arguments) -> object:
@@ -47,13 +47,13 @@ class ProductChains:
         return out
 
     def _chain(self, x: Tensor) -> int:
-        """Return how many products a tensor waits for."""
+        """Return the length of the longest chain of products before a tensor."""
         return self._chains.get(id(x.untyped_storage()), (0, None))[0]
 
 
 def count_products(name: str, s: LayerSizes) -> CountedProducts:
     """Count the products of a layer without computing them."""
-    # On torch's device without numbers every kernel is torch's own, which its counter knows.
+    # On the meta device every kernel is torch's own, and torch's counter knows those.
     with torch.device("meta"):
         layer, x = build_layer(name, s), torch.empty(1, s.n, s.d)
         chains = ProductChains()

@@ -35,7 +35,7 @@ class Figure:
     words: tuple[str, ...]
     """The sentence."""
     panels: tuple[Panel, ...]
-    """What is drawn."""
+    """The panels to draw."""
     sheet: ReportPage
     """Title, caption and numbers."""
     notes: tuple[str, ...]
@@ -98,14 +98,14 @@ def make_figure(
             raise SettingError(
                 f"--heads must be between 1 and {attention.heads} for this run, but got {head}."
             )
-    given = bool(sentence)
+    has_sentence = bool(sentence)
     weights = attention.weights[layer - 1]
-    query_words = _words(attention, query, "" if given else paper.query, "--query")
+    query_words = _words(attention, query, "" if has_sentence else paper.query, "--query")
     if not query_words and number != 5:
         query_words = (farthest_seeing(weights, len(attention.words) - attention.ended),)
-    key_words = _words(attention, keys, "" if given else paper.keys, "--keys")
+    key_words = _words(attention, keys, "" if has_sentence else paper.keys, "--keys")
     title = f"layer {layer} of {attention.layers}"
-    source = _sources(paper, number, given)
+    source = _sources(paper, number, has_sentence)
     panels: tuple[Panel, ...]
     if number == 3:
         chosen = list(heads) or list(range(1, attention.heads + 1))
@@ -132,7 +132,7 @@ def run_name(run: Run) -> str:
 
 
 def _paper_text(translator: Translator, paper: PaperExample) -> str:
-    """Return the paper's sentence; nothing if the run reads another language."""
+    """Return the paper's sentence; an empty string if the run reads another language."""
     language = translator.run.config.data.source_language
     if language and language.replace("-", "_").split("_")[0].lower() not in ("en", "eng"):
         return ""
@@ -149,7 +149,7 @@ def farthest_seeing(weights: Float[np.ndarray, "heads words words"], count: int)
 
 
 def _layer(layer: int, attention: WordAttention, notes: list[str]) -> int:
-    """Find the layer, and note a difference from the paper's layer."""
+    """Return the layer to show, and note a difference from the paper's layer."""
     if layer > attention.layers:
         raise SettingError(
             f"--layer must be between 1 and {attention.layers}, the layers of this run's encoder, "
@@ -185,18 +185,19 @@ def _sharpest(
     attention: WordAttention, layer: int, query_words: Sequence[int], key_words: Sequence[int]
 ) -> list[int]:
     """
-    Find the two heads with the most attention from some words to their answers, or anywhere else.
+    Find the two heads that attend most from the query words to the key words, or elsewhere.
 
-    Attention from other words is subtracted: a head that always attends to “Law” answers nothing.
-    If no head is better by this difference, the larger weight decides.
+    Without key words, attention to any word but the query words counts. Attention from other words
+    is subtracted: a head that always attends to “Law” answers nothing. If this difference is equal
+    to two decimals, the larger weight decides.
     """
     last = len(attention.words) - attention.ended
     others = [index for index in range(last) if index not in query_words]
     weights = attention.weights[layer - 1 : layer]
     if key_words or not others:
         rated = rate_heads(weights, query_words, key_words or query_words)
-        rated.sort(key=lambda one: -round(one.weight - one.others, 2))
-        return [one.head for one in rated[:2]]
+        rated.sort(key=lambda rating: -round(rating.weight - rating.others, 2))
+        return [rating.head for rating in rated[:2]]
     sharp = weights[0][:, list(query_words)][:, :, others].max(axis=-1).mean(axis=-1)
     return [int(head) + 1 for head in np.argsort(-sharp, kind="stable")[:2]]
 
@@ -234,17 +235,17 @@ def _structured(weights: Float[np.ndarray, "heads words words"]) -> list[int]:
     value = structure(weights)[:, 3]
 
     def worth(pair: tuple[int, int]) -> float:
-        one, other = pair
-        apart = float(np.abs(weights[one] - weights[other]).sum(axis=-1).mean()) / 2
-        return float(value[one] + value[other]) * apart
+        first, second = pair
+        apart = float(np.abs(weights[first] - weights[second]).sum(axis=-1).mean()) / 2
+        return float(value[first] + value[second]) * apart
 
     best = max(combinations(range(len(weights)), 2), key=worth)
     return [head + 1 for head in best]
 
 
-def _sources(paper: PaperExample, number: int, given: bool) -> str:
+def _sources(paper: PaperExample, number: int, has_sentence: bool) -> str:
     """Describe what the paper's figure shows, and for which sentence."""
-    sentence = "" if given else " The sentence is the paper's."
+    sentence = "" if has_sentence else " The sentence is the paper's."
     return f"After figure {number} of the paper: {paper.about}{sentence}"
 
 
@@ -263,8 +264,8 @@ def _query_sheet(
     known = [f"on “{answer}”", "from the others"] if answer else []
     header = ["head", *known, f"“{name}” attends most to"]
     rated = {
-        one.head: one
-        for one in rate_heads(
+        rating.head: rating
+        for rating in rate_heads(
             attention.weights[layer - 1 : layer], query_words, key_words or query_words
         )
     }
@@ -273,8 +274,8 @@ def _query_sheet(
         weights = attention.weights[layer - 1, head - 1, list(query_words)].mean(axis=0)
         most = np.argsort(-weights, kind="stable")[:_SHOWN_WORDS].tolist()
         seen = ", ".join(f"{attention.words[index]} {weights[index]:.2f}" for index in most)
-        one = rated[head]
-        on_answer = [f"{one.weight:.2f}", f"{one.others:.2f}"] if answer else []
+        rating = rated[head]
+        on_answer = [f"{rating.weight:.2f}", f"{rating.others:.2f}"] if answer else []
         rows.append((f"head {head}", *on_answer, seen))
     even = len(key_words) / len(attention.words)
     return ReportPage(
@@ -288,7 +289,7 @@ def _query_sheet(
 def _structure_sheet(
     source: str, weights: Float[np.ndarray, "heads words words"], layer: int, heads: Sequence[int]
 ) -> ReportPage:
-    """Describe how sharp each head of the layer is, and how much of it is distance or position."""
+    """Describe how sharp each head of a layer is, and how much of this is distance or position."""
     names = ("head", "drawn", "sharpness", "at one distance", "in common", "structure")
     rows = tuple(
         (f"head {head}", "yes" if head in heads else "", *(f"{value:.2f}" for value in values))

@@ -20,7 +20,7 @@ class AttentionUnderTest(nn.Module):
         super().__init__()
         self.attention = MultiHeadAttention(s.d, s.d // _D_K if s.d % _D_K == 0 else 1)
         self.layout = Layout(causal_mask(s.n) if causal else None)
-        if restricted:  # by blocks: a band in a mask would not save a product
+        if restricted:  # computed by blocks: a band in a mask would not save products
             self.layout = Layout(window=window(s, causal))
 
     def forward(self, x: States) -> States:
@@ -31,7 +31,7 @@ class AttentionUnderTest(nn.Module):
 
 class SeparableConvolution(nn.Module):
     """
-    A kernel for each channel, then one product of all channels (Chollet 2017).
+    A convolution of each channel, then one linear map across all channels (Chollet 2017).
 
     Section 4 of the paper compares its cost; no model here has such a layer.
     """
@@ -54,7 +54,7 @@ def build_layer(name: str, s: LayerSizes, causal: bool = False, number: int = 0)
     """
     Build a layer that maps states (batch, n, d) to states of the same shape.
 
-    `number`: its place in a stack, from 0; dilations grow with this number.
+    `number`: the layer's place in a stack, from 0; dilations grow with this number.
     """
     if name == "self-attention":
         return AttentionUnderTest(s, causal, restricted=False)

@@ -46,23 +46,23 @@ def _restricted(s: LayerSizes, causal: bool) -> int:
 
 def window(s: LayerSizes, causal: bool = False) -> Window:
     """Return the neighbors that a position of restricted self-attention sees."""
-    found = Window.before_and_at(s.r) if causal else Window.around(s.r)
-    assert found is not None
-    return found
+    neighbors = Window.before_and_at(s.r) if causal else Window.around(s.r)
+    assert neighbors is not None
+    return neighbors
 
 
 def _attention(s: LayerSizes, keys: int) -> int:
-    """Count the scores and weighted sums of `keys` per query, and four projections."""
+    """Count multiply-adds of scores and sums with `keys` keys per query, and four projections."""
     return 2 * s.n * keys * s.d + 4 * s.n * s.d**2
 
 
 def _convolved(s: LayerSizes) -> int:
-    """Count a kernel's products."""
+    """Count the multiply-adds of a convolution."""
     return s.k * s.n * s.d**2
 
 
 def _separable(s: LayerSizes) -> int:
-    """Count a kernel for each channel, and one product of all channels."""
+    """Count the multiply-adds of a kernel for each channel and of one map across all channels."""
     return s.k * s.n * s.d + s.n * s.d**2
 
 

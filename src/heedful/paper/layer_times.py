@@ -28,7 +28,7 @@ Axis = Literal["n", "d"]
 
 LENGTHS = (128, 256, 512, 1024, 2048)
 WIDTHS = (64, 128, 256, 512, 1024)
-"""Sizes along the two axes; the other size is the middle of its own."""
+"""Sizes along the two axes; along each axis, the other size is the middle one of its own."""
 FITTED = 3
 """An exponent is fitted to this many largest sizes; smaller sizes are dominated by overhead."""
 FEWEST = 3
@@ -41,11 +41,11 @@ class Crossings(NamedTuple):
     """Sizes along an axis at which the faster of two layers changes."""
 
     first_is_faster: bool
-    """At the smallest size."""
+    """Whether the first layer is the faster one at the smallest size."""
     sizes: tuple[Estimate, ...]
-    """In ascending order; none if the same layer is faster at all sizes."""
+    """In ascending order; empty if the same layer is faster at all sizes."""
     rounds: int
-    """Rounds that agree on the layer that is faster at first and on the number of sizes."""
+    """Number of rounds that agree on the layer that is faster first and on the number of sizes."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,15 @@ class LayerTimes:
     threads: int
 
     def estimate(self, name: str, axis: Axis, size: int) -> Estimate:
-        """Give the mean of a point with its margin."""
-        return Estimate.of([each[_key(name, axis, size)] for each in self.rounds])
+        """Return the mean time of a point with its margin."""
+        return Estimate.of([seconds[_key(name, axis, size)] for seconds in self.rounds])
 
     def exponent(self, name: str, axis: Axis) -> Estimate:
         """Fit the power of the size with which the time grows: a slope for each round."""
         sizes = np.log2(_sizes(axis)[-FITTED:])
         slopes = [
-            float(np.polyfit(sizes, np.log2(self._seconds(each, name, axis)[-FITTED:]), 1)[0])
-            for each in self.rounds
+            float(np.polyfit(sizes, np.log2(self._seconds(seconds, name, axis)[-FITTED:]), 1)[0])
+            for seconds in self.rounds
         ]
         return Estimate.of(slopes)
 
@@ -73,38 +73,38 @@ class LayerTimes:
         """
         Find the sizes, between measured sizes, at which the faster layer changes.
 
-        They are found in each round, and averaged over the largest group of agreeing rounds. None
-        if no two rounds agree.
+        Each round has its own sizes. They are averaged over the largest group of rounds that agree.
+        None if no two rounds agree.
         """
-        found = []
-        for each in self.rounds:
-            ratios = self._seconds(each, first, axis) / self._seconds(each, second, axis)
-            found.append((bool(ratios[0] < 1), _crossings(ratios, _sizes(axis))))
-        kinds = Counter((is_faster, len(sizes)) for is_faster, sizes in found)
+        results = []
+        for seconds in self.rounds:
+            ratios = self._seconds(seconds, first, axis) / self._seconds(seconds, second, axis)
+            results.append((bool(ratios[0] < 1), _crossings(ratios, _sizes(axis))))
+        kinds = Counter((is_faster, len(sizes)) for is_faster, sizes in results)
         (is_faster, count), agreeing = kinds.most_common(1)[0]
         if agreeing == 1:
             return None
-        alike = [sizes for faster, sizes in found if (faster, len(sizes)) == (is_faster, count)]
+        alike = [sizes for faster, sizes in results if (faster, len(sizes)) == (is_faster, count)]
         return Crossings(is_faster, tuple(map(Estimate.of, zip(*alike, strict=True))), agreeing)
 
     @staticmethod
-    def _seconds(each: Mapping[str, float], name: str, axis: Axis) -> np.ndarray:
-        return np.array([each[_key(name, axis, size)] for size in _sizes(axis)])
+    def _seconds(seconds: Mapping[str, float], name: str, axis: Axis) -> np.ndarray:
+        return np.array([seconds[_key(name, axis, size)] for size in _sizes(axis)])
 
 
 def measure_layers(
-    kept: Path, budget: float, threads: int, say: Callable[[str], object] = lambda _: None
+    file: Path, budget: float, threads: int, say: Callable[[str], object] = lambda _: None
 ) -> LayerTimes:
     """
     Time all layers in rounds, or continue after the rounds in a file.
 
-    `kept`: the file. `budget`: in seconds; the first round decides how many rounds fit. `threads`:
-    as many as torch has if 0.
+    `file`: keeps the rounds. `budget`: in seconds; the first round decides how many rounds fit.
+    `threads`: as many as torch has if 0.
 
     Raises `RunFolderError` if the file has other content, or rounds of another budget.
     """
     with torch_threads(threads) as used:
-        state = _read(kept, budget, used)
+        state = _read(file, budget, used)
         while state["planned"] is None or len(state["rounds"]) < state["planned"]:
             began = time.perf_counter()
             state["rounds"].append(_round())
@@ -112,23 +112,23 @@ def measure_layers(
                 fitting = _TIMING_SHARE * budget / (time.perf_counter() - began)
                 state["planned"] = min(max(int(fitting), FEWEST), _MOST)
             say(f"round {len(state['rounds'])} of {state['planned']}")
-            write_json(kept, state)
+            write_json(file, state)
     return LayerTimes(tuple(state["rounds"]), used)
 
 
 def points() -> list[tuple[str, Axis, int, LayerSizes]]:
-    """List what is timed: name, axis, size along it, and all sizes."""
+    """List the points to time: name, axis, size along the axis, and all sizes."""
     middle_n, middle_d = LENGTHS[len(LENGTHS) // 2], WIDTHS[len(WIDTHS) // 2]
-    found: list[tuple[str, Axis, int, LayerSizes]] = []
+    entries: list[tuple[str, Axis, int, LayerSizes]] = []
     for name in KINDS:
-        found += [(name, "n", n, LayerSizes(n, middle_d)) for n in LENGTHS]
-        found += [(name, "d", d, LayerSizes(middle_n, d)) for d in WIDTHS]
-    return found
+        entries += [(name, "n", n, LayerSizes(n, middle_d)) for n in LENGTHS]
+        entries += [(name, "d", d, LayerSizes(middle_n, d)) for d in WIDTHS]
+    return entries
 
 
 def _round() -> dict[str, float]:
     """Time every point once, after one pass that is not timed."""
-    found = {}
+    seconds = {}
     for name, axis, size, sizes in points():
         layer = build_layer(name, sizes).eval()
         x = torch.randn(1, sizes.n, sizes.d)
@@ -136,21 +136,21 @@ def _round() -> dict[str, float]:
             layer(x)
             began = time.perf_counter()
             layer(x)
-            found[_key(name, axis, size)] = time.perf_counter() - began
-    return found
+            seconds[_key(name, axis, size)] = time.perf_counter() - began
+    return seconds
 
 
-def _read(kept: Path, budget: float, threads: int) -> dict[str, Any]:
-    """Read the rounds that were kept."""
-    if not kept.exists():
+def _read(file: Path, budget: float, threads: int) -> dict[str, Any]:
+    """Read the rounds of a file; none if there is no file."""
+    if not file.exists():
         return {"budget": budget, "threads": threads, "planned": None, "rounds": []}
-    state = read_json(kept, "hold the times of layers", _check_state)
+    state = read_json(file, "hold the times of layers", _check_state)
     keys = {_key(name, axis, size) for name, axis, size, _ in points()}
-    same = (state["budget"], state["threads"]) == (budget, threads)
-    whole = all(keys == {*each} for each in state["rounds"])
-    if not (whole and same):
+    is_same = (state["budget"], state["threads"]) == (budget, threads)
+    is_complete = all(keys == {*seconds} for seconds in state["rounds"])
+    if not (is_complete and is_same):
         raise RunFolderError(
-            f"--out must be a new folder or one that the same command began, but {kept} has "
+            f"--out must be a new folder or one that the same command began, but {file} has "
             "another budget, other threads or other layers; name another folder, or delete "
             "the file."
         )
@@ -158,15 +158,15 @@ def _read(kept: Path, budget: float, threads: int) -> dict[str, Any]:
 
 
 def _check_state(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the rounds of a file; raises `ValueError` for anything else."""
+    """Check the content of a file of rounds, and return it; raises `ValueError` if it is wrong."""
     planned, rounds = state["planned"], state["rounds"]
     if type(planned) is not int or not FEWEST <= planned <= _MOST:
         raise ValueError(f"{planned!r} rounds are planned")
     if type(rounds) is not list or len(rounds) > planned:
         raise ValueError(f"its rounds are not a list of at most {planned}")
-    for each in rounds:
-        if wrong := [point for point, value in each.items() if not is_positive(value)]:
-            raise ValueError(f"the time of {wrong[0]} is {each[wrong[0]]!r}")
+    for seconds in rounds:
+        if wrong := [point for point, value in seconds.items() if not is_positive(value)]:
+            raise ValueError(f"the time of {wrong[0]} is {seconds[wrong[0]]!r}")
     return state
 
 

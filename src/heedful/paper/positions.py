@@ -2,8 +2,8 @@
 Position encodings, and four criteria to compare them.
 
 The candidates are the index of a position, a one-hot vector, the index divided by the length, and
-sinusoids. Each but the last fails one of four criteria. Here every mark is computed from vectors:
-of a sentence as long as in training, of short sentences, and of a longer sentence.
+sinusoids. Each but the last fails one of four criteria. Every verdict is computed from vectors of
+three kinds of sentences: as long as in training, short, and longer.
 """
 
 from collections.abc import Callable
@@ -87,7 +87,7 @@ def schemes(d_model: int) -> list[Scheme]:
 
 
 def learned(run: Run, weights: str = "default") -> Scheme:
-    """Read the learned positions of a run; `SettingError` if it has none."""
+    """Read the learned positions of a run; raises `SettingError` if it has none."""
     kind = run.config.model.positions
     if kind != "learned":
         raise SettingError(
@@ -102,8 +102,8 @@ def learned(run: Run, weights: str = "default") -> Scheme:
 
     def encode(length: int) -> Table:
         """Return the rows that the model would read."""
-        found: np.ndarray = positions(0, length).detach().double().numpy()
-        return found
+        vectors: np.ndarray = positions(0, length).detach().double().numpy()
+        return vectors
 
     return Scheme("learned", f"{rows} rows of a table; others share the last", encode, rows)
 
@@ -116,8 +116,8 @@ def check_criteria(scheme: Scheme, length: int) -> list[Verdict]:
 
     An encoding generalizes to a longer sentence if every position has a distinct vector with no
     component larger than in training. The longer sentence has four times as many positions as the
-    longest in training, or as the encoding has vectors. This is necessary, not sufficient: only a
-    model shows how well it translates longer sentences.
+    longest in training, or four times as many as the encoding has vectors. This is necessary, not
+    sufficient: only a model shows how well it translates longer sentences.
     """
     seen, again = scheme.encode(length), scheme.encode(length)
     return [
@@ -137,13 +137,13 @@ def products(table: Table) -> Products:
     >>> products(np.eye(3)).by_distance.tolist()
     [1.0, 0.0, 0.0]
     """
-    found = table @ table.T
-    diagonals = [np.diagonal(found, offset) for offset in range(len(found))]
-    uneven = max(float(np.ptp(diagonal)) for diagonal in diagonals) / float(np.abs(found).max())
+    dots = table @ table.T
+    diagonals = [np.diagonal(dots, offset) for offset in range(len(dots))]
+    uneven = max(float(np.ptp(diagonal)) for diagonal in diagonals) / float(np.abs(dots).max())
     means = np.array([diagonal.mean() for diagonal in diagonals])
     rises = np.flatnonzero(np.diff(means) >= 0)
     falls_until = int(rises[0]) if len(rises) else len(means) - 1
-    return Products(found, uneven, falls_until, means / means[0])
+    return Products(dots, uneven, falls_until, means / means[0])
 
 
 def _index(length: int) -> Table:
@@ -152,26 +152,26 @@ def _index(length: int) -> Table:
 
 
 def _sinusoid(layout: str, d_model: int) -> Callable[[int], Table]:
-    """Return the sinusoids of a layout, in double precision from here on."""
+    """Return the function that computes the sinusoids of a layout, in double precision."""
     return lambda length: SINUSOIDS[layout](0, length, d_model).double().numpy()
 
 
 def _distances(table: Table) -> Float[np.ndarray, " steps"]:
     """Compute the distance of each position to the next one."""
-    found: np.ndarray = np.linalg.norm(np.diff(table, axis=0), axis=1)
-    return found
+    distances: np.ndarray = np.linalg.norm(np.diff(table, axis=0), axis=1)
+    return distances
 
 
 def _unique(table: Table, length: int) -> Verdict:
-    """Find the closest pair of positions."""
+    """Check whether all vectors differ, by the closest pair of positions."""
     if len(table) < length:
         reason = f"positions that have an encoding, of {length}"
         return Verdict(CRITERIA[0], False, len(table), reason)
     squares = (table**2).sum(axis=1)
     apart = squares[:, None] + squares - 2 * table @ table.T
     np.fill_diagonal(apart, np.inf)
-    one, other = np.unravel_index(apart.argmin(), apart.shape)
-    nearest = float(np.linalg.norm(table[one] - table[other]))
+    first, second = np.unravel_index(apart.argmin(), apart.shape)
+    nearest = float(np.linalg.norm(table[first] - table[second]))
     reason = "distance of the two positions that are closest to each other"
     return Verdict(CRITERIA[0], nearest > _APART, nearest, reason)
 
@@ -190,13 +190,13 @@ def _same_distance(scheme: Scheme, length: int) -> Verdict:
     every = np.concatenate(list(steps.values()))
     largest, smallest = float(every.max()), float(every.min())
     ratio = largest / smallest if smallest > 0 else float("inf") if largest > 0 else 1.0
-    means = [f"{float(found.mean()):.3g} in {count}" for count, found in steps.items()]
+    means = [f"{float(distances.mean()):.3g} in {count}" for count, distances in steps.items()]
     reason = f"largest distance over smallest; a step is {', '.join(means)} words"
     return Verdict(CRITERIA[2], ratio <= _SAME, ratio, reason)
 
 
 def _longer(scheme: Scheme, encodings: Table, longer: int) -> Verdict:
-    """Check whether a longer sentence has distinct vectors with components as small as before."""
+    """Check whether a longer sentence has distinct vectors, none with larger components."""
     table = scheme.encode(longer)
     distinct = len({row.tobytes() for row in table})
     if distinct < longer:

@@ -1,11 +1,11 @@
 """
 Attention heads that answer a question: who, did what, to whom.
 
-A verb asks three questions of its sentence (who, did what, to whom), and a head of its own may
-answer each. Here every head is rated by its attention from the query word to the answer words. One
+A verb asks three questions of its sentence (who, did what, to whom), and a different head may
+answer each. Every head is rated by its attention from the query word to the answer words. One
 sentence proves little, so heads are also rated on sentences of the embedded grammar, with known
-subjects, verbs and objects. The best head is chosen on one half of them and rated on the other,
-against a fixed distance.
+subjects, verbs and objects. The best head is chosen on one half of these sentences. It is rated on
+the other half, and compared with a fixed distance.
 """
 
 from collections.abc import Sequence
@@ -24,19 +24,19 @@ QUESTIONS = ("who", "did what", "to whom", "for what")
 
 class RatedHead(NamedTuple):
     """
-    How well a head answers a question in one sentence.
+    Rating of a head: how well it answers a question in one sentence.
 
-    If several words ask, the rank is the worst. A head with equal weight from other words answers
-    no question: it always attends there.
+    With several query words, the rank is the worst of them. A head with equal weight from other
+    words answers no question: it always attends to the answer words.
     """
 
     layer: int
     head: int
     """Counted from 1."""
     weight: float
-    """Its weight on the answer words, from 0 to 1, averaged over the query words."""
+    """The head's weight on the answer words, from 0 to 1, averaged over the query words."""
     others: float
-    """The same for all other words."""
+    """The same weight, averaged over all words but the query words."""
     rank: int
     """1 if the best answer word has the largest weight of all words."""
 
@@ -53,7 +53,7 @@ class RoleAnswer(NamedTuple):
     head: int
     """Counted from 1; the head with the largest weight on the answers of the first half."""
     weight: float
-    """Its mean weight on the answer, in the second half."""
+    """The head's mean weight on the answer, in the second half."""
     right: float
     """Share of the second half in which the answer has the largest weight."""
     offset: int
@@ -61,9 +61,9 @@ class RoleAnswer(NamedTuple):
     by_offset: float
     """Share of the second half in which the answer is at that distance."""
     even: float
-    """Mean weight on the answer of uniform attention."""
+    """Weight that uniform attention has on the answer, averaged over the second half."""
     sentences: int
-    """Of the second half."""
+    """Number of sentences in the second half."""
 
 
 def rate_heads(
@@ -96,41 +96,41 @@ def rate_heads(
         )
         for layer, head in np.ndindex(*weight.shape)
     ]
-    return sorted(rated, key=lambda one: (-one.weight, one.layer, one.head))
+    return sorted(rated, key=lambda rating: (-rating.weight, rating.layer, rating.head))
 
 
 def answer_questions(
     translator: Translator, sentences: Sequence[RoledSentence]
 ) -> list[RoleAnswer]:
     """Find the heads that answer the questions, on sentences with known answers."""
-    # The verb asks; “did what” is answered by itself. A pronoun asks for its antecedent, as in
-    # figure 4 of the paper.
+    # The query word is the verb, which answers “did what” itself. A pronoun is the query word for
+    # its antecedent, as in figure 4 of the paper.
     if len(sentences) < 2:
         raise ValueError(f"at least 2 sentences are needed, but got {len(sentences)}")
     rows = [word_attention(translator, sentence.text).weights for sentence in sentences]
-    asked = [
+    by_question = [
         [
-            (place, row, one.verb, (one.subject, one.verb, one.object)[place])
-            for row, one in enumerate(sentences)
+            (place, row, sentence.verb, (sentence.subject, sentence.verb, sentence.object)[place])
+            for row, sentence in enumerate(sentences)
         ]
         for place in range(3)
     ]
-    asked.append(
+    by_question.append(
         [
-            (3, row, one.pronoun, one.object)
-            for row, one in enumerate(sentences)
-            if one.pronoun is not None
+            (3, row, sentence.pronoun, sentence.object)
+            for row, sentence in enumerate(sentences)
+            if sentence.pronoun is not None
         ]
     )
     return [
         choose_and_rate(
-            QUESTIONS[some[0][0]],
-            [rows[row][:, :, asking] for _, row, asking, _ in some],
-            np.array([answer for *_, answer in some]),
-            np.array([asking for _, _, asking, _ in some]),
+            QUESTIONS[instances[0][0]],
+            [rows[row][:, :, asking] for _, row, asking, _ in instances],
+            np.array([answer for *_, answer in instances]),
+            np.array([asking for _, _, asking, _ in instances]),
         )
-        for some in asked
-        if len(some) > 1
+        for instances in by_question
+        if len(instances) > 1
     ]
 
 

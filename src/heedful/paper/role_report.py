@@ -13,7 +13,7 @@ from heedful.translation.translator import Translator
 from heedful.visualise.lines import Head, Panel
 from heedful.visualise.report_page import ReportPage
 
-# Not the quickstart's, so that few of the sentences were in its training text.
+# Another seed than the quickstart's: few of the sentences were in its training text.
 _SEED = 20_170_612
 
 
@@ -40,13 +40,13 @@ def find_in_sentence(
     rows = [
         (
             question,
-            f"layer {one.layer} head {one.head}",
-            f"{one.weight:.3f}",
-            str(one.rank),
-            f"{one.others:.3f}",
+            f"layer {rating.layer} head {rating.head}",
+            f"{rating.weight:.3f}",
+            str(rating.rank),
+            f"{rating.others:.3f}",
         )
         for question, heads in rated.items()
-        for one in heads[:top]
+        for rating in heads[:top]
     ]
     name = " ".join(attention.words[index] for index in query_words)
     even = 1 / len(attention.words)
@@ -64,7 +64,7 @@ def find_in_sentence(
         for question, heads in rated.items()
     )
     questions = {
-        question: {"answer": answers[question], "heads": [one._asdict() for one in heads]}
+        question: {"answer": answers[question], "heads": [rating._asdict() for rating in heads]}
         for question, heads in rated.items()
     }
     return RoleReport(
@@ -79,24 +79,23 @@ def find_in_sentence(
 
 def find_in_grammar(translator: Translator, size: int) -> RoleReport:
     """
-    Find the heads that answer the questions about toy-corpus sentences.
+    Find the heads that answer the questions on sentences of the embedded grammar.
 
-    `size`: how many sentences, at least 2.
-
-    Chosen on the first half and rated on the second.
+    `size`: number of sentences, at least 2. Heads are chosen on the first half and rated on the
+    second.
     """
     sentences = sample_roles(size, _SEED)
     answers = answer_questions(translator, sentences)
     rows = tuple(
         (
-            one.question,
-            f"layer {one.layer} head {one.head}",
-            f"{one.weight:.3f}",
-            f"{one.even:.3f}",
-            f"{one.right:.1%}",
-            f"{one.by_offset:.1%} ({one.offset:+d})" if one.offset else f"{one.by_offset:.1%} (0)",
+            row.question,
+            f"layer {row.layer} head {row.head}",
+            f"{row.weight:.3f}",
+            f"{row.even:.3f}",
+            f"{row.right:.1%}",
+            f"{row.by_offset:.1%} ({row.offset:+d})" if row.offset else f"{row.by_offset:.1%} (0)",
         )
-        for one in answers
+        for row in answers
     )
     sheet = ReportPage(
         "Who, did what, to whom: sentences of the grammar",
@@ -111,7 +110,7 @@ def find_in_grammar(translator: Translator, size: int) -> RoleReport:
     texts = [sentence.text for sentence in sentences]
     unknown = unknown_parts(translator.tokenizer, texts, "source")
     note = "this run cannot spell words of the grammar, so it was hardly trained on its sentences"
-    questions = {one.question: one._asdict() for one in answers}
+    questions = {row.question: row._asdict() for row in answers}
     notes = (note,) if unknown else ()
     return RoleReport("", (), (), sheet, notes, {"sentences": size, "questions": questions})
 
@@ -123,7 +122,7 @@ def _panel(
     attention: WordAttention,
     query_words: tuple[int, ...],
 ) -> Panel:
-    """Show the best head that answers a question, or that none does."""
+    """Build the panel of the best head that answers a question; without a head if none does."""
     answering = (head for head in heads if head.rank == 1 and head.weight > head.others)
     best = next(answering, None)
     if best is None:

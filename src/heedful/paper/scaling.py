@@ -30,7 +30,7 @@ class Point:
     """
     The measurements for one width and one scale.
 
-    The trace is at most 1 - 1/keys, where all weights are equal; 0 where one key has all the
+    The trace is largest, 1 - 1/keys, if all weights are equal; it is 0 if one key has all the
     weight.
     """
 
@@ -39,13 +39,13 @@ class Point:
     scale: str
     """A key of `SCALES`."""
     variance: Estimate
-    """Of the scaled products."""
+    """Variance of the scaled products."""
     variance_theory: float
-    """Scale squared times d_k."""
+    """Variance in theory: the square of the scale, times d_k."""
     gradient: Estimate
     """Mean trace of the softmax's Jacobian, the sum of p (1 - p) over the keys."""
     gradient_theory: float
-    """Its expectation (`expected_gradient`)."""
+    """Expectation of the trace (`expected_gradient`)."""
     reach: Estimate
     """Median norm of the gradient of all weights by all components of the query."""
 
@@ -66,28 +66,28 @@ def measure(d_k: int, keys: int, queries: int, seed: int) -> list[Point]:
     """
     Measure dot products of random queries and keys of one width.
 
-    `keys`: how many keys a query chooses from, at least 2.
+    `keys`: number of keys per query, at least 2.
 
-    Components are independent and normal, as the paper's footnote assumes. Drawn in single
-    precision, computed in double.
+    Components are independent and normal, as the paper's footnote assumes. They are drawn in single
+    precision; results are computed in double.
     """
     random = np.random.default_rng((seed, d_k))
-    each = max(2, -(-queries // _REPEATS))
-    found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in SCALES}
+    per_repeat = max(2, -(-queries // _REPEATS))
+    samples: dict[str, list[tuple[float, float, float]]] = {name: [] for name in SCALES}
     for _ in range(_REPEATS):
-        query = random.standard_normal((each, d_k), dtype=np.float32)
-        key = random.standard_normal((each, keys, d_k), dtype=np.float32)
+        query = random.standard_normal((per_repeat, d_k), dtype=np.float32)
+        key = random.standard_normal((per_repeat, keys, d_k), dtype=np.float32)
         for name, scale in SCALES.items():
-            found[name].append(measure_attention(query, key, scale(d_k)))
+            samples[name].append(measure_attention(query, key, scale(d_k)))
     return [
         Point(
             d_k,
             name,
-            Estimate.of([variance for variance, _, _ in found[name]]),
+            Estimate.of([variance for variance, _, _ in samples[name]]),
             scale(d_k) ** 2 * d_k,
-            Estimate.of([gradient for _, gradient, _ in found[name]]),
+            Estimate.of([gradient for _, gradient, _ in samples[name]]),
             expected_gradient(d_k, scale(d_k), keys),
-            Estimate.of([reach for _, _, reach in found[name]]),
+            Estimate.of([reach for _, _, reach in samples[name]]),
         )
         for name, scale in SCALES.items()
     ]
@@ -98,7 +98,7 @@ def measure_attention(
     key: Float[np.ndarray, "queries keys d_k"],
     scale: float,
 ) -> tuple[float, float, float]:
-    """Measure the dot products of queries and keys, and their softmax."""
+    """Return the scores' variance, the Jacobian's mean trace, and the query's median gradient."""
     # The Jacobian of the softmax is diag(p) - p p^T, so the derivatives by the query are scale x
     # p_j (k_j - sum of p_i k_i).
     scores = np.einsum("qd,qkd->qk", query, key, dtype=np.float64) * scale
@@ -116,18 +116,19 @@ def expected_gradient(d_k: int, scale: float, keys: int) -> float:
 
     `keys`: number of keys, at least 2.
 
-    Exact but for quadrature. The trace is n (n - 1) times p_1 p_2 in expectation. Given the length
-    r of the query, products are independent and normal with deviation s = scale x r. Writing the
-    square of the softmax's divisor as an integral of u exp(-u z) over u, with u = exp(y), leaves::
+    Exact but for quadrature. The expected trace is n (n - 1) times the expectation of p_1 p_2,
+    for n keys. Given the length r of the query, products are independent and normal with deviation
+    s = scale x r. Writing the square of the softmax's divisor as an integral of u exp(-u z) over u,
+    with u = exp(y), leaves::
 
         n (n - 1) E_r integral A(y)^2 B(y)^(n-2) dy,
             A(y) = E exp(y + s g) exp(-exp(y + s g)),   B(y) = E exp(-exp(y + s g)),
 
-    g normal. All integrands are smooth and vanish at both ends, where sums over even steps converge
-    faster than any power of the step.
+    where g is normal. All integrands are smooth and vanish at both ends, so sums over even steps
+    converge faster than any power of the step.
     """
     log_length, share = _lengths(d_k)
-    traces = [_trace(scale * math.exp(one), keys) for one in log_length.tolist()]
+    traces = [_trace(scale * math.exp(logarithm), keys) for logarithm in log_length.tolist()]
     return float(np.dot(share, traces))
 
 
@@ -150,7 +151,7 @@ def _trace(deviation: float, keys: int) -> float:
     share /= share.sum()
     far = 8.5 * deviation
     places = np.arange(-far - math.log(keys) - 20, far + 5, 0.3)
-    # What is larger than e^700 is not exp(-x) of anything but 0.
+    # The power is capped at e^700 against overflow; exp(-x) is 0 long before.
     powers = np.exp(np.minimum(places[:, None] + deviation * normal[None], 700.0))
     none = np.exp(-powers)
     a, b = (powers * none) @ share, none @ share

@@ -6,7 +6,7 @@ from heedful.data.encoded.dataset import META, EncodedPairs
 from heedful.runs.run import Run
 from heedful.tokenization.tokenizer import UNKNOWN
 
-# Words of a sentence that a picture shows well, and how many sentences are looked through.
+# Numbers of words that a picture shows well, and the number of sentences to search.
 _WORDS, _LOOKED_THROUGH = range(8, 17), 500
 
 
@@ -19,13 +19,13 @@ class PaperExample(NamedTuple):
     """
 
     text: str
-    """The sentence as it is written, before words and marks were separated."""
+    """The sentence as written, before punctuation was separated from words."""
     query: str
     """The query word whose attention is shown; empty for all."""
     keys: str
-    """The words that it attends to."""
+    """The words to which the query word attends."""
     about: str
-    """The paper's remark on it."""
+    """The paper's remark on its figure."""
 
 
 LAYER = 5
@@ -61,7 +61,7 @@ EXAMPLES = {3: FIGURE_3, 4: FIGURE_4, 5: FIGURE_5}
 
 
 def own_sentence(run: Run) -> str:
-    """Return a sentence of a run's training text, long enough to show; empty if none is kept."""
+    """Return a sentence of a run's training text, long enough to show; empty if it has none."""
     metas = sorted(run.folder.path.glob(f"data/**/{META}"))
     if not metas:
         return ""

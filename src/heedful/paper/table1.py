@@ -41,7 +41,9 @@ class Table1:
     products: dict[str, CountedProducts]
     """Products of one layer at the sizes of `COUNTED`, by name."""
     paths: dict[str, tuple[int | None, int | None]]
-    """Found by gradients at the sizes of `PATHS`: both sides read, and earlier positions alone."""
+    """
+    Longest paths at the sizes of `PATHS`, found by gradients: with both sides read, and causal.
+    """
     times: LayerTimes
     machine: dict[str, Any]
 
@@ -103,8 +105,8 @@ class Table1:
             cells = []
             for axis, sizes in _AXES:
                 for size in (sizes[0], sizes[-1]):
-                    found = self.times.estimate(name, axis, size)
-                    cells.append(f"{1000 * found.value:.2f} ± {1000 * found.margin:.2f}")
+                    estimate = self.times.estimate(name, axis, size)
+                    cells.append(f"{1000 * estimate.value:.2f} ± {1000 * estimate.margin:.2f}")
                 power = self.times.exponent(name, axis)
                 cells.append(f"{power.value:.2f} ± {power.margin:.2f}")
             rows.append((name, *cells))
@@ -129,7 +131,7 @@ class Table1:
     def _beside_recurrence(self) -> list[str]:
         """Compare self-attention with a recurrent layer."""
         n, d = LENGTHS[len(LENGTHS) // 2], WIDTHS[len(WIDTHS) // 2]
-        more = 2  # 8 d² of an LSTM are 4 d² of attention's projections and 2 n d of its pairs
+        more = 2  # an LSTM's 8 d² equal attention's 4 d² (projections) + 2 n d (pairs) at n = 2 d
         return [
             "By the published costs a self-attention layer is cheaper than a recurrent one while n "
             "is below d. With the projections, and an LSTM's four gates, it multiplies less while "
@@ -145,15 +147,15 @@ class Table1:
     def _faster(self, axis: Axis) -> str:
         """Say where self-attention is faster than recurrence."""
         sizes = LENGTHS if axis == "n" else WIDTHS
-        found, rounds = self.times.crossings(*_COMPARED, axis), len(self.times.rounds)
-        if found is None:
+        crossing, rounds = self.times.crossings(*_COMPARED, axis), len(self.times.rounds)
+        if crossing is None:
             return "no two rounds agree on where their times cross"
-        first = "self-attention" if found.first_is_faster else "recurrence"
-        agreeing = "" if found.rounds == rounds else f" in {found.rounds} of {rounds} rounds"
-        if not found.sizes:
+        first = "self-attention" if crossing.first_is_faster else "recurrence"
+        agreeing = "" if crossing.rounds == rounds else f" in {crossing.rounds} of {rounds} rounds"
+        if not crossing.sizes:
             return f"{first} is faster at every {axis} from {sizes[0]:,} to {sizes[-1]:,}{agreeing}"
         where = " and ".join(
-            f"{axis} = {one.value:,.0f} ± {one.margin:,.0f}" for one in found.sizes
+            f"{axis} = {size.value:,.0f} ± {size.margin:,.0f}" for size in crossing.sizes
         )
         return f"their times cross at {where}{agreeing}, and {first} is faster below the first"
 
@@ -198,13 +200,13 @@ class Table1:
 
     def _crossings(self, axis: Axis) -> dict[str, Any] | None:
         """Convert the crossings of self-attention and recurrence to plain values."""
-        found = self.times.crossings(*_COMPARED, axis)
-        if found is None:
+        crossing = self.times.crossings(*_COMPARED, axis)
+        if crossing is None:
             return None
         return {
-            "faster_below": _COMPARED[0 if found.first_is_faster else 1],
-            "sizes": [one._asdict() for one in found.sizes],
-            "rounds": found.rounds,
+            "faster_below": _COMPARED[0 if crossing.first_is_faster else 1],
+            "sizes": [size._asdict() for size in crossing.sizes],
+            "rounds": crossing.rounds,
         }
 
     def draw(self, out: Path) -> None:
@@ -213,9 +215,9 @@ class Table1:
         for axis, sizes in _AXES:
             curves = []
             for name in KINDS:
-                found = [self.times.estimate(name, axis, size) for size in sizes]
-                times = tuple(1000 * each.value for each in found)
-                margins = tuple(1000 * each.margin for each in found)
+                estimates = [self.times.estimate(name, axis, size) for size in sizes]
+                times = tuple(1000 * estimate.value for estimate in estimates)
+                margins = tuple(1000 * estimate.margin for estimate in estimates)
                 curves.append(SizeCurve(name, times, margins))
             panels.append(SizePanel(axis, sizes, tuple(curves), "milliseconds"))
         sheet = ReportPage(
@@ -235,7 +237,9 @@ def make_table1(
     say: Callable[[str], object] = lambda _: None,
 ) -> Table1:
     """
-    Count, find paths, and time all layers, or continue from `out`; `budget`: seconds.
+    Count products, find paths and time all layers, or continue from `out`.
+
+    `budget`: in seconds.
 
     Raises `RunFolderError` if another process writes into `out`, or began it with other settings.
     """

@@ -1,10 +1,10 @@
 """
 Table 2 reproduced: every system of the paper scaled down, on one text, in equal time.
 
-All siblings have about 4.5 million weights but the big Transformer, which is twice as wide as the
+All systems have about 4.5 million weights but the big Transformer, which is twice as wide as the
 base model, as in the paper. They share subwords, batches, optimizer and schedule. They differ in
-layers, connections, attention and experts. Deep-Att reads words and replaces those that it does not
-know.
+layers, connections, attention and experts. Deep-Att reads words, and replaces unknown words in its
+translations.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ RECIPE = "multi30k"
 COMMON = (
     "model.dropout=0.2",
     "train.batch_tokens=1024",
-    "train.batch_counting=padded",  # of like lengths, as the rate is measured and the authors did
+    "train.batch_counting=padded",  # similar lengths share a batch, as in the paper and the timing
     "train.schedule=cosine",
     "train.learning_rate=1.5e-3",
     "train.clip_norm=1",
@@ -54,8 +54,8 @@ _RECURRENT = (
     *("model.encoder=recurrent", "model.decoder=recurrent", "model.recurrent.query=previous"),
     *("model.recurrent.feed=context", "model.recurrent.readout=state"),
 )
-# Deep recurrent encoders are not attended to (of one that reads forwards, the first state is taken
-# as a constant) unless attention is shown in its first steps where to look: docs/results/tuning.md.
+# Attention to a deep recurrent encoder is learned only if the first steps guide it. Otherwise the
+# first state of an encoder that reads forwards is taken as a constant: docs/results/tuning.md.
 _GUIDED = ("train.guided_attention=1",)
 _DEEP_ATT = (
     *_RECURRENT,
@@ -66,7 +66,8 @@ _DEEP_ATT = (
     *("model.recurrent.embedding_dropout=0.0", "model.tie_embeddings=none"),
     *("search.length_penalty=none", "model.recurrent.initialisation=glorot", *_GUIDED),
 )
-# Of ranges 0.1, 0.2 and 0.3 with rates 1.5e-3 and 3e-3, this one learns fastest in 300 steps.
+# Of the ranges 0.1, 0.2 and 0.3, each with learning rates 1.5e-3 and 3e-3, this one learns fastest
+# in 300 steps.
 _WIDER_START = ("model.recurrent.initial_range=0.2",)
 _WORDS = ("data.subwords=word", "data.shared_vocabulary=false")
 _GNMT = (
@@ -124,13 +125,13 @@ _REWARD = (
     *("train.objective=reward", "train.guided_attention=0"),
     *("train.schedule=constant", "train.learning_rate=1e-4"),
 )
-# docs/results/reward.md: 150 steps in 6.4 minutes by reward, in 0.2 by likelihood.
+# docs/results/reward.md: 150 steps take 6.4 minutes by reward, and 0.2 by likelihood.
 _REWARD_SLOWDOWN = 32.0
 
 _PAIRS = (("en", "de"), ("en", "fr"))
 """Languages of the published scores, in their order."""
 
-# Of four for each system, the one with the least perplexity after trials of equal time:
+# For each system, the rate of four with the lowest perplexity after trials of equal time:
 # docs/results/tuning.md.
 LEARNING_RATES = {
     "bytenet": "6e-3",
@@ -206,7 +207,7 @@ ENSEMBLES = tuple(
 
 
 class _Cost(NamedTuple):
-    """Days, devices and their kind: the published training."""
+    """Duration and devices of a published training."""
 
     days: float
     devices: int
@@ -214,7 +215,7 @@ class _Cost(NamedTuple):
 
     @property
     def flops(self) -> float:
-        """The paper's formula."""
+        """The training cost in operations, by the paper's formula."""
         return paper_flops(24 * self.days, self.devices, SUSTAINED_TFLOPS[self.kind])
 
 
@@ -229,14 +230,14 @@ class PublishedSystem(NamedTuple):
     costs: tuple[_Cost | None, _Cost | None] = (None, None)
     """The terms of the printed cost."""
     ensemble_of: str = ""
-    """The system that contributes its printed cost eight times."""
+    """The system whose printed cost counts eight times, once for each member."""
 
     def recomputed(self, side: int) -> float | None:
         """Compute a cost again by the paper's formula; None if terms are missing."""
         cost = self.costs[side]
         if cost is not None:
             return cost.flops
-        single = next((one for one in PUBLISHED if one.name == self.ensemble_of), None)
+        single = next((row for row in PUBLISHED if row.name == self.ensemble_of), None)
         printed = None if single is None else single.printed[side]
         return None if printed is None else _MEMBERS * printed
 
@@ -281,9 +282,9 @@ class Table2:
     systems: tuple[MeasuredSystem, ...]
     differences: tuple[ScoreDifference, ...]
     text: str
-    """The files that ours were trained and scored on."""
+    """The files on which our systems were trained and scored."""
     left_out: tuple[str, ...] = ()
-    """Which systems were not trained, and why."""
+    """The reasons why systems were not trained."""
 
     @property
     def published_rows(self) -> Rows:
@@ -294,14 +295,14 @@ class Table2:
                 *("cost en-fr", "by formula"),
             )
         ]
-        for one in PUBLISHED:
+        for row in PUBLISHED:
             costs = [
                 f"{cost:.1e}" if cost else ""
                 for side in (0, 1)
-                for cost in (one.printed[side], one.recomputed(side))
+                for cost in (row.printed[side], row.recomputed(side))
             ]
-            scores = (f"{score}" if score else "" for score in one.bleu)
-            rows.append((one.name, *scores, *costs))
+            scores = (f"{score}" if score else "" for score in row.bleu)
+            rows.append((row.name, *scores, *costs))
         return rows
 
     @property
@@ -311,19 +312,19 @@ class Table2:
         if pair not in _PAIRS:
             return cost_rows(self.systems)
         side = _PAIRS.index(pair)
-        scores = {one.name: f"{one.bleu[side]}" for one in PUBLISHED if one.bleu[side]}
+        scores = {row.name: f"{row.bleu[side]}" for row in PUBLISHED if row.bleu[side]}
         return cost_rows(self.systems, (f"published BLEU, {'-'.join(pair)}", scores))
 
     @property
     def marks(self) -> list[str]:
-        """What the marks in the table mean, if it has any."""
+        """The meaning of the marks in the table; empty if it has none."""
         return [_STILL_LEARNS] if any(map(still_learns, self.systems)) else []
 
     @property
     def reservations(self) -> list[str]:
         """Notes on the rows, and on conclusions that they do not allow."""
-        weak = (one.title for one in self.systems if one.bleu < LEARNED)
-        names = {one.name for one in self.systems}
+        weak = (system.title for system in self.systems if system.bleu < LEARNED)
+        names = {system.name for system in self.systems}
         return [
             *self.left_out,
             *learned_nothing(weak),
@@ -334,13 +335,13 @@ class Table2:
 
     @property
     def matrix(self) -> list[str]:
-        """How the systems differ, with the meaning of the marks; empty for fewer than two."""
+        """The differences between systems, and what their marks mean; empty for fewer than two."""
         if not self.differences:
             return []
         return [_DIFFERENCES, markdown(difference_rows(self.differences))]
 
     def to_markdown(self) -> str:
-        """Lay it out as a page."""
+        """Lay the table out as a page."""
         return (
             "\n\n".join(
                 [
@@ -360,12 +361,12 @@ class Table2:
         """Convert to plain values."""
         published = [
             {
-                "name": one.name,
-                "bleu": one.bleu,
-                "printed": one.printed,
-                "recomputed": [one.recomputed(side) for side in (0, 1)],
+                "name": row.name,
+                "bleu": row.bleu,
+                "printed": row.printed,
+                "recomputed": [row.recomputed(side) for side in (0, 1)],
             }
-            for one in PUBLISHED
+            for row in PUBLISHED
         ]
         return {
             "published": published,
@@ -386,11 +387,11 @@ class Table2:
         )
         curves = [
             CostCurve(
-                one.title,
-                tuple(point.flops for point in one.curve) or (one.flops,),
-                tuple(point.bleu for point in one.curve) or (one.valid_bleu,),
+                system.title,
+                tuple(point.flops for point in system.curve) or (system.flops,),
+                tuple(point.bleu for point in system.curve) or (system.valid_bleu,),
             )
-            for one in self.systems
+            for system in self.systems
         ]
         draw_cost_curves(curves, "operations of the training", "validation BLEU", out, sheet)
 
@@ -398,7 +399,7 @@ class Table2:
 def _choose(
     names: Sequence[str], known: Sequence[TableSystem] = SYSTEMS
 ) -> tuple[TableSystem, ...]:
-    """Choose systems by name; raises `SettingError` for one that is unknown or lacks its start."""
+    """Choose systems by name; raises `SettingError` for an unknown or missing one."""
     by_name = {system.name: system for system in known}
     for name in names:
         if name not in by_name:
@@ -445,7 +446,7 @@ def make_table2(
     systems = _choose(names, known)
     if ensembles:
         chosen = {system.name for system in systems}
-        systems += tuple(one for one in ENSEMBLES if one.name.rpartition("-")[0] in chosen)
+        systems += tuple(system for system in ENSEMBLES if system.name.rpartition("-")[0] in chosen)
     task = table2_task(corpus, out, systems)
     measured = train_all(task, budget, plan=plan, threads=threads, say=say)
     planned = Plan.read(out / PLAN)

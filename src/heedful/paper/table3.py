@@ -1,10 +1,10 @@
 """
-Table 3 again: every row scaled down by one rule, on one text, with equal numbers of steps.
+Table 3 reproduced: every row scaled down by one rule, on one text, in equal numbers of steps.
 
 The rule: all widths are a quarter of the paper's (an eighth on the embedded grammar), all numbers
 of layers a half; heads, dropout and label smoothing are the paper's own. The big model takes three
-times as many steps, as there. Two more seeds of the base row show how much two trainings of one
-model differ.
+times as many steps, as in the paper. Two more seeds of the base row show how much two trainings of
+one model differ.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -45,7 +45,7 @@ class PublishedRow(NamedTuple):
     """A row of the paper's Table 3: newstest2013, English-German."""
 
     name: str
-    """Of the recipe, without `table3-`."""
+    """The row's recipe, without the prefix `table3-`."""
     title: str
     perplexity: float
     bleu: float
@@ -121,7 +121,7 @@ class Table3:
     """All or some of `SYSTEMS`, two trainings of the base row among them."""
     text: str
     narrow: int = 1
-    """Factor by which models are narrower than the rule for this text says."""
+    """Further factor by which the models are narrower on this text."""
 
     @property
     def seeds(self) -> list[MeasuredSystem]:
@@ -131,7 +131,7 @@ class Table3:
 
     @property
     def noises(self) -> tuple[Noise, Noise]:
-        """How far perplexity and BLEU of the base row's trainings lie apart."""
+        """The noise of perplexity and BLEU between trainings of the base row."""
         return (
             Noise.of([_perplexity(system) for system in self.seeds]),
             Noise.of([system.valid_bleu for system in self.seeds]),
@@ -140,19 +140,19 @@ class Table3:
     @property
     def pairs(self) -> list[tuple[PublishedRow, MeasuredSystem]]:
         """Each published row with ours, where we have one."""
-        found = {system.name: system for system in self.systems}
-        return [(row, found[row.name]) for row in PUBLISHED if row.name in found]
+        by_name = {system.name: system for system in self.systems}
+        return [(row, by_name[row.name]) for row in PUBLISHED if row.name in by_name]
 
     @property
     def compared(self) -> list[tuple[PublishedRow, MeasuredSystem]]:
-        """The pairs that may be compared: none of them, and no base row, has learned nothing."""
+        """Pairs whose system has learned something; none if a training of the base row has not."""
         if min(system.valid_bleu for system in self.seeds) < LEARNED:
             return []
         return [pair for pair in self.pairs if pair[1].valid_bleu >= LEARNED]
 
     @property
     def rows(self) -> Rows:
-        """The table; a star marks what lies further from the base row than another seed would."""
+        """The table; a star marks numbers further from the base row than another seed would be."""
         rows: Rows = [("row", "weights", "perplexity", "published", "BLEU", "published")]
         for row, system in self.pairs:
             perplexity, bleu = self._cells(system)
@@ -175,7 +175,7 @@ class Table3:
 
     @property
     def verdict(self) -> str:
-        """What the table shows, in one paragraph."""
+        """A summary of the table in one paragraph."""
         if not self.compared:
             return "Without a base row that has learned something no rows are compared."
         perplexity, bleu = self.noises
@@ -194,15 +194,15 @@ class Table3:
     @property
     def correlations(self) -> tuple[float | None, float | None]:
         """
-        Rank perplexity and BLEU against the published ones (Spearman).
+        Rank correlations of perplexity and BLEU with the published numbers (Spearman).
 
-        None of fewer than three rows, or if all are equal.
+        None for fewer than three rows, or if all are equal.
         """
         return _correlations(self.compared)
 
     @property
     def conclusions(self) -> list[str]:
-        """What may be concluded, and what not."""
+        """The conclusions that the table allows, and their limits."""
         perplexity, bleu = self.noises
         apart = [system.title for _, system in self.compared if self._differs(system)]
         names = {system.name for system in self.systems}
@@ -230,7 +230,7 @@ class Table3:
         ]
 
     def to_markdown(self) -> str:
-        """Lay it out as a page."""
+        """Lay the table out as a page."""
         head = f"# Table 3\n\nPublished beside ours ({self.text}):"
         parts = [head, markdown(self.rows), self.verdict, *self.conclusions, markdown(self.details)]
         return "\n\n".join(parts) + "\n"
@@ -274,8 +274,8 @@ class Table3:
         draw_published(panels, out, sheet)
 
     def _cells(self, system: MeasuredSystem) -> Iterator[str]:
-        """Write a system's numbers, with their stars."""
-        is_compared = any(system.name == other.name for _, other in self.compared)
+        """Format a system's numbers, with their stars."""
+        is_compared = any(system.name == compared.name for _, compared in self.compared)
         for noise, value in self._against(system):
             yield f"{value:.1f}{'*' if is_compared and noise.exceeds(value) else ''}"
 
@@ -284,7 +284,7 @@ class Table3:
         return any(noise.exceeds(value) for noise, value in self._against(system))
 
     def _against(self, system: MeasuredSystem) -> list[tuple[Noise, float]]:
-        """Pair the noises with a system's numbers."""
+        """Pair each number of a system with its noise."""
         return list(zip(self.noises, (_perplexity(system), system.valid_bleu), strict=True))
 
 
@@ -296,7 +296,7 @@ def _correlations(
     pairs: Sequence[tuple[PublishedRow, MeasuredSystem]],
     measure: Callable[[ArrayLike, ArrayLike], float | None] = rank_correlation,
 ) -> tuple[float | None, float | None]:
-    """Compare perplexity and BLEU of some rows with the published ones, by their ranks."""
+    """Measure how perplexity and BLEU of rows agree with the published numbers."""
     if len(pairs) < _FEWEST_RANKED:
         return None, None
     rows, ours = zip(*pairs, strict=True)
@@ -318,7 +318,7 @@ def _by_chance(pairs: Sequence[tuple[PublishedRow, MeasuredSystem]]) -> str:
 
 
 def _perplexity(system: MeasuredSystem) -> float:
-    """Perplexity of a single model."""
+    """Return the perplexity of a single model."""
     assert system.perplexity is not None
     return system.perplexity
 
@@ -334,10 +334,10 @@ def train_rows(
     say: Callable[[str], None] = lambda _: None,
 ) -> list[MeasuredSystem]:
     """
-    Train and score rows, all of `SYSTEMS` if none is named, or go on with what `out` has.
+    Train and score rows, or continue from `out`.
 
-    `budget`: in seconds. `plan`: the plan of another run, to make that one again; then its budget
-    and threads are taken.
+    `names`: the rows of `SYSTEMS` to train; all if none is named. `budget`: in seconds. `plan`: the
+    plan of another run to repeat, with its budget and threads.
     """
     systems = [system for system in SYSTEMS if not names or system.name in names]
     common = (*COMMON, f"data.vocabulary_size={corpus.vocabulary}")

@@ -1,9 +1,9 @@
 """
 Table 4: the published parsers, and our own on the user's trees.
 
-Published rows are F1 on section 23 of the Wall Street Journal, and do not compare with scores on
-other trees. Floors and grammars compare with our own parsers: all are scored on the same sentences,
-and learned from the same trees if given.
+Published rows are F1 on section 23 of the Wall Street Journal; they cannot be compared with scores
+on other trees. Floors and grammars can be compared with our own parsers: all are scored on the same
+sentences. They learn from the training trees if these are given.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ from heedful.tasks.parsing.trees.tree import Tree
 from heedful.text.corpus import expand
 
 _FEW = 30
-"""Fewer sentences show nothing."""
+"""Scores of fewer sentences show nothing."""
 _WSJ, _SEMI = "WSJ only, discriminative", "semi-supervised"
 
 
@@ -55,12 +55,12 @@ PUBLISHED = (
 
 @dataclass(frozen=True)
 class ScoredParser:
-    """A parser of ours, or a floor."""
+    """A parser of ours, a grammar or a floor, with its score."""
 
     name: str
     score: TreeScore
     interval: tuple[float, float]
-    """Of F1, 95 %."""
+    """The 95 % confidence interval of F1."""
     is_floor: bool = False
 
 
@@ -71,47 +71,47 @@ class Table4:
     parsers: tuple[ScoredParser, ...]
     comparisons: tuple[ScoreDifference, ...]
     sentences: int
-    """Number of sentences that ours were scored on."""
+    """Number of sentences on which our parsers were scored."""
 
     @property
     def published_rows(self) -> Rows:
         """The paper's table."""
         rows: Rows = [("parser", "training", "F1")]
-        return rows + [(one.name, one.training, f"{one.f1:.1f}") for one in PUBLISHED]
+        return rows + [(row.name, row.training, f"{row.f1:.1f}") for row in PUBLISHED]
 
     @property
     def own_rows(self) -> Rows:
-        """Our table; only its head if there are no parsers."""
+        """The table of our parsers; only its header if there are none."""
         rows: Rows = [("parser", "F1", "95 % interval", "exact match", "unparsed")]
-        for one in self.parsers:
-            low, high = one.interval
-            score = one.score
+        for parser in self.parsers:
+            low, high = parser.interval
+            score = parser.score
             scores = (f"{score.f1:.1f}", f"{low:.1f} to {high:.1f}", f"{score.exact_match:.1f}")
-            rows.append((one.name, *scores, str(score.unparsed)))
+            rows.append((parser.name, *scores, str(score.unparsed)))
         return rows
 
     @property
     def conclusions(self) -> list[str]:
-        """What may be concluded, and what not."""
-        found = [comparison.sentence for comparison in self.comparisons]
-        found += learned_nothing(
-            one.name for one in self.parsers if not one.is_floor and one.score.f1 < LEARNED
+        """The conclusions that the table allows, and their limits."""
+        notes = [comparison.sentence for comparison in self.comparisons]
+        notes += learned_nothing(
+            row.name for row in self.parsers if not row.is_floor and row.score.f1 < LEARNED
         )
         if self.parsers:
             if self.sentences < _FEW:
-                found.append(
+                notes.append(
                     f"Fewer than {_FEW} sentences are too few to show anything, whatever the "
                     "intervals."
                 )
             sentences = f"{self.sentences:,} sentence" + "s" * (self.sentences != 1)
-            found.append(
+            notes.append(
                 f"Ours were scored on {sentences}, the published ones on section 23 after training "
                 "on about 40,000 trees; so the two tables must not be compared."
             )
-        return found
+        return notes
 
     def to_markdown(self) -> str:
-        """Lay it out as a page."""
+        """Lay the table out as a page."""
         parts = ["# Table 4", "Published, F1 on section 23:", markdown(self.published_rows)]
         if self.parsers:
             parts += ["Here:", markdown(self.own_rows), *self.conclusions]
@@ -120,10 +120,10 @@ class Table4:
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain values."""
         return {
-            "published": [one._asdict() for one in PUBLISHED],
+            "published": [row._asdict() for row in PUBLISHED],
             "here": [
-                {"name": one.name, **one.score.to_dict(), "interval": list(one.interval)}
-                for one in self.parsers
+                {"name": parser.name, **parser.score.to_dict(), "interval": list(parser.interval)}
+                for parser in self.parsers
             ],
             "conclusions": self.conclusions,
         }
@@ -150,44 +150,44 @@ def make_table4(
                 "`trees` must name gold trees to score the parsers on, but got none; give --trees."
             )
         return Table4((), (), 0)
-    # what cannot be opened is said before the work
+    # runs that cannot be opened are refused before the work
     parsers = {run: Parser.load(run, threads=threads, device=device) for run in runs}
     gold = read_clean(expand([trees]))
     files = expand(train_trees) if train_trees else []
     learned = [tree for file in files for tree in read_clean([file])]
     if any(file.path.samefile(trees) for file in files):
         say(f"warning: the grammars have seen the trees that it is scored on, {trees}")
-    found = [_scored(name, gold, parsed, True) for name, parsed in _baselines(gold, learned, say)]
+    scored = [_scored(name, gold, parsed, True) for name, parsed in _baselines(gold, learned, say)]
     lines, tags = [" ".join(tree.words) for tree in gold], [tree.tags for tree in gold]
     for run, parser in parsers.items():
         say(f"{run}: parsing {len(gold):,} sentences")
         parses = [parse.tree for parse in parser.parse(lines, options, tags)]
-        found.append(_scored(run.resolve().name, gold, parses))
-    return Table4(tuple(found), tuple(_comparisons(found)), len(gold))
+        scored.append(_scored(run.resolve().name, gold, parses))
+    return Table4(tuple(scored), tuple(_comparisons(scored)), len(gold))
 
 
 def _baselines(
     gold: Sequence[Tree], learned: Sequence[Tree], say: Callable[[str], object]
 ) -> list[tuple[str, list[Tree]]]:
-    """Parse without a model."""
-    # Flat and right-branching trees need labels alone; without training trees they are the gold
-    # trees' own.
+    """Parse with two floors and, if there are training trees, with two grammars."""
+    # Flat and right-branching trees need only labels, which are those of the gold trees if there
+    # are no training trees.
     floors = TreeFloors(learned or gold)
     drawn = {"flat": floors.flat, "right-branching": floors.right_branching}
-    found = [(name, [draw(tree.words) for tree in gold]) for name, draw in drawn.items()]
+    baselines = [(name, [draw(tree.words) for tree in gold]) for name, draw in drawn.items()]
     if learned:
         for title, parents in (("grammar (PCFG)", False), ("grammar with parents", True)):
             name = f"{title} of {len(learned):,} trees"
             say(f"{name}: parsing {len(gold):,} sentences")
             grammar = Pcfg(learned, parents=parents)
-            found.append((name, [grammar.parse(tree.words).tree for tree in gold]))
-    return found
+            baselines.append((name, [grammar.parse(tree.words).tree for tree in gold]))
+    return baselines
 
 
 def _scored(
     name: str, gold: Sequence[Tree], parses: Sequence[Tree], is_floor: bool = False
 ) -> ScoredParser:
-    """Score trees."""
+    """Score the trees of one parser."""
     score = score_trees(gold, parses)
     return ScoredParser(
         name, score, confidence_intervals([score.statistics()], Resampling())[0], is_floor
@@ -196,13 +196,13 @@ def _scored(
 
 def _comparisons(parsers: Sequence[ScoredParser]) -> list[ScoreDifference]:
     """Compare parsers that have learned something, each with the next worse parser."""
-    able = (one for one in parsers if one.is_floor or one.score.f1 >= LEARNED)
-    ranked = sorted(able, key=lambda one: -one.score.f1)
-    found = []
+    able = (parser for parser in parsers if parser.is_floor or parser.score.f1 >= LEARNED)
+    ranked = sorted(able, key=lambda parser: -parser.score.f1)
+    pairs = []
     for better, worse in pairwise(ranked):
         if better.is_floor and worse.is_floor:
             continue
         ours, theirs = better.score.statistics(), worse.score.statistics()
         (test,) = compare([ours], [theirs], "bootstrap")
-        found.append(ScoreDifference(better.name, worse.name, test.difference, test.interval, "F1"))
-    return found
+        pairs.append(ScoreDifference(better.name, worse.name, test.difference, test.interval, "F1"))
+    return pairs

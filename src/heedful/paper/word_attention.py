@@ -58,9 +58,9 @@ class WordAttention:
         """
         Find words by their spelling.
 
-        Returns: indices of the words, counted from 0.
+        Returns the indices of the words, counted from 0.
 
-        Spelling must match exactly; where no word does, case is ignored, then punctuation around a
+        Spelling must match exactly; if no word does, case is ignored, then punctuation around a
         word.
         """
         if not (names := named.split()):
@@ -126,21 +126,22 @@ def word_attention(translator: Translator, sentence: str) -> WordAttention:
 
 def words_of(tokenizer: Tokenizer, sentence: str, ids: Sequence[int]) -> list[Word]:
     """Split a sentence into words, with punctuation at their ends separate."""
-    # A mark is separate if it has a subword of its own: “perfect,” is two words if its comma is.
+    # A mark is separate if it has a subword of its own: “perfect,” is two words if the comma has
+    # one.
     side = segment_source(tokenizer, sentence, ids)
-    found: list[Word] = []
+    words: list[Word] = []
     for unit in side.units:
         spelled = [tokenizer.decode_source([ids[piece]]).strip() for piece in unit.pieces]
         word = " ".join(side.words[index] for index in unit.words)
-        # Bytes and unknown subwords spell nothing alone.
+        # A byte or an unknown subword alone has no spelling.
         sizes = _sizes(spelled) if "".join(spelled) == word else [len(spelled)]
         first = 0
         for size in sizes:
             name = "".join(spelled[first : first + size]) if len(sizes) > 1 else word
             start = unit.pieces.start + first
-            found.append(Word(name, range(start, start + size)))
+            words.append(Word(name, range(start, start + size)))
             first += size
-    return _with_every_piece(found, len(ids))
+    return _with_every_piece(words, len(ids))
 
 
 def _sizes(spelled: Sequence[str]) -> list[int]:
@@ -153,7 +154,7 @@ def _sizes(spelled: Sequence[str]) -> list[int]:
     sizes, waiting = [], 0
     for size, text in [*((1, mark) for mark in spelled[:first]), (last - first, "word")]:
         waiting += size
-        if text:  # a space that is a subword of its own goes with what follows
+        if text:  # a space that is a subword of its own joins the next one
             sizes.append(waiting)
             waiting = 0
     return sizes + [1] * (len(spelled) - last)
@@ -165,15 +166,15 @@ def _bare(word: str) -> str:
 
 
 def _is_mark(text: str) -> bool:
-    """Whether a subword has neither letters nor digits."""
+    """Tell whether a subword has neither letters nor digits."""
     return not any(letter.isalnum() for letter in text)
 
 
 def _with_every_piece(words: Sequence[Word], count: int) -> list[Word]:
     """Assign subwords without a word to the next word, or to the last word."""
-    whole: list[Word] = []
+    complete: list[Word] = []
     for number, word in enumerate(words):
-        start = whole[-1].pieces.stop if whole else 0
+        start = complete[-1].pieces.stop if complete else 0
         stop = count if number == len(words) - 1 else word.pieces.stop
-        whole.append(Word(word.name, range(start, stop)))
-    return whole
+        complete.append(Word(word.name, range(start, stop)))
+    return complete

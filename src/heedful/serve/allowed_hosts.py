@@ -1,10 +1,10 @@
 """
 The host names by which a server may be addressed.
 
-A web page of any site can let its own name point to 127.0.0.1 (DNS rebinding). The browser then
-treats a server of this machine as part of that site, whatever `--cors` says. The header ``Host``
-still has the site's name. So a server that listens only on this machine refuses names that it does
-not know.
+Any website can make its own host name resolve to 127.0.0.1 (DNS rebinding). The browser then
+treats a server on this machine as part of that site, whatever the setting of `--cors`. The header
+``Host`` still has the site's name. So a server that listens only on this machine refuses host names
+that it does not know.
 """
 
 import ipaddress
@@ -22,7 +22,7 @@ _MAX_SHOWN = 253
 
 class AllowedHosts:
     """
-    The host names that requests may have.
+    The host names that requests may be addressed to.
 
     `names`: from --allow-host, in addition to those of this machine; ``*`` for any.
     `address`: where the server listens.
@@ -36,7 +36,7 @@ class AllowedHosts:
         """
         Check a header ``Host``, with or without a port.
 
-        Raises `HttpError`. A request without the header is from no browser, so it is allowed.
+        Raises `HttpError`. A request without the header is not from a browser, so it is allowed.
         """
         name = _PORT.sub("", header).lower().rstrip(".")
         if self._any or not name or name in self._names or is_loopback(name):
@@ -50,7 +50,7 @@ class AllowedHosts:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is a name or an address of this machine only."""
+    """Return whether a host is a name or an address of this machine only."""
     try:
         address = ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
     except ValueError:

@@ -8,7 +8,7 @@ The ASGI application: routes and middleware.
     heedful         /v1/models /v1/translate /v1/stream /v1/attend
     pages           /  /page/…  /docs
 
-Does not import torch: a server of exported models runs without it.
+This module does not import torch: a server of exported models runs without it.
 """
 
 from collections.abc import AsyncIterator
@@ -80,7 +80,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _gone(request: Request, error: Exception) -> Response:
-    """Count a client that disconnected before its request was complete."""
+    """Return the status that metrics count for a client that left before its request ended."""
     del request, error
     return error_response(GONE)
 

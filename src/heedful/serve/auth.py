@@ -102,14 +102,14 @@ class Auth:
             self._requests.take(client)
 
     def _known(self, key: bytes, address: str) -> bytes:
-        """Check an API key."""
+        """Check an API key and return it."""
         # After too many wrong keys a valid one is refused as well; otherwise the limit would not
         # slow down an attacker who guesses keys.
         if key and self._wrong.per_minute:
             self._refuse_beyond(
                 self._wrong, address, "wrong keys per minute are allowed from one address"
             )
-        known = [one for one in self.keys if hmac.compare_digest(one, key)]
+        known = [stored for stored in self.keys if hmac.compare_digest(stored, key)]
         if known:
             return known[0]
         if key and self._wrong.per_minute:
@@ -129,7 +129,11 @@ class Auth:
 
 
 def client_of(host: str) -> str:
-    """Return the client of an address; for IPv6 its /64 network, which one client can fill."""
+    """
+    Return the client that an address belongs to.
+
+    For IPv6 it is the /64 network: one client can use every address in it.
+    """
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -144,10 +148,10 @@ def client_of(host: str) -> str:
 def read_proxies(text: str) -> tuple[str, ...]:
     """Parse --trusted-proxies: addresses and networks separated by commas."""
     try:
-        found = [ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip()]
+        networks = [ipaddress.ip_network(part.strip()) for part in text.split(",") if part.strip()]
     except ValueError as error:
         raise SettingError(
             "--trusted-proxies must be addresses or networks such as 127.0.0.1,10.0.0.0/8, with "
             f"commas between them, but {error}."
         ) from None
-    return tuple(map(str, found))
+    return tuple(map(str, networks))

@@ -1,9 +1,10 @@
 """
 The queue of jobs, and the choice of batches from it.
 
-A batch starts with a sentence of the request that was served least recently. It is filled with the
-sentences nearest in length, from any request. So short texts need not wait for long ones, and
-batches have little padding.
+A batch starts with a sentence of one request: in turns the request that was served least recently,
+and the one with the fewest waiting sentences. The batch is filled with the sentences nearest in
+length, from any request. So short texts need not wait for long ones, and batches have little
+padding.
 """
 
 import asyncio
@@ -65,9 +66,9 @@ class TranslationJob:
         """Number of sentences that are in no batch yet."""
         return len(self.waiting)
 
-    def alike(self, other: "TranslationJob") -> bool:
-        """Whether sentences of two jobs can share a batch; a reloaded model counts as another."""
-        return self.model is other.model and self.search == other.search
+    def alike(self, job: "TranslationJob") -> bool:
+        """Return whether sentences of two jobs can share a batch; a reloaded model is another."""
+        return self.model is job.model and self.search == job.search
 
 
 @dataclass(eq=False)
@@ -124,24 +125,24 @@ class Queue:
         return line
 
     def is_enough(self) -> bool:
-        """Whether the jobs may fill a batch; their models and settings are not compared."""
+        """Return whether the jobs may fill a batch; their models and settings are not compared."""
         tokens = 0
-        for one in self._line:
-            if isinstance(one, FunctionJob):
+        for job in self._line:
+            if isinstance(job, FunctionJob):
                 return True
-            tokens += sum(one.waiting.values())
+            tokens += sum(job.waiting.values())
             if tokens >= self.batch_tokens:
                 return True
         return False
 
     def take(self) -> list[QueuedSentence] | FunctionJob:
         """Choose a batch and remove it from the queue; empty if nothing waits."""
-        # It has sentences of one model with equal search settings, nearest in length to the first
-        # one. The request that the first one belongs to moves to the end of the queue.
+        # The batch has sentences of one model with equal search settings, nearest in length to the
+        # first one. The request that the first one belongs to moves to the end of the queue.
         if not self._line:
             return []
-        # 1. The first request: in turns the oldest and the one with the fewest sentences, so that
-        # many long requests cannot delay a short one.
+        # 1. The first request: in turns the one that was served least recently and the one with the
+        # fewest sentences, so that many long requests cannot delay a short one.
         turn = min(range(len(self._line)), key=lambda place: self._line[place].count)
         first = self._line.pop(turn if self._shortest_is_next else 0)
         self._shortest_is_next = not self._shortest_is_next
@@ -149,20 +150,20 @@ class Queue:
             self.count -= 1
             return first
         # 2. All sentences that may share a batch with its first one, nearest in length first.
-        others = [one for one in self._line if isinstance(one, TranslationJob) and one.alike(first)]
+        others = [job for job in self._line if isinstance(job, TranslationJob) and job.alike(first)]
         middle, anchor = next(iter(first.waiting.items()))
-        rows = [QueuedSentence(one, row) for one in (first, *others) for row in one.waiting]
+        rows = [QueuedSentence(job, row) for job in (first, *others) for row in job.waiting]
         rows.sort(key=lambda row: (row != (first, middle), abs(row[0].waiting[row[1]] - anchor)))
         # 3. As many of them as fit, padding included.
         batch: list[QueuedSentence] = []
         widest = 1
-        for one, row in rows:
-            widest = max(widest, one.waiting[row])
+        for job, row in rows:
+            widest = max(widest, job.waiting[row])
             if batch and (len(batch) + 1) * widest > self.batch_tokens:
                 break
-            batch.append(QueuedSentence(one, row))
-        for one, row in batch:
-            del one.waiting[row]
+            batch.append(QueuedSentence(job, row))
+        for job, row in batch:
+            del job.waiting[row]
         self.count -= len(batch)
-        self._line = [one for one in (*self._line, first) if one.count]
+        self._line = [job for job in (*self._line, first) if job.count]
         return batch

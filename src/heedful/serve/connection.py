@@ -12,8 +12,8 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-# For a client to read an answer that was sent before its request was complete. No measurement:
-# long enough for a slow network, short enough that such clients do not hold many connections.
+# Seconds for a client to read an answer that was sent before its request was complete. Chosen, not
+# measured: long enough for a slow network, too short for such clients to hold many connections.
 _LINGER_SECONDS = 2
 
 
@@ -21,8 +21,8 @@ class _Transport:
     """
     A transport that can be closed while the client is still sending.
 
-    A kernel with unread bytes resets the connection, and the client may lose the answer. This
-    transport ends the answer, then reads and drops what still arrives for a moment.
+    If a connection is closed while bytes are unread, the kernel resets it, and the client may lose
+    the answer. This transport ends the answer, then reads and drops further bytes for a moment.
     """
 
     def __init__(self, transport: asyncio.Transport, connection: "Connection") -> None:
@@ -33,7 +33,7 @@ class _Transport:
         return getattr(self._transport, name)
 
     def is_closing(self) -> bool:
-        """Whether reading and writing have ended."""
+        """Return whether reading and writing have ended."""
         return self.lingers or self._transport.is_closing()
 
     def close(self) -> None:
@@ -122,7 +122,7 @@ class Connection(H11Protocol):
             self._reading = None
 
     def awaits_more(self) -> bool:
-        """Whether the client may still be sending a request."""
+        """Return whether the client may still be sending a request."""
         return self._is_ended or self.conn.their_state is h11.SEND_BODY
 
     @property
@@ -158,5 +158,5 @@ class Connection(H11Protocol):
         self.transport.close()
 
     def _is_answering(self) -> bool:
-        """Whether a request is being answered."""
+        """Return whether a request is being answered."""
         return self.cycle is not None and not self.cycle.response_complete

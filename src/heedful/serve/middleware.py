@@ -1,8 +1,8 @@
 """
 ASGI middleware: time and size limits, security headers, metrics, shutdown.
 
-Plain ASGI, so that a body is refused while it arrives. The limits of connections, below HTTP
-requests, are in `heedful.serve.connection`.
+It is plain ASGI, so that a body that is too large is refused while it arrives. The limits of
+connections, below HTTP requests, are in `heedful.serve.connection`.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
-# Still answered during shutdown.
+# Paths that are still answered during shutdown.
 _ALWAYS = ("/health", "/metrics")
 # Log known methods only: a client can send any string.
 _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")

@@ -9,7 +9,7 @@ The models of a server: runs or exported folders, with their language pairs.
     en:de,de:en=runs/nllb          a run whose model has a token for each language
     runs/a+runs/b                  an ensemble of two runs
 
-Does not import torch: folders of CTranslate2 are opened without it.
+This module does not import torch: folders of CTranslate2 are opened without it.
 """
 
 import threading
@@ -91,7 +91,7 @@ class ServedModel:
     directions: tuple[Direction, ...]
     """At least one."""
     reader: TextReader
-    """What reads its lines."""
+    """The reader of its lines."""
     longest: int
     """Subwords of the longest sentence that is not truncated."""
     facts: dict[str, Any]
@@ -125,7 +125,7 @@ class ServedModel:
         if self.no_coverage:
             raise SettingError(self.no_coverage)
         if options.beam is None:
-            replace(options, beam=self.facts["beam"])  # checked again: one of 1 compares nothing
+            replace(options, beam=self.facts["beam"])  # checked again: a beam of 1 compares nothing
 
     def cut_rule(self, terms: Terms | None, tag: str) -> CutRule:
         """Return the rule for cutting a text. `tag`: a language tag put before each part."""
@@ -151,7 +151,7 @@ class ModelLoader:
     beam: int | None = None
     """Default number of open hypotheses; the model's own if None."""
     reading: Reading | None = None
-    """How lines are read; as the model's settings say if None."""
+    """How lines are read; as in the model's settings if None."""
 
     def open(self, spec: ModelSpec, name: str) -> ServedModel:
         """Open one model."""
@@ -202,9 +202,9 @@ class Models:
 
     def load(self) -> None:
         """Open all models, then replace the old ones."""
-        # If one cannot be opened the old ones stay, and the error is raised.
+        # If a model cannot be opened, the old models stay, and the error is raised.
         with self._loading:
-            names = _names([one.paths for one in self.specs])
+            names = _names([spec.paths for spec in self.specs])
             opened = [self.loader.open(*pair) for pair in zip(self.specs, names, strict=True)]
             self.current = tuple(opened)
 
@@ -215,13 +215,13 @@ class Models:
 
     def languages(self) -> dict[str, list[str]]:
         """List the languages for ``GET /languages``."""
-        found: dict[str, list[str]] = {}
+        by_source: dict[str, list[str]] = {}
         for model in self.current:
             for direction in model.directions:
-                targets = found.setdefault(direction.source, [])
+                targets = by_source.setdefault(direction.source, [])
                 if direction.target not in targets:
                     targets.append(direction.target)
-        return found
+        return by_source
 
     def find(self, name: str | None) -> tuple[ServedModel, ...]:
         """Find models by name."""
@@ -241,7 +241,7 @@ def _names(models: Sequence[Sequence[Path]]) -> list[str]:
 def _directions(
     spec: ModelSpec, languages: tuple[str, str], tags: Sequence[str]
 ) -> tuple[Direction, ...]:
-    """Find the directions of a model: given on the command line, else by tags, else by settings."""
+    """Find the directions of a model: on the command line, else by its tags, else its settings."""
     codes = {tag.removeprefix(">>").removesuffix("<<"): tag for tag in tags}
     pairs = spec.pairs or tuple((languages[0], target) for target in codes or [languages[1]])
     if not all(map(all, pairs)):
@@ -263,7 +263,7 @@ def _directions(
 
 
 def _chosen_directions(spec: ModelSpec, tokenizer: Tokenizer) -> tuple[Direction, ...]:
-    """Find the directions of a model with many languages: those named, else that of the run."""
+    """Find the directions of a multilingual model: on the command line, else in its tokenizer."""
     pairs = spec.pairs or ((tokenizer.source_language, tokenizer.target_language),)
     for pair in pairs:
         tokenizer.between(
@@ -273,7 +273,7 @@ def _chosen_directions(spec: ModelSpec, tokenizer: Tokenizer) -> tuple[Direction
 
 
 def _reasons(engine: str, translator: Any) -> tuple[str, str, str]:
-    """Say why attention, alignment and a coverage penalty are missing; empty if they are not."""
+    """Explain why attention, alignment and a coverage penalty are missing; empty if available."""
     if engine != "torch":
         reason = "this one runs in CTranslate2, which does not provide them"
         coverage = (
@@ -302,7 +302,7 @@ def _reasons(engine: str, translator: Any) -> tuple[str, str, str]:
 
 
 def longest_sentence(translator: Any, engine: str) -> int:
-    """Return the subwords of the longest sentence that is not truncated, its end included."""
+    """Return the number of subwords of the longest sentence that is not truncated, end included."""
     if engine == "torch":
         return int(translator.run.config.search.max_source_length)
     record = translator.record
@@ -336,7 +336,7 @@ def _add_member(facts: dict[str, Any], path: Path) -> None:
     from heedful.runs.run import Run
 
     facts["parameters"] += count_parameters(Run.open(path))
-    facts |= {"layers": 0, "heads": 0}  # of attention that is shown
+    facts |= {"layers": 0, "heads": 0}  # no attention of an ensemble is shown
     facts.pop("coverage_penalty", None)
 
 

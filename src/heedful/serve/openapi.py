@@ -57,7 +57,7 @@ def describe_route(
     answers = {200: right}
     for code in _WRONG if request else wrong:
         answers[code] = {"description": _WRONG[code], "model": ErrorResponse}
-    found: dict[str, Any] = {"response_model": None, "responses": answers}
+    description: dict[str, Any] = {"response_model": None, "responses": answers}
     if request is not None:
         content: dict[str, Any] = {
             kind: {"schema": {"$ref": _reference(request, kind)}} for kind in request.types
@@ -65,12 +65,12 @@ def describe_route(
         if request is TranslateFileRequest:
             content[MULTIPART]["encoding"] = {"file": {"contentType": "text/plain, text/html"}}
         body = {"required": True, "content": content}
-        found["openapi_extra"] = {"requestBody": body}
-    return found
+        description["openapi_extra"] = {"requestBody": body}
+    return description
 
 
 def _reference(request: type[RequestBody], kind: str) -> str:
-    """Return the schema name of a body; a form, which has no null, has its own."""
+    """Return the reference to the schema of a body; forms have their own, without null."""
     return _REFERENCE.format(model=request.__name__ + "Form" * (kind in FORMS))
 
 
@@ -79,11 +79,11 @@ def _form(schema: dict[str, Any]) -> dict[str, Any]:
     properties = {}
     for name, field in schema["properties"].items():
         kinds = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]
-        kept = {key: value for key, value in field.items() if key not in ("anyOf", "default")}
+        form_field = {key: value for key, value in field.items() if key not in ("anyOf", "default")}
         if field.get("default") is not None:
-            kept["default"] = field["default"]
+            form_field["default"] = field["default"]
         properties[name] = {
-            **kept,
+            **form_field,
             **(kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {}),
         }
     return {**schema, "title": f"{schema['title']}Form", "properties": properties}
@@ -103,16 +103,16 @@ def _narrow(schema: dict[str, Any], limits: Limits) -> None:
 
 
 def document(app: FastAPI, limits: Limits) -> dict[str, Any]:
-    """Build the OpenAPI document; adds the bodies, which FastAPI does not see."""
+    """Build the OpenAPI document, with the bodies, which FastAPI does not know."""
     if app.openapi_schema is None:
-        found = get_openapi(
+        specification = get_openapi(
             title="heedful",
             version=__version__,
             description="Translation: LibreTranslate's routes, and more under /v1.",
             routes=app.routes,
             license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         )
-        schemas = found.setdefault("components", {}).setdefault("schemas", {})
+        schemas = specification.setdefault("components", {}).setdefault("schemas", {})
         for kind in (
             TranslateRequest,
             DetectRequest,
@@ -126,5 +126,5 @@ def document(app: FastAPI, limits: Limits) -> dict[str, Any]:
             schemas[f"{kind.__name__}Form"] = _form(schema)
             if kind is not TranslateFileRequest:
                 schemas[kind.__name__] = schema
-        app.openapi_schema = found
+        app.openapi_schema = specification
     return app.openapi_schema

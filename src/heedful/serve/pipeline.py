@@ -33,22 +33,22 @@ def drop_tag(translation: Translation, tag: str) -> Translation:
 
     `tag`: such as ``>>fra<<``; empty for none.
 
-    Only alignments contain it.
+    Only alignments contain the tag.
     """
     alignment = translation.alignment
     if not tag or alignment is None or alignment.source_words[:1] != (tag,):
         return translation
     links = tuple((i - 1, j) for i, j in alignment.links if i > 0)
-    others = tuple(drop_tag(other, tag) for other in translation.alternatives)
+    others = tuple(drop_tag(alternative, tag) for alternative in translation.alternatives)
     without = WordAlignment(alignment.source_words[1:], alignment.target_words, links)
     return replace(translation, alignment=without, alternatives=others)
 
 
-# Requests with more characters are split and joined in a thread, because the event loop serves
+# Texts with more characters than this are split and joined in a thread; the event loop would serve
 # nobody else meanwhile.
 _AT_ONCE = 2000
-# Sentences of a request that may have attention: the explorer's document of one sentence has the
-# weights of every head of every layer, about as much text as a book.
+# Maximum number of sentences of a request with attention: the explorer's document of one sentence
+# has the weights of every head of every layer, about as much text as a book.
 MAX_WITH_ATTENTION = 16
 _Result = TypeVar("_Result")
 
@@ -90,7 +90,7 @@ async def translate(
     """
     Translate a text and report progress.
 
-    Canceling removes its waiting sentences from the queue.
+    Canceling removes the text's waiting sentences from the queue.
     """
     terms = Terms.of(search.glossary, search.protected)
     parted = await aside(len(text), _SplitText.of, text, route, form, terms)
@@ -104,10 +104,10 @@ async def translate(
     _check_attention(search, len(parted.lines))
     observer = callbacks.step if route.model.shows_attention else None
     how = replace(search, languages=route.model.languages(route.direction))
-    found = await worker.translate(
+    translations = await worker.translate(
         route.model, parted.lines, how, on_sentence=on_sentence, observer=observer
     )
-    return await aside(len(text), parted.result, found)
+    return await aside(len(text), parted.result, translations)
 
 
 async def translate_all(
@@ -127,18 +127,18 @@ async def translate_all(
     terms = Terms.of(search.glossary, search.protected)
     parted = await aside(size, _split_all, texts, route, form, terms)
     groups: dict[tuple[ServedModel | None, bool, tuple[str, str]], list[_SplitText]] = {}
-    for one in parted:
-        model, way = one.route.model, one.route.direction
+    for part in parted:
+        model, way = part.route.model, part.route.direction
         languages = model.languages(way) if model else ("", "")
-        groups.setdefault((model, one.linked, languages), []).append(one)
-    _check_attention(search, sum(len(one.lines) for one in parted))
-    found: dict[_SplitText, list[Translation]] = {}
+        groups.setdefault((model, part.linked, languages), []).append(part)
+    _check_attention(search, sum(len(part.lines) for part in parted))
+    translations: dict[_SplitText, list[Translation]] = {}
     for (model, linked, languages), several in groups.items():
-        lines = [line for one in several for line in one.lines]
+        lines = [line for part in several for line in part.lines]
         how = replace(search, alignments=search.alignments or linked, languages=languages)
         rest = iter(await worker.translate(model, lines, how) if model else [])
-        found |= {one: list(islice(rest, len(one.lines))) for one in several}
-    return await aside(size, lambda: [one.result(found[one]) for one in parted])
+        translations |= {part: list(islice(rest, len(part.lines))) for part in several}
+    return await aside(size, lambda: [part.result(translations[part]) for part in parted])
 
 
 async def aside(size: int, work: Callable[..., _Result], *arguments: object) -> _Result:
@@ -194,6 +194,8 @@ class _SplitText:
         """Join the translated sentences."""
         if not line_translations:
             return TextResult(self.route, Translation(self.text, 0.0, (), 0.0))
-        translations = tuple(drop_tag(one, self.route.direction.tag) for one in line_translations)
-        whole = join_sentences(translations, self.layout)
-        return TextResult(self.route, whole, self.layout.pieces, translations)
+        translations = tuple(
+            drop_tag(translation, self.route.direction.tag) for translation in line_translations
+        )
+        joined = join_sentences(translations, self.layout)
+        return TextResult(self.route, joined, self.layout.pieces, translations)

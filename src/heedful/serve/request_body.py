@@ -20,11 +20,11 @@ _Body = TypeVar("_Body", bound=RequestBody)
 _JSON = "application/json"
 # Unknown field names are cut to this many characters in messages: a client chooses their length.
 _MAX_NAME_LENGTH = 40
-# Wrong fields that one message names: enough to correct a request, short enough to read.
+# Most wrong fields that one message names: enough to correct a request, short enough to read.
 _MAX_REPORTED = 10
-# Fields of a body; the largest request here has fewer than twenty.
+# Most fields of a body; the largest request here has fewer than twenty.
 _MAX_FIELDS = 100
-# Values of a form, in which `q` may be repeated.
+# Most values of a form, in which `q` may be repeated.
 _MAX_FORM_FIELDS = 2000
 
 
@@ -111,8 +111,8 @@ async def _form(request: Request, body: bytes) -> dict[str, Any]:
             if isinstance(value, UploadFile):
                 fields.append((name, await _file(value)))
                 continue
-            # The reader of forms takes bytes that are not UTF-8 for Latin-1. Fields stand in the
-            # order of the body, so it is searched once.
+            # The form parser reads bytes that are not UTF-8 as Latin-1. Fields are in the order of
+            # the body, so the body is searched once.
             if not value.isascii() and (place := body.find(value.encode(), place)) < 0:
                 raise _not_utf_8()
             fields.append((name, value))
@@ -162,25 +162,25 @@ def _json(body: bytes) -> Any:
     """Parse JSON."""
     try:
         # Decoded here, because json.loads accepts invalid UTF-8 (lone surrogates) in bytes.
-        found = json.loads(body.decode("utf-8-sig"))
+        value = json.loads(body.decode("utf-8-sig"))
         # An escape such as \ud83d may be a lone surrogate; encoding raises an error then.
         if b"\\ud" in body or b"\\uD" in body:
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise HttpError(
             400, "the body must be a JSON object in UTF-8, but cannot be read."
         ) from None
-    return found
+    return value
 
 
 def _wrong(error: ValidationError, kind: type[RequestBody]) -> str:
     """Name the fields that are wrong, never their values."""
     messages: dict[str, str] = {}
-    for one in error.errors(include_url=False, include_input=False):
-        field = str(one["loc"][0]) if one["loc"] else "the body"
-        rule = describe_rule(one)
+    for problem in error.errors(include_url=False, include_input=False):
+        field = str(problem["loc"][0]) if problem["loc"] else "the body"
+        rule = describe_rule(problem)
         message = rule[:1].lower() + rule[1:]
-        if one["type"] == "extra_forbidden":
+        if problem["type"] == "extra_forbidden":
             message = _unknown(field, kind)
             field = field if len(field) <= _MAX_NAME_LENGTH else f"{field[:_MAX_NAME_LENGTH]}…"
         messages.setdefault(field, message)

@@ -1,8 +1,8 @@
 """
 Request bodies of LibreTranslate's API and of ``/v1``.
 
-Pydantic checks types and the bounds that never change. What an operator may choose (characters,
-sentences, alternatives, the beam) is checked by `heedful.serve.service`.
+Pydantic checks types and the bounds that never change. `heedful.serve.service` checks the limits
+that an operator may choose: characters, sentences, alternatives, the beam.
 """
 
 from dataclasses import dataclass
@@ -23,17 +23,17 @@ from heedful.settings.field_types import explained
 from heedful.settings.search import BEAM, COVERAGE_PENALTY, LENGTH_PENALTY, PENALTY_FORM
 
 Language = Annotated[str, Field(min_length=1, max_length=35, description="Its code, such as en.")]
-# Stop at the first error: a list of a hundred thousand numbers must not cause as many errors.
 # Bounds of a request's terms: each line is searched for all of them.
 _MOST_TERMS, _LONGEST_TERM = 300, 100
 _Term = Annotated[str, Field(min_length=1, max_length=_LONGEST_TERM, pattern=r"\S")]
+# `fail_fast` stops at the first error: a list of a hundred thousand numbers must not cause as many.
 _Terms = Annotated[list[_Term], Field(max_length=_MOST_TERMS, fail_fast=True)]
 _PROTECTED = "Strings that the translation keeps as they are in the text, once each."
 RequestText = str | Annotated[list[str], Field(min_length=1, fail_fast=True)]
 
 
 def _flag(sent: object) -> object:
-    """Parse a boolean, which a form has as text."""
+    """Parse a boolean, which a form sends as text."""
     if isinstance(sent, bool):
         return sent
     if not isinstance(sent, str) or sent.lower() not in ("true", "false"):
@@ -66,10 +66,10 @@ def _with_nulls(schema: dict[str, Any]) -> None:
     """Declare each optional field nullable."""
     for name, field in schema["properties"].items():
         if name not in schema.get("required", ()) and "anyOf" not in field:
-            kept = {
+            annotations = {
                 key: field.pop(key) for key in ("title", "description", "default") if key in field
             }
-            schema["properties"][name] = {"anyOf": [field, {"type": "null"}], **kept}
+            schema["properties"][name] = {"anyOf": [field, {"type": "null"}], **annotations}
 
 
 class RequestBody(BaseModel):
@@ -131,7 +131,7 @@ class TranslateRequest(_BodyWithTexts):
 
     @property
     def protected_strings(self) -> list[str]:
-        """List the protected strings."""
+        """The protected strings, as a list."""
         return [self.protected] if isinstance(self.protected, str) else self.protected or []
 
 

@@ -75,14 +75,16 @@ def explorer_document(attention: Attention, translation: Translation, model: str
 def _best(translation: Translation, model: str, shows_reading: bool) -> dict[str, Any]:
     """Convert a translation and its alternatives."""
     note = translation.reading.to_dict() if shows_reading and translation.reading else None
-    others = [ScoredTranslation(**_one(other, model)) for other in translation.alternatives]
+    others = [
+        ScoredTranslation(**_one(alternative, model)) for alternative in translation.alternatives
+    ]
     best = _one(translation, model) | {"reading": note or None}
     return TranslationWithAlternatives(**best, alternatives=others).__dict__
 
 
 def _one(translation: Translation, model: str) -> dict[str, Any]:
     """Convert one translation."""
-    known = [round(math.exp(each), 6) for each in translation.log_probabilities]
+    known = [round(math.exp(logarithm), 6) for logarithm in translation.log_probabilities]
     unknown = [None] * (len(translation.tokens) - len(known))
     pairs = zip(translation.tokens, [*known, *unknown], strict=False)
     attention = translation.attention
@@ -90,7 +92,9 @@ def _one(translation: Translation, model: str) -> dict[str, Any]:
         "text": translation.text,
         "score": translation.score,
         "log_probability": translation.log_probability,
-        "tokens": [TokenProbability(piece=piece, probability=each) for piece, each in pairs],
+        "tokens": [
+            TokenProbability(piece=piece, probability=probability) for piece, probability in pairs
+        ],
         "alignment": list(translation.alignment.links) if translation.alignment else None,
         "attention": attention and explorer_document(attention, translation, model),
     }

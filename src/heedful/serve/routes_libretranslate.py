@@ -78,13 +78,13 @@ def language_name(code: str) -> str:
     name = _BY_CODE.get(plain.lower()) or _BY_CODE.get(language_of_code(plain))
     if name is None:
         return code
-    # What the language implies is left out, and mBART's mark for no country.
+    # Subtags that the language implies are left out, and so is XX, mBART's mark for no country.
     own = parse_code(plain)
     more = [p for p in rest.split("-") if p not in ("", "XX") and parse_code(f"{plain}-{p}") != own]
     return f"{name} ({'-'.join(more)})" if more else name
 
 
-# Documents of offices that are unpacked at a time; others wait. Each may take some 200 MB.
+# Most office documents that are unpacked at a time; others wait. Each may take some 200 MB.
 _MOST_DOCUMENTS = 2
 # The Host header comes from the client: only these characters may appear in a returned address.
 _HOST = re.compile(r"[A-Za-z0-9._\-]+(:[0-9]+)?|\[[0-9A-Fa-f:.]+\](:[0-9]+)?")
@@ -145,8 +145,8 @@ def libre_routes(service: Service) -> APIRouter:
         languages = service.models.languages()
         every = list(dict.fromkeys([*languages, *(t for ts in languages.values() for t in ts)]))
         guesses = await service.wait(request, asyncio.to_thread(detect, text, every))
-        found = [detected_language(guess) for guess in guesses]
-        return json_response([one.model_dump() for one in found if one])
+        detected = [detected_language(guess) for guess in guesses]
+        return json_response([language.model_dump() for language in detected if language])
 
     @routes.get("/languages", **describe_route(list[LanguageInfo]))
     async def languages() -> Response:
@@ -236,9 +236,14 @@ async def _translated(
 
 def _answer(body: TranslateRequest, result: list[TextResult]) -> TranslateResponse:
     """Answer with one text or with lists, like the request."""
-    texts = [one.translation.text for one in result]
-    guesses = [guess for one in result if (guess := detected_language(one.route.detected))]
-    others = [[other.text for other in one.translation.alternatives] for one in result]
+    texts = [text_result.translation.text for text_result in result]
+    guesses = [
+        guess for text_result in result if (guess := detected_language(text_result.route.detected))
+    ]
+    others = [
+        [alternative.text for alternative in text_result.translation.alternatives]
+        for text_result in result
+    ]
     if isinstance(body.q, str):
         return TranslateResponse(
             translatedText=texts[0],

@@ -75,7 +75,7 @@ async def _translated(service: Service, body: TranslateV1Request) -> Response:
     result = await translate_all(service.worker, body.texts, route, search, form=_form(body))
 
     def answer() -> Response:
-        translations = [text_translation(one, body.reading_notes) for one in result]
+        translations = [text_translation(text_result, body.reading_notes) for text_result in result]
         detected = detected_language(first.detected)
         return json_response(
             TranslateV1Response(model=first.name, translations=translations, detected=detected)
@@ -128,7 +128,7 @@ def _search(service: Service, body: TranslateV1Request, model: ServedModel | Non
 
 
 def _form(body: TranslateV1Request) -> Literal["text", "sentence", "wrapped"]:
-    """Return whether texts are split into sentences, and whether their lines are joined first."""
+    """Choose how texts are split: not at all, or into sentences, perhaps after joining lines."""
     if not body.split:
         return "sentence"
     return "wrapped" if body.join_lines else "text"

@@ -11,11 +11,11 @@ from heedful.serve.limits import HttpError
 from heedful.serve.models import Direction, Models, ServedModel
 from heedful.text.language_codes import in_another_script, look_up
 
-# A text whose detected language is the target language is left as it is only from this confidence:
+# Least confidence that the language of a text is the target language for leaving the text as it is:
 # a wrong guess would return it untranslated.
 _SURE = 50.0
-# Below this confidence a text of many words is taken for one in none of the languages. Little text
-# is lost so: the languages of the server have prior odds of 300.
+# Below this confidence, a text of many words counts as being in none of the server's languages.
+# Little text is lost by this rule, because these languages have prior odds of 300.
 _FOREIGN = 5.0
 
 
@@ -78,16 +78,20 @@ def _chosen(
     every = [direction for model in called for direction in model.directions]
     is_auto = source.lower() == "auto"
     if target is None:
-        sources = [one.source for one in every]
+        sources = [direction.source for direction in every]
         named = None if is_auto else look_up(source, sources)
-        target = next((one.target for one in every if named in (None, one.source)), "")
+        target = next(
+            (direction.target for direction in every if named in (None, direction.source)), ""
+        )
     if not is_auto and (language := _without_translation(every, source, target)):
         return ModelRoute(None, Direction(language, language, ""))
-    targets = list(dict.fromkeys(one.target for one in every))
+    targets = list(dict.fromkeys(direction.target for direction in every))
     target = look_up(target, targets) or _refuse(
         f"target must be one of the target languages ({', '.join(targets)})", target, targets
     )
-    sources = list(dict.fromkeys(one.source for one in every if one.target == target))
+    sources = list(
+        dict.fromkeys(direction.source for direction in every if direction.target == target)
+    )
     detected = None
     if is_auto:
         detected, source = _detected(text, sources, target)
@@ -98,7 +102,7 @@ def _chosen(
             source,
             sources,
         )
-    # Among the models found above: a reload may have replaced them during detection.
+    # Search only the models found above: a reload may have replaced them during detection.
     for model in called:
         for direction in model.directions:
             if (direction.source, direction.target) == (source, target):
@@ -108,7 +112,7 @@ def _chosen(
 
 def _without_translation(directions: Sequence[Direction], source: str, target: str) -> str | None:
     """Return the language if source and target are the same and the server knows it."""
-    codes = list(dict.fromkeys(code for one in directions for code in one[:2]))
+    codes = list(dict.fromkeys(code for direction in directions for code in direction[:2]))
     language = look_up(source, codes)
     return language if language == look_up(target, codes) else None
 
@@ -122,10 +126,10 @@ def _refuse(rule: str, code: str, known: Sequence[str]) -> NoReturn:
 
 def _detected(text: str, sources: Sequence[str], target: str) -> tuple[Guess, str]:
     """
-    Detect the language of a text, and the language to translate it from.
+    Detect the language of a text, and choose the language to translate it from.
 
-    The target language means that the text is left as it is. Such text is in the target language,
-    or surely in none of the languages: it has another script, or many words.
+    The choice is the target language if the text is left as it is. Such a text is in the target
+    language, or surely in none of the languages: it has another script, or many words.
     """
     languages = list(dict.fromkeys([*sources, target]))
     guesses = detect(text, languages)
@@ -140,7 +144,7 @@ def _detected(text: str, sources: Sequence[str], target: str) -> tuple[Guess, st
 
 
 def _is_foreign(text: str, languages: Sequence[str]) -> bool:
-    """Whether a text with low confidences is in none of the languages."""
+    """Return whether a text with low confidences is in none of the languages."""
     if not any(map(str.isalpha, text)):
         return False
     return not is_short(text) or not any(is_possible(text, language) for language in languages)

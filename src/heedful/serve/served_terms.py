@@ -1,4 +1,4 @@
-"""The terms of a server's own files, and those of a request."""
+"""The terms of a server's own files, and the terms of a request."""
 
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ from heedful.text.reading.terms import Glossary, Terms, read_glossary, read_prot
 
 class ServedTerms:
     """
-    Terms of files, for every request.
+    The terms of the server's files, which apply to every request.
 
     `glossary`, `protected`: the files, as for `heedful translate`. `warn`: called about terms with
     two translations.

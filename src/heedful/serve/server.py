@@ -4,7 +4,7 @@ The life of a server, from start to stop.
 ::
 
     SIGTERM, SIGINT   new work is refused with 503, running requests are finished, then it ends
-    SIGHUP            models, keys and terms are read again; what runs goes on with the old ones
+    SIGHUP            models, keys and terms are read again; running requests keep the old ones
 
 With sockets from systemd, a stopping server refuses no work: it answers the connections that it has
 accepted. Later connections wait for the next process.
@@ -36,14 +36,14 @@ from heedful.serve.systemd import notify
 from heedful.serve.worker import Worker
 
 _log = logging.getLogger("heedful.serve")
-# For sending the last answers, after the worker has ended. No measurement: enough for a client
-# that still reads.
+# Seconds for sending the last answers after the worker has ended. Chosen, not measured: enough for
+# a client that still reads.
 _LAST_SECONDS = 2
 # Connections that the kernel holds until they are accepted.
 _BACKLOG = 2048
-# For the first request on a connection that was accepted just before the stop.
+# Seconds for the first request on a connection that was accepted just before the stop.
 _NEW_SECONDS = 1
-# A model that is busy at the end of its time is asked again after this.
+# Least seconds between two checks for idle models; a model may be busy when its time is up.
 _LEAST_SLEEP = 0.05
 
 
@@ -86,20 +86,20 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Install signal handlers; replaces uvicorn's own. Called when the event loop runs."""
+        """Install signal handlers in place of uvicorn's own. Called when the event loop runs."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._begin, self._stop)
         loop.add_signal_handler(signal.SIGHUP, self._begin, self._reload)
         if self._unload_seconds is not None:
             self._begin(partial(self._unload_idle, self._unload_seconds))
-        self._on_ready()  # who reads that may send a signal at once
+        self._on_ready()  # a process that reads its message may send a signal at once
         yield
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.remove_signal_handler(number)
 
     def _begin(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
-        """Handle a signal in the event loop."""
+        """Start a task in the event loop, such as the handler of a signal."""
         task = asyncio.create_task(work())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -128,8 +128,8 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     def _some(self, state: str) -> bool:
-        """Whether any connection has the given property of `Connection`."""
-        return any(getattr(one, state) for one in self.server_state.connections)
+        """Return whether any connection has the given property of `Connection`."""
+        return any(getattr(connection, state) for connection in self.server_state.connections)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answer connections that the kernel has already accepted, then end."""
@@ -143,9 +143,9 @@ class Server(uvicorn.Server):
                     accepted.append(place.accept()[0])
         for server in self.servers:
             server.close()
-        for one in accepted:
-            one.setblocking(False)
-            await loop.connect_accepted_socket(self._connection, one)
+        for client in accepted:
+            client.setblocking(False)
+            await loop.connect_accepted_socket(self._connection, client)
         await self._wait_for_first_requests()
         await super().shutdown(sockets)
 
@@ -193,8 +193,8 @@ def listen(host: str, port: int) -> socket.socket:
 
     `port`: 0 for any that is free.
 
-    Done before models are opened, so that a port in use is reported at once; clients that connect
-    meanwhile wait. Raises `SettingError`.
+    Call it before models are opened, so that a port in use is reported at once. Clients that
+    connect meanwhile wait. Raises `SettingError`.
     """
     listener: socket.socket | None = None
     try:
@@ -233,7 +233,7 @@ def serve(
     on_ready: Callable[[Sequence[str]], None],
 ) -> None:
     """
-    Serve models until a signal ends it; runs in the main thread, which receives signals.
+    Serve models until a signal arrives; call it in the main thread, which receives signals.
 
     `is_passed`: whether the sockets stay open after this process.
     """
@@ -260,7 +260,7 @@ def serve(
         service, proxies, report_ready, is_passed=is_passed, unload_seconds=unload_seconds
     )
     server.run(sockets=list(listeners))
-    worker.stop()  # a signal that comes while the server starts leaves it running
+    worker.stop()  # a signal during the start leaves it running
     worker.join()
 
 

@@ -1,4 +1,4 @@
-"""State shared by the routes: models, worker, limits, job waiting."""
+"""State shared by the routes, such as models, worker and limits, and waiting for jobs."""
 
 import asyncio
 from collections.abc import Coroutine

@@ -64,14 +64,14 @@ def _sender(file: PageFile) -> Callable[[Request], Awaitable[Response]]:
 
 
 def _docs_files() -> dict[str, PageFile]:
-    """Read the files of the OpenAPI page; Swagger UI is a package's copy."""
+    """Read the files of the OpenAPI page; Swagger UI is the copy in fastapi_offline."""
     folder = files("fastapi_offline") / "static"
-    found = {
+    pages = {
         "/docs": PageFile(_DOCS, "text/html; charset=utf-8", '"docs-1"'),
         "/docs/start.js": PageFile(_START, _KINDS[".js"], '"start-1"'),
     }
     for name in _SWAGGER:
         kind = _KINDS[name[name.rfind(".") :]]
         content = (folder / name).read_bytes()
-        found[f"/docs/{name}"] = PageFile(content, kind, f'"swagger-{len(content)}"')
-    return found
+        pages[f"/docs/{name}"] = PageFile(content, kind, f'"swagger-{len(content)}"')
+    return pages

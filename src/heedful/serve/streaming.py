@@ -1,9 +1,9 @@
 """
 Streamed responses: one line of JSON per event.
 
-The worker thread reports every step. Up to some dozens of steps wait here for the client to read;
-beyond that, only the newest step of a sentence. So a search that is over in a moment can still be
-followed, and a slow client gets fewer steps and costs no more memory.
+The worker thread reports every step. Up to 64 steps wait here for the client to read them; beyond
+that, only the newest step of each sentence waits. So a client can follow even a very short search,
+and a slow client gets fewer steps and costs no more memory.
 """
 
 import asyncio
@@ -34,10 +34,10 @@ from heedful.translation.result import Translation
 
 # Seconds between writes: fifty a second look continuous, more would only cost time.
 _BETWEEN_WRITES = 0.02
-# Where this many wait, only the newest of a sentence is kept.
+# Once this many steps wait, only the newest step of a sentence is kept.
 _WAITING_STEPS = 64
 
-# What the observer saw of a sentence, and its finished hypotheses.
+# An observed step of a sentence, and the hypotheses that were finished by then.
 _Step = tuple[Snapshot, tuple[HypothesisView, ...]]
 
 
@@ -49,9 +49,9 @@ class Stream:
     ) -> None:
         self.service, self.route, self.search = service, route, search
         self._shows_reading = shows_reading
-        # By sentence, with the hypotheses that were over by then: one may still be the best.
+        # Waiting steps by sentence, with the hypotheses finished by then: one may be the best.
         self._steps: dict[int, list[_Step]] = {}
-        # By sentence, without their end symbols.
+        # Finished hypotheses by sentence, without their end symbols.
         self._over: dict[int, tuple[HypothesisView, ...]] = {}
         # Finished sentences, converted to JSON only when the client reads: attention is large.
         self._done: list[tuple[int, str, Translation]] = []
@@ -79,7 +79,7 @@ class Stream:
             self._task.result()
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Yield all events as lines; call after `begin`. Limited in time like every answer."""
+        """Yield all events as lines, within the time limit of every answer; call after `begin`."""
         task = self._task
         latest = time.monotonic() + self.service.limits.seconds
         try:
@@ -123,29 +123,29 @@ class Stream:
             self._over[number] = (*self._over.get(number, ()), *ended, *snapshot.cut)
             steps = self._steps  # the event loop may take them and leave an empty dict
             waiting = sum(map(len, steps.values()))
-            kept = steps.get(number, []) if waiting < _WAITING_STEPS else []
-            steps[number] = [*kept, (snapshot, self._over[number])]
+            earlier = steps.get(number, []) if waiting < _WAITING_STEPS else []
+            steps[number] = [*earlier, (snapshot, self._over[number])]
             self._loop.call_soon_threadsafe(self._news.set)
 
     async def _lines(self) -> AsyncIterator[bytes]:
-        """Write pending events: newest steps, then finished sentences, whose steps were before."""
+        """Write pending events: steps, then finished sentences, which follow their own steps."""
         done, self._done = self._done, []
         steps, self._steps = self._steps, {}
         for number, of_sentence in sorted(steps.items()):
             for step in of_sentence:
                 if event := self._step_event(number, *step):
                     yield _line(event)
-        for one in done:
+        for sentence in done:
             if self.search.attention:
-                yield await asyncio.to_thread(self._sentence_line, *one)
+                yield await asyncio.to_thread(self._sentence_line, *sentence)
             else:
-                yield self._sentence_line(*one)
+                yield self._sentence_line(*sentence)
 
     def _sentence_line(self, number: int, source: str, translation: Translation) -> bytes:
         """Write a finished sentence."""
         shows_reading = self._shows_reading
-        given = sentence_translation(source, translation, self.route.name, shows_reading)
-        return _line(SentenceEvent(sentence=number, **given.__dict__))
+        response = sentence_translation(source, translation, self.route.name, shows_reading)
+        return _line(SentenceEvent(sentence=number, **response.__dict__))
 
     def _step_event(
         self, number: int, snapshot: Snapshot, over: tuple[HypothesisView, ...]

@@ -19,7 +19,7 @@ def passed_sockets() -> list[socket.socket]:
     """Take the sockets that were passed to this process; empty if there are none."""
     process, count = os.environ.pop("LISTEN_PID", ""), os.environ.pop("LISTEN_FDS", "")
     os.environ.pop("LISTEN_FDNAMES", None)
-    # The variables of a parent are not for its children.
+    # Variables that a parent process has left are not for this process.
     if process != str(os.getpid()) or not (count.isascii() and count.isdigit()):
         return []
     passed = []
@@ -46,14 +46,14 @@ def passed_sockets() -> list[socket.socket]:
 
 def notify(state: str) -> None:
     """
-    Tell systemd a new state, if it wants to know.
+    Notify systemd of a new state, if it has requested notifications.
 
     `state`: such as ``READY=1``.
     """
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return
-    # nobody may listen there: a variable that a parent has left
+    # perhaps nobody listens there, if a parent process has left the variable
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as messages:
         # A leading @ stands for the zero byte of an abstract address.
         messages.connect(f"\0{address[1:]}" if address.startswith("@") else address)

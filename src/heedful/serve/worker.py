@@ -9,7 +9,7 @@ A batch waits a few milliseconds for more sentences, also from clients that were
 Otherwise two halves of the clients would take turns forever. Sentences of disconnected clients are
 dropped before they are translated.
 
-asyncio submits (`Worker.translate`), the thread computes; only `_shared` is used by both.
+asyncio submits jobs (`Worker.translate`), the thread computes; `_shared` locks their common state.
 """
 
 import asyncio
@@ -30,9 +30,9 @@ from heedful.translation.result import Translation
 _log = logging.getLogger("heedful.serve")
 _Result = TypeVar("_Result")
 
-# Waiting for more sentences may take this share of the time of the last batch, and a hundredth is
-# quiet enough to begin. No measurement: a slow model gains more from larger batches, and nobody
-# notices a tenth.
+# Waiting for more sentences may take a tenth of the time of the last batch. A batch begins earlier
+# if no sentence arrives for a hundredth of that time. Both are chosen, not measured: a slow model
+# gains more from larger batches, and nobody notices a tenth.
 _WAITING_SHARE, _QUIET_SHARE = 0.1, 0.01
 # Longer texts are tokenized in a thread, because the event loop stands still meanwhile.
 _AT_ONCE = 2000
@@ -173,7 +173,7 @@ class Worker:
             return
         most, pause = _WAITING_SHARE * self._last_seconds, self.gather_seconds
         latest = time.monotonic() + max(pause, most)
-        if self._ended + most > time.monotonic():  # those answered may be about to ask again
+        if self._ended + most > time.monotonic():  # clients that got answers may soon send more
             pause = max(pause, _QUIET_SHARE * self._last_seconds)
         answered = self._ended + min(pause, most)
         while not self._closed and not self._queue.is_enough():
@@ -199,7 +199,7 @@ class Worker:
             return
         begun = time.monotonic()
         try:
-            found = self._search(batch)
+            translations = self._search(batch)
         except Exception as error:
             apart: dict[TranslationJob, list[QueuedSentence]] = {}
             for row in batch:
@@ -217,7 +217,7 @@ class Worker:
             tokens = sum(job.lengths[row] for job, row in batch)
             self._on_batch(len(batch), tokens, seconds)
         # Update metrics before replying, so a client that reads /metrics next sees them.
-        self._post(_deliver, batch, found)
+        self._post(_deliver, batch, translations)
         self._ended = time.monotonic()
 
     def _search(self, batch: list[QueuedSentence]) -> list[Translation]:
@@ -238,7 +238,7 @@ class Worker:
         translator: Any = first.model.translator
         if any(search.languages):
             translator = translator.between(*search.languages)
-        found: list[Translation] = translator.translate(
+        translations: list[Translation] = translator.translate(
             [job.texts[row] for job, row in batch],
             options,
             probabilities=search.probabilities,
@@ -248,7 +248,7 @@ class Worker:
             protected=search.protected,
             observer=observe,
         )
-        return found
+        return translations
 
     def _post(self, function: Callable[..., None], *arguments: object) -> None:
         """Continue in the event loop, unless it has ended."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from heedful.families.family import Recipe
     from heedful.tasks.task import Task
 
-# Each folder has a module `task` with a `TASK`; its last name is that of the task.
+# Each folder has a module `task` with a `TASK`; the folder's last name is the task's name.
 FOLDERS: Sequence[str] = [
     "heedful.tasks.parsing",
 ]
@@ -26,7 +26,7 @@ def task_names() -> tuple[str, ...]:
 
 
 def task_folder(name: str) -> str:
-    """Find the folder of a task; that of translation is the program itself."""
+    """Return the package of a task; for translation it is `heedful` itself."""
     return next((folder for folder in FOLDERS if folder.endswith(f".{name}")), "heedful")
 
 

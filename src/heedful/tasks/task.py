@@ -78,7 +78,7 @@ class Task:
         return []
 
     def exported(self, settings: Settings) -> Settings:
-        """List the changes to an exported model, such as rules of the search."""
+        """List the settings that change in an exported model, such as rules of the search."""
         del settings
         return {}
 

@@ -30,7 +30,7 @@ def draw_cost_curves(
     """
     Draw all systems into one panel.
 
-    Raises `SettingError` if the ending of `out` is none of the four, `StorageError` if the file
+    Raises `SettingError` if `check_report_ending` refuses `out`, `StorageError` if the file
     cannot be written.
     """
     check_report_ending(out)
@@ -55,7 +55,7 @@ def _draw(curves: Sequence[CostCurve], x_label: str, y_label: str) -> "Figure":
     for index, curve in enumerate(curves):
         (line,) = axes.plot(curve.costs, curve.values, markersize=4, **system_style(index))
         lines.append((curve.values[-1], printable(curve.name), line))
-    lines.sort(key=lambda one: -one[0])
+    lines.sort(key=lambda entry: -entry[0])
     legend = figure.legend(
         [line for _, _, line in lines],
         [f"{name}, {value:.1f}" for value, name, _ in lines],

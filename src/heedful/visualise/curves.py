@@ -41,7 +41,7 @@ _WIDTH, _PANEL_HEIGHT, _LEGEND_LINE, _LETTERS, _DPI = 7.4, 1.9, 0.19, 8.0, 200
 _LONGEST_NAME = 48
 # No page can show more points side by side.
 _POINTS = 1500
-# More labels than this would be a heap, more markers a thick line.
+# More labels than this would overlap; more markers than this would merge into a thick line.
 _LABELS, _MARKED = 6, 40
 # Distance of a label from its ring, and height of a label, as parts of the panel's height.
 _ABOVE, _ROOM = 0.1, 0.11
@@ -55,7 +55,7 @@ class RunCurves:
     """The curves of one run, as plain arrays that the caller has read."""
 
     name: str
-    """For the legend."""
+    """Name in the legend."""
     x: Line
     """Horizontal position of the training lines: steps, tokens or time."""
     loss: Line
@@ -93,7 +93,7 @@ class _Panel:
 
 
 def _score_panels(runs: Sequence[RunCurves]) -> list[_Panel]:
-    """Create a panel for every score of any run."""
+    """Create a panel for every score; all runs have the same scores."""
 
     def panel(name: str, higher: bool) -> _Panel:
         return _Panel(
@@ -107,7 +107,7 @@ def _score_panels(runs: Sequence[RunCurves]) -> list[_Panel]:
 
 
 def _figure_panels(runs: Sequence[RunCurves]) -> list[_Panel]:
-    """Create a panel for every figure of any run."""
+    """Create a panel for every figure; all runs have the same figures."""
 
     def panel(name: str) -> _Panel:
         return _Panel(f"Training {name}", lambda run, lines: moving_mean(run.figures[name], lines))
@@ -166,10 +166,8 @@ def moving_mean(values: Line, lines: int) -> Line:
     """
     Compute a moving average.
 
-    Returns a curve that does not lag behind the other, as a mean over the past would; NaN where the
-    other is NaN.
-
-    By running sums, so the width of the window costs nothing.
+    The window is centered, so the curve does not lag, as a mean over the past would. It is NaN
+    where `values` is NaN. Running sums make the cost independent of the window's width.
 
     >>> moving_mean(np.array([1.0, 2.0, 6.0, 4.0]), 3).tolist()
     [1.0, 3.0, 4.0, 4.0]
@@ -309,8 +307,8 @@ def _share_scales(drawn: Mapping[_Panel, "Axes"]) -> None:
         axes.set_ylim(bottom=0)
     perplexities = [axes for panel, axes in drawn.items() if panel.is_perplexity]
     for axes in perplexities:
-        low = min(other.dataLim.ymin for other in perplexities)
-        high = max(other.dataLim.ymax for other in perplexities)
+        low = min(panel_axes.dataLim.ymin for panel_axes in perplexities)
+        high = max(panel_axes.dataLim.ymax for panel_axes in perplexities)
         formatter = axes.yaxis.get_major_formatter()
         axes.set_yscale("log")
         room = (high / low) ** 0.05 * 1.02

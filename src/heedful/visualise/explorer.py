@@ -36,8 +36,8 @@ _SCRIPTS = (
 @cache
 def explorer_script() -> str:
     """Return the explorer's code."""
-    # It makes no network requests, writes no markup and no style attribute, and so runs under a
-    # Content-Security-Policy that allows scripts of the same origin alone.
+    # The code makes no network requests, writes no markup and no style attribute. So it runs under
+    # a Content-Security-Policy that allows scripts of the same origin alone.
     parts = "\n".join(_read(f"{name}.js") for name in _SCRIPTS)
     return f"(() => {{\n'use strict';\n{parts}\nglobalThis.heedfulExplorer = explore;\n}})();\n"
 
@@ -72,7 +72,7 @@ def write_explorer(record: ExplorerRecord, path: Path) -> None:
     """
     Write the page to a file.
 
-    Written atomically; the same record gives the same bytes.
+    The file is written atomically; the same record gives the same bytes.
 
     Raises `StorageError` if it cannot be written.
     """

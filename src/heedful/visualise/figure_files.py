@@ -77,13 +77,13 @@ def drawing(letters: float, texts: Iterable[str] = (), ending: str = "") -> Iter
         {
             "font.family": font_families(texts, warns=ending.lower() in _DRAWN),
             "font.size": letters,
-            "text.parse_math": False,  # a dollar is a dollar
-            "svg.fonttype": "none",  # letters stay letters, in whatever script the reader has
+            "text.parse_math": False,  # a dollar sign is a character
+            "svg.fonttype": "none",  # letters stay text, in the fonts of the reader's program
             "svg.hashsalt": "heedful",
             "pdf.fonttype": 42,
         }
     )
-    # Of a letter without a font `font_families` has warned; a missing bold face is no matter.
+    # `font_families` has warned of letters without a font; a missing bold face does not matter.
     logger = logging.getLogger("matplotlib.font_manager")
     level = logger.level
     with settings, warnings.catch_warnings():

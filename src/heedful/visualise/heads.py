@@ -31,10 +31,10 @@ def mean_of_heads(weights: np.ndarray) -> np.ndarray:
 def rollout(weights: np.ndarray) -> np.ndarray:
     """Compute attention rollout through all layers."""
     # Equation 1 of Abnar and Zuidema. Feed-forward networks are ignored.
-    found = np.eye(weights.shape[-1])
+    flow = np.eye(weights.shape[-1])
     for layer in mean_of_heads(weights):
-        found = _KEPT * found + (1 - _KEPT) * layer @ found
-    return found
+        flow = _KEPT * flow + (1 - _KEPT) * layer @ flow
+    return flow
 
 
 def rollout_of_decoder(
@@ -45,11 +45,11 @@ def rollout_of_decoder(
     # formula. A row of both parts together sums to one.
     memory = rollout(encoder)
     written, read = np.eye(decoder.shape[-1]), np.zeros(cross.shape[-2:])
-    for own, other in zip(mean_of_heads(decoder), mean_of_heads(cross), strict=True):
+    for own, source_weights in zip(mean_of_heads(decoder), mean_of_heads(cross), strict=True):
         written = _KEPT * written + (1 - _KEPT) * own @ written
         read = _KEPT * read + (1 - _KEPT) * own @ read
         written = _KEPT * written
-        read = _KEPT * read + (1 - _KEPT) * other @ memory
+        read = _KEPT * read + (1 - _KEPT) * source_weights @ memory
     return written, read
 
 
@@ -63,7 +63,7 @@ class HeadMeasure:
 
     layer: int
     head: int
-    """Which, counted from 1."""
+    """The numbers of the layer and of the head, from 1."""
     entropy: float
     """
     Mean entropy of the rows, in bits: 0 for attention to one token, 3 for equal attention to eight.
@@ -88,6 +88,6 @@ def measure_heads(weights: np.ndarray) -> list[HeadMeasure]:
     distance = (weights * abs(steps)).sum(axis=-1).mean(axis=-1)
     measures = (entropy, largest, distance, offset)
     return [
-        HeadMeasure(layer + 1, head + 1, *(float(each[layer, head]) for each in measures))
+        HeadMeasure(layer + 1, head + 1, *(float(measure[layer, head]) for measure in measures))
         for layer, head in np.ndindex(weights.shape[:2])
     ]

@@ -30,7 +30,7 @@ def attention_heatmap(
     figures 3 to 5. The file is written atomically, and the same input gives the same bytes. A
     letter that no installed font has is drawn as a box, with a warning.
 
-    Raises `SettingError` if the ending of `out` is none of the three. Raises `ValueError` if the
+    Raises `SettingError` if `check_ending` refuses `out`. Raises `ValueError` if the
     shape of `weights` does not fit the tokens, or a weight is not finite. Raises `StorageError` if
     the file cannot be written.
     """
@@ -70,7 +70,7 @@ class AttentionPlot:
 
 
 def _panels(weights: np.ndarray, rows: int, columns: int) -> dict[str, np.ndarray]:
-    """Title the pictures to draw, after a check of the shape."""
+    """Check the shape of the weights, and give each picture its title."""
     if weights.shape[-2:] != (rows, columns) or weights.ndim not in (2, 3) or not weights.size:
         raise ValueError(
             f"weights must have shape ({rows}, {columns}) or (heads, {rows}, {columns}), none of "

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-# Those of the explorer (web/colors.js): equally light, so that no head looks more important.
+# The explorer's colors (web/colors.js): equally light, so that no head looks more important.
 HEAD_COLORS = (
     "#3077bf",
     "#ba5928",
@@ -42,13 +42,13 @@ _CELL, _LINES, _PAD, _LETTERS, _DPI = 0.27, 1.55, 0.06, 9.0, 200
 _SQUARES, _TITLE, _BETWEEN = 0.1, 0.3, 0.25
 _LETTER, _WIDE_LETTER = 0.078, 0.135
 _LONGEST_WORD = 20
-# Weaker lines are left out; the weakest that is drawn is seen from the last row of a lecture hall.
+# Weaker lines are left out; the weakest drawn line is visible from the last row of a lecture hall.
 _FAINT, _LEAST_OPACITY = 0.05, 0.3
 _WIDTHS = (0.8, 2.6)
 _SCALE_WEIGHTS, _SCALE = (0.1, 0.5, 1.0), 0.26
-# Heights at which heads are numbered, as shares of the lines' way down.
+# Range of the heights of heads' numbers on lines, as shares of the way down.
 _NUMBERS = (0.55, 0.93)
-# Between the names of a legend, in widths of a word.
+# Space between the names of a legend, in widths of a word.
 _SPACE = 0.45
 _MOST_PIXELS = 30_000
 
@@ -58,7 +58,7 @@ class Head:
     """One head of a panel."""
 
     number: int
-    """Its number in its layer, from 1; also its color, which repeats a little darker."""
+    """Its number in its layer, from 1. It chooses the color; colors repeat a little darker."""
     weights: Float[np.ndarray, "words words"]
     """Row i is the attention of word i."""
 
@@ -88,7 +88,7 @@ def attention_lines(
 
     `run`: the name below the picture. The page grows with the sentence, so the words stay readable.
 
-    Raises `SettingError` if the ending of `out` is none of the four, and `ValueError` if the
+    Raises `SettingError` if `check_report_ending` refuses `out`, and `ValueError` if the
     weights of a head do not fit the words. Raises `StorageError` if the file cannot be written.
     """
     check_report_ending(out)
@@ -284,5 +284,5 @@ def _write_legend(axes: "Axes", panel: Panel, title: "Text") -> None:
 
 
 def _end_of(axes: "Axes", text: "Text") -> float:
-    """Return where a text ends, in the units across."""
+    """Return the right end of a text, in the horizontal units of the axes."""
     return float(axes.transData.inverted().transform(text.get_window_extent().max)[0])

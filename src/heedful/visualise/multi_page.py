@@ -28,10 +28,10 @@ from heedful.visualise.panels import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Largest width in inches of one panel on a page, and of a row of small ones; then squares shrink.
+# Largest width in inches of one panel on a page, and of a row of small ones; squares shrink to fit.
 _PANEL, _ROW = 17.4, 22.0
 _SMALLEST_CELL, _SMALL_CELL = 0.11, 0.2
-# Of many panels in one picture; each pixel takes a dozen bytes while it is drawn.
+# Most pixels of a picture of many panels; each pixel takes a dozen bytes during drawing.
 _PIXELS = 60e6
 _TITLE, _NAME = 0.28, 0.36
 # Width of a letter for each point of its size, in inches, and the rise of a slanted line.
@@ -49,7 +49,7 @@ class HeatmapPage:
     """
 
     title: str
-    """Line above them."""
+    """The line above the panels."""
     panels: tuple[tuple[str, np.ndarray], ...]
     """Weights of each panel with its name."""
     rows: tuple[str, ...]
@@ -74,7 +74,7 @@ def write_heatmap_pages(sheets: Sequence[HeatmapPage], out: Path, *, numbers: bo
     Squares and letters shrink for long sentences; pages of many tokens need enlarging, so PDF and
     SVG are better than PNG. The same input gives the same bytes.
 
-    Raises `SettingError` if the ending of `out` is none of the three, `StorageError` if the file
+    Raises `SettingError` if `check_ending` refuses `out`, `StorageError` if the file
     cannot be written.
     """
     check_ending(out)
@@ -101,7 +101,7 @@ def _page(sheet: HeatmapPage, numbers: bool) -> "Figure":
 
 
 def _rows(sheets: Sequence[HeatmapPage], numbers: bool) -> "Figure":
-    """Draw each sheet as a row of small panels, which share the tokens above if equal."""
+    """Draw each sheet as a row of small panels; only rows with new tokens have them above."""
     longest = max(len(tokens) for sheet in sheets for tokens in (sheet.rows, sheet.columns))
     panels = max(len(sheet.panels) for sheet in sheets)
     largest = CELL if panels < 4 else _SMALL_CELL

@@ -22,10 +22,10 @@ CELL, GAP, LETTERS = 0.29, 0.45, 9.5
 _COLORS = ("#f4f7fa", "#bcd6e8", "#6fa8cf", "#2c6fa6", "#0d3358")
 _INK = 0.65
 _LONGEST_TOKEN = 24
-# Squares of a page from which on they are images, and have no white edges.
+# With more squares than this on a page, each panel is an image, without white edges.
 _MANY = 8_000
 
-# No picture of more than this many pixels, or of a side longer than Agg can draw.
+# Resolution; most pixels of a picture; longest side in pixels that Agg can draw.
 _DPI, _PIXELS, _SIDE = 160, 100e6, 50_000
 
 
@@ -72,9 +72,9 @@ class Canvas:
         shades: dict[str, Any] = {"cmap": colors, "norm": PowerNorm(_INK, vmin=0, vmax=full)}
         squares: ScalarMappable
         if self.many:
-            whole = (0, columns, rows, 0)
+            extent = (0, columns, rows, 0)
             squares = axes.imshow(
-                weights, extent=whole, aspect="auto", interpolation="none", **shades
+                weights, extent=extent, aspect="auto", interpolation="none", **shades
             )
         else:
             thin = 0.8 * self.cell / CELL
@@ -100,7 +100,7 @@ class Canvas:
         scale = self.figure.colorbar(what, cax=axes, ticks=[0, full / 2, full], format="{x:g}")
         scale.outline.set_visible(False)
         assert scale.solids is not None
-        # Else the shades become an image of the whole page.
+        # Otherwise the shades become an image of the whole page.
         scale.solids.set_rasterized(False)
         scale.solids.set_edgecolor("face")
         axes.tick_params(length=0, labelsize=8, labelcolor=INK)
@@ -162,7 +162,7 @@ def draw_page(
 
 
 def _panels_across(count: int, width: float, height: float) -> int:
-    """Return the number of panels per row: a page slightly wide, with few empty places."""
+    """Choose the number of panels per row, for a slightly wide page with few empty places."""
 
     def ugliness(across: int) -> float:
         down = math.ceil(count / across)

@@ -1,8 +1,8 @@
 """
 Position encodings as pictures: vectors above, dot products below.
 
-A column a scheme. Blue is above zero, orange below, white is zero. Each picture has its own scale,
-because the values of an index and a sinusoid differ in size.
+Each column is a scheme. Blue is above zero, orange below, white is zero. Each picture has its own
+scale, because the values of an index and a sinusoid differ in size.
 """
 
 from collections.abc import Sequence
@@ -49,9 +49,10 @@ def position_pictures(tables: Sequence[PositionTable], out: Path, sheet: ReportP
     """
     Draw several position encodings.
 
-    The upper row shows the encodings, the middle one the dot products of all positions.
+    The upper row shows the encodings, the middle one the dot products of all positions, the lower
+    one their means by distance.
 
-    Raises `SettingError` if the ending of `out` is none of the four, `ValueError` if there is no
+    Raises `SettingError` if `check_report_ending` refuses `out`, `ValueError` if there is no
     table, `StorageError` if the file cannot be written.
     """
     check_report_ending(out)
@@ -80,18 +81,20 @@ def _draw(tables: Sequence[PositionTable]) -> "Figure":
 
     key = "blue: above 0, orange: below 0, white: 0"
     figure.text(1 - _GAP / width, 1.0, key, color=INK, fontsize=7, ha="right", va="bottom")
-    for column, one in enumerate(tables):
+    for column, encoding in enumerate(tables):
         first = column == 0
         axes = place(column, _TOP, _SIDE, _SIDE)
-        axes.set_title(printable(one.name), loc="left", color=INK, fontsize=10, pad=17)
-        axes.text(0, 1.035, printable(one.formula), color=INK, fontsize=6, transform=axes.transAxes)
-        _squares(axes, one.table, colors, "position" if first else "", "column")
+        axes.set_title(printable(encoding.name), loc="left", color=INK, fontsize=10, pad=17)
+        axes.text(
+            0, 1.035, printable(encoding.formula), color=INK, fontsize=6, transform=axes.transAxes
+        )
+        _squares(axes, encoding.table, colors, "position" if first else "", "column")
         middle = _TOP + _SIDE + _ROW_GAP
         axes = place(column, middle, _SIDE, _SIDE)
-        _squares(axes, one.products, colors, "position" if first else "", "position")
+        _squares(axes, encoding.products, colors, "position" if first else "", "position")
         if first:
             axes.set_title("dot products", loc="left", color=INK, fontsize=8, pad=4)
-        _curve(place(column, middle + _SIDE + _ROW_GAP * 0.85, _SIDE, _CURVE), one, first)
+        _curve(place(column, middle + _SIDE + _ROW_GAP * 0.85, _SIDE, _CURVE), encoding, first)
     return figure
 
 

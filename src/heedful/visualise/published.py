@@ -1,4 +1,4 @@
-"""Published numbers against measured numbers: a named point for each row."""
+"""Published numbers against measured numbers: a named point for each row of a table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class PublishedPoint:
 
 @dataclass(frozen=True)
 class PublishedPanel:
-    """One number of all rows."""
+    """A panel with one measure of all rows."""
 
     title: str
     points: tuple[PublishedPoint, ...]
@@ -41,7 +41,7 @@ def draw_published(panels: Sequence[PublishedPanel], out: Path, sheet: ReportPag
     """
     Draw panels side by side.
 
-    Raises `SettingError` if the ending of `out` is none of the four, `StorageError` if the file
+    Raises `SettingError` if `check_report_ending` refuses `out`, `StorageError` if the file
     cannot be written.
     """
     check_report_ending(out)
@@ -93,22 +93,22 @@ class _Box(NamedTuple):
     right: float
     top: float
 
-    def overlaps(self, other: "_Box") -> bool:
+    def overlaps(self, box: "_Box") -> bool:
         """Decide whether two rectangles have a part in common."""
         return not (
-            self.right <= other.left
-            or other.right <= self.left
-            or self.top <= other.bottom
-            or other.top <= self.bottom
+            self.right <= box.left
+            or box.right <= self.left
+            or self.top <= box.bottom
+            or box.top <= self.bottom
         )
 
-    def is_in(self, other: "_Box") -> bool:
+    def is_in(self, box: "_Box") -> bool:
         """Decide whether this box lies inside the other one."""
         return (
-            other.left <= self.left
-            and self.right <= other.right
-            and other.bottom <= self.bottom
-            and self.top <= other.top
+            box.left <= self.left
+            and self.right <= box.right
+            and box.bottom <= self.bottom
+            and self.top <= box.top
         )
 
 
@@ -135,7 +135,7 @@ def _free_place(
     """
     Find the nearest free place for a name; next to the point if nothing is free.
 
-    Returns its distance from the point to the right and upwards, its box, and whether it is far.
+    Returns the name's shift from the point (right, up), its box, and whether it is far.
     """
     for distance in range(7):
         right, rise = 4.0 + 3 * distance, 2.0 + 6 * distance
@@ -144,7 +144,7 @@ def _free_place(
             *((right, -rise - _NAME), (-right - width, -rise - _NAME)),
         ):
             box = _name_box(point, shift, width)
-            if box.is_in(panel) and not any(box.overlaps(other) for other in taken):
+            if box.is_in(panel) and not any(box.overlaps(taken_box) for taken_box in taken):
                 return shift, box, distance > 0
     return (4.0, 2.0), _name_box(point, (4.0, 2.0), width), False
 

@@ -1,8 +1,8 @@
 """
 The explorer's JSON document: attention, decoding steps, beam.
 
-A document is small enough to be sent or put into a page. A weight takes one byte, its square root
-in 255 parts. A faint weight keeps two digits, and the largest error is 0.004.
+A document is small enough to be sent or put into a page. A weight takes one byte: 255 times its
+square root, rounded. So a faint weight keeps two digits, and the largest error is 0.004.
 """
 
 import base64
@@ -90,13 +90,13 @@ class ModelRecord:
     text: str = ""
     """The translation."""
     score: float | None = None
-    """Of the translation."""
+    """Score of the translation."""
     steps: tuple[Step, ...] = ()
     """One for each token of the target, or none."""
     beam: tuple[tuple[Node, ...], ...] = ()
     """All candidates of each step of the search; empty if unknown."""
     phrases: tuple[Phrase, ...] = ()
-    """Of a parser's tree."""
+    """Phrases of a parser's tree."""
 
     def __post_init__(self) -> None:
         source, target = len(self.source), len(self.target)
@@ -142,11 +142,11 @@ class ExplorerRecord:
 
     `heedful.visualise.explorer` makes a page of it; `to_json` is what a server sends.
 
-    Raises `ValueError` if there are fewer or more models.
+    Raises `ValueError` unless there are one or two models.
     """
 
     title: str
-    """Title above all."""
+    """Title above the models."""
     models: tuple[ModelRecord, ...]
     """One, or two side by side."""
 
@@ -176,7 +176,7 @@ def _check_weights(name: str, weights: np.ndarray | None, queries: int, keys: in
             f"{name} must have shape (layers, heads, {queries}, {keys}), none of them 0, "
             f"but has shape {weights.shape}"
         )
-    # The sums of bf16 are a little off one; what is not a number fails both comparisons.
+    # In bf16 the sum of a row is not exactly one; NaN fails both comparisons.
     if not (weights.min() >= 0 and weights.max() <= 1.01):
         raise ValueError(
             f"{name} must hold weights from 0 to 1, "

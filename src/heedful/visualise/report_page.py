@@ -90,7 +90,7 @@ def check_report_ending(out: Path) -> None:
     """
     Refuse a file suffix that is not a sheet format.
 
-    Cheap, so that it can be called before the work begins.
+    The check is cheap, so it can be called before the work begins.
 
     Raises `SettingError` if it ends in none of ``.png``, ``.svg``, ``.pdf`` and ``.html``.
     """

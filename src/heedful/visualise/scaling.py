@@ -32,7 +32,7 @@ class Curve:
     """The data of one scale in one panel."""
 
     name: str
-    """For the legend."""
+    """Name in the legend."""
     value: Float[np.ndarray, " widths"]
     margin: Float[np.ndarray, " widths"]
     """Measured value, and half the width of its confidence interval."""
@@ -47,7 +47,7 @@ class CurvePanel:
     title: str
     """What is measured."""
     curves: tuple[Curve, ...]
-    """In the order of the legend."""
+    """The curves in the order of the legend."""
 
 
 def theory_and_measurement(
@@ -56,9 +56,9 @@ def theory_and_measurement(
     """
     Draw measurements and theory together.
 
-    An error bar smaller than its point is hidden by it.
+    An error bar smaller than its point is hidden by the point.
 
-    Raises `SettingError` if the ending of `out` is none of the four, `StorageError` if the file
+    Raises `SettingError` if `check_report_ending` refuses `out`, `StorageError` if the file
     cannot be written.
     """
     check_report_ending(out)

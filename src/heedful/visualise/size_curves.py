@@ -39,14 +39,14 @@ class SizePanel:
     """What the values are."""
     logarithmic: Steps = "both"
     allowed: float = 0.0
-    """Largest value that counts as 0: if given, the axis begins at 0 and shows it as a line."""
+    """Largest value that counts as 0; if given, the axis begins at 0 and a line marks the value."""
 
 
 def draw_size_curves(panels: Sequence[SizePanel], out: Path, sheet: ReportPage) -> None:
     """
     Draw panels side by side, the legend beside them.
 
-    Raises `SettingError` if the ending of `out` is none of the four, `StorageError` if the file
+    Raises `SettingError` if `check_report_ending` refuses `out`, `StorageError` if the file
     cannot be written.
     """
     check_report_ending(out)
@@ -81,9 +81,10 @@ def _draw(panels: Sequence[SizePanel]) -> "Figure":
 
 def _scale_y(axes: "Axes", values: Sequence[float]) -> None:
     """
-    Make the y axis logarithmic, with a place for zeros, and numbers on less than a decade.
+    Make the y axis logarithmic.
 
-    The axis stays linear if all values but zeros lie within a decade.
+    With zeros among the values, it is linear near 0, or everywhere if the other values lie within a
+    decade. Without zeros, minor ticks have numbers if the values lie within a decade.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -113,7 +114,7 @@ def _draw_allowed(axes: "Axes", allowed: float) -> None:
 
 
 def _draw_panel(axes: "Axes", panel: SizePanel) -> None:
-    """Draw the curves; an error bar smaller than its point is hidden by it."""
+    """Draw the curves; an error bar smaller than its point is hidden by the point."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     if panel.logarithmic in ("both", "x"):

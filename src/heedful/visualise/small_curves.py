@@ -30,17 +30,17 @@ class SmallCurve:
     """One curve; points that are not finite are left out."""
 
     name: str
-    """For the legend."""
+    """Name in the legend."""
     x: Float64[np.ndarray, " points"]
     y: Float64[np.ndarray, " points"]
     color: str
-    """Of the line."""
+    """Color of the line."""
     has_dots: bool = False
     """Whether each point is marked."""
 
     @property
     def finite(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the points that can be drawn, neighbors averaged where there are too many."""
+        """The points that can be drawn; neighbors are averaged where there are too many."""
         real = np.isfinite(self.x) & np.isfinite(self.y)
         x, y = self.x[real], self.y[real]
         if len(x) <= _MOST_POINTS:

@@ -1,4 +1,4 @@
-"""All claims, and a folder of what was measured."""
+"""The check of all claims, and the folder that keeps their results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -38,11 +38,12 @@ def check_claims(
     say: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Checked]:
     """
-    Decide claims, all if none is named; what `out` has is not measured again.
+    Decide claims, or continue from `out`: claims with results there are not measured again.
 
-    `corpus`: finds the text that models are trained on, where any are. `budget`: seconds for these,
-    shared by their number. `plan`: the folder of another call, to make its trainings again; then
-    their budgets and threads are taken. The page has all claims of `out`.
+    `names`: the claims; all if none is named. `corpus`: returns the text for the models, if any are
+    trained. `budget`: seconds for all trainings, divided among the models. `plan`: the folder of
+    another call whose trainings are repeated, with their budgets and threads. The page shows all
+    claims of `out`.
 
     Raises, before anything is measured, `SettingError` for an unknown name and `TextError` for a
     text that decides no claim. Raises `RunFolderError` if `out` has models of another text, budget
@@ -52,48 +53,48 @@ def check_claims(
         raise SettingError(
             f"NAME must be one of {', '.join(CLAIMS)}, but is {unknown[0]!r}; choose some."
         )
-    make_folder(out)  # what cannot be written is said before the work
-    # The trainings of a claim lock a folder of their own below it.
+    make_folder(out)  # a folder that cannot be written is refused before the work
+    # The trainings of each claim lock their own folder below `out`.
     with only_writer(out, "paper claims"):
         for name in CLAIMS:
-            _kept(out, name, None)  # what cannot be read is said before the work, too
+            _kept(out, name, None)  # a file that cannot be read is refused before the work, too
         chosen = {name: CLAIMS[name] for name in names or CLAIMS}
         text, trainings = _prepare(chosen, out, corpus, budget, plan, threads)
-        found = {name: kept for name in chosen if (kept := _kept(out, name, text)) is not None}
+        results = {name: known for name in chosen if (known := _kept(out, name, text)) is not None}
         for name, claim in chosen.items():
-            if name in found:
+            if name in results:
                 continue
             say(claim.said)
             plain: dict[str, Any] = {}
             if claim.systems:
                 assert text is not None
-                task, seconds, given, used = trainings[name]
-                found[name] = train_and_check(
-                    claim, task, seconds, plan=given, threads=used, say=say
+                task, seconds, plan_file, used = trainings[name]
+                results[name] = train_and_check(
+                    claim, task, seconds, plan=plan_file, threads=used, say=say
                 )
                 plain["text"] = describe(text)
             else:
                 with torch_threads(threads):
-                    found[name] = claim.check()
-            draw(claim.said, found[name], out / f"{name}.png")
-            write_json(out / f"{name}.json", found[name].to_dict() | plain)
+                    results[name] = claim.check()
+            draw(claim.said, results[name], out / f"{name}.png")
+            write_json(out / f"{name}.json", results[name].to_dict() | plain)
         page = {
             name: checked
             for name in CLAIMS
-            if (checked := found.get(name) or _kept(out, name, None)) is not None
+            if (checked := results.get(name) or _kept(out, name, None)) is not None
         }
         write_table(out, "claims", to_markdown(page), to_dict(page))
-        return {name: found[name] for name in chosen}
+        return {name: results[name] for name in chosen}
 
 
 class ClaimTrainings(NamedTuple):
-    """The trainings of a claim and what they may take."""
+    """The trainings of a claim, with their budget, plan and threads."""
 
     task: TableTask
     budget: float
     """In seconds."""
     plan: Path | None
-    """Plan of another call, to repeat its steps."""
+    """The plan of another call, to repeat its steps."""
     threads: int
 
 
@@ -105,8 +106,8 @@ def _prepare(
     plan: Path | None,
     threads: int,
 ) -> tuple[TableCorpus | None, dict[str, ClaimTrainings]]:
-    """Find the text, share the budget, and refuse plans of something else."""
-    trained = {name: one for name, one in chosen.items() if one.systems}
+    """Get the text, divide the budget, and refuse plans of other trainings."""
+    trained = {name: claim for name, claim in chosen.items() if claim.systems}
     if not trained:
         return None, {}
     needed = [] if plan is None else [plan / name / PLAN for name in trained]
@@ -117,34 +118,34 @@ def _prepare(
                 f"{file} is missing; name another folder, or other claims."
             )
     text = check_text(corpus())
-    whole = sum(one.cost for one in trained.values())
-    found = {}
+    total = sum(claim.cost for claim in trained.values())
+    trainings = {}
     for name, claim in trained.items():
-        share = claim.cost / whole
-        seconds, given, used = budget * share, None, threads
+        share = claim.cost / total
+        seconds, plan_file, used = budget * share, None, threads
         if plan is not None:
-            given = plan / name / PLAN
-            planned = Plan.read(given)
+            plan_file = plan / name / PLAN
+            planned = Plan.read(plan_file)
             seconds, used = planned.budget, planned.threads
         if _kept(out, name, text) is not None and not (out / name / PLAN).exists():
-            continue  # decided, and its models were deleted
+            continue  # already decided, and its models were deleted
         task = claim_task(claim, text, out / name, share)
-        check_plans(task, seconds, given, used)
-        found[name] = ClaimTrainings(task, seconds, given, used)
-    return text, found
+        check_plans(task, seconds, plan_file, used)
+        trainings[name] = ClaimTrainings(task, seconds, plan_file, used)
+    return text, trainings
 
 
-def to_markdown(found: dict[str, Checked]) -> str:
-    """Lay the page out."""
-    return "\n\n".join(["# Claims", *claim_sections(found, "##", "{}.png"), RESERVATION]) + "\n"
+def to_markdown(results: dict[str, Checked]) -> str:
+    """Lay out the page."""
+    return "\n\n".join(["# Claims", *claim_sections(results, "##", "{}.png"), RESERVATION]) + "\n"
 
 
 def claim_sections(checked: Mapping[str, Checked], level: str, picture: str) -> list[str]:
     """
-    Lay claims out: verdict, the numbers that tell most, picture, and the rest folded.
+    Lay out claims: verdict, main numbers, picture, and all numbers folded.
 
-    `level`: the marks of their headings. `picture`: where that of a claim is, with ``{}`` for its
-    name.
+    `level`: the marks of the headings. `picture`: the path of a claim's picture, with ``{}`` for
+    the claim's name.
     """
     return [
         part
@@ -158,7 +159,7 @@ def claim_sections(checked: Mapping[str, Checked], level: str, picture: str) -> 
     ]
 
 
-def to_dict(found: dict[str, Checked]) -> dict[str, Any]:
+def to_dict(results: dict[str, Checked]) -> dict[str, Any]:
     """Convert to plain values."""
     return {
         name: {
@@ -167,7 +168,7 @@ def to_dict(found: dict[str, Checked]) -> dict[str, Any]:
             **checked.to_dict(),
             "reservation": RESERVATION,
         }
-        for name, checked in found.items()
+        for name, checked in results.items()
     }
 
 
@@ -180,18 +181,18 @@ def draw(said: str, checked: Checked, out: Path) -> None:
 
 def _kept(out: Path, name: str, corpus: TableCorpus | None) -> Checked | None:
     """
-    Read what was measured before, if anything was.
+    Read the result of a claim from its file; None if there is none.
 
-    `corpus`: what it must be of, if that matters.
+    `corpus`: the text on which the claim must have been measured; any text if None.
     """
-    kept = out / f"{name}.json"
-    if not kept.exists():
+    file = out / f"{name}.json"
+    if not file.exists():
         return None
     content = "hold a measured claim"
-    checked, text = read_json(kept, content, lambda plain: (Checked.of(plain), plain.get("text")))
+    checked, text = read_json(file, content, lambda plain: (Checked.of(plain), plain.get("text")))
     if corpus is not None and text not in (None, describe(corpus)):
         raise RunFolderError(
-            f"--out must be a new folder or one of the same text, but {kept} was measured on other "
+            f"--out must be a new folder or one of the same text, but {file} was measured on other "
             "text; name another folder, or delete the file."
         )
     return checked

@@ -8,7 +8,8 @@ def different_heads(weights: Float[np.ndarray, "heads queries keys"]) -> float:
     """
     Count the heads that differ: 1 if all attend equally, their number if none share a key.
 
-    Two to the power of their Jensen-Shannon divergence in bits, the mean over queries.
+    The count is two to the power of the heads' Jensen-Shannon divergence in bits, averaged over
+    queries.
     """
     together = entropy(weights.mean(axis=0)) - entropy(weights).mean(axis=0)  # (queries,)
     return float(2 ** together.mean())

@@ -64,6 +64,6 @@ def measure_shift() -> Measured:
 
 
 def _differences(axis: str, sizes: tuple[int, ...], errors: Sequence[float]) -> SizePanel:
-    """Draw differences of both sides, on an axis on which rounding is 0."""
+    """Draw the differences of both sides, on an axis where rounding errors count as 0."""
     curve = SizeCurve("difference", tuple(errors))
     return SizePanel(axis, sizes, (curve,), "difference", allowed=_EXACT)

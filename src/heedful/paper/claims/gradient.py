@@ -10,7 +10,7 @@ from heedful.runs.run import Run
 
 
 def differentiable_model(run: Run) -> EncoderDecoder:
-    """Load a model as in training; that of a `Translator` is prepacked and has no gradients."""
+    """Load a model with gradients, which the prepacked model of a `Translator` does not have."""
     model = run.build().eval()
     place = run.checkpoint_folder()
     load_weights(model, run.load_checkpoint(place).model, place)
@@ -21,12 +21,13 @@ def gradient_norms(
     run: Run, model: EncoderDecoder, source: str, target: str, token: int
 ) -> Float[Tensor, " token"]:
     """
-    Compute how much a token of the translation depends on each one before it.
+    Compute how much a token of the translation depends on each token before it.
 
-    `token`: its index. Norms of the gradients of its log-probability at their embeddings.
+    `token`: the index of the token. Returns the norms of the gradients of its log-probability at
+    the embeddings of the earlier tokens.
     """
     embedded: list[Tensor] = []
-    # Where one matrix is both, the source is embedded first.
+    # If source and target share an embedding, the source is embedded first.
     wanted = 2 if model.embed_target is model.embed_source else 1
 
     def keep(_module: object, _inputs: object, states: Tensor) -> Tensor:

@@ -27,7 +27,7 @@ from heedful.visualise.size_curves import SizeCurve, SizePanel
 _D_MODEL, _HEADS, _LENGTH = 64, 4, 24
 _ROUNDS = 9
 _LEAST = 0.01
-"""Minimum seconds that are timed at once; shorter work is repeated."""
+"""Minimum seconds of one timing; shorter work is repeated."""
 _MUCH = 2.0
 """The least ratio of speeds that counts as much faster."""
 _SEEDS = (1, 2, 3, 4, 5)
@@ -39,7 +39,7 @@ STACKS: dict[str, dict[str, str]] = {
     "norms alone": {"residuals": "false"},
     "neither": {"norm_kind": "none", "residuals": "false"},
 }
-"""Settings of the stacks that `gradients` compares, by what they have."""
+"""Settings of the stacks that the claim `gradients` compares, by the parts of each stack."""
 _WIDTHS = (16, 64, 256)
 _BY = {"recurrent": "recurrence"}
 
@@ -77,18 +77,18 @@ def measure_batch_norm() -> Measured:
 
 
 def measure_gradients() -> Measured:
-    """Compare the gradient that reaches the input of deep stacks, with a model's first weights."""
+    """Compare the gradients at the input of deep stacks that have a model's first weights."""
     depths = (1, 2, 4, 8, 16, 32)
     norms = {
         name: np.array([[_gradient(depth, seed, changed) for depth in depths] for seed in _SEEDS])
         for name, changed in STACKS.items()  # (seeds, depths)
     }
-    factors = {name: each[:, -1] / each[:, 0] for name, each in norms.items()}
-    inside = {name: (each > _FADED) & (each < 1 / _FADED) for name, each in factors.items()}
-    alive = {name: bool(each.all()) for name, each in inside.items()}
+    factors = {name: by_seed[:, -1] / by_seed[:, 0] for name, by_seed in norms.items()}
+    inside = {name: (gain > _FADED) & (gain < 1 / _FADED) for name, gain in factors.items()}
+    alive = {name: bool(is_inside.all()) for name, is_inside in inside.items()}
     both, *alone, neither = alive
     enough = [name for name in alone if alive[name]]
-    curves = {name: np.median(each, axis=0).tolist() for name, each in norms.items()}
+    curves = {name: np.median(by_seed, axis=0).tolist() for name, by_seed in norms.items()}
     doubt = "".join(
         f" With {name} it stays alive, too, so the other part is not shown to be needed."
         for name in enough
@@ -97,7 +97,7 @@ def measure_gradients() -> Measured:
         [alive[both], not inside[neither].any(), None if enough else True],
         f"From 1 to {depths[-1]} layers the gradient at the input changes by a factor of "
         + ", ".join(
-            f"{each.min():.1e} to {each.max():.1e} with {name}" for name, each in factors.items()
+            f"{gain.min():.1e} to {gain.max():.1e} with {name}" for name, gain in factors.items()
         )
         + f" ({len(_SEEDS)} draws of a model's first weights). It is called alive between "
         f"{_FADED:g} and {1 / _FADED:g}.{doubt}",
@@ -130,21 +130,21 @@ def measure_additive_cost() -> Measured:
             _scores(size, _D_MODEL) if axis == "positions" else _scores(lengths[2], size)
             for size in sizes
         ]
-        seconds = _in_turn([function for each in kinds for function in each.values()])
+        seconds = _in_turn([function for pair in kinds for function in pair.values()])
         timed = seconds.reshape(len(seconds), len(sizes), len(kinds[0]))  # (rounds, sizes, kinds)
-        logs = np.log(timed[..., 1] / timed[..., 0])  # a slow moment multiplies
-        slower += [Estimate.of(each) for each in logs.T.tolist()]
-        memory = {name: [peak_bytes(each[name]) for each in kinds] for name in kinds[0]}
+        logs = np.log(timed[..., 1] / timed[..., 0])  # logarithms: a slow moment multiplies times
+        slower += [Estimate.of(values) for values in logs.T.tolist()]
+        memory = {name: [peak_bytes(pair[name]) for pair in kinds] for name in kinds[0]}
         dot, additive = memory.values()
         larger += [more / less for more, less in zip(additive, dot, strict=True)]
         curves = [_timed(name, timed[..., n]) for n, name in enumerate(kinds[0])]
-        megabytes = {name: [each / 1e6 for each in found] for name, found in memory.items()}
+        megabytes = {name: [count / 1e6 for count in counts] for name, counts in memory.items()}
         panels += [
             SizePanel(axis, sizes, tuple(curves), "milliseconds"),
             SizePanel(axis, sizes, _curves(megabytes), "megabytes"),
         ]
-    times = np.exp([one.value for one in slower])
-    surely = np.exp(min(one.interval[0] for one in slower))
+    times = np.exp([estimate.value for estimate in slower])
+    surely = np.exp(min(estimate.interval[0] for estimate in slower))
     beyond = [np.subtract(estimate.interval, math.log(_MUCH)).tolist() for estimate in slower]
     return Measured(
         [sign((low, high)) for low, high in beyond],
@@ -160,7 +160,7 @@ def measure_additive_cost() -> Measured:
 
 
 def _scores(n: int, d_k: int) -> dict[str, Callable[[], object]]:
-    """Prepare attention of n positions with both scores."""
+    """Prepare attention over n positions with both kinds of scores."""
     query, key, value = torch.randn(3, 1, _HEADS, n, d_k).unbind(0)
     return {
         "dot product": partial(scaled_dot_product_attention, query, key, value),
@@ -185,7 +185,7 @@ def measure_parallel() -> Measured:
     timed = seconds.reshape(len(seconds), len(names), len(lengths))
     ratios = timed[..., -1] / timed[..., 0]
     slower = {name: Estimate.of(ratios[:, n].tolist()) for n, name in enumerate(names)}
-    growth = {name: found[-1] / found[0] for name, found in chains.items()}
+    growth = {name: counts[-1] / counts[0] for name, counts in chains.items()}
     times = lengths[-1] // lengths[0]
     curves = tuple(_timed(name, timed[:, n]) for n, name in enumerate(names))
     return Measured(
@@ -196,8 +196,8 @@ def measure_parallel() -> Measured:
         f"{_as_many(growth['convolution'])} of a convolution. The same {positions:,} positions "
         "then take "
         + ", ".join(
-            f"{one.value:.1f} ± {one.margin:.1f} times as long by {_BY.get(name, name)}"
-            for name, one in slower.items()
+            f"{estimate.value:.1f} ± {estimate.margin:.1f} times as long by {_BY.get(name, name)}"
+            for name, estimate in slower.items()
         )
         + f" (this machine, {_ROUNDS} rounds, 95 % intervals). Self-attention multiplies more in "
         "longer sequences; how much waiting costs depends on how many products a machine computes "
@@ -215,7 +215,7 @@ def measure_parallel() -> Measured:
 
 
 def _no_cost(slower: Estimate) -> str:
-    """Say for which layers waiting took no time."""
+    """Say that waiting cost no measurable time, if so."""
     return "" if slower.interval[0] > 1 else ", and here it cost none that could be measured"
 
 
@@ -239,18 +239,18 @@ def _states(batch: int, time: int) -> Tensor:
 
 
 def _in_turn(functions: Sequence[Callable[[], object]]) -> Float[np.ndarray, "rounds functions"]:
-    """Time functions in rounds, in seconds."""
+    """Time functions in rounds, and return seconds."""
     with torch.inference_mode():
         return np.array(time_in_turns(functions, _ROUNDS, _LEAST))
 
 
 def _timed(name: str, seconds: Float[np.ndarray, "rounds sizes"]) -> SizeCurve:
     """Return the mean milliseconds of each size with their margins."""
-    estimates = [Estimate.of(each) for each in (1000 * seconds).T.tolist()]
+    estimates = [Estimate.of(values) for values in (1000 * seconds).T.tolist()]
     return SizeCurve(
-        name, tuple(one.value for one in estimates), tuple(one.margin for one in estimates)
+        name, tuple(time.value for time in estimates), tuple(time.margin for time in estimates)
     )
 
 
 def _curves(values: dict[str, list[float]]) -> tuple[SizeCurve, ...]:
-    return tuple(SizeCurve(name, tuple(each)) for name, each in values.items())
+    return tuple(SizeCurve(name, tuple(numbers)) for name, numbers in values.items())

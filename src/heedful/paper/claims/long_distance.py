@@ -1,4 +1,4 @@
-"""Whether a decoder can say a word again that lies far back."""
+"""Measurement of whether a decoder can repeat a word that lies far back."""
 
 import math
 from collections.abc import Sequence
@@ -22,37 +22,38 @@ from heedful.visualise.size_curves import SizeCurve, SizePanel
 _KNOWN = 0.5
 """Least mean probability of the right name at which a model counts as knowing the name."""
 _KEPT = 0.1
-"""A model keeps a name if its probability surely falls by less from nearest to farthest."""
+"""A model keeps a name if its probability surely falls by less than this over all distances."""
 _GRADIENTS = 20  # lines of each distance
 
 
 def measure_long_distance(trained: Trainings) -> Measured:
-    """Follow the probability of a repeated name, and the gradient at it, with distance."""
-    found = {one.name: _probabilities(trained, one.name) for one in LONG}
-    falls = {name: Estimate.of_many(each[:, 0] - each[:, -1]) for name, each in found.items()}
+    """Measure the probability of a repeated name, and the gradient at the name, by distance."""
+    chances = {model.name: _probabilities(trained, model.name) for model in LONG}
+    falls = {name: Estimate.of_many(rows[:, 0] - rows[:, -1]) for name, rows in chances.items()}
     sentences = [
         capital(
-            f"{one.title}: {found[one.name][:, 0].mean():.3f} and "
-            f"{found[one.name][:, -1].mean():.3f}, which is {_said(falls[one.name])} less."
+            f"{model.title}: {chances[model.name][:, 0].mean():.3f} and "
+            f"{chances[model.name][:, -1].mean():.3f}, which is {_said(falls[model.name])} less."
         )
-        for one in LONG
+        for model in LONG
     ]
-    evidence = [_loses(falls[one.name]) for one in LONG]
-    evidence[0] = None if evidence[0] is None else not evidence[0]  # self-attention does not
-    learned = min(each[:, 0].mean() for each in found.values()) >= _KNOWN
+    evidence = [_loses(falls[model.name]) for model in LONG]
+    # The claim is that self-attention does not lose the name.
+    evidence[0] = None if evidence[0] is None else not evidence[0]
+    learned = min(rows[:, 0].mean() for rows in chances.values()) >= _KNOWN
     doubt = (
         f" A model is below {_KNOWN} at the nearest word: conclude nothing before a longer "
         "training."
     )
     curves = [
         SizeCurve(
-            one.title,
-            tuple(found[one.name].mean(axis=0).tolist()),
-            tuple(Estimate.of_many(each).margin for each in found[one.name].T),
+            model.title,
+            tuple(chances[model.name].mean(axis=0).tolist()),
+            tuple(Estimate.of_many(column).margin for column in chances[model.name].T),
         )
-        for one in LONG
+        for model in LONG
     ]
-    shares = [SizeCurve(one.title, _gradient_shares(trained, one.name)) for one in LONG]
+    shares = [SizeCurve(model.title, _gradient_shares(trained, model.name)) for model in LONG]
     return Measured(
         evidence if learned else [None],
         "Probability, among all names, of the correct last name of a translation. It was "
@@ -62,7 +63,7 @@ def measure_long_distance(trained: Trainings) -> Measured:
         "A convolution of 2 layers of 3 reads 5 tokens back, whatever it learns; one of 5 layers "
         "of 9 reads 41. "
         f"{_practice(trained)} Weights: "
-        + ", ".join(f"{trained.systems[one.name].parameters:,} ({one.title})" for one in LONG)
+        + ", ".join(f"{trained.systems[model.name].parameters:,} ({model.title})" for model in LONG)
         + ".",
         (
             SizePanel("words between", DISTANCES, tuple(curves), "probability of the name", "x"),
@@ -72,7 +73,7 @@ def measure_long_distance(trained: Trainings) -> Measured:
 
 
 def _loses(fall: Estimate) -> Evidence:
-    """Whether a model loses the name, keeps the name, or neither is sure."""
+    """Return True if a model surely loses the name, False if it surely keeps it, else None."""
     low, high = fall.interval
     return True if low > _KEPT else False if high < _KEPT else None
 
@@ -81,22 +82,22 @@ def _probabilities(trained: Trainings, name: str) -> Float[np.ndarray, "lines di
     """
     Compute the probability of each test line's last word among all names, by its distance.
 
-    Restricted to names, because knowing that a name is due differs from knowing which name.
+    Only names are candidates, because knowing that a name is due differs from knowing which name.
     """
     translator, (sources, targets) = trained.translator(name), _test(trained)
     begun = [target.rpartition(" ")[0] for target in targets]
     names = [target.rpartition(" ")[2] for target in targets]
     every = [*dict.fromkeys((*NAMES, *names))]
     chances = {
-        one: _last_words(translator, sources, [f"{before} {one}" for before in begun])
-        for one in every
+        candidate: _last_words(translator, sources, [f"{before} {candidate}" for before in begun])
+        for candidate in every
     }
-    found = [
-        chances[one][line] / sum(each[line] for each in chances.values())
-        for line, one in enumerate(names)
+    shares = [
+        chances[candidate][line] / sum(values[line] for values in chances.values())
+        for line, candidate in enumerate(names)
     ]
-    whole = len(found) // len(DISTANCES) * len(DISTANCES)
-    return np.array(found[:whole]).reshape(-1, len(DISTANCES))
+    complete = len(shares) // len(DISTANCES) * len(DISTANCES)
+    return np.array(shares[:complete]).reshape(-1, len(DISTANCES))
 
 
 def _last_words(
@@ -111,7 +112,7 @@ def _last_words(
 
 
 def _practice(trained: Trainings) -> str:
-    """Say how often each distance was trained."""
+    """Say how often the training text repeats a name after the nearest and farthest distance."""
     counts = [0] * len(DISTANCES)
     for number, line in enumerate(trained.corpus.lines("train", trained.corpus.target)):
         repeated = sum(word in NAMES for word in line.split()) - 1
@@ -123,7 +124,7 @@ def _practice(trained: Trainings) -> str:
 
 
 def _gradient_shares(trained: Trainings, name: str) -> tuple[float, ...]:
-    """Compute the gradient of the last word at the name, over the mean of all words before it."""
+    """Divide the gradient of the last word at the name by the mean over all earlier tokens."""
     run = Run.open(trained.folder / "runs" / name)
     model = differentiable_model(run)
     shares: list[list[float]] = [[] for _ in DISTANCES]
@@ -134,7 +135,7 @@ def _gradient_shares(trained: Trainings, name: str) -> tuple[float, ...]:
             norms = gradient_norms(run, model, source, target, words[-1].start)
             at_name = max(float(norms[token]) for token in words[-2 - distance])
             shares[line % len(DISTANCES)].append(at_name / float(norms.mean()))
-    return tuple(float(np.mean(each)) for each in shares)
+    return tuple(float(np.mean(values)) for values in shares)
 
 
 def _test(trained: Trainings) -> tuple[list[str], list[str]]:

@@ -3,8 +3,8 @@
 from heedful.experiments.system import TableSystem
 
 _LAYERS = ("model.encoder_layers=2", "model.decoder_layers=2")
-# With the usual range of 0.1 so narrow a model begins with almost no logits, and hundreds of steps
-# teach it nothing; nor do they at the Transformer's learning rate.
+# With the usual initial range of 0.1 the logits of so narrow a model begin near 0, and it learns
+# nothing in hundreds of steps. Nor does it at the Transformer's learning rate.
 _RECURRENT = (
     *_LAYERS,
     "model.encoder=recurrent",
@@ -28,18 +28,18 @@ _CONVOLUTIONAL = (
 WIDTHS, HEAD_COUNTS = (16, 64, 256, 512), (2, 4, 8)
 KINDS_OF_SCORE = ("scaled", "unscaled", "additive")
 BATCHES = (32, 128, 512)
-"""Target tokens of a batch: three sentences of the embedded grammar, a dozen, fifty."""
+"""Target tokens of a batch: about 3, 12 and 50 sentences of the embedded grammar."""
 NORMS = ("layer", "batch")
 SEEDS = (1, 2, 3)
 
 
 def _transformer(name: str, title: str, *settings: str, heads: int = 4) -> TableSystem:
-    """Change a small Transformer."""
+    """Return a small Transformer with changed settings."""
     return TableSystem(name, title, (*_LAYERS, "model.d_ff=512", f"model.heads={heads}", *settings))
 
 
 def _encoder(name: str, *settings: str) -> TableSystem:
-    """Put an encoder before a Transformer's decoder."""
+    """Return a model of an encoder and a Transformer's decoder."""
     sizes = ("model.d_ff=512", "model.heads=4", "model.decoder_layers=2")
     return TableSystem(name, name, (*sizes, *settings))
 
@@ -56,7 +56,7 @@ LONG = (
     _transformer("transformer", "Transformer"),
     TableSystem("recurrent", "recurrent with attention", _RECURRENT),
     TableSystem("convolutional", "convolutional, 2 layers of 3", _CONVOLUTIONAL),
-    # its decoder reads 41 earlier tokens, where that of two layers reads 5
+    # its decoder reads 41 earlier tokens; the decoder of two layers reads 5
     TableSystem(
         "far-reaching",
         "convolutional, 5 layers of 9",
@@ -66,9 +66,9 @@ LONG = (
         ),
     ),
 )
-# All have about 1,050,000 weights with the grammar's 1,000 subwords: the recurrent encoder has more
-# layers for that, the convolutional one wider ones, and a mean or sum, which has no weights, stands
-# in a model that is wider as a whole.
+# All have about 1,050,000 weights with the grammar's 1,000 subwords. For this number the recurrent
+# encoder has more layers, and the convolutional encoder has wider layers. A mean or a sum has no
+# weights, so its model is wider as a whole.
 _WIDER = ("model.d_model=176", "model.d_ff=528")
 ENCODERS = (
     _encoder("self-attention", "model.encoder_layers=2"),
@@ -76,7 +76,7 @@ ENCODERS = (
         "recurrent",
         *("model.encoder_layers=4", "model.encoder=recurrent"),
         "model.recurrent.encoder_hidden_size=64",  # of each direction
-        *("model.recurrent.initial_range=0.3", "train.learning_rate=3e-3"),  # else, as above
+        *("model.recurrent.initial_range=0.3", "train.learning_rate=3e-3"),  # as in _RECURRENT
     ),
     _encoder(
         "convolution",
@@ -86,7 +86,7 @@ ENCODERS = (
     _encoder("average", "model.encoder=average", *_WIDER),
     _encoder("sum", "model.encoder=sum", *_WIDER),
 )
-# As many tokens for all: small batches take as many more steps.
+# All read equally many tokens: the smaller the batches, the more steps.
 BATCH_SIZES = tuple(
     _transformer(
         f"{norm}-{tokens}",
@@ -112,12 +112,12 @@ HEADS = tuple(
 # With the grammar's 1,000 subwords both have about 1,250,000 weights.
 _AS_LARGE = (LONG[0]._replace(settings=(*LONG[0].settings, "model.d_ff=704")), LONG[1])
 COST = tuple(
-    one._replace(
-        name=f"{one.name}-{seed}",
-        title=f"{one.title}, seed {seed}",
-        settings=(*one.settings, f"train.seed={seed}"),
+    system._replace(
+        name=f"{system.name}-{seed}",
+        title=f"{system.title}, seed {seed}",
+        settings=(*system.settings, f"train.seed={seed}"),
     )
     for seed in SEEDS
-    for one in _AS_LARGE
+    for system in _AS_LARGE
 )
 """Pairs of a Transformer and a recurrent model, one for each seed."""

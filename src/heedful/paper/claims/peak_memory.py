@@ -8,7 +8,7 @@ from heedful.kernels.api import Arguments, observe_operations, tensors_in
 
 
 class _Allocations:
-    """Tracks the storages that operations make until they are freed."""
+    """Bytes of the storages that operations create, until each storage is freed."""
 
     def __init__(self) -> None:
         self.held, self.peak = 0, 0
@@ -17,11 +17,11 @@ class _Allocations:
     def observe(self, function: Any, arguments: Arguments) -> object:
         """Compute an operation, and add the new storages in its result."""
         args, kwargs = arguments
-        # torch has one object for a storage as long as the storage lives
+        # torch keeps one Python object for a storage as long as the storage lives
         inputs = [x.untyped_storage() for x in tensors_in((args, kwargs))]
         out = function(*args, **kwargs)
         for x in tensors_in(out):
-            storage = x.untyped_storage()  # a view shares that of its tensor
+            storage = x.untyped_storage()  # a view shares the storage of its tensor
             number = id(storage)
             if number not in self._known and all(storage is not part for part in inputs):
                 self._known.add(number)
@@ -36,7 +36,7 @@ class _Allocations:
 
 
 def peak_bytes(function: Callable[[], object]) -> int:
-    """Return the most bytes that a function's new tensors have at a time, its results included."""
+    """Return the peak bytes of the tensors that a function creates, its results included."""
     allocations = _Allocations()
     with observe_operations(allocations.observe):
         function()

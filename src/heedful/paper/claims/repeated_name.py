@@ -21,20 +21,20 @@ DISTANCES = (1, 2, 4, 8, 16, 32)
 """Words between a name and the next one."""
 NAMES = ("Anna", "Bruno", "Clara", "David", "Emma", "Felix", "Gina", "Hugo", "Ida", "Jonas")
 _MOST_LINES, _FEWEST_LINES, _MOST_JOINED = 20_000, 300, 32
-_LONGEST = 40  # words of a line that is joined with others
+_LONGEST = 40  # most words of a line that is joined with others
 
 
 def write_repeated_names(corpus: TableCorpus, folder: Path) -> TableCorpus:
     """
     Write the three parts; in line n `DISTANCES[n % 6]` words lie between a name and the next.
 
-    Valid and test have 300 lines at least. Raises `TextError` if too few words have spaces between
-    them.
+    Each part has at least 300 lines. Raises `TextError` if translations have too few words with
+    spaces between them.
     """
     generator = random.Random(1)
     parts = {}
     for part in PARTS:
-        sides = (corpus.lines(part, one) for one in (corpus.source, corpus.target))
+        sides = (corpus.lines(part, side) for side in (corpus.source, corpus.target))
         every = list(zip(*sides, strict=True))
         pairs = [pair for pair in every if max(len(line.split()) for line in pair) <= _LONGEST]
         count = min(max(len(every), _FEWEST_LINES), _MOST_LINES)

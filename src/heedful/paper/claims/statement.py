@@ -17,14 +17,14 @@ _MOST_WRITTEN_OUT = 1e6
 
 @dataclass(frozen=True)
 class Checked:
-    """What was measured."""
+    """A verdict, with its evidence and numbers."""
 
     holds: bool | None
     """None if the measurement cannot decide."""
     sentence: str
     """The evidence that decided, with its numbers."""
     panels: tuple[SizePanel, ...]
-    """The numbers."""
+    """The numbers as curves."""
 
     @property
     def tables(self) -> list[Rows]:
@@ -41,7 +41,7 @@ class Checked:
                 "logarithmic": panel.logarithmic,
                 **({"allowed": panel.allowed} if panel.allowed else {}),
                 "curves": {curve.name: list(curve.values) for curve in panel.curves},
-                "margins": {one.name: list(one.margins) for one in panel.curves if one.margins},
+                "margins": {line.name: list(line.margins) for line in panel.curves if line.margins},
             }
             for panel in self.panels
         ]
@@ -49,13 +49,13 @@ class Checked:
 
     @property
     def verdict(self) -> str:
-        """Say what was decided."""
+        """The verdict as a sentence."""
         if self.holds is None:
             return "Not decided."
         return "It holds." if self.holds else "It does not hold here."
 
     def headline(self, panel: int, size: int) -> str:
-        """Write the numbers of one size."""
+        """Format the numbers of one panel at one size."""
         shown = self.panels[panel]
         names = [curve.name for curve in shown.curves]
         values = [_value(curve, size) for curve in shown.curves]
@@ -65,7 +65,7 @@ class Checked:
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "Checked":
-        """Read the verdict from JSON values; `ValueError`, `TypeError` or `KeyError` for others."""
+        """Read a verdict from JSON values; raises `ValueError`, `TypeError` or `KeyError`."""
         holds, sentence = plain["holds"], plain["sentence"]
         if not (holds is None or isinstance(holds, bool)):
             raise ValueError(f"`holds` is {holds!r}")
@@ -78,31 +78,36 @@ class Checked:
 
 
 Evidence = bool | None
-"""For a statement, against it, or neither."""
+"""True for a statement, False against it, None for neither."""
 
 
 class Measured(NamedTuple):
-    """What a measurement found."""
+    """The evidence of a measurement, with its numbers."""
 
     evidence: Sequence[Evidence]
     sentence: str
-    """Its numbers."""
+    """The numbers in words."""
     panels: tuple[SizePanel, ...]
 
 
 def every(evidence: Sequence[Evidence]) -> bool | None:
-    """Hold if all evidence is for a statement; refute by any that is against it."""
+    """Return True if all evidence is for a statement, False if any is against it, else None."""
     return False if False in evidence else all(evidence) or None
 
 
 def between(evidence: Sequence[Evidence]) -> bool | None:
-    """Hold if the stricter, first evidence is for a statement; refute by the milder second."""
+    """
+    Decide by two pieces of evidence, a stricter one and a milder one.
+
+    Returns True if the stricter, first one is for a statement, False if the second one is against
+    it, and None otherwise.
+    """
     stricter, milder = evidence
     return True if stricter else False if milder is False else None
 
 
 def sign(interval: tuple[float, float]) -> Evidence:
-    """Say whether a difference is surely above zero, surely below it, or neither."""
+    """Return True if a difference is surely above zero, False if surely below it, else None."""
     low, high = interval
     return True if low > 0 else False if high < 0 else None
 
@@ -113,11 +118,11 @@ class PaperClaim(NamedTuple):
     name: str
     said: str
     source: str
-    """Who says so."""
+    """Where the statement is made."""
     measure: Callable[..., Measured]
-    """Measures without training, or the trained `systems`."""
+    """The measurement; it takes the `Trainings` of the `systems` if there are any."""
     systems: tuple[TableSystem, ...] = ()
-    """Models that are trained."""
+    """Models to train."""
     rule: Callable[[Sequence[Evidence]], bool | None] = every
     note: str = ""
     """Notes on the models."""
@@ -126,19 +131,19 @@ class PaperClaim(NamedTuple):
     may_learn_nothing: tuple[str, ...] = ()
     """Models that learn nothing of use, as the statement claims."""
     decided_by_bleu: bool = False
-    """Whether the claim is left open if all models make hardly an error."""
+    """Whether the claim is left open if all models make hardly any errors."""
     weight: int = 1
-    """Factor by which its models train longer than those of the other claims."""
+    """Factor by which the claim's models train longer than the models of other claims."""
     shown: tuple[int, int] = (0, -1)
     """Panel and size of the numbers that are printed with the verdict."""
     validations: int | None = None
-    """Number for each model; as many as its time allows if None."""
+    """Number of validations for each model; as many as its time allows if None."""
     text: Callable[[TableCorpus, Path], TableCorpus] | None = None
-    """Makes the text of these models from another text, in a folder."""
+    """Makes the text of these models from another text, and writes it to a folder."""
 
     @property
     def cost(self) -> int:
-        """Its part of a budget, in models of weight 1."""
+        """The claim's part of a budget, in models of weight 1."""
         return self.weight * len(self.systems)
 
     def check(self, *trained: Trainings) -> Checked:
@@ -148,7 +153,7 @@ class PaperClaim(NamedTuple):
 
 
 def _panel(plain: dict[str, Any]) -> SizePanel:
-    """Read the numbers of one picture from JSON's values."""
+    """Read the numbers of one picture from JSON values."""
     axis, label, logarithmic = plain["axis"], plain["label"], plain["logarithmic"]
     sizes, margins = tuple(plain["sizes"]), plain.get("margins", {})
     if not (isinstance(axis, str) and isinstance(label, str)):
@@ -170,15 +175,15 @@ def _panel(plain: dict[str, Any]) -> SizePanel:
                 f"“{curve.name}” has {len(curve.values)} values and {len(curve.margins)} margins "
                 f"for {len(sizes)} sizes"
             )
-        if wrong := [one for one in curve.values + curve.margins if type(one) not in (int, float)]:
+        if wrong := [n for n in curve.values + curve.margins if type(n) not in (int, float)]:
             raise TypeError(f"“{curve.name}” has a value {wrong[0]!r}")
     return SizePanel(axis, sizes, curves, label, logarithmic, allowed)
 
 
 def _rows(panel: SizePanel) -> Rows:
-    """Lay a panel out."""
+    """Lay out a panel as rows."""
     names = [curve.name for curve in panel.curves]
-    heads = [panel.label] if names == [panel.label] else [f"{panel.label}: {one}" for one in names]
+    heads = [panel.label] if names == [panel.label] else [f"{panel.label}: {key}" for key in names]
     rows: Rows = [(panel.axis, *heads)]
     for index, size in enumerate(panel.sizes):
         rows.append((f"{size:,}", *(_value(curve, index) for curve in panel.curves)))
@@ -192,5 +197,5 @@ def _value(curve: SizeCurve, index: int) -> str:
 
 
 def _number(value: float) -> str:
-    """Write three digits, and whole numbers up to a million."""
+    """Format a number with three digits, or as an integer from a thousand to a million."""
     return f"{value:,.0f}" if 1000 <= abs(value) < _MOST_WRITTEN_OUT else f"{value:.3g}"

@@ -107,7 +107,7 @@ CLAIMS: dict[str, PaperClaim] = {
             measure_long_distance,
             LONG,
             note=TUNED,
-            weight=3,  # what lies far back is learned last
+            weight=3,  # distant words are learned last
             text=write_repeated_names,
         ),
         PaperClaim(
@@ -185,7 +185,7 @@ CLAIMS: dict[str, PaperClaim] = {
             COST,
             note=TUNED,
             must_learn=tuple(system.name for system in COST),
-            validations=24,  # a quality that the first one has already tells nothing
+            validations=24,  # a level that the first validation reaches tells nothing
         ),
     )
 }

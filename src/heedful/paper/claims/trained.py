@@ -33,19 +33,19 @@ _SENTENCES, _FOR_ENTROPY = 50, 20
 _HEADS_OF = ("trained", "before training", "before training, as sharp")
 _MOST_SHARPENED, _HALVINGS = 1000.0, 16
 _PARTS_OF_TOP = (0.25, 0.5, 0.75, 0.9, 0.98)
-"""Fractions of the best BLEU that all reach; the cost of reaching each is compared."""
+"""Fractions of the highest BLEU that all models reach; the cost of reaching each is compared."""
 _AS_LOW = 1.1
-"""Two perplexities are equal within this factor."""
+"""Two perplexities count as equal within this factor."""
 
 
 def measure_mask(trained: Trainings) -> Measured:
     """Measure a decoder that sees the tokens that it must predict."""
-    masked, unmasked = (trained.systems[one.name] for one in MASK)
+    masked, unmasked = (trained.systems[system.name] for system in MASK)
     steps = tuple(point.step for point in masked.curve)
     curves = [
-        [(getattr(point, value)) for point in one.curve]
+        [(getattr(point, value)) for point in system.curve]
         for value in ("perplexity", "bleu")
-        for one in (masked, unmasked)
+        for system in (masked, unmasked)
     ]
     falls = unmasked.curve[-1].perplexity < _AS_LOW * masked.curve[-1].perplexity
     return Measured(
@@ -67,9 +67,9 @@ class Grid(NamedTuple):
     axis: str
     sizes: tuple[int, ...]
     kinds: Mapping[str, str]
-    """By title of a curve."""
+    """Kinds by the title of their curve."""
     values: Mapping[str, tuple[str, Steps]]
-    """By field of `MeasuredSystem`: a label, and which axes are logarithmic."""
+    """For each field of `MeasuredSystem`: a label, and which axes are logarithmic."""
 
     def panels(self, trained: Trainings) -> tuple[SizePanel, ...]:
         """Lay out each value of all models."""
@@ -106,8 +106,8 @@ def compare_pairs(
     Compare the BLEU of pairs of models.
 
     `decide_by`: turns the differences of the `deciding` pairs, or of all pairs if none is named,
-    into evidence and a sentence. Nothing is decided if one of their models has learned nothing, or
-    still learns. `more`: a further sentence.
+    into evidence and a sentence. Nothing is decided if a model of these pairs has learned nothing,
+    or still learns. `more`: returns a further sentence.
     """
     compared = " ".join(compare_bleu(trained, *pair) for pair in pairs)
     names = [*dict.fromkeys(name for pair in deciding or pairs for name in pair)]
@@ -177,7 +177,7 @@ def useless(trained: Trainings, names: Sequence[str]) -> list[MeasuredSystem]:
 
 
 def still_rising(trained: Trainings, names: Sequence[str]) -> str:
-    """Say for which deciding models a longer training would change a difference."""
+    """Say which models still learn, so that a longer training would change a difference."""
     rising = []
     for system in (trained.systems[name] for name in names):
         bleu = [point.bleu for point in system.curve]
@@ -200,7 +200,7 @@ def say_growth(growth: ScoreDifference) -> str:
 
 
 def say_interval(interval: tuple[float, float]) -> str:
-    """Say a 95 % interval of differences."""
+    """Format a 95 % interval of differences."""
     return f"95 % interval {interval[0]:+.1f} to {interval[1]:+.1f}"
 
 
@@ -209,29 +209,29 @@ def _titles(trained: Trainings, names: Sequence[str]) -> str:
 
 
 def _list(weak: Sequence[MeasuredSystem]) -> str:
-    """Say of models that they have learned nothing."""
+    """Say that models have learned nothing."""
     titles = ", ".join(f"{system.title} ({system.bleu:.1f} BLEU)" for system in weak)
     return f"{titles} {'have' if len(weak) > 1 else 'has'} learned nothing of use"
 
 
 def measure_heads(trained: Trainings) -> Measured:
     """Count the different heads of a layer: trained, untrained, and untrained but as sharp."""
-    found: dict[str, list[list[float]]] = {name: [] for name in _HEADS_OF}
+    by_kind: dict[str, list[list[float]]] = {name: [] for name in _HEADS_OF}
     for system in HEADS:
         translator = trained.translator(system.name)
         fresh, sharp = (_untrained(translator) for _ in range(2))
         sharpen(sharp, _entropies(trained, translator), partial(_entropies, trained))
         for name, model in zip(_HEADS_OF, (translator, fresh, sharp), strict=True):
-            found[name].append(_different_heads(trained, model))
-    after, before, as_sharp = found.values()
+            by_kind[name].append(_different_heads(trained, model))
+    after, before, as_sharp = by_kind.values()
     milder, stricter = (
         every([_sign_of(*pair) for pair in zip(*sides, strict=True)])
         for sides in ((after, before), (after, as_sharp))
     )
-    means = {name: tuple(float(np.mean(one)) for one in each) for name, each in found.items()}
-    curves = tuple(SizeCurve(name, each) for name, each in means.items())
-    bleu = SizeCurve("trained", tuple(trained.systems[one.name].bleu for one in HEADS))
-    counted = {name: ", ".join(f"{mean:.2f}" for mean in each) for name, each in means.items()}
+    means = {name: tuple(float(np.mean(row)) for row in rows) for name, rows in by_kind.items()}
+    curves = tuple(SizeCurve(name, values) for name, values in means.items())
+    bleu = SizeCurve("trained", tuple(trained.systems[system.name].bleu for system in HEADS))
+    counted = {name: ", ".join(f"{mean:.2f}" for mean in values) for name, values in means.items()}
     return Measured(
         [stricter, milder],
         f"Of {', '.join(map(str, HEAD_COUNTS))} heads of a layer {counted['trained']} are "
@@ -250,26 +250,26 @@ def measure_heads(trained: Trainings) -> Measured:
 
 
 def _sign_of(ours: Sequence[float], theirs: Sequence[float]) -> Evidence:
-    """Whether numbers of the same sentences are surely larger, surely smaller, or neither."""
+    """Return whether numbers are surely larger, surely smaller, or neither, by sentence."""
     return sign(Estimate.of_many(np.subtract(ours, theirs)).interval)
 
 
 def measure_cost(trained: Trainings) -> Measured:
-    """Read the cost at which each model first reaches a quality, seed by seed."""
+    """Compare the costs at which each model first reaches a quality, seed by seed."""
     curves = {
-        model: [trained.systems[one.name].curve for one in COST if one.name.startswith(model)]
+        model: [trained.systems[run.name].curve for run in COST if run.name.startswith(model)]
         for model in ("transformer", "recurrent")
     }
-    titles = [one.title for one in LONG[:2]]
-    every = [*itertools.chain(*curves.values())]
-    top = min(max(point.bleu for point in curve) for curve in every)
-    seen = max(curve[0].bleu for curve in every)  # before it nobody knows
+    titles = [run.title for run in LONG[:2]]
+    all_curves = [*itertools.chain(*curves.values())]
+    top = min(max(point.bleu for point in curve) for curve in all_curves)
+    seen = max(curve[0].bleu for curve in all_curves)  # the cost of less BLEU is unknown
     levels = tuple(sorted({level for part in _PARTS_OF_TOP if (level := int(top * part)) > seen}))
     if not levels:
         steps = tuple(point.step for point in curves["transformer"][0])
         first = [
-            SizeCurve(title, tuple(point.bleu for point in each[0]))
-            for title, each in zip(titles, curves.values(), strict=True)
+            SizeCurve(title, tuple(point.bleu for point in runs[0]))
+            for title, runs in zip(titles, curves.values(), strict=True)
         ]
         panel = SizePanel("steps", steps, tuple(first), "BLEU, validation", "none")
         doubt = f"No quality above that of a first validation, {seen:.1f} BLEU, is reached by all."
@@ -277,14 +277,14 @@ def measure_cost(trained: Trainings) -> Measured:
     panels, times = [], {}
     for kind, label in (("flops", "operations"), ("seconds", "seconds")):
         costs = {  # (seeds, levels)
-            model: np.array([[_cost_of(curve, kind, level) for level in levels] for curve in each])
-            for model, each in curves.items()
+            model: np.array([[_cost_of(curve, kind, level) for level in levels] for curve in runs])
+            for model, runs in curves.items()
         }
         ratios = np.log(costs["recurrent"] / costs["transformer"])
-        times[kind] = [Estimate.of(each) for each in ratios.T.tolist()]  # of each level
+        times[kind] = [Estimate.of(values) for values in ratios.T.tolist()]  # of each level
         drawn = tuple(
-            SizeCurve(title, *_mean_costs(each))
-            for title, each in zip(titles, costs.values(), strict=True)
+            SizeCurve(title, *_mean_costs(by_seed))
+            for title, by_seed in zip(titles, costs.values(), strict=True)
         )
         panels.append(SizePanel("BLEU, validation", levels, drawn, label, "y"))
     weights = (trained.systems[f"{model}-1"].parameters for model in curves)
@@ -303,20 +303,20 @@ def measure_cost(trained: Trainings) -> Measured:
 
 
 def _mean_costs(costs: Float[np.ndarray, "seeds levels"]) -> tuple[tuple[float, ...], ...]:
-    """Return the mean of all seeds at each level, and its margin."""
-    estimates = [Estimate.of(each) for each in costs.T.tolist()]
-    return tuple(one.value for one in estimates), tuple(one.margin for one in estimates)
+    """Return the mean over all seeds at each level, and its margin."""
+    estimates = [Estimate.of(values) for values in costs.T.tolist()]
+    return tuple(cost.value for cost in estimates), tuple(cost.margin for cost in estimates)
 
 
 def _times(logarithm: Estimate) -> str:
-    """Say a ratio by the mean of its logarithm."""
+    """Format a ratio, given the estimate of its logarithm."""
     low, high = map(math.exp, logarithm.interval)
     return f"{math.exp(logarithm.value):.1f} times (95 % interval {low:.1f} to {high:.1f})"
 
 
 def _published_costs() -> str:
-    """Say what the paper prints."""
-    rows = {one.name: one for one in PUBLISHED}
+    """Say which costs the paper prints."""
+    rows = {row.name: row for row in PUBLISHED}
     theirs, ours = rows["GNMT + RL"], rows["Transformer (base)"]
     spent = [cost for cost in (theirs.printed[0], ours.printed[0]) if cost]
     return (
@@ -352,35 +352,38 @@ def sharpen(
     """
     Multiply the queries of each layer by the factor that gives its attention a wanted entropy.
 
-    `wanted`, `entropies`: of the encoder's layers, then of the decoder's attention to the source.
+    `wanted`: the entropies in bits. `entropies`: computes those of a model. Both are of the
+    encoder's layers, then of the decoder's attention to the source.
     """
-    layers = [one for one in translator.models[0].modules() if isinstance(one, EncoderLayer)]
-    others = [one for one in translator.models[0].modules() if isinstance(one, DecoderLayer)]
-    heads = [layer.self_attention for layer in layers] + [one.cross_attention for one in others]
-    first = [one.qkv_proj.weight.detach().clone() for one in heads]
-    low = np.zeros(len(heads))
-    high = np.full(len(heads), math.log(_MOST_SHARPENED))  # of the factors' logarithms
+    encoder = [layer for layer in translator.models[0].modules() if isinstance(layer, EncoderLayer)]
+    decoder = [layer for layer in translator.models[0].modules() if isinstance(layer, DecoderLayer)]
+    attn = [layer.self_attention for layer in encoder] + [
+        layer.cross_attention for layer in decoder
+    ]
+    first = [attention.qkv_proj.weight.detach().clone() for attention in attn]
+    low = np.zeros(len(attn))
+    high = np.full(len(attn), math.log(_MOST_SHARPENED))  # of the factors' logarithms
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        for one, weight, logarithm in zip(heads, first, middle, strict=True):
+        for attention, weight, logarithm in zip(attn, first, middle, strict=True):
             with torch.no_grad():
-                one.qkv_proj.weight.copy_(weight)
-                one.qkv_proj.weight[: one.widths[0]] *= math.exp(logarithm)
+                attention.qkv_proj.weight.copy_(weight)
+                attention.qkv_proj.weight[: attention.widths[0]] *= math.exp(logarithm)
         is_blunt = np.asarray(entropies(translator)) > np.asarray(wanted)
         low, high = np.where(is_blunt, middle, low), np.where(is_blunt, high, middle)
 
 
 def _entropies(trained: Trainings, translator: Translator) -> list[float]:
     """Compute the mean entropy of each layer's attention in some sentences, in bits."""
-    found = [
+    by_sentence = [
         [float(entropy(layer).mean()) for layer in layers]
         for layers in itertools.islice(_attention(trained, translator), _FOR_ENTROPY)
     ]
-    return [float(np.mean(each)) for each in zip(*found, strict=True)]
+    return [float(np.mean(values)) for values in zip(*by_sentence, strict=True)]
 
 
 def _different_heads(trained: Trainings, translator: Translator) -> list[float]:
-    """Count the different heads of a layer for every sentence, the mean over layers."""
+    """Count the different heads of a layer for every sentence, averaged over layers."""
     return [
         float(np.mean([different_heads(layer) for layer in layers]))
         for layers in _attention(trained, translator)
@@ -390,7 +393,7 @@ def _different_heads(trained: Trainings, translator: Translator) -> list[float]:
 def _attention(trained: Trainings, translator: Translator) -> Iterator[list[np.ndarray]]:
     """Compute the weights of each layer (heads, queries, keys) in some sentences of the test."""
     corpus = trained.corpus
-    pairs = zip(*(corpus.lines("test", one) for one in (corpus.source, corpus.target)), strict=True)
+    pairs = zip(*(corpus.lines("test", end) for end in (corpus.source, corpus.target)), strict=True)
     for source, target in itertools.islice(pairs, _SENTENCES):
         attention = translator.attend(source, target)
         yield [*attention.encoder, *attention.cross]
@@ -400,5 +403,5 @@ def _named(
     systems: Sequence[TableSystem], values: Sequence[Sequence[float]]
 ) -> tuple[SizeCurve, ...]:
     return tuple(
-        SizeCurve(one.title, tuple(each)) for one, each in zip(systems, values, strict=True)
+        SizeCurve(system.title, tuple(row)) for system, row in zip(systems, values, strict=True)
     )

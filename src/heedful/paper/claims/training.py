@@ -1,4 +1,4 @@
-"""Train a claim's models for equally many steps, and decide it by them."""
+"""Trainings of a claim's models for equally many steps, and the decision by their results."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,12 +14,12 @@ from heedful.paper.claims.statement import Checked, PaperClaim
 from heedful.paper.claims.trainings import COMMON, RECIPE, Trainings
 
 _LEARNED = 20  # BLEU
-_TOO_EASY = 98  # where every model has this much, what is left cannot tell them apart
+_TOO_EASY = 98  # if every model reaches this BLEU, the remaining errors cannot tell them apart
 _FEWEST_LINES = 20
 
 
 def check_text(corpus: TableCorpus) -> TableCorpus:
-    """Raise `TextError` for a test that is too short to decide anything."""
+    """Return a text; raise `TextError` if its test is too short to decide anything."""
     lines = len(corpus.lines("test", corpus.source))
     if lines < _FEWEST_LINES:
         raise TextError(
@@ -33,7 +33,7 @@ def claim_task(claim: PaperClaim, corpus: TableCorpus, out: Path, share: float) 
     """
     List the trainings of a claim, and write the text that they need.
 
-    `share`: of the whole budget.
+    `share`: the claim's share of the whole budget.
     """
     corpus = corpus._replace(narrow=1)  # the models are small already
     if claim.text is not None:
@@ -51,30 +51,30 @@ def train_and_check(
     threads: int,
     say: Callable[[str], None],
 ) -> Checked:
-    """Train the models, and compare them."""
+    """Train the models of a claim, and compare them."""
     measured = train_all(task, budget, plan=plan, threads=threads, say=say)
-    systems = {one.name: one for one in measured}
+    systems = {system.name: system for system in measured}
     corpus, planned = task.corpus, Plan.read(task.out / PLAN)
     checked = claim.check(Trainings(systems, corpus, task.out, planned.threads))
     lines = len(corpus.lines("train", corpus.source))
-    steps = sorted({one.steps for one in measured})
+    steps = sorted({system.steps for system in measured})
     took = f"Each model took {steps[0]:,} steps"
     if len(steps) > 1:
         took = f"Models took {steps[0]:,} to {steps[-1]:,} steps, by the size of their batches,"
     trained = f"{took} on {lines:,} pairs of lines ({corpus.source}-{corpus.target})."
     checked = replace(checked, sentence=f"{checked.sentence} {trained}")
-    return leave_open(claim, checked, {one.name: one.bleu for one in measured})
+    return leave_open(claim, checked, {system.name: system.bleu for system in measured})
 
 
 def leave_open(claim: PaperClaim, checked: Checked, bleu: Mapping[str, float]) -> Checked:
     """
-    Decide nothing if models cannot be told apart. `bleu`: of each model.
+    Leave a claim open if its models cannot be told apart.
 
-    They cannot if a model that must translate has learned nothing. Nor can they if BLEU decides
-    and no model makes errors.
+    `bleu`: the BLEU of each model. Models cannot be told apart if one that must translate has
+    learned nothing, or if BLEU decides and no model makes errors.
     """
     needed = claim.must_learn or (max(bleu, key=lambda name: bleu[name]),)
-    titles = {one.name: one.title for one in claim.systems}
+    titles = {system.name: system.title for system in claim.systems}
     weakest = min(needed, key=lambda name: bleu[name])
     weak = [name for name in bleu if bleu[name] < LEARNED and name not in claim.may_learn_nothing]
     longer = "Conclude nothing before a longer training:"

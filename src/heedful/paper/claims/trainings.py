@@ -19,7 +19,7 @@ RECIPE = "multi30k"
 COMMON = (
     *("model.d_model=128", "model.dropout=0.1"),
     *("train.batch_tokens=1024", "train.schedule=cosine", "train.learning_rate=1.5e-3"),
-    "train.batch_counting=padded",  # of like lengths, as the rate is measured
+    "train.batch_counting=padded",  # similar lengths share a batch, as in the timing of the rate
     "train.clip_norm=1",
 )
 _PARTS = 4
@@ -30,7 +30,7 @@ class Trainings(NamedTuple):
     """The models of one claim, trained and scored."""
 
     systems: dict[str, MeasuredSystem]
-    """By name."""
+    """The systems by name."""
     corpus: TableCorpus
     folder: Path
     threads: int = 0
@@ -43,17 +43,17 @@ class Trainings(NamedTuple):
 
     @property
     def parts(self) -> dict[int, np.ndarray]:
-        """Numbers of the test's lines in four parts, by the words of the longest source."""
+        """Indices of the test's lines in four parts, by the words of the longest source in each."""
         words = [len(line.split()) for line in self.corpus.lines("test", self.corpus.source)]
-        found: dict[int, np.ndarray] = {}
+        by_longest: dict[int, np.ndarray] = {}
         for part in np.array_split(np.argsort(words, kind="stable"), _PARTS):
-            # where many lines have equally many words two parts may end alike, and are one
+            # two parts are merged if their longest sources have equally many words
             longest = words[int(part[-1])]
-            found[longest] = np.concatenate((found.get(longest, part[:0]), part))
-        return found
+            by_longest[longest] = np.concatenate((by_longest.get(longest, part[:0]), part))
+        return by_longest
 
     def bleu_by_length(self, name: str) -> tuple[float, ...]:
-        """BLEU of every part."""
+        """Return the BLEU of every part."""
         scored = self._scored(name)
         return tuple(
             float(scored.scores(scored.counts[lines].sum(axis=0, keepdims=True))[0])
@@ -61,10 +61,10 @@ class Trainings(NamedTuple):
         )
 
     def difference(self, ours: str, theirs: str, longest: bool = False) -> ScoreDifference:
-        """Compare the BLEU of two models on the same sentences, or on those of the last part."""
+        """Compare the BLEU of two models on all sentences of the test, or on its longest part."""
         lines = [*self.parts.values()][-1] if longest else slice(None)
         scored = [self._scored(name) for name in (ours, theirs)]
-        first, second = (SufficientStatistics(one.metric, one.counts[lines]) for one in scored)
+        first, second = (SufficientStatistics(side.metric, side.counts[lines]) for side in scored)
         (tested,) = compare([first], [second])
         first_title, second_title = (self.systems[name].title for name in (ours, theirs))
         return ScoreDifference(
@@ -75,7 +75,7 @@ class Trainings(NamedTuple):
         """
         Compare how much further apart two models are in the last part than in the others.
 
-        None where all lines are equally long.
+        None if all lines are equally long.
         """
         *others, longest = self.parts.values()
         if not others:
@@ -110,7 +110,7 @@ class Trainings(NamedTuple):
 
 
 def _with_interval(drawn: np.ndarray) -> tuple[float, tuple[float, float]]:
-    """Split what was drawn into its value and the 95 % interval of the samples after it."""
+    """Return the first value, and the 95 % interval of the bootstrap samples after it."""
     value, *samples = drawn
     low, high = np.quantile(samples, (0.025, 0.975)).tolist()
     return float(value), (low, high)
@@ -118,7 +118,7 @@ def _with_interval(drawn: np.ndarray) -> tuple[float, tuple[float, float]]:
 
 def _drawn(scored: Sequence[SufficientStatistics], lines: np.ndarray) -> np.ndarray:
     """Compute the difference of two systems on some lines, then on bootstrap samples of them."""
-    counts = np.hstack([one.counts[lines] for one in scored])
+    counts = np.hstack([side.counts[lines] for side in scored])
     sums = np.vstack([counts.sum(axis=0), *(s @ counts for s in _RESAMPLING.samples(len(lines)))])
     ours, theirs = np.split(sums, [scored[0].counts.shape[1]], axis=1)
     return scored[0].scores(ours) - scored[1].scores(theirs)

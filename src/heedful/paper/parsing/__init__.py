@@ -1,1 +1,1 @@
-"""Parsers without a model, which Table 4 compares with: grammars (PCFG), and floors."""
+"""Parsers without a neural model, to compare with in Table 4: grammars (PCFG) and floors."""

@@ -31,17 +31,17 @@ class BinaryRules:
     last: Int[np.ndarray, " prefixes"]
     """The last symbol of each prefix, in rising order."""
     before: Int[np.ndarray, " prefixes"]
-    """The symbol or prefix before the last symbol."""
+    """The symbol or prefix before the last symbol of each prefix."""
     first: Int[np.ndarray, " prefixes"]
-    """The first symbol."""
+    """The first symbol of each prefix."""
     needs: Bool[np.ndarray, "prefixes tags"]
-    """Tags within the prefix."""
+    """The tags within each prefix."""
     label: Int[np.ndarray, " rules"]
     """The label of each rule of two children or more, in rising order, counted after the tags."""
     prefix: Int[np.ndarray, " rules"]
-    """The prefix that is its right-hand side, counted without the symbols."""
+    """The prefix that is the rule's right-hand side, counted without the symbols."""
     weight: Float[np.ndarray, " rules"]
-    """Its log-probability."""
+    """The log-probability of each rule."""
     chains: Float[np.ndarray, "symbols symbols"]
     """Log-probabilities of the best chains of unary rules."""
     first_steps: Int[np.ndarray, "symbols symbols"]
@@ -51,12 +51,12 @@ class BinaryRules:
 
     def children(self, rule: int) -> list[int]:
         """List the symbols of the right-hand side of a rule."""
-        found: list[int] = []
+        tail: list[int] = []
         place = int(self.prefix[rule]) + len(self.symbols)
         while place >= len(self.symbols):
-            found.append(int(self.last[place - len(self.symbols)]))
+            tail.append(int(self.last[place - len(self.symbols)]))
             place = int(self.before[place - len(self.symbols)])
-        return [place, *reversed(found)]
+        return [place, *reversed(tail)]
 
 
 def binarize(grammar: TreebankRules) -> BinaryRules:
@@ -76,8 +76,8 @@ def binarize(grammar: TreebankRules) -> BinaryRules:
     longer.sort()
     chains, first_steps = best_chains(unary)
 
-    found = {children[:end] for _, children, _ in longer for end in range(2, len(children) + 1)}
-    prefixes = sorted(found, key=lambda prefix: (prefix[-1], prefix))
+    starts = {children[:end] for _, children, _ in longer for end in range(2, len(children) + 1)}
+    prefixes = sorted(starts, key=lambda prefix: (prefix[-1], prefix))
     place: dict[tuple[int, ...], int] = {(i,): i for i in range(len(symbols))}
     place |= {prefix: len(symbols) + i for i, prefix in enumerate(prefixes)}
     needs = np.zeros((len(prefixes), tags), dtype=bool)

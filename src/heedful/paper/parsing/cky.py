@@ -39,7 +39,7 @@ class Chart:
     def scores(
         self, of_labels: Float[np.ndarray, "words ends labels"], start: int, end: int
     ) -> Float[np.ndarray, " symbols"]:
-        """Put the tags, which hold one word, before the labels of `made` or `best`."""
+        """Prepend the tags, which cover one word, to the labels of `made` or `best`."""
         tags = self.words[start]
         if end > start + 1:
             tags = np.full_like(tags, _NONE)
@@ -73,14 +73,15 @@ class _Row:
     def __init__(self, grammar: BinaryRules, chart: Chart, i: int, possible: np.ndarray) -> None:
         self.chart, self.i, self.tags = chart, i, grammar.tags
         count = len(chart.words)
-        # 1. Prefixes that begin with another tag, or with a tag that no later word can have.
+        # 1. The prefixes that can begin with word i, and whose tags this or later words can have.
         starts = np.concatenate([chart.words[i] > _NONE, np.ones(chart.best.shape[2], bool)])
-        kept = starts[grammar.first] & ~grammar.needs[:, ~possible].any(axis=1)
-        self.kept = np.flatnonzero(kept)
+        is_kept = starts[grammar.first] & ~grammar.needs[:, ~possible].any(axis=1)
+        self.kept = np.flatnonzero(is_kept)
         self.last = grammar.last[self.kept]
-        # 2. Each finds what is before it among symbols and kept prefixes; `before` is kept, too.
+        # 2. The symbol or prefix before each one, as an index among symbols and kept prefixes. It
+        # is a kept one, too.
         symbols = len(grammar.symbols)
-        place = np.concatenate([np.arange(symbols), symbols + np.cumsum(kept) - 1])
+        place = np.concatenate([np.arange(symbols), symbols + np.cumsum(is_kept) - 1])
         self.before = place[grammar.before[self.kept]]
         # 3. Prefixes by their last symbol, first those that end in a tag.
         self.tag_end = int(np.searchsorted(self.last, self.tags))
@@ -90,8 +91,8 @@ class _Row:
             for label, (start, end) in enumerate(pairwise(bounds))
             if start < end
         ]
-        # 4. Rules whose prefix is kept, by their label.
-        rules = np.flatnonzero(kept[grammar.prefix])
+        # 4. The rules whose prefix is kept, by their label.
+        rules = np.flatnonzero(is_kept[grammar.prefix])
         self.rules, self.weight = rules, grammar.weight[rules]
         self.prefix = place[symbols + grammar.prefix[rules]] - symbols
         bounds = np.searchsorted(grammar.label[rules], np.arange(symbols - self.tags + 1))
@@ -100,7 +101,8 @@ class _Row:
             for label, (start, end) in enumerate(pairwise(bounds))
             if start < end
         ]
-        # 5. left[k]: how good the symbol or prefix before each prefix is over words i to k-1.
+        # 5. left[k]: log-probabilities of the symbol or prefix before each prefix, over words i to
+        # k-1.
         self.left = np.full((count + 1, len(self.kept)), _NONE)
 
     def add(self, j: int, prefixes: Float[np.ndarray, " prefixes"] | None = None) -> None:
@@ -113,14 +115,14 @@ class _Row:
     def prefixes(self, j: int) -> Float[np.ndarray, " prefixes"]:
         """Find the best probability of each prefix over words i to j-1."""
         i, end = self.i, self.tag_end
-        found = np.empty(len(self.kept))
-        # A tag holds one word: there is one place to divide.
-        found[:end] = self.left[j - 1, :end] + self.chart.words[j - 1][self.last[:end]]
+        best = np.empty(len(self.kept))
+        # A tag covers one word, so there is one place to divide.
+        best[:end] = self.left[j - 1, :end] + self.chart.words[j - 1][self.last[:end]]
         right = self.chart.best[i + 1 : j, j]  # (places, labels)
         for label, group in self.by_label:
             # (places, group) + (places, 1) -> (group)
-            found[group] = (self.left[i + 1 : j, group] + right[:, [label]]).max(axis=0)
-        return found
+            best[group] = (self.left[i + 1 : j, group] + right[:, [label]]).max(axis=0)
+        return best
 
     def make_labels(self, j: int, prefixes: Float[np.ndarray, " prefixes"]) -> None:
         """Find the best rule of each label over words i to j-1."""

@@ -38,7 +38,7 @@ def _build(grammar: BinaryRules, chart: Chart, words: Sequence[str], root: int) 
         if chain[-1] >= grammar.tags:
             children = _divide(grammar, chart, chain[-1] - grammar.tags, start, end)
             open_nodes += [(*child, parent) for child in reversed(children)]
-    # 2. From the leaves, which come after what is above them.
+    # 2. From the leaves: each node comes after its parent in the list.
     trees: dict[int, Tree] = {}
     for place in reversed(range(len(nodes))):
         symbol, start, below = nodes[place]
@@ -70,9 +70,9 @@ def _divide(
             scores[start:end, start:] = best[start:end, np.newaxis] + table
         places.append(scores.argmax(axis=0))
         best = scores.max(axis=0)
-    found = []
+    parts = []
     for child, origin in zip(reversed(children), reversed(places), strict=True):
         begin = int(origin[end])
-        found.append((child, begin, end))
+        parts.append((child, begin, end))
         end = begin
-    return found[::-1]
+    return parts[::-1]

@@ -6,10 +6,10 @@ Floors: the scores of trees that are drawn without parsing.
     flat              (S the old dog sleeps .)
     right-branching   (S the (ADJP old (NP dog sleeps)) .)
 
-The root gets the label that is most frequent at roots. Below the root, a phrase of the right-
-branching tree gets a label by its first word: the commonest label of training phrases of two words
-or more, roots aside. An unknown first word gives the commonest label of all. Final punctuation is a
-child of the root.
+The root gets the label that is most frequent at roots. Below the root, a phrase of the
+right-branching tree gets a label by its first word. This is the commonest label of training phrases
+that begin with this word and have two words or more, roots aside. An unknown first word gives the
+commonest label of all. Final punctuation is a child of the root.
 """
 
 from collections import Counter, defaultdict
@@ -49,7 +49,7 @@ class TreeFloors:
         end = len(words)
         while end and not any(map(str.isalnum, words[end - 1])):
             end -= 1
-        last = min(end - 1, DEEPEST)  # where it is too deep, one phrase holds the rest
+        last = min(end - 1, DEEPEST)  # if the tree would be too deep, one phrase holds the rest
         inner: tuple[Tree, ...] = leaves[max(0, last) : end]
         for place in reversed(range(1, last)):
             inner = (Tree(self._label(words[place]), (leaves[place], *inner)),)
@@ -61,9 +61,9 @@ class TreeFloors:
         return _commonest(self._after.get(word) or self._labels or Counter([self._root]))
 
 
-def _commonest(found: Counter[str]) -> str:
+def _commonest(counts: Counter[str]) -> str:
     """Return the commonest label; in a tie, the first in alphabetical order."""
-    return min(found, key=lambda label: (-found[label], label))
+    return min(counts, key=lambda label: (-counts[label], label))
 
 
 def _first_words(trees: Iterable[Tree]) -> Iterable[tuple[str, str]]:

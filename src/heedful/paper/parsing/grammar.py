@@ -23,7 +23,7 @@ class Symbol(NamedTuple):
 
 
 Rule = tuple[str, tuple[Symbol, ...]]
-"""The label of a phrase, and its children."""
+"""The label of a phrase, and the symbols of its children."""
 
 
 class TreebankRules:
@@ -67,11 +67,11 @@ def symbol_of(tree: Tree) -> Symbol:
 
 def rules_of(tree: Tree) -> list[Rule]:
     """List the rules that make a tree, words aside."""
-    found: list[Rule] = []
+    rules: list[Rule] = []
     open_nodes = [tree]
     while open_nodes:
         node = open_nodes.pop()
         if node.word is None:
-            found.append((node.label, tuple(map(symbol_of, node.children))))
+            rules.append((node.label, tuple(map(symbol_of, node.children))))
             open_nodes += node.children
-    return found
+    return rules

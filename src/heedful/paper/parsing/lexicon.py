@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 _ENDINGS = ("ing", "ion", "est", "ity", "ed", "er", "ly", "al", "y")
-_EXACT = "exact"  # closes a class; one that is not closed holds all classes that begin so
+_EXACT = "exact"  # ends the narrowest class; a class without it holds all classes that begin so
 
 
 class TagLexicon:
@@ -28,7 +28,7 @@ class TagLexicon:
         self._frequency = Counter(word for sentence in sentences for word, _ in sentence)
         self._rare = rare
         counts: dict[str, Counter[str]] = defaultdict(Counter)
-        # kept apart: no word is spelled like a class
+        # apart from words, so that no word is mistaken for a class
         class_counts: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
         self.tag_counts: Counter[str] = Counter()
         for sentence in sentences:
@@ -39,27 +39,27 @@ class TagLexicon:
                         class_counts[name][tag] += 1
                 else:
                     counts[word][tag] += 1
-        self._words = {word: self._logarithms(found) for word, found in counts.items()}
-        self._of_class = {name: self._logarithms(found) for name, found in class_counts.items()}
+        self._words = {word: self._logarithms(by_tag) for word, by_tag in counts.items()}
+        self._of_class = {name: self._logarithms(by_tag) for name, by_tag in class_counts.items()}
 
     def log_probabilities(self, words: Sequence[str]) -> Float[np.ndarray, "words tags"]:
-        """Look the words of a sentence up; a tag that a word cannot have gets -inf."""
-        found = np.full((len(words), len(self.tags)), -np.inf)
+        """Return log-probabilities of words below tags; -inf if a word cannot have a tag."""
+        scores = np.full((len(words), len(self.tags)), -np.inf)
         for place, word in enumerate(words):
             if self._is_rare(word):
-                # Of a class that is not in training the next wider one stands in.
+                # A class that is not in training is replaced by the next wider class.
                 known = (name for name in self._classes(word, place) if name in self._of_class)
                 if (name := next(known, None)) is not None:
-                    found[place] = self._of_class[name]
+                    scores[place] = self._of_class[name]
             else:
-                found[place] = self._words[word]
-        return found
+                scores[place] = self._words[word]
+        return scores
 
     def likeliest(self, words: Sequence[str]) -> tuple[str, ...]:
         """Choose the commonest tag of each word; unknown words get the commonest tag of all."""
         totals = np.array([self.tag_counts[tag] for tag in self.tags], dtype=float)
         joint = np.exp(self.log_probabilities(words)) * totals
-        joint += 1e-12 * totals  # decides where no tag is possible
+        joint += 1e-12 * totals  # decides if no tag is possible
         return tuple(self.tags[best] for best in joint.argmax(axis=1))
 
     def _is_rare(self, word: str) -> bool:
@@ -75,9 +75,9 @@ class TagLexicon:
         for end in range(len(parts), -1, -1):
             yield parts[:end]
 
-    def _logarithms(self, found: Counter[str]) -> Float[np.ndarray, " tags"]:
+    def _logarithms(self, counts: Counter[str]) -> Float[np.ndarray, " tags"]:
         """Divide the occurrences below each tag by those of the tag; take the logarithm."""
-        shares = (found[tag] / self.tag_counts[tag] if found[tag] else 0 for tag in self.tags)
+        shares = (counts[tag] / self.tag_counts[tag] if counts[tag] else 0 for tag in self.tags)
         return np.array([math.log(share) if share else -math.inf for share in shares])
 
 

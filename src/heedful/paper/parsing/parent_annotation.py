@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from heedful.tasks.parsing.trees.tree import Tree
 
-_MARK = " "  # stands in no label, because a space ends one where trees are read
+_MARK = " "  # no label contains it, because a space ends a label when trees are read
 
 
 def annotate_parents(tree: Tree, parent: str = "") -> Tree:

@@ -55,8 +55,8 @@ class Pcfg:
         """
         Find the most probable tree of a sentence.
 
-        `tags`: the tag of each word; then the probability is that of the tags. Where there is no
-        tree, one phrase holds all words.
+        `tags`: the tag of each word; then the log-probability is that of the tree down to the tags.
+        If the grammar has no tree, one phrase holds all words.
         """
         scores = self._tag_scores(words, tags)
         best = best_tree(self._binary, fill_chart(self._binary, scores), words)

@@ -9,9 +9,9 @@ Chains = tuple[Float[np.ndarray, "parent child"], Int[np.ndarray, "parent child"
 
 def best_chains(rules: Float[np.ndarray, "symbols symbols"]) -> Chains:
     """Find the best chain between any two symbols, from log-probabilities of unary rules."""
-    # The empty chain from a symbol to itself has probability 1. A cycle makes no chain better,
-    # since no rule has more, so the search of Floyd and Warshall is exact: each symbol in turn is
-    # allowed on the way.
+    # The empty chain from a symbol to itself has probability 1. No rule has a larger probability,
+    # so a cycle makes no chain better. The search of Floyd and Warshall is therefore exact: each
+    # symbol in turn is allowed on the way.
     count = len(rules)
     best = rules.copy()
     first = np.tile(np.arange(count), (count, 1))

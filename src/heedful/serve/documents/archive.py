@@ -21,7 +21,7 @@ from heedful.errors import TextError
 _MOST_MEMBERS = 5_000
 _MOST_BYTES = 1 << 26
 _MOST_XML = 1 << 24
-_MOST_TAGS = 400_000  # of all parts that are read; parsing takes seconds
+_MOST_TAGS = 400_000  # in all parts that are read; parsing so many takes seconds
 _MACROS = ("vbaproject.bin", "vbadata.xml", "basic/", "scripts/", "macrosheets/")
 
 
@@ -147,7 +147,7 @@ class Archive:
                         encoding="UTF-8",
                         standalone=True,
                     )
-                # ODF wants its first member uncompressed
+                # ODF requires an uncompressed first member
                 stored = member.compress_type == zipfile.ZIP_STORED
                 copy = zipfile.ZipInfo(member.filename, member.date_time)
                 copy.external_attr = member.external_attr

@@ -1,11 +1,12 @@
 """
 Language detection with calibrated confidence.
 
-At least 90 % of guesses at 90 are right. Text in an unsupported language gets low confidences.
+At least 90 % of the guesses with confidence 90 are right. Text in an unsupported language gets low
+confidences.
 
-The identifier compares sequences of letters, and a few words have too few of them. So a language
-that is not written in the script of the text gets no confidence. One or two short words give at
-most 80 %.
+The identifier compares sequences of letters, and a few words have too few of them. For this reason
+a language that is not written in the script of the text gets confidence 0. For the same reason one
+or two short words give at most 80 %.
 """
 
 import math
@@ -22,7 +23,7 @@ from heedful.text.language_codes import language_of_code
 # Prior odds that a text is in a language of the server and not in another. Chosen together with the
 # temperature on sentences, pairs of words and single words of Tatoeba.
 _PRIOR = 300.0
-# The identifier takes letters for independent, so its odds are too extreme. They are flattened.
+# The identifier treats letters as independent, so its odds are too extreme; this flattens them.
 _TEMPERATURE = 0.5
 # More characters than these cost time and do not change the result.
 _MAX_CHARACTERS = 4000
@@ -30,12 +31,12 @@ _MAX_CHARACTERS = 4000
 _SYMBOLS = re.compile("[\u2190-\u2bff\U0001f000-\U0001faff][\u200d\ufe0f]*")
 # Language codes for which the identifier uses another code.
 _ALIASES = {"nb": "no", "nn": "no"}
-# Most words and letters of a short text, and the most confidence in its language. A letter of a
-# script without spaces counts as three.
+# Most words and letters of a short text, and the highest confidence in its language. A letter
+# of a script without spaces counts as three.
 _SHORT_WORDS, _SHORT_LETTERS, _MOST_OF_SHORT = 2, 20, 80.0
 _KANA = ("HIRAGANA", "KATAKANA", "HENTAIGANA")
 _DENSE = (*_KANA, "CJK", "HANGUL", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR")
-# Least share of kana among the letters of Japanese, which Chinese text may quote.
+# A text with a larger share of kana than this is not Chinese, which may quote some kana.
 _LEAST_KANA = 0.1
 
 
@@ -72,14 +73,14 @@ def detect(text: str, languages: Sequence[str]) -> list[Guess]:
 
 
 def is_short(text: str) -> bool:
-    """Whether a text has one or two short words, from which no language is certain."""
+    """Return whether a text has one or two short words, from which no language is certain."""
     counts = count_scripts(text)
     letters = counts.total() + 2 * sum(counts[script] for script in _DENSE)
     return len(text.split()) <= _SHORT_WORDS and letters <= _SHORT_LETTERS
 
 
 def is_possible(text: str, language: str) -> bool:
-    """Whether a text has letters, most of them in the script of a language."""
+    """Return whether a text has letters, most of them in the script of a language."""
     counts = count_scripts(text)
     scripts = scripts_of(language)
     if not counts or scripts is None:
@@ -88,7 +89,7 @@ def is_possible(text: str, language: str) -> bool:
     if kana > _LEAST_KANA * counts.total() and "CJK" in scripts and "HIRAGANA" not in scripts:
         return False
     own = sum(counts[script] for script in scripts)
-    # Names and addresses in Latin letters stand in text of every script.
+    # Names and addresses in Latin letters occur in text of every script.
     latin = 0 if "LATIN" in scripts else counts["LATIN"]
     return own > 0 and own >= counts.total() - latin - own
 

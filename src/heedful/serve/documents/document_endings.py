@@ -7,5 +7,5 @@ DOCUMENTS = (".html", ".htm", ".srt", ".vtt", ".md", ".docx", ".odt")
 
 
 def is_document(path: Path | None) -> bool:
-    """Whether a file is translated as a whole, and not line by line."""
+    """Return whether a file is translated as a whole, and not line by line."""
     return path is not None and path.suffix.lower() in DOCUMENTS

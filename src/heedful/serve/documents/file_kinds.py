@@ -88,7 +88,7 @@ FILE_KINDS = {
     ),
     ".odt": FileKind("office", "application/vnd.oasis.opendocument.text", _read_odt),
 }
-"""The kinds by the endings of their names."""
+"""The kinds by the endings of file names."""
 
 
 def file_ending(name: str) -> str:
@@ -97,7 +97,7 @@ def file_ending(name: str) -> str:
 
 
 def split_text(text: str, form: Form, language: str, fits: Fits) -> Layout:
-    """Split a text into sentences by its form; text with stamps of cues counts as subtitles."""
+    """Split a text into sentences by its form; text with time stamps counts as subtitles."""
     if form == "html":
         return Markup.parse(text, language, fits)
     if form == "sentence":

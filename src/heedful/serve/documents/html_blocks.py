@@ -117,7 +117,7 @@ def paragraphs(source: str) -> Iterator[str | list[Atom]]:
 
 def plain(raw: str) -> str:
     """Decode entities and collapse spaces as a browser does."""
-    # A no-break space becomes a space: models know no other.
+    # A no-break space becomes a space: models know no other space.
     return " ".join(_decode(raw).split())
 
 
@@ -158,15 +158,15 @@ class _Elements:
     def __init__(self) -> None:
         self.open: list[_OpenElement] = []
         self.places: defaultdict[str, list[int]] = defaultdict(list)
-        """Where the open elements of each name are, so that no search takes longer with depth."""
+        """Positions of the open elements of each name, so that nesting does not slow a search."""
         self.kept = 0
 
     def begin(self, token: HtmlToken) -> None:
         """Open an element."""
-        kept = token.name in _KEPT or _is_not_translated(token)
+        is_kept = token.name in _KEPT or _is_not_translated(token)
         self.places[token.name].append(len(self.open))
-        self.open.append(_OpenElement(token.name, kept))
-        self.kept += kept
+        self.open.append(_OpenElement(token.name, is_kept))
+        self.kept += is_kept
 
     def end_before(self, name: str) -> None:
         """End elements that a start tag closes implicitly."""
@@ -188,7 +188,7 @@ class _Elements:
         return max((self.places[name][-1] for name in names if self.places[name]), default=-1)
 
     def _drop(self, index: int) -> None:
-        """End elements from this one on."""
+        """End the elements from an index on."""
         while len(self.open) > index:
             element = self.open.pop()
             self.places[element.name].pop()
@@ -233,18 +233,22 @@ def _gathered(tokens: list[HtmlToken]) -> _KeptElement:
     raw = "".join(token.raw for token in tokens)
     first, *middle = tokens
     text = None
-    if not first.foreign and middle and all(one.kind is HtmlTokenKind.TEXT for one in middle[:-1]):
-        text = plain("".join(one.raw for one in middle[:-1]))
+    if (
+        not first.foreign
+        and middle
+        and all(token.kind is HtmlTokenKind.TEXT for token in middle[:-1])
+    ):
+        text = plain("".join(token.raw for token in middle[:-1]))
         text = text if 0 < len(text) <= _MAX_SHOWN and first.name not in _UNSHOWN else None
-    return _KeptElement(raw, text, any(one.name in _BLOCKS for one in tokens))
+    return _KeptElement(raw, text, any(token.name in _BLOCKS for token in tokens))
 
 
 def _is_not_translated(token: HtmlToken) -> bool:
-    """Whether the page asks to leave an element untranslated."""
-    found = dict(reversed(token.attributes))
+    """Return whether the page asks to leave an element untranslated."""
+    attributes = dict(reversed(token.attributes))
     return (
-        found.get("translate", "").strip(_SPACE).lower() == "no"
-        or "notranslate" in found.get("class", "").split()
+        attributes.get("translate", "").strip(_SPACE).lower() == "no"
+        or "notranslate" in attributes.get("class", "").split()
     )
 
 
@@ -253,7 +257,7 @@ class _Paragraph:
 
     def __init__(self) -> None:
         self.atoms: list[Atom] = []
-        # Whether the last atom with text is a space; a paragraph does not begin with one.
+        # Index of the last atom with visible text; -1 if there is none.
         self.last = -1
 
     def add(self, item: "HtmlToken | _KeptElement") -> None:
@@ -261,8 +265,8 @@ class _Paragraph:
         if isinstance(item, _KeptElement):
             self._add_kept(item)
         elif item.kind is HtmlTokenKind.TEXT:
-            for found in _ATOM.finditer(item.raw):
-                self._add_text(found.group())
+            for match in _ATOM.finditer(item.raw):
+                self._add_text(match.group())
         elif item.kind is HtmlTokenKind.OPEN:
             self.atoms.append(Atom(AtomKind.OPEN, item.raw, name=item.name))
         elif item.kind is HtmlTokenKind.CLOSE and item.name not in VOID:
@@ -287,23 +291,23 @@ class _Paragraph:
             self._close_up()
         self._add_shown(Atom(AtomKind.TEXT, raw, text))
 
-    def _add_kept(self, kept: "_KeptElement") -> None:
+    def _add_kept(self, element: "_KeptElement") -> None:
         """Add an untranslated element."""
-        if kept.text is None:
-            self.atoms.append(Atom(AtomKind.POINT, kept.raw))
+        if element.text is None:
+            self.atoms.append(Atom(AtomKind.POINT, element.raw))
         else:
-            self._add_shown(Atom(AtomKind.KEPT, kept.raw, kept.text))
+            self._add_shown(Atom(AtomKind.KEPT, element.raw, element.text))
 
     def _add_shown(self, atom: Atom) -> None:
-        """Add an atom, and record whether it is visible."""
+        """Add an atom, and record its index if it is visible."""
         if atom.text:
             self.last = len(self.atoms)
         self.atoms.append(atom)
 
     def _close_up(self) -> None:
-        """Remove the space between a word and a full stop if only an empty element is there."""
+        """Remove the space before a full stop if only empty elements stand between them."""
         between = self.atoms[self.last + 1 :]
-        if self.last >= 0 and between and all(one.part is AtomKind.POINT for one in between):
+        if self.last >= 0 and between and all(atom.part is AtomKind.POINT for atom in between):
             last = self.atoms[self.last]
             if last.text == " " and last.part is AtomKind.TEXT:
                 self.atoms[self.last] = last._replace(text="")

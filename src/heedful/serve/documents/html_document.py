@@ -31,7 +31,7 @@ class Sentence:
     escape: Callable[[str], str] = escape_html
 
     def filled(self, translation: str, links: Links | None) -> str:
-        """Insert its translation."""
+        """Insert the translation, with the markup."""
         if translation == self.text:
             return self.raw
         if not self.marks:
@@ -85,17 +85,17 @@ class Markup:
         """
         if len(translations) != len(self.pieces):
             raise ValueError(f"{len(self.pieces)} pieces need {len(self.pieces)} translations")
-        given = iter(zip(translations, links or [None] * len(translations), strict=True))
+        pairs = iter(zip(translations, links or [None] * len(translations), strict=True))
         return "".join(
-            part if isinstance(part, str) else part.filled(*next(given)) for part in self.parts
+            part if isinstance(part, str) else part.filled(*next(pairs)) for part in self.parts
         )
 
 
 def visible_text(html: str) -> str:
     """Extract the translatable text that a page shows."""
     # For language detection: names of tags and attributes look English.
-    found = (part for part in paragraphs(html) if not isinstance(part, str))
-    return "\n".join("".join(atom.text for atom in atoms) for atoms in found)
+    blocks = (part for part in paragraphs(html) if not isinstance(part, str))
+    return "\n".join("".join(atom.text for atom in atoms) for atoms in blocks)
 
 
 def find_sentences(
@@ -112,8 +112,8 @@ def find_sentences(
     parts: list[str | Sentence] = []
     here = 0
     for start, end in sentence_spans(masked, language, fits, shown):
-        # Only atoms that are completely inside: an untranslated element that was cut stays between
-        # two sentences.
+        # Take only atoms that are completely inside: an untranslated element that was cut stays
+        # between two sentences.
         first = here
         while first < len(atoms) and (starts[first] < start or not atoms[first].text.strip()):
             first += 1

@@ -33,7 +33,7 @@ def names(text: str) -> frozenset[str]:
 
 # Elements in which a browser parses neither tags nor entities before the end tag.
 RAW = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframes", "noscript"})
-# Elements in which it parses entities only.
+# Elements in which a browser parses only entities.
 ESCAPABLE = frozenset({"title", "textarea"})
 VOID = names(
     """
@@ -146,7 +146,7 @@ class _Foreign:
         return token._replace(foreign=True)
 
     def _close(self) -> str:
-        """Close the innermost element; returns its name."""
+        """Close the innermost element and return its name."""
         name = self.open.pop()
         self.counts[name] -= 1
         return name
@@ -167,15 +167,15 @@ def _markup(html: str, start: int, foreign: bool) -> HtmlToken | None:
 
 
 def _is_letter(html: str, position: int) -> bool:
-    """Whether there is an ASCII letter here."""
+    """Return whether there is an ASCII letter at a position."""
     letter = html[position : position + 1]
     return letter.isascii() and letter.isalpha()
 
 
 def _after(html: str, mark: str, start: int) -> int:
     """Find the position after a delimiter, or the end of the text."""
-    found = html.find(mark, start)
-    return found + len(mark) if found >= 0 else len(html)
+    position = html.find(mark, start)
+    return position + len(mark) if position >= 0 else len(html)
 
 
 def _declaration_end(html: str, start: int, foreign: bool) -> int:
@@ -184,8 +184,8 @@ def _declaration_end(html: str, start: int, foreign: bool) -> int:
         for short in (">", "->"):
             if html.startswith(short, start + 4):
                 return start + 4 + len(short)
-        found = _COMMENT_END.search(html, start + 4)
-        return found.end() if found else len(html)
+        match = _COMMENT_END.search(html, start + 4)
+        return match.end() if match else len(html)
     if foreign and html.startswith("<![CDATA[", start):
         return _after(html, "]]>", start)
     return _after(html, ">", start)
@@ -206,8 +206,8 @@ def _tag(html: str, start: int, name_start: int) -> HtmlToken:
             return HtmlToken(HtmlTokenKind.OTHER, html[start:])
         if html[here] == ">":
             break
-        found = _ATTRIBUTE_NAME.match(html, here)
-        here, attribute, value = (found.end(), found.group(), "") if found else (here + 1, "", "")
+        match = _ATTRIBUTE_NAME.match(html, here)
+        here, attribute, value = (match.end(), match.group(), "") if match else (here + 1, "", "")
         if equals := _EQUALS.match(html, here):
             here = equals.end()
             quote = html[here : here + 1]
@@ -248,11 +248,11 @@ def _script_end(html: str, start: int) -> int:
     commented = nested = False
     here = start
     while mark := _SCRIPT_MARK.search(html, here):
-        found, here = mark.group(), mark.end()
-        if found == "<!--":
+        delimiter, here = mark.group(), mark.end()
+        if delimiter == "<!--":
             # Go back over the dashes: in <!--> they also end the comment.
             here, commented = here - 2, True
-        elif found == "-->":
+        elif delimiter == "-->":
             commented = nested = False
         elif mark.group(1) and not nested:
             return mark.start()

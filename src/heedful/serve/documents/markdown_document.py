@@ -1,8 +1,8 @@
 """
 Markdown: text is translated in place; code, addresses and the layout of blocks stay.
 
-A parser says which lines hold running text (CommonMark with tables). Their markup is split here,
-because the parser does not say where in a line each mark is. Blocks of HTML are read like pages::
+A parser of CommonMark with tables finds the lines of running text. Their markup is split here,
+because the parser does not report where in a line each mark is. HTML blocks are read like pages::
 
     * See **the [manual](a.md)**, `ls -l`      verbatim  "* "
                                                text      See ** the [ manual ](a.md) **, `ls -l`
@@ -78,7 +78,7 @@ class _HtmlBlock(str):
 
 
 class _Run(list[str]):
-    """Lines of running text, each second one a line end with the prefix of the next line."""
+    """Lines of running text, alternating with line ends that hold the prefix of the next line."""
 
     @property
     def raw(self) -> str:
@@ -90,10 +90,10 @@ def _text_spans(text: str) -> tuple[Collection[str], Iterator[tuple[int, list["s
     """Find the starts and lines of running text, and the labels of references."""
     front = _FRONT_MATTER.match(text)
     offset = front.end() if front else 0
-    # a parser replaces line ends, which must not move anything
+    # the parser replaces line ends; replacing them here keeps all positions
     body = text[offset:].replace("\r\n", " \n").replace("\r", "\n").replace("\0", " ")
     environment: dict[str, dict[str, object]] = {}
-    # without the parser's rules for marks: slow where many are open, and of no use here
+    # the parser's rules for marks are off: slow where many marks are open, and of no use here
     parser = MarkdownIt("commonmark").enable("table").disable("inline")
     tokens = parser.parse(body, environment)
     starts = [offset]
@@ -247,7 +247,7 @@ def _tag(raw: str) -> Atom:
 
 
 def _flanking(line: str, match: "re.Match[str]") -> str:
-    """Say whether a mark of emphasis may open (o) or close (c), by the characters around it."""
+    """Decide whether a mark of emphasis may open (o) or close (c), by the characters around it."""
     before = line[match.start() - 1] if match.start() else " "
     after = line[match.end()] if match.end() < len(line) else " "
     may_open = not after.isspace() and (after.isalnum() or not before.isalnum())
@@ -297,7 +297,7 @@ def _collapse_spaces(atoms: Iterator[Atom]) -> Iterator[Atom]:
 
 
 def _escape(text: str) -> str:
-    """Keep a translation from being read as marks."""
+    """Escape a translation, so that no part of it is read as markup."""
     text = _SPECIAL.sub(r"\\\g<0>", text)
     start = _BLOCK_START.match(text)
     return f"{text[: start.end() - 1]}\\{text[start.end() - 1 :]}" if start else text

@@ -61,7 +61,7 @@ _ODT_RANGE_STARTS = frozenset(f"{_TEXT}{name}-start" for name in _ODT_RANGES)
 _ODT_RANGE_ENDS = frozenset(f"{_TEXT}{name}-end" for name in _ODT_RANGES)
 _BLANKS = re.compile(" {2,}")
 
-# Between paragraphs, and around the number of an element.
+# The separator of paragraphs, and the mark of an element: control characters around its number.
 _PARAGRAPH = "\x00"
 _MARK = re.compile("\x01([ocpb])(\\d+)\x02")
 _ITEM = re.compile("\x01[ocpb]\\d+\x02|\\s+|[^\x01]", re.DOTALL)
@@ -177,7 +177,7 @@ class _Marks:
     """Numbers of open ranges, by their end elements."""
 
     def add(self, kind: str, elements: list[_Element]) -> int:
-        """Write the number of an element."""
+        """Write the number of an element and return it."""
         self.elements.append(elements)
         self.pieces.append(f"\x01{kind}{len(self.elements) - 1}\x02")
         return len(self.elements) - 1
@@ -405,13 +405,13 @@ def _key(properties: _Element | None) -> bytes:
 
 
 def _inner(container: _Element) -> _Element:
-    """Return the element that holds the text of a container: a content control's content."""
+    """Return the element with a container's text, such as the content of a content control."""
     content = container.find(f"{_W}sdtContent")
     return container if content is None else content
 
 
 def _in_run(element: _Element) -> _Element:
-    """Give a picture or another part of a run a run of its own."""
+    """Wrap a picture or another part of a run in a run of its own."""
     run = element.getparent()
     if run is None or run.tag != f"{_W}r":
         return element

@@ -10,9 +10,9 @@ Subtitles: SubRip (``.srt``) and WebVTT (``.vtt``).
                                         verbatim
     2
 
-Numbers, stamps, blank lines, notes and styles stay as they are, to the byte. The text of a cue is
-read over its lines, and its translation is wrapped to as many lines of similar length. A line that
-begins with a dash belongs to another speaker. Tags such as ``<i>`` and ``{\an8}`` follow their
+Numbers, time stamps, blank lines, notes and styles stay as they are, to the byte. The lines of a
+cue are read as one text, and its translation is wrapped to as many lines of similar length. A line
+that begins with a dash belongs to another speaker. Tags such as ``<i>`` and ``{\an8}`` follow their
 words.
 """
 
@@ -50,7 +50,7 @@ _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff]")
 
 
 def is_subtitles(text: str) -> bool:
-    """Whether a text has the stamp of a cue on a line of its own."""
+    """Return whether a text has the time stamp of a cue on a line of its own."""
     return "-->" in text and _ANY_STAMP.search(text) is not None
 
 
@@ -129,14 +129,14 @@ def _blocks(text: str) -> Iterator[str | list[str]]:
     lines = [line for line in _LINE.findall(text) if line]
     is_vtt = text.removeprefix("\ufeff").startswith("WEBVTT")
     cue: list[str] = []
-    is_stamped = False  # by the line before
-    is_skipped = False  # inside a note, a style or the header
+    is_stamped = False  # whether the line before is a stamp
+    is_skipped = False  # whether inside a note, a style or the header
     for number, line in enumerate(lines):
         bare = _END.sub("", line)
         following = lines[number + 1] if number + 1 < len(lines) else ""
         starts = is_vtt and not cue and not is_stamped and _BLOCK.fullmatch(bare) is not None
         is_below_stamp, is_stamped = is_stamped, _STAMP.fullmatch(bare) is not None
-        # A stamp begins a cue wherever it stands, also below a note without a blank line.
+        # A time stamp begins a cue wherever it stands, even below a note without a blank line.
         if is_stamped or not bare.strip():
             is_skipped = False
         elif starts:
@@ -228,10 +228,10 @@ def _wrap(text: str, breaks: int, line_end: str) -> str:
 
 
 def _escape_srt(text: str) -> str:
-    """Keep a translation from being read as a stamp."""
+    """Replace arrows, so that no part of a translation is read as a time stamp."""
     return text.replace("-->", "->")
 
 
 def _escape_vtt(text: str) -> str:
-    """Escape what WebVTT reads as a tag."""
+    """Escape characters that WebVTT reads as tags."""
     return html.escape(text, quote=False)

@@ -36,8 +36,8 @@ _UNSPACED = re.compile(rf"[{_LONG}]{{4}}")
 # Cost of a target word without links inside an element: small, so that articles and the like may be
 # enclosed, but not zero, so that an element does not grow without reason.
 _UNLINKED = 0.1
-# With more tags than any real sentence has, each goes to the same fraction of the sentence: finding
-# spans takes time that is quadratic in the tags.
+# No real sentence has more tags than this. Beyond it, each tag goes to the same fraction of the
+# sentence, because finding spans takes time that is quadratic in the number of tags.
 _MAX_MARKS = 300
 
 
@@ -48,7 +48,7 @@ class Mark(NamedTuple):
     start: int
     """Its position in the sentence."""
     end: int
-    """Its end: after `start` only for visible untranslated elements."""
+    """Its end, equal to `start` except for visible untranslated elements."""
 
 
 @dataclass
@@ -101,7 +101,7 @@ def escape_html(text: str) -> str:
 
 
 def _by_share(source: str, marks: Sequence[Mark], target: str, escape: Callable[[str], str]) -> str:
-    """Place every tag of unbalanced markup at the same fraction of the text, in order."""
+    """Place every tag at the same fraction of the text, in order."""
     out, here = [], 0
     for mark in marks:
         where = max(here, round(mark.start / len(source) * len(target)))
@@ -135,7 +135,7 @@ def _tree(marks: Iterable[Mark], length: int) -> _Element:
 
 
 def _close(waiting: list[_Element], raw: str, name: str, position: int) -> None:
-    """Handle an end tag."""
+    """Close the element that an end tag belongs to."""
     places = [k for k in range(len(waiting) - 1, 0, -1) if waiting[k].name == name]
     if places:
         # Elements that are open inside have no end tag here: their start tags stay alone.
@@ -161,8 +161,8 @@ class _Words:
         # Without spaces between words, links between words are of no use.
         unspaced = _UNSPACED.search(source) or _UNSPACED.search(target)
         pattern = _WORD if unspaced else _SPACED
-        self.source = [found.span() for found in pattern.finditer(source)]
-        self.target = [found.span() for found in pattern.finditer(target)]
+        self.source = [match.span() for match in pattern.finditer(source)]
+        self.target = [match.span() for match in pattern.finditer(target)]
         self.linked: list[list[int]] = [[] for _ in self.target]
         for i, j in () if unspaced else links or ():
             if 0 <= i < len(self.source) and 0 <= j < len(self.target):
@@ -171,10 +171,10 @@ class _Words:
             share = len(self.source) / max(1, len(self.target))
             self.linked = [[int((j + 0.5) * share)] for j in range(len(self.target))]
         self._translated: list[list[int]] = [[] for _ in self.source]
-        for j, found in enumerate(self.linked):
-            for i in found:
+        for j, sources in enumerate(self.linked):
+            for i in sources:
                 self._translated[i].append(j)
-        self._unrelated = [-1.0 if found else -_UNLINKED for found in self.linked]
+        self._unrelated = [-1.0 if sources else -_UNLINKED for sources in self.linked]
 
     def covered(self, element: _Element) -> Span:
         """Find the source words that an element touches."""
@@ -198,9 +198,9 @@ class _Words:
         """Score how much each target word belongs to some source words: 1 fully, -1 not at all."""
         weights = self._unrelated.copy()
         for j in {j for i in range(*source_words) for j in self._translated[i]}:
-            found = self.linked[j]
+            sources = self.linked[j]
             weights[j] = (
-                2 * sum(source_words[0] <= i < source_words[1] for i in found) / len(found) - 1
+                2 * sum(source_words[0] <= i < source_words[1] for i in sources) / len(sources) - 1
             )
         return weights
 
@@ -233,14 +233,16 @@ def _assign_spans(parent: _Element, words: _Words) -> None:
     room, taken = parent.place, list[Span]()
     inside = [element for element in parent.inside if not element.is_point]
     targets = [words.targets(element) for element in inside]
-    # For each element the target words of the elements beside it.
+    # For each element, the target words of its siblings that are not its own.
     beside = {
         id(element): set[int]().union(*targets[:place], *targets[place + 1 :]) - targets[place]
         for place, element in enumerate(inside)
     }
     wanted = [_wanted(element, [room], words, beside[id(element)]) for element in inside]
     # Elements at an edge of the sentence come first: their place leaves no choice.
-    for score, element, span in sorted(wanted, key=lambda one: (not one[1].at_edge, -one[0])):
+    for score, element, span in sorted(
+        wanted, key=lambda candidate: (not candidate[1].at_edge, -candidate[0])
+    ):
         if any(span[0] < end and start < span[1] for start, end in taken):
             score, _, span = _wanted(element, _free(room, taken), words, beside[id(element)])
         if score <= 0 and not element.at_edge:
@@ -265,7 +267,7 @@ def _free(room: Span, taken: Sequence[Span]) -> list[Span]:
 def _wanted(
     element: _Element, free: Sequence[Span], words: _Words, beside: Collection[int]
 ) -> tuple[float, _Element, Span]:
-    """Find the target span with the highest score; `beside`: source words of other elements."""
+    """Find the target span with the highest score; `beside`: target words of its siblings."""
     among = words.covered(element)
     if element.at_edge:
         return _wanted_at_edge(element, free[0 if element.from_start else -1], words, among)
@@ -334,7 +336,7 @@ def _elsewhere(element: _Element, free: Sequence[Span], words: _Words, parent: _
 
 
 def _share(position: int | float, parent: _Element) -> float:
-    """Map a span to the same fraction of the target."""
+    """Map a position in an element to the same fraction of its target span."""
     start, end = parent.place
     return start + (position - parent.start) / max(1, parent.end - parent.start) * (end - start)
 
@@ -360,8 +362,8 @@ def _point(position: int, words: _Words, parent: _Element) -> int:
     linked = words.translations(before, parent.place) if before >= 0 else []
     if linked:
         word = words.target_text[slice(*linked[-1])]
-        kept = re.sub(r"\W+\Z", "", word) if before == following else word
-        return linked[-1][0] + len(kept or word)
+        stem = re.sub(r"\W+\Z", "", word) if before == following else word
+        return linked[-1][0] + len(stem or word)
     share = _share(position, parent)
     starts = (span[0] for _, span in words.inside(parent.place))
     return min(starts, key=lambda at: abs(at - share), default=end)
@@ -376,7 +378,7 @@ def _written(element: _Element, target: str, escape: Callable[[str], str]) -> st
         trail = " " if apart and here < len(target) and not target[here].isspace() else ""
         return lead + element.kept + trail
     out = [element.before]
-    for one in sorted(element.inside, key=lambda one: one.place):
-        out += [escape(target[here : one.place[0]]), _written(one, target, escape)]
-        here = max(here, one.place[1])
+    for child in sorted(element.inside, key=lambda child: child.place):
+        out += [escape(target[here : child.place[0]]), _written(child, target, escape)]
+        here = max(here, child.place[1])
     return "".join([*out, escape(target[here:end]), element.after])

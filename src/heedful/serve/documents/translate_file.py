@@ -15,7 +15,7 @@ _WINDOW = 2048
 
 
 def read_file(path: Path) -> bytes:
-    """Read a file within a bound; `TextError` names it."""
+    """Read a file up to a maximum size; raise `TextError` if that is impossible."""
     try:
         with open_ordinary(path) as file:
             content = file.read(_MOST_BYTES + 1)
@@ -45,14 +45,14 @@ def translate_file(
     warn: Callable[[str], None] | None = None,
 ) -> bytes:
     """
-    Translate a file; returns a file of the same kind.
+    Translate a file, and return the content of a file of the same kind.
 
     `language`: language of the text, for splitting it into sentences. `longest`: maximum number of
     subwords of a sentence, end symbol included. `tag`: put before every sentence. `aligns`: whether
     the engine aligns words, so that tags inside a sentence follow their words. `glossary`,
     `protected`: terms of the user.
 
-    Raises `TextError` if the file is not of the kind of its ending, or is not safe to read.
+    Raises `TextError` if the content does not match the file's ending, or is not safe to read.
     """
     kind = FILE_KINDS[file_ending(path.name)]
     try:

@@ -49,12 +49,14 @@ def page_files() -> dict[str, PageFile]:
     # The attention explorer is the same code as in the stand-alone file of `heedful attend`. All
     # addresses are relative, so that page and routes may lie behind a proxy that adds a path
     # prefix.
-    found = {file.name: file.read_bytes() for file in files(__name__).iterdir() if file.is_file()}
-    found["explorer.js"] = explorer_script().encode()
-    found["explorer.css"] = explorer_styles().encode()
+    contents = {
+        file.name: file.read_bytes() for file in files(__name__).iterdir() if file.is_file()
+    }
+    contents["explorer.js"] = explorer_script().encode()
+    contents["explorer.css"] = explorer_styles().encode()
     return {
         "/" if name == "index.html" else f"/page/{name}": _page_file(content, PurePath(name).suffix)
-        for name, content in sorted(found.items())
+        for name, content in sorted(contents.items())
         if PurePath(name).suffix in _KINDS
     }
 

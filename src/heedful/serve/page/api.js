@@ -51,7 +51,7 @@ heedful.api = (() => {
       reason = "";
     }
     const { status } = response;
-    // The server's own words about a key are for programs.
+    // The server's own message about a key is meant for programs.
     const message = reason && status !== 403 ? asSentence(reason) : MESSAGES[status];
     return new RequestError(message ?? `The server answered with code ${status}.`, {
       status,
@@ -166,7 +166,7 @@ heedful.api = (() => {
     RequestError,
     streamTranslation,
     translateFile,
-    // Send an empty text, which costs the server nothing: to learn whether it accepts the key.
+    // Send an empty text, which costs the server nothing, to learn whether it accepts the key.
     checkKey: (body) => request("v1/translate", { ...body, q: "" }),
     models: () => requestJson("v1/models"),
     settings: () => requestJson("frontend/settings"),

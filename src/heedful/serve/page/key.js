@@ -20,7 +20,7 @@ heedful.key = (elements, { check, onAccepted }) => {
     toggle(true);
   };
 
-  // The server needs another key than the one it got, if it got any.
+  // The server needs a key, or another one than it received.
   const request = () => {
     isMissing = true;
     elements.change.hidden = false;

@@ -174,7 +174,7 @@
     showSummary();
   };
 
-  // A translation that was interrupted stays; that of an earlier text goes.
+  // An interrupted translation stays; the translation of an earlier text is removed.
   const fail = (message) => {
     if (!view.text()) clearResult();
     showError(message, translate);
@@ -284,7 +284,7 @@
     controller?.abort();
     if (!source.value.trim()) return translate();
     setBusy(true);
-    // Not while the user still types. Longer texts wait longer, for their translation costs more.
+    // Wait until the user pauses: longer for longer texts, because their translation costs more.
     timer = setTimeout(translate, 300 + Math.min(source.value.length / 10, 900));
     return undefined;
   };

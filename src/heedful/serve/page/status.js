@@ -42,7 +42,7 @@ heedful.status = (elements) => {
     announce(`The server is busy; trying again in ${seconds} seconds.`);
   };
 
-  // The button says for a moment whether its text was copied.
+  // The button shows for a moment whether its text was copied.
   const showCopied = (button, label, done) => {
     button.textContent = done ? "Copied" : "Select and copy by hand";
     announce(done ? "Copied." : "The browser does not let this page copy.");

@@ -101,7 +101,7 @@ heedful.words = (() => {
   // The words of `other`, each with whether it is in the longest common subsequence with `one`.
   const differing = (one, other) => {
     const [a, b] = [one.split(/\s+/u), other.split(/\s+/u)];
-    // The table has one cell for each pair of words: beyond 250,000 of them everything counts as same.
+    // The table has one cell for each pair of words: beyond 250,000 cells all words count as the same.
     if (a.length * b.length > 250_000) return b.map((text) => ({ text, same: true }));
     const longest = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
     for (let i = a.length - 1; i >= 0; i -= 1) {

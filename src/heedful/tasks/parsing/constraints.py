@@ -3,17 +3,17 @@ The rule that lets a search write only trees of the given words.
 
 ::
 
-    word    while there are words left, inside a phrase; with numbers only the next one, or any
-            where no symbol has the next one
-    (X      while there are words left, and not too many in a row, nor inside each other; one
-            bracket holds all
+    word    while there are words left, inside a phrase; with numbered words only the symbol with
+            the next word's number, or any word's symbol if none has that number
+    (X      while there are words left, unless too many open in a row or inside each other; one
+            phrase holds all others
     )X      closes the innermost phrase if it is an X and holds something; the outermost one
             only after the last word
-    end     when all is closed and all words are written
+    end     when all phrases are closed and all words are written
 
 Every hypothesis can be completed within the limit, so none reaches a dead end. The tokens of a row
-determine its stack: the innermost open phrase began at the last bracket after which nesting was as
-deep as now.
+determine its stack: the innermost open phrase began at the last opening bracket after which nesting
+was as deep as it is now.
 """
 
 from collections.abc import Sequence
@@ -88,16 +88,16 @@ class WellFormedTrees:
         places = torch.arange(1, length + 1, device=written.device)  # (length,), from 1
         chain = length - _last(kinds != OPEN, places)  # (rows,)
         top = _last((kinds == OPEN) & (levels == depth.unsqueeze(1)), places)  # (rows,)
-        label = torch.full_like(depth, -2)  # of no id
+        label = torch.full_like(depth, -2)  # equal to no id's label
         if length:
             label = self.labels[tokens.gather(1, (top - 1).clamp(min=0).unsqueeze(1)).squeeze(1)]
 
         more, inside, first = left > 0, depth > 0, length == 0
         alone = first & (self.words[sentences] == 1)  # a word may be a whole tree
-        # what is open and what is left must still fit, and one more phrase
+        # the open phrases, the remaining words and one more phrase must fit into the limit
         fits = length + left + depth + 2 <= self.limits[sentences]
         may_write = more & (inside | alone)
-        # what is nested deeper could not be read again
+        # a deeper tree could not be read again
         may_nest = (chain < self.longest_chain) & (depth < DEEPEST)
         may_open = more & (inside | first) & may_nest & fits
         may_close = inside & (chain == 0) & ~((depth == 1) & more)
@@ -109,7 +109,7 @@ class WellFormedTrees:
         allowed &= ~closes | (self.labels == label.unsqueeze(1))
         if self.numbers is not None:
             number = (done % self.numbers).unsqueeze(1)  # (rows, 1)
-            # training may have had no sentence of so many words
+            # the training text may have no sentence of so many words
             allowed &= (self.kinds != WORD) | (self.labels == number) | ~self.listed[number]
         allowed[:, self.end_token] = may_end
         scores[:, len(self.kinds) :] = float("-inf")  # padding of the output matrix
@@ -130,5 +130,5 @@ def fewest_symbols(words: int) -> int:
 
 def _last(is_there: Tensor, places: Tensor) -> Tensor:
     """Find the last true position, counted from 1; 0 if there is none."""
-    found = is_there.long() * places  # (rows, length)
-    return found.amax(dim=1) if found.size(1) else found.sum(dim=1)
+    marked = is_there.long() * places  # (rows, length)
+    return marked.amax(dim=1) if marked.size(1) else marked.sum(dim=1)

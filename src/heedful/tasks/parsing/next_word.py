@@ -53,7 +53,7 @@ class NextWordState:
 
 class NextWord(nn.Module, DecoderInput):
     """
-    Reads the encoder's state of the next word.
+    The decoder's input from the encoder's state of the next word.
 
     `width, d_model`: width of the encoder's states and of the decoder's input. `begins`: which
     source tokens begin a word. `writes`: which target tokens stand for a word.
@@ -71,12 +71,12 @@ class NextWord(nn.Module, DecoderInput):
     ) -> None:
         super().__init__()
         self.projection = nn.Linear(width, d_model, bias=False)
-        # known from the tokenizer, so no part of a checkpoint
+        # the tokenizer determines them, so they are not part of a checkpoint
         self.register_buffer("begins", begins, persistent=False)
         self.register_buffer("writes", writes, persistent=False)
 
     def initialize(self, generator: torch.Generator) -> None:
-        """Draw the weights."""
+        """Draw the initial weights."""
         glorot(self.projection.weight, generator)
 
     def flops(self, memory: RowLengths) -> int:

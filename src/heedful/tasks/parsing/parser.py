@@ -176,10 +176,10 @@ class Parser:
         TextError
             If a sentence has no words.
         """
-        lines, one = read_texts("sentences", sentences), isinstance(sentences, str)
+        lines, is_single = read_texts("sentences", sentences), isinstance(sentences, str)
         words = [tuple(split_words(line)) for line in lines]
-        for number, found in enumerate(words, start=first_line):
-            if not found:
+        for number, sentence in enumerate(words, start=first_line):
+            if not sentence:
                 raise TextError(
                     f"a sentence must have words to be parsed, but line {number} is empty; leave "
                     "it out."
@@ -192,8 +192,8 @@ class Parser:
                     "`tags` must be parts of speech without brackets and spaces, but got "
                     f"{shorten(tag)}; no tree could be written with it."
                 )
-        given = [None] * len(words) if tags is None else list(map(tuple, tags))
-        sources = [self.source_line(" ".join(some)) for some in words]
+        word_tags = [None] * len(words) if tags is None else list(map(tuple, tags))
+        sources = [self.source_line(" ".join(sentence)) for sentence in words]
         options = options or SearchOptions()
         roomy = self._roomy(sources, options)
         written = self.translator.translate(
@@ -203,14 +203,14 @@ class Parser:
             warn=warn,
         )
         parses = []
-        for line, each in enumerate(zip(written, words, given, strict=True)):
+        for line, parts in enumerate(zip(written, words, word_tags, strict=True)):
             if line not in roomy and warn is not None:
                 warn(
                     f"line {first_line + line} has {len(words[line]):,} words, for whose tree "
                     "search.max_length has no room; one flat phrase is written."
                 )
-            parses.append(self._parse(*each))
-        return parses[0] if one else parses
+            parses.append(self._parse(*parts))
+        return parses[0] if is_single else parses
 
     def _roomy(self, sources: Sequence[str], options: SearchOptions) -> set[int]:
         """Find the sentences with a smallest tree that fits into the limit of the output."""
@@ -218,7 +218,7 @@ class Parser:
         limit = options.over(run.config.search).limit
         most = run.config.search.max_source_length
         ids = run.tokenizer.encode_source(sources)
-        limits = [limit.tokens(min(len(some), most)) for some in ids]
+        limits = [limit.tokens(min(len(source_ids), most)) for source_ids in ids]
         pairs = zip(sources, limits, strict=True)
         return {line for line, pair in enumerate(pairs) if task.has_room(*pair)}
 
@@ -249,5 +249,5 @@ class Parser:
             written.score,
             written.text,
             tree is not None,
-            tuple(self._parse(other, words, tags) for other in written.alternatives),
+            tuple(self._parse(alternative, words, tags) for alternative in written.alternatives),
         )

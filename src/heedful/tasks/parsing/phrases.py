@@ -1,4 +1,4 @@
-"""Which source tokens each phrase of a linearized tree covers."""
+"""The source tokens that each phrase of a linearized tree covers."""
 
 from collections.abc import Sequence
 
@@ -13,12 +13,12 @@ def phrases_of(
     """
     Find the closed phrases that contain words of the source.
 
-    `pieces`: the source's tokens without the end symbol. `mark`: as of `units_of`.
+    `pieces`: the source's tokens without the end symbol. `mark`: as for `units_of`.
     """
-    # a number stands before each word, as a word of its own
-    each = 1 if symbols.numbers is None else 2
-    words = [unit.pieces for unit in units_of(pieces, mark)][each - 1 :: each]
-    found: list[Phrase] = []
+    # numbered words: a number stands before each word, as a word of its own
+    stride = 1 if symbols.numbers is None else 2
+    words = [unit.pieces for unit in units_of(pieces, mark)][stride - 1 :: stride]
+    phrases: list[Phrase] = []
     opened: list[tuple[int, int, int]] = []  # place, label, words before
     written = 0
     for place, token in enumerate(target):
@@ -30,5 +30,5 @@ def phrases_of(
         elif kind == CLOSE and opened and opened[-1][1] == symbols.labels[token]:
             start, _, first = opened.pop()
             if first < written <= len(words):
-                found.append(Phrase(start, place, words[first].start, words[written - 1].stop))
-    return tuple(found)
+                phrases.append(Phrase(start, place, words[first].start, words[written - 1].stop))
+    return tuple(phrases)

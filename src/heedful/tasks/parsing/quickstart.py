@@ -68,16 +68,16 @@ def quickstart(
     parser = Parser.load(run, **chosen)  # type: ignore[arg-type]
     gold = clean_trees(read_trees(text / "test.trees"))
     lines, tags = [" ".join(tree.words) for tree in gold], [tree.tags for tree in gold]
-    found = parser.parse(lines, tags=tags)
+    parses = parser.parse(lines, tags=tags)
     predicted = out / "predicted.trees"
-    predicted.write_text("".join(f"{one.tree}\n" for one in found), encoding="utf-8")
-    score = score_trees(gold, [one.tree for one in found])
+    predicted.write_text("".join(f"{output.tree}\n" for output in parses), encoding="utf-8")
+    score = score_trees(gold, [output.tree for output in parses])
     say(
         f"F1 {score.f1:.1f} on {len(gold):,} sentences never seen, {score.exact_match:.1f} % of "
         "the trees are right in every phrase"
     )
     free = Parser.load(run, constrained=False, **chosen)  # type: ignore[arg-type]
-    malformed = sum(not one.is_tree for one in free.parse(lines))
+    malformed = sum(not output.is_tree for output in free.parse(lines))
     say(f"without the rules of trees {malformed:,} of these outputs would be no trees")
     parse = parser.parse(SENTENCE)
     for line in (SENTENCE, *draw_text(parse.tree)):

@@ -13,7 +13,7 @@ from heedful.tasks.parsing.config import PARSER_SETTINGS
 _PAPER: dict[str, Any] = {  # Vaswani et al. 2017, section 6.3; the rest is the base model's
     **PARSER_SETTINGS,
     "reading": "paper",
-    "parsing.linearisation": "t2t",  # tensor2tensor wsj_parsing.py; the text does not say
+    "parsing.linearisation": "t2t",  # tensor2tensor wsj_parsing.py; the paper does not say
     "model.encoder_layers": 4,
     "model.decoder_layers": 4,
     "model.d_model": 1024,
@@ -30,7 +30,7 @@ _T2T: dict[str, Any] = {  # tensor2tensor, transformer_parsing_base_dr6 and wsj_
     "model.positions": "halves",  # as in t2t-base
     "model.decoder_start": "zero",
     "data.vocabulary_size": 2**14,  # of words; symbols are subwords of 2^9 there, a list here
-    "train.batch_tokens": 8 * 4096,  # this and what follows as in t2t-base
+    "train.batch_tokens": 8 * 4096,  # this and the next settings as in t2t-base
     "train.batch_counting": "padded",
     "train.block_tokens": 4096,
     "train.smoothing_target": "others",

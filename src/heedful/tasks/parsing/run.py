@@ -52,7 +52,7 @@ class ParserRun(RunTask):
 
     @property
     def symbols(self) -> TreeSymbols:
-        """What each symbol of its target does in a tree."""
+        """The role of each symbol of its target in a tree."""
         pieces = self.tokenizer.pieces_target(range(self.tokenizer.target_size))
         labels = SymbolLabels(pieces, self.form)
         numbers = {label: number for number, label in enumerate(labels.closes.values())}
@@ -107,7 +107,7 @@ class ParserRun(RunTask):
         return not self.parsing.constrained or fewest_symbols(self._count_words(line)) <= limit
 
     def complete(self, model: EncoderDecoder) -> None:
-        """Give the decoder the states of words, if the recipe says so."""
+        """Give the decoder the states of words, if `parsing.next_word` is true."""
         if not self.parsing.next_word:
             return
         if self.tokenizer.kind not in ("bpe", "unigram", "character"):
@@ -127,7 +127,7 @@ class ParserRun(RunTask):
         model.read_with("next_word", next_word)
 
     def scorer(self, references: Sequence[str]) -> Scorer:
-        """Create the scores of a validation: F1, exact match and `train.best_by`."""
+        """Create the scorer of a validation: F1, exact match and `train.best_by`."""
         score_text = self.text_scorer(references, "exact_match")
 
         def score(outputs: Sequence[str]) -> dict[str, float | str]:

@@ -53,7 +53,9 @@ class Parsing(Task):
         """Refuse symbols that the inherited vocabulary lacks, and a different input."""
         for name in ("parsing.linearisation", "parsing.word_numbers", "parsing.next_word"):
             before, now = origin[name], settings[name]
-            is_shape = name == "parsing.next_word"  # of weights, which stay
+            is_shape = (
+                name == "parsing.next_word"
+            )  # it changes the shape of weights, which are inherited
             if before != now and (is_shape or "tokenizer" not in reset):
                 raise SettingError(
                     f"--finetune-from {run} must write trees as this run does, but {name} is "
@@ -62,12 +64,12 @@ class Parsing(Task):
                 )
 
     def beyond_transformer(self, settings: Settings) -> list[tuple[str, object]]:
-        """Name the input of the next word."""
+        """List the setting of the decoder's input from the next word, if it is on."""
         name = "parsing.next_word"
         return [(name, True)] if settings[name] else []
 
     def exported(self, settings: Settings) -> Settings:
-        """Search freely: other programs do not know the rule of trees."""
+        """Turn the rule of trees off, because other programs do not have it."""
         return {"parsing.constrained": False} if settings["parsing.constrained"] else {}
 
 

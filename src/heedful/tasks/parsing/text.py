@@ -53,7 +53,7 @@ class TreeText(UnpreparedText):
     keep_target: bool = False
     """Whether the tokenizer's symbols are kept, because inherited weights use them."""
     _notes: list[str] = field(default_factory=list)
-    """Further entries of the report, collected while the text was made."""
+    """Further entries of the report, collected while the text was written."""
     _written: list[Corpus] = field(default_factory=list)
     """The text that was written."""
 
@@ -77,7 +77,7 @@ class TreeText(UnpreparedText):
         return report.summary()
 
     def weights(self) -> None:
-        """There is one corpus."""
+        """Return None, because there is one corpus."""
 
     def report(self, pairs: Sequence[EncodedPairs], tokenizer: Tokenizer) -> Iterator[str]:
         """Describe what was kept and dropped."""
@@ -130,10 +130,10 @@ class TreeText(UnpreparedText):
             if symbols.count(" ") >= config.data.max_length
         ]
         if too_long:
-            some = ", ".join(f"number {n} with {count:,}" for n, count in too_long[:_NAMED])
+            examples = ", ".join(f"number {n} with {count:,}" for n, count in too_long[:_NAMED])
             self._notes.append(
                 f"{len(too_long):,} trees have more than {config.data.max_length} symbols "
-                f"(data.max_length) and are left out: {some}" + ", …" * (len(too_long) > _NAMED)
+                f"(data.max_length) and are left out: {examples}" + ", …" * (len(too_long) > _NAMED)
             )
         sides[0].parent.mkdir(exist_ok=True)
         for side, lines in zip(sides, zip(*pairs, strict=True), strict=True):

@@ -6,7 +6,7 @@ const COLUMN = 116;
 const ROW = 30;
 const NODE = { width: 88, height: 24 };
 const MARGIN = 18;
-// As wide as paper, in pixels.
+// Width of a printed page, in pixels.
 const PAPER = 660;
 
 const FATES = {
@@ -53,7 +53,7 @@ function beamView(model) {
 
 const TREE_HINT = 'Point at a hypothesis to read it, and why it lived or not.';
 
-/** Put what the decoder read first before the first step, so that the tree has one root. */
+/** Put the decoder's first input before the first step, so that the tree has one root. */
 function withRoot(model) {
   const root = { token: model.start, parent: null, log_probability: 0, score: null, fate: 'open', why: '' };
   const first = (model.beam[0] ?? []).map((node) => ({ ...node, parent: 0 }));
@@ -65,7 +65,7 @@ function legend() {
     .map(([fate, words]) => make('span', { class: `he-key he-${fate}` }, make('span', { class: 'he-node-text' }, words)));
 }
 
-/** Draw the tree: on the screen in one band to be scrolled, on paper in bands below each other. */
+/** Draw the tree: on the screen as one band that scrolls, on paper as bands below each other. */
 function drawTree(place, state) {
   const { beam } = state;
   state.layout = layOut(beam);
@@ -139,7 +139,7 @@ function edgeTo({ x, y }, parentRow, isFirstOfBand, node, isOnWay) {
   });
 }
 
-/** Pointing at a node lights up the way to it and tells what is known of it. */
+/** Highlight the path to the node under the pointer or in focus, and describe the node. */
 function listenToNodes(place, state, readout) {
   const light = (button) => {
     for (const lit of place.querySelectorAll('.he-lit')) lit.classList.remove('he-lit');
@@ -164,7 +164,7 @@ function listenToNodes(place, state, readout) {
   });
 }
 
-/** Left is what it grew from, right what grew from it, up and down are the same step. */
+/** Return a node's neighbor: left its parent, right its first child, up and down the same step. */
 function nodeBeside({ beam, layout, nodes }, step, index, direction) {
   const rows = layout.rows[step];
   const atRow = (row) => nodes.get(`${step} ${rows.indexOf(row)}`);
@@ -179,7 +179,7 @@ function nodeBeside({ beam, layout, nodes }, step, index, direction) {
   return atRow(to ?? rows.length - 1);
 }
 
-/** Tell what is known of one hypothesis. */
+/** Describe one hypothesis. */
 function hypothesis({ beam, layout }, way) {
   const [step, index] = way.at(-1);
   if (step === 0) return ['What the decoder reads first.'];
@@ -210,7 +210,7 @@ function signed(number) {
   return number.toFixed(3).replace('-', '−');
 }
 
-/** Make the table behind: every hypothesis of every step. */
+/** Make the table of the tree: every hypothesis of every step. */
 function beamTable(beam) {
   const { isOnWay } = layOut(beam);
   const rows = beam.slice(1).flatMap((nodes, at) => nodes.map((node, index) => {

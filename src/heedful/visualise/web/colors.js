@@ -9,7 +9,7 @@ const HEAD_COLORS = [
 ];
 const ALL_HEADS = [72, 128, 176];
 
-/** Return red, green and blue of a head; after the eighth they come again, a little darker. */
+/** Return red, green and blue of a head; after the eighth head colors repeat, a little darker. */
 function headColor(head) {
   const color = HEAD_COLORS[head % HEAD_COLORS.length];
   const darker = 0.8 ** Math.floor(head / HEAD_COLORS.length);

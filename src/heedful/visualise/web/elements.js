@@ -26,7 +26,7 @@ function fill(element, { on = {}, ...attributes }, children) {
   return element;
 }
 
-/** Say what can be done with a picture; on paper nothing can, so there it is left out. */
+/** Make the hint on how to use a picture; it is not printed, because paper is not interactive. */
 function hint(text) {
   return make('span', { class: 'he-hint' }, text);
 }
@@ -105,7 +105,7 @@ const WORD_MARK = '\u2581';
 // Control characters, and those that would change the writing direction of the following text.
 const UNSEEN = /[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
 
-/** Spell out what could not be seen in a token. */
+/** Spell out the invisible characters of a token. */
 function visible(token) {
   if (token === '') return '∅';
   if (token.trim() === '') return '␣'.repeat(token.length);
@@ -139,7 +139,7 @@ const RIGHT_TO_LEFT =
 
 /**
  * Return the writing direction of tokens, which is that of their first letter. The browser cannot
- * say it: `dir="auto"` passes over tokens, each of which has a direction of its own.
+ * find it: `dir="auto"` skips tokens, because each token has a direction of its own.
  */
 function directionOf(tokens) {
   const text = tokens.filter((token) => !SYMBOL.test(token)).join('');

@@ -77,7 +77,7 @@ function section(title, level, content) {
   return make('section', { 'aria-labelledby': heading.id }, heading, content);
 }
 
-/** Put one view a model beside each other, under the models' names if there are two. */
+/** Put the views of the models side by side, under the models' names if there are two. */
 function sideBySide(models, view) {
   const views = models.map((model) => model && view(model));
   const element = make(
@@ -98,7 +98,7 @@ function nameOf(models, at) {
   return models.length > 1 && models[at] ? [make('p', { class: 'he-name' }, models[at].name)] : [];
 }
 
-/** Make the pictures of attention and what chooses among them. */
+/** Make the pictures of attention and the controls that choose among them. */
 function attention(models, options) {
   const most = (count) =>
     Math.max(...models.flatMap((model) => Object.values(model?.weights ?? {}).map(count)));
@@ -161,7 +161,7 @@ function isSame(focus, place) {
   return focus?.side === place?.side && focus?.index === place?.index;
 }
 
-/** Return what a model shows of the token in focus: beside another only if both have it there. */
+/** Return the focus for a model; null if it belongs to a model with other tokens. */
 function focusOf(models, { kind, focus }, at) {
   if (!focus || focus.at === at) return focus;
   const [own, other] = [at, focus.at].map((index) => models[index]?.tokens[kind][focus.side] ?? []);
@@ -181,7 +181,7 @@ function attentionView(model, look, pin, choose) {
   };
 }
 
-/** List what can be shown: heads, and what any attention of any model has beside them. */
+/** List the modes: heads, and the other modes that any attention of any model has. */
 function modesOf(models) {
   const found = models.flatMap((model) =>
     Object.keys(model?.weights ?? {}).flatMap((kind) => summaries(model, kind)));

@@ -43,7 +43,7 @@ function wayToBest(beam) {
   return marks;
 }
 
-/** Return a node and all it grew from, the first token first, as pairs of step and index. */
+/** Return a node and its ancestors, the first token first, as pairs of step and index. */
 function lineage(beam, step, index) {
   const found = [];
   for (let at = step; at >= 0; at -= 1) {
@@ -53,7 +53,7 @@ function lineage(beam, step, index) {
   return found;
 }
 
-/** Leave out what was dropped, unless something that lived grew from it; parents are counted anew. */
+/** Leave out dropped nodes without surviving descendants; renumber the parents of the others. */
 function survivors(beam) {
   const lives = beam.map((nodes) => nodes.map(({ fate }) => fate !== 'dropped'));
   for (let step = beam.length - 1; step > 0; step -= 1) {

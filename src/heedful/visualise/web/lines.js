@@ -3,7 +3,7 @@
 
 // Levels of opacity. Lines of one level are one path, so a head has a few paths and not thousands.
 const SHADES = 12;
-// The weakest line that is drawn is still seen from the last row of a lecture hall.
+// The weakest drawn line is still visible from the last row of a lecture hall.
 const LEAST_OPACITY = 0.25;
 const SCALE = [0.1, 0.5, 1];
 // When the lines of all tokens are shown, fainter ones are left out, more of them with more tokens.
@@ -28,7 +28,7 @@ function strands(model, state) {
       : []);
 }
 
-/** Draw one model's lines; `look` is told which token is pointed at, and `pin` which is clicked. */
+/** Draw one model's lines; `look` gets the token under the pointer, and `pin` the clicked one. */
 function linesView(model, look, pin) {
   const queries = make('ol', { class: 'he-column he-queries' });
   const keys = make('ol', { class: 'he-column he-keys' });
@@ -114,7 +114,7 @@ function showTokens(columns, tokens, kind) {
   });
 }
 
-/** Pointing at a token shows its lines, so does focus; a click keeps them. */
+/** Show the lines of the token under the pointer or in focus; a click keeps them. */
 function listenToTokens(picture, columns, look, pin) {
   const place = (target) => {
     const button = target.closest('.he-word');
@@ -150,7 +150,7 @@ function drawAll(group, drawn, tokens) {
     paths(color, found, fan(at, drawn), faintest, [0, found.rows], [0, found.columns])));
 }
 
-/** Draw the lines of the token that is pointed at. */
+/** Draw the lines of the token under the pointer. */
 function drawSome(group, drawn, focus) {
   group.replaceChildren(...drawn.flatMap(({ found, color }, at) => {
     if (!focus) return [];
@@ -191,7 +191,7 @@ function opacity(weight) {
   return LEAST_OPACITY + (1 - LEAST_OPACITY) * weight;
 }
 
-/** Show which line is which weight. */
+/** Draw a sample line for each of several weights. */
 function scale() {
   const lines = SCALE.map((weight) => {
     const line = draw('path', { d: 'M0 5H28', 'stroke-opacity': opacity(weight).toFixed(2) });
@@ -243,7 +243,7 @@ function stripes(weights, drawn) {
   return `linear-gradient(90deg, ${stops.join(', ')})`;
 }
 
-/** Say in a sentence what the picture shows: of one token the five largest weights. */
+/** Describe the picture in a sentence: for one token, the five largest weights. */
 function sentence(model, state, drawn) {
   if (!model.weights[state.kind]) return ['This model told nothing of this kind.'];
   if (!drawn.length) return ['No head is switched on.'];
@@ -265,7 +265,7 @@ function sentence(model, state, drawn) {
   ];
 }
 
-/** Say how much of the attention goes to the words of a phrase. */
+/** Describe how much of the attention goes to the words of a phrase. */
 function phraseShare(phrase, drawn, row) {
   if (!phrase) return [];
   const shares = drawn.map(({ found }) =>

@@ -8,7 +8,7 @@ const DARKNESS = 0.65;
 const MULTIPLES_HINT =
   'A row looks, a column is looked at; the stronger the color, the more. Click for its lines.';
 
-/** Show all heads of one model; `choose` is told the layer, and the head or mode, of a click. */
+/** Show all heads of one model; `choose` gets the layer and the head or mode of a click. */
 function multiplesView(model, choose) {
   const readout = make('p', { class: 'he-readout' });
   const place = make('div', { class: 'he-multiples' });
@@ -108,7 +108,7 @@ function paint(canvas, { rows, columns, values }, [red, green, blue]) {
   canvas.getContext('2d').putImageData(image, 0, 0);
 }
 
-/** Say where a head looks. */
+/** Describe where a head attends. */
 function inWords(found, kind) {
   const { spread, places } = describe(found, kind);
   const best = places.reduce((a, b) => (b.share > a.share ? b : a));
@@ -137,7 +137,7 @@ function besideInTable(place, button, direction) {
   return direction === 'first' ? cells[row][0] : cells[row].at(-1);
 }
 
-/** Make the table behind: of each head how wide it looks, and where. */
+/** Make the table of the pictures: for each head how widely it attends, and where. */
 function headTable(model, kind) {
   const weights = model.weights[kind];
   if (!weights) return make('p', {}, 'Nothing is shown.');

@@ -142,7 +142,7 @@ function markWritten(place, step) {
   });
 }
 
-/** Shade the source by where the mean of one layer's heads looked. */
+/** Shade the source by the mean attention of one layer's heads. */
 function shadeSource(place, model, { step, layer }) {
   const { cross } = model.weights;
   if (!cross) return;
@@ -197,7 +197,7 @@ function stepInWords(model, step) {
   return `Step ${step + 1} of ${model.target.length}: ${spoken(model.target[step])}${told}`;
 }
 
-/** Make the table behind: all steps with their best candidates. */
+/** Make the table of the steps, with their best candidates. */
 function allSteps(model) {
   const rows = model.target.map((token, step) => {
     const probability = probabilityOfChosen(model, step);

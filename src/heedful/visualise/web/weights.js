@@ -48,7 +48,7 @@ function readWeights({ layers, heads, queries, keys, weights }, isLower) {
   return { layers, heads, queries, keys, head: remembered(head), mean: meanOfHeads(heads, head) };
 }
 
-/** Keep what a function of layer and head returned. */
+/** Cache the results of a function of layer and head. */
 function remembered(compute) {
   const known = new Map();
   return (layer, head) => {
@@ -92,8 +92,8 @@ function rollout(model, kind, layer) {
 }
 
 /**
- * What a layer has beside its heads: an average of several, and a rollout. Only Transformers have
- * that of the attention to the source; a recurrent state says nothing of where it came from.
+ * List the modes of a layer other than its heads: an average of several heads, and a rollout. Only
+ * Transformers have a rollout of cross-attention: a recurrent state does not record its sources.
  */
 function summaries(model, kind) {
   const { encoder, decoder } = model.weights;
@@ -119,7 +119,7 @@ function rolloutOfCross(model, kind, layer) {
   return sum(scaled(mixed, 0.5), through);
 }
 
-/** Add the identity and bring every row to one. */
+/** Add the identity and normalize the sum of every row to one. */
 function withResidual({ rows, columns, values }) {
   const mixed = matrix(rows, columns, Float32Array.from(values));
   for (let row = 0; row < rows; row += 1) {

@@ -25,7 +25,7 @@ class _Drawing(NamedTuple):
     """The trees of a sentence to draw."""
 
     number: int
-    """Its line."""
+    """Number of its line."""
     tree: "Tree"
     predicted: "Tree | None" = None
     difference: "TreeDifference | None" = None
@@ -92,7 +92,9 @@ def draw(
     if line:
         drawings = _choose(drawings, line, predicted or trees)
     if different:
-        drawings = [one for one in drawings if one.difference and one.difference.differs]
+        drawings = [
+            drawing for drawing in drawings if drawing.difference and drawing.difference.differs
+        ]
         if not drawings:
             say("no phrase differs")
             return
@@ -101,7 +103,7 @@ def draw(
         return
     if output.suffix.lower() != ".svg":
         with replacing_file(output) as stream:
-            stream.writelines(f"{one}\n" for one in _lines(drawings, _WIDTH))
+            stream.writelines(f"{text}\n" for text in _lines(drawings, _WIDTH))
         return
     if len(drawings) > 1:
         raise typer.BadParameter(
@@ -109,11 +111,11 @@ def draw(
             f"{len(drawings):,}; name its line.",
             param_hint="--line",
         )
-    one = drawings[0]
-    if one.difference is None:
-        picture = draw_tree(one.tree)
+    drawing = drawings[0]
+    if drawing.difference is None:
+        picture = draw_tree(drawing.tree)
     else:
-        picture = draw_pair(one.tree, one.predicted, one.difference)
+        picture = draw_pair(drawing.tree, drawing.predicted, drawing.difference)
     with replacing_file(output) as stream:
         stream.write(picture)
 
@@ -148,14 +150,14 @@ def _choose(drawings: list[_Drawing], numbers: list[int], file: Path) -> list[_D
     """Choose the trees of some lines."""
     from heedful.errors import TextError
 
-    found = {one.number: one for one in drawings}
+    by_line = {drawing.number: drawing for drawing in drawings}
     for number in numbers:
-        if number not in found:
+        if number not in by_line:
             raise TextError(
-                f"--line must be a line of {_name(file)} with a tree, at most {max(found)}, but is "
-                f"{number}; name another."
+                f"--line must be a line of {_name(file)} with a tree, at most {max(by_line)}, but "
+                f"is {number}; name another."
             )
-    return [found[number] for number in numbers]
+    return [by_line[number] for number in numbers]
 
 
 def _read(file: Path, traces: bool) -> list[_Drawing]:
@@ -163,8 +165,8 @@ def _read(file: Path, traces: bool) -> list[_Drawing]:
     from heedful.tasks.parsing.trees.clean import clean_tree, without_outer
 
     clean = without_outer if traces else clean_tree
-    found = enumerate((tree and clean(tree) for tree in _trees(file)), 1)
-    return _filled(file, [_Drawing(number, tree) for number, tree in found if tree is not None])
+    numbered = enumerate((tree and clean(tree) for tree in _trees(file)), 1)
+    return _filled(file, [_Drawing(number, tree) for number, tree in numbered if tree is not None])
 
 
 def _read_pairs(gold: Path, predicted: Path) -> list[_Drawing]:
@@ -176,18 +178,18 @@ def _read_pairs(gold: Path, predicted: Path) -> list[_Drawing]:
     golds = _trees(gold)
     cleaned = (tree and clean_tree(tree) for tree in golds)
     right = [tree for tree in cleaned if tree is not None]
-    found = read_predicted(predicted, gold, golds)
+    predictions = read_predicted(predicted, gold, golds)
     return _filled(
         gold,
         [
-            _Drawing(number, tree, other, differing_phrases(tree, other))
-            for tree, (number, other) in zip(right, found, strict=True)
+            _Drawing(number, tree, prediction, differing_phrases(tree, prediction))
+            for tree, (number, prediction) in zip(right, predictions, strict=True)
         ],
     )
 
 
 def _filled(file: Path, drawings: list[_Drawing]) -> list[_Drawing]:
-    """Refuse a file without a tree."""
+    """Return the drawings; refuse a file without a tree."""
     from heedful.errors import TextError
 
     if not drawings:

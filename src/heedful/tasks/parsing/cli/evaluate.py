@@ -66,7 +66,7 @@ def evaluate(
             warn(text)
         typer.echo("\n".join(evalb_table(result)))
         return
-    found = evaluate_trees(
+    evaluation = evaluate_trees(
         gold,
         predicted,
         against=against or (),
@@ -75,9 +75,9 @@ def evaluate(
         test=test,
         resampling=Resampling(trials, seed),
     )
-    for text in found.warnings:
+    for text in evaluation.warnings:
         warn(text)
     if as_json:
-        echo_json(found.to_dict())
+        echo_json(evaluation.to_dict())
     else:
-        typer.echo(as_text(found))
+        typer.echo(as_text(evaluation))

@@ -26,7 +26,7 @@ from heedful.cli.standard_input import STDIN, standard_input
 from heedful.cli.terminal_text import write_utf8
 from heedful.search.settings import SearchOptions
 
-# Sentences sorted by length together.
+# Number of sentences that are sorted by length together.
 _WINDOW = 512
 
 
@@ -103,14 +103,16 @@ def predict(
             filled = [(line, tags) for _, (line, tags) in window if line]
             lines = [line for line, _ in filled]
             tags = None if trees is None else [tags for _, tags in filled]
-            found = iter(parser.parse(lines, options, tags, window[0][0], warn))
+            parses = iter(parser.parse(lines, options, tags, window[0][0], warn))
             if second is not None:
-                malformed += sum(not one.is_tree for one in second.parse(lines, options))
+                malformed += sum(
+                    not free_parse.is_tree for free_parse in second.parse(lines, options)
+                )
             for _, (line, _) in window:
                 if not line:  # no words, no tree
                     print(file=stream)
                     continue
-                parse = next(found)
+                parse = next(parses)
                 done += 1
                 malformed += free and not parse.is_tree
                 score = f"{parse.score:.6f}\t" if scores else ""
@@ -140,7 +142,7 @@ def _sentences(input: Path | None, trees: Path | None) -> Iterator[tuple[str, tu
 
 
 def _lines(file: Path | None) -> tuple[Iterable[str], str]:
-    """Read a file or stdin; returns its name for messages too."""
+    """Read a file or stdin; return its lines, and its name for messages."""
     from heedful.text.lines import decode_lines, plain_lines
 
     if file is None or file == STDIN:

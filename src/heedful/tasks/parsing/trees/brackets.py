@@ -37,7 +37,7 @@ class BracketedSentence:
     words: tuple[str, ...]
     """Its words, including those that do not count."""
     phrases: tuple[Bracket, ...]
-    """In the order in which they open."""
+    """The phrases in the order in which they open."""
 
     @classmethod
     def of(cls, tree: Tree) -> "BracketedSentence":
@@ -45,7 +45,7 @@ class BracketedSentence:
         return cls(tree.tags, tree.words, tuple(Bracket(*phrase) for phrase in tree.phrases()))
 
     def counted_words(self, parameters: EvalbParameters) -> list[int]:
-        """Say of each word whether it counts, by 1 or 0."""
+        """Return 1 for each word that counts, and 0 for each other word."""
         return [
             int(tag not in parameters.delete_labels and word not in parameters.delete_words)
             for tag, word in zip(self.tags, self.words, strict=True)
@@ -75,13 +75,13 @@ def bare(label: str) -> str:
 def count_matches(
     gold: Sequence[Bracket], test: Sequence[Bracket], parameters: EvalbParameters
 ) -> int:
-    """Count the brackets of both sides; each matches at most one bracket of the other side."""
+    """Count the brackets that both sides have; each matches at most one of the other side."""
     matched = 0
     free = list(test)
     for bracket in gold:
-        for place, other in enumerate(free):
-            if bracket[1:] == other[1:] and (
-                not parameters.labeled or parameters.same_label(bracket.label, other.label)
+        for place, candidate in enumerate(free):
+            if bracket[1:] == candidate[1:] and (
+                not parameters.labeled or parameters.same_label(bracket.label, candidate.label)
             ):
                 matched += 1
                 del free[place]
@@ -93,11 +93,11 @@ def count_crossing(gold: Sequence[Bracket], test: Sequence[Bracket]) -> int:
     """Count the test brackets that overlap a gold bracket, where neither contains the other."""
     return sum(
         any(
-            one.start < other.start < one.end < other.end
-            or other.start < one.start < other.end < one.end
-            for one in gold
+            gold_bracket.start < test_bracket.start < gold_bracket.end < test_bracket.end
+            or test_bracket.start < gold_bracket.start < test_bracket.end < gold_bracket.end
+            for gold_bracket in gold
         )
-        for other in test
+        for test_bracket in test
     )
 
 

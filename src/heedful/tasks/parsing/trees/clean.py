@@ -1,5 +1,5 @@
 """
-Trees as parsers are trained and scored on them: no traces, no function tags, no outer bracket.
+Trees in the form for training and scoring parsers: no traces, no function tags, no outer bracket.
 
 ::
 
@@ -22,7 +22,7 @@ _FUNCTION_TAG = re.compile(r"(?<=.)[-=|].*", re.S)
 
 @dataclass
 class TreeCleaning:
-    """What was left out of trees."""
+    """Counts of what was left out of trees."""
 
     trees: int = 0
     words: int = 0
@@ -46,23 +46,23 @@ class TreeCleaning:
 
     def left_out(self) -> str:
         """Name the trees without a word."""
-        some = ", ".join(map(str, self.empty[:5])) + ", …" * (len(self.empty) > 5)
-        return f"{len(self.empty):,} trees without a word left out (number {some})"
+        numbers = ", ".join(map(str, self.empty[:5])) + ", …" * (len(self.empty) > 5)
+        return f"{len(self.empty):,} trees without a word left out (number {numbers})"
 
 
 def clean_trees(trees: Iterable[Tree], report: TreeCleaning | None = None) -> list[Tree]:
     """Clean trees, and leave out those without a word."""
     report = report or TreeCleaning()
-    kept = []
+    cleaned = []
     for number, tree in enumerate(trees, start=1):
         clean = clean_tree(tree, report)
         if clean is None:
             report.empty.append(number)
         else:
-            kept.append(clean)
+            cleaned.append(clean)
             report.trees += 1
             report.words += len(clean.words)
-    return kept
+    return cleaned
 
 
 def clean_tree(tree: Tree, report: TreeCleaning | None = None) -> Tree | None:

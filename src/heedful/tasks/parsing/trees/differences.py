@@ -1,5 +1,5 @@
 """
-The phrases that only the gold tree or only the predicted tree has, as their score counts them.
+The phrases that only the gold tree or only the predicted tree has, counted as in the score.
 
 EVALB's rules apply, so each marked phrase costs F1: punctuation does not count, and ADVP equals
 PRT. In a tree with other words no phrase is right.
@@ -37,7 +37,7 @@ class TreeDifference:
         return 200 * self.score.matched / max(self.score.predicted + self.score.gold, 1)
 
     def headings(self, missed: str = "", wrong: str = "") -> tuple[str, str]:
-        """Say what differs, in a heading for each tree. `missed`, `wrong`: how it is marked."""
+        """Describe the differences in a heading for each tree. `missed`, `wrong`: their marks."""
         gold = _heading("gold", len(self.missed), self.score.gold, "missed", "found", missed)
         if not self.has_tree:
             return gold, "predicted: no tree"
@@ -48,7 +48,7 @@ class TreeDifference:
 
 
 def _heading(name: str, differing: int, total: int, fault: str, merit: str, mark: str) -> str:
-    """Say how many phrases of a tree differ."""
+    """Describe how many phrases of a tree differ."""
     if not total:
         return f"{name}: no phrase that counts"
     if not differing:
@@ -66,13 +66,17 @@ def differing_phrases(
     missed = dict(_counted(sentence, counts, parameters))
     if predicted is None:
         return TreeDifference(frozenset(missed), frozenset(), score, has_tree=False)
-    other = BracketedSentence.of(predicted)
+    predicted_sentence = BracketedSentence.of(predicted)
     if not score.is_parsed:
-        wrong = dict(_counted(other, other.counted_words(parameters), parameters))
+        wrong = dict(
+            _counted(predicted_sentence, predicted_sentence.counted_words(parameters), parameters)
+        )
         return TreeDifference(frozenset(missed), frozenset(wrong), score)
-    wrong = dict(_counted(other, counts, parameters))
+    wrong = dict(_counted(predicted_sentence, counts, parameters))
     for place, bracket in list(missed.items()):
-        matches = (n for n, one in wrong.items() if count_matches([bracket], [one], parameters))
+        matches = (
+            n for n, candidate in wrong.items() if count_matches([bracket], [candidate], parameters)
+        )
         if (match := next(matches, None)) is not None:
             del missed[place], wrong[match]
     return TreeDifference(frozenset(missed), frozenset(wrong), score)

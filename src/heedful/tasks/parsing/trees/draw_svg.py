@@ -7,7 +7,7 @@ Trees as pictures: one SVG that needs no library, no script and no other file.
       │
     ──┴──    lines have corners, so none crosses a label
     tag
-    word     all words stand in one line; columns are as wide as what stands in them
+    word     all words stand in one line; columns are as wide as their contents
 
 Colors follow the reader's choice of light or dark. Differing phrases have frames, with a shape for
 each kind of difference, so color is never the only sign.
@@ -31,12 +31,12 @@ _WORD, _TAG, _LABEL, _TEXT = 15, 12, 13, 14
 _GAP, _PAD = 12, 6
 _CORNER = 6
 _LONGEST = 40
-# Widths of letters as parts of their size, of the widest of the usual fonts (DejaVu Sans), so that
-# others fit too. Bold ones are wider.
+# Widths of letters as parts of their size, in the widest of the usual fonts (DejaVu Sans), so that
+# text in other fonts fits too. Bold letters are wider.
 _NARROW, _USUAL, _CAPITAL, _WIDE, _EMOJI, _BOLD = 0.42, 0.65, 0.85, 1.05, 1.3, 1.18
 _FIRST_EMOJI = "\U0001f000"
 _LATIN_TO_CYRILLIC = 0x530
-# Each rule is for this picture alone, wherever it is pasted.
+# Each rule applies to this picture alone, even if it is pasted into a page.
 _STYLE = "".join(
     f".heedful-tree {rule}\n"
     for rule in (
@@ -168,9 +168,9 @@ def _build(tree: Tree, marked: Collection[int] = (), mark: str = "") -> _Drawn:
 
 
 def _short(text: str) -> str:
-    """Escape a text for XML, and cut it if it is very long."""
-    whole = shown(text)
-    return whole if len(whole) <= _LONGEST else whole[: _LONGEST - 1] + "…"
+    """Escape control characters, and cut a text that is very long."""
+    escaped = shown(text)
+    return escaped if len(escaped) <= _LONGEST else escaped[: _LONGEST - 1] + "…"
 
 
 def _column_widths(trees: Sequence[_Drawn]) -> list[float]:
@@ -228,7 +228,7 @@ def _picture(
 
 
 def _document(width: float, height: float, title: str, described: str, parts: list[str]) -> str:
-    """Write an SVG whose margins are there already."""
+    """Write an SVG; `width` and `height` include the margins."""
     size = f'width="{_number(width)}" height="{_number(height)}"'
     return "\n".join(
         [
@@ -274,7 +274,7 @@ def _tree(tree: _Drawn) -> Iterator[str]:
 def _lines(
     x: float, y: float, bar: float, children: Sequence[tuple[float, float]]
 ) -> Iterator[str]:
-    """Draw the lines from a label down to its children's, round at the outermost."""
+    """Draw the lines from a label to those of its children; the outermost have round corners."""
     if not children:
         return
     stem = f"M{_number(x)} {_number(y)}V{_number(bar)}"
@@ -326,5 +326,5 @@ def _text(kind: str, x: float, y: float, text: str, anchor: str = "middle") -> s
 
 
 def _number(value: float) -> str:
-    """Write a number shortly."""
+    """Write a number with at most one decimal."""
     return f"{value:.1f}".rstrip("0").rstrip(".")

@@ -28,8 +28,8 @@ MISSED, WRONG = "-", "+"
 """Signs of phrases that only the gold tree has, and of those that only the predicted tree has."""
 _COLORS = {MISSED: "\x1b[36m", WRONG: "\x1b[33m"}
 _PLAIN = "\x1b[0m"
-# What stands before a child that is not the last, below it, before the last child, below that;
-# the narrower ones are for deep trees.
+# The prefixes of a line: for a child that is not the last, below that child, for the last child,
+# below that child. The narrower ones are for deep trees.
 _BRANCHES = (("├─ ", "│  ", "└─ ", "   "), ("├ ", "│ ", "└ ", "  "), ("├", "│", "└", " "))
 _JOINERS = "\u200c\u200d"
 _WITHOUT_WIDTH = ("Mn", "Me", "Cf")
@@ -62,7 +62,7 @@ def draw_pair(
     headings = difference.headings(f" ({MISSED})", f" ({WRONG})")
 
     def draw(most: int, branches: Sequence[tuple[str, ...]]) -> list[list[str]]:
-        """Draw both below their headings."""
+        """Draw both trees below their headings."""
         trees = (
             _marked(gold, difference.missed, MISSED, most, branches),
             _marked(predicted, difference.wrong, WRONG, most, branches),
@@ -74,8 +74,9 @@ def draw_pair(
     if all(columns(line) <= half for line in (*left, *right)):
         wide = max(map(columns, left)) + _GAP
         rows = [
-            _colored(one + " " * (wide - columns(one)), color) + _colored(other, color)
-            for one, other in zip_longest(left, right, fillvalue="")
+            _colored(left_line + " " * (wide - columns(left_line)), color)
+            + _colored(right_line, color)
+            for left_line, right_line in zip_longest(left, right, fillvalue="")
         ]
         return [row.rstrip() for row in rows]
     lines = [line for part in draw(width, _BRANCHES) for line in part]
@@ -104,7 +105,7 @@ def _colored(line: str, color: bool) -> str:
 def _layout(
     tree: Tree, width: int, branches: Sequence[tuple[str, ...]] = _BRANCHES
 ) -> list[_TextLine]:
-    """Draw a tree with the widest branches that fit, or too wide with the narrowest."""
+    """Draw a tree with the widest branches that fit; if none fit, with the narrowest."""
     for branch in branches:
         lines = list(_node(tree, "", "", width, branch, count()))
         if all(columns(line.text) <= width for line in lines):
@@ -162,10 +163,10 @@ def cut(text: str, width: int) -> str:
     """Cut a text that is too wide."""
     if columns(text) <= width:
         return text
-    kept, room = "", width - 1
+    prefix, room = "", width - 1
     for letter in text:
         room -= _columns(letter)
         if room < 0:
             break
-        kept += letter
-    return kept + "…"
+        prefix += letter
+    return prefix + "…"

@@ -27,7 +27,7 @@ VALID, ERROR, SKIP = 0, 1, 2
 """The status of a sentence."""
 NO_TAG = "XX"
 """The tag that parsers without tags write."""
-# An opening bracket with its label, and with a word if that is all there is in it.
+# An opening bracket with its label, and with its word if it holds nothing else; or a closing one.
 _TOKEN = re.compile(r"(?:\(([^\s()]*)(?:\s+([^\s()]*)\))?|(\)))\s*", re.ASCII)
 _SPACE = " \t\n\v\f\r"
 _QUOTES = ("'", '"', "/")
@@ -38,7 +38,7 @@ class EvalbSentence:
     """EVALB's counts for a sentence."""
 
     length: int
-    """Words of the gold tree, also those that do not count."""
+    """Words of the gold tree, as `EvalbParameters.length` counts them."""
     status: int = VALID
     """Whether it is valid, an error or a skip."""
     reason: str = ""
@@ -80,7 +80,7 @@ class EvalbTotals:
         return sum(sentence.status == status for sentence in self.sentences)
 
     def total(self, count: str) -> int:
-        """Add a count of all valid sentences."""
+        """Sum a count over all valid sentences."""
         return sum(getattr(sentence, count) for sentence in self.valid)
 
     @property
@@ -110,7 +110,7 @@ class EvalbTotals:
         return self.total("crossing") / len(self.valid) if self.valid else 0.0
 
     def crossing_at_most(self, number: int) -> float:
-        """Share of the sentences with at most this many crossing brackets."""
+        """Compute the share of the sentences with at most this many crossing brackets."""
         return percent(sum(s.crossing <= number for s in self.valid), len(self.valid))
 
     @property
@@ -124,9 +124,9 @@ class EvalbResult:
     """EVALB's score of a file of trees."""
 
     sentences: tuple[EvalbSentence, ...]
-    """In the order of the file."""
+    """The sentences in the order of the file."""
     parameters: EvalbParameters = COLLINS
-    """What was scored."""
+    """The rules of the score."""
     tags_from_gold: bool = False
     """Whether the tested trees had no tags and got the tags of the gold trees."""
 
@@ -160,11 +160,15 @@ def evalb(
     punctuation would count, and every sentence would be an error.
     """
     golds, tests = [read_line(line) for line in gold], [read_line(line) for line in test]
-    lacks_tags = has_no_tags(one.tags for one in tests if isinstance(one, BracketedSentence))
+    lacks_tags = has_no_tags(
+        sentence.tags for sentence in tests if isinstance(sentence, BracketedSentence)
+    )
     if lacks_tags:
         tests = [
-            _with_gold_tags(right, one) if isinstance(one, BracketedSentence) else one
-            for right, one in zip(golds, tests, strict=True)
+            _with_gold_tags(right, sentence)
+            if isinstance(sentence, BracketedSentence)
+            else sentence
+            for right, sentence in zip(golds, tests, strict=True)
         ]
     pairs = zip(golds, tests, strict=True)
     return EvalbResult(
@@ -173,7 +177,7 @@ def evalb(
 
 
 def has_no_tags(tags: Iterable[Sequence[str]]) -> bool:
-    """Whether there are words and all of them are tagged XX."""
+    """Return whether there are words and all of them are tagged XX."""
     return {tag for sentence in tags for tag in sentence} == {NO_TAG}
 
 
@@ -234,9 +238,11 @@ def evalb_sentence(
     if len(gold_words) != len(test_words):
         sizes = f"{len(gold_words)} words count in the gold tree, {len(test_words)} in the other"
         return replace(nothing, status=ERROR, reason=sizes)
-    for one, other in zip(gold_words, test_words, strict=True):
-        if not parameters.same_word(one, other):
-            return replace(nothing, status=ERROR, reason=f"the words “{one}” and “{other}”")
+    for gold_word, test_word in zip(gold_words, test_words, strict=True):
+        if not parameters.same_word(gold_word, test_word):
+            return replace(
+                nothing, status=ERROR, reason=f"the words “{gold_word}” and “{test_word}”"
+            )
     gold_brackets = gold.counted_brackets(counts, parameters)
     test_brackets = test.counted_brackets(test_counts, parameters)
     tags = _kept(gold.tags, counts), _kept(test.tags, test_counts)
@@ -251,9 +257,9 @@ def evalb_sentence(
     )
 
 
-def percent(part: int, whole: int) -> float:
-    """Compute a share; 0 of nothing."""
-    return 100 * part / whole if whole else 0.0
+def percent(part: int, total: int) -> float:
+    """Compute a share in percent; 0 if the total is 0."""
+    return 100 * part / total if total else 0.0
 
 
 def _kept(values: Sequence[str], counts: Sequence[int]) -> list[str]:
@@ -266,20 +272,21 @@ def _keep_quotes(
     test: tuple[BracketedSentence, list[int]],
     parameters: EvalbParameters,
 ) -> None:
-    """Let a quotation mark count that is deleted on one side only, because of its tag there."""
-    # Each side's list says how often its words count, and is changed. Marks correspond if as many
-    # words before them count. EVALB may put one back twice, and so does this.
+    """Count a quotation mark that only one side deletes, because of its tag there."""
+    # This changes the list of each side, which has for each word how often it counts. Two marks
+    # correspond if equally many words before them count. EVALB may count a mark twice, and so does
+    # this function.
     golds, tests = (_quotes(*side, parameters) for side in (gold, test))
     for number, quote in enumerate(tests):
         here = quote.before  # EVALB compares with the place before anything is put back
-        for other_number, other in enumerate(golds):
-            if other.before != here or other.tag == quote.tag:
+        for gold_number, gold_quote in enumerate(golds):
+            if gold_quote.before != here or gold_quote.tag == quote.tag:
                 continue
             gold_deleted, test_deleted = (
-                tag in parameters.delete_labels for tag in (other.tag, quote.tag)
+                tag in parameters.delete_labels for tag in (gold_quote.tag, quote.tag)
             )
             if gold_deleted and not test_deleted:
-                _put_back(golds, other_number, gold[1])
+                _put_back(golds, gold_number, gold[1])
             elif test_deleted and not gold_deleted:
                 _put_back(tests, number, test[1])
 
@@ -307,7 +314,7 @@ def _quotes(
 
 
 def _put_back(quotes: list[_Quote], number: int, counts: list[int]) -> None:
-    """Let a quotation mark count; those from it on move by a word."""
+    """Count a quotation mark; it and the marks after it move by a word."""
     counts[quotes[number].word] += 1
     for quote in quotes[number:]:
         quote.before += 1

@@ -24,7 +24,7 @@ class EvalbParameters:
     """What is scored; the defaults are those of COLLINS.prm."""
 
     delete_labels: frozenset[str] = frozenset(("TOP", "-NONE-", ",", ":", "``", "''", "."))
-    """Words with these tags are left out; phrases with these labels are, but not their words."""
+    """Words with these tags are left out, and phrases with these labels, but not their words."""
     delete_words: frozenset[str] = frozenset()
     """Words that are left out whatever their tag; EVALB's successors have this."""
     delete_labels_for_length: frozenset[str] = frozenset(("-NONE-",))
@@ -45,42 +45,42 @@ class EvalbParameters:
     max_error: int = 10
     """EVALB stops at the second error sentence after this many."""
 
-    def same_label(self, one: str, other: str) -> bool:
-        """Whether two labels, or two tags, count as equal."""
-        return one == other or frozenset((one, other)) in self.equivalent_labels
+    def same_label(self, first: str, second: str) -> bool:
+        """Return whether two labels, or two tags, count as equal."""
+        return first == second or frozenset((first, second)) in self.equivalent_labels
 
-    def same_word(self, one: str, other: str) -> bool:
-        """Whether two words count as equal."""
-        return one == other or frozenset((one, other)) in self.equivalent_words
+    def same_word(self, first: str, second: str) -> bool:
+        """Return whether two words count as equal."""
+        return first == second or frozenset((first, second)) in self.equivalent_words
 
     def deletes_phrase(self, label: str) -> bool:
-        """Whether phrases with this label are left out."""
+        """Return whether phrases with this label are left out."""
         return any(self.same_label(label, deleted) for deleted in self.delete_labels)
 
     def length(self, tags: tuple[str, ...]) -> int:
-        """Count the words of a sentence, as the limit on its length does."""
+        """Count the words of a sentence for the limit on its length."""
         return sum(tag not in self.delete_labels_for_length for tag in tags)
 
 
 COLLINS = EvalbParameters()
-"""The parameters that scores are published with."""
+"""The parameters of published scores."""
 
 
 def read_parameters(path: Path) -> EvalbParameters:
     """
     Read a .prm file.
 
-    As in EVALB, a file begins from nothing: what it does not delete is not deleted. DEBUG is
-    accepted and ignored.
+    As in EVALB, all lists begin empty: a label that the file does not delete is not deleted. DEBUG
+    is accepted and ignored.
 
     Raises `TextError` with file and line for an unknown parameter or a wrong value.
     """
-    found = _Reading(str(path))
+    reading = _Reading(str(path))
     for number, line in enumerate(plain_lines(Path(path)), start=1):
         # EVALB ignores lines of less than three characters.
         if len(line.strip()) > 2 and not line.startswith("#"):
-            found.read(number, line.split())
-    return found.parameters()
+            reading.read(number, line.split())
+    return reading.parameters()
 
 
 @dataclass
@@ -122,7 +122,7 @@ class _Reading:
         }
 
     def _read_set(self, line: int, key: str, values: list[str]) -> None:
-        """Read one value of several."""
+        """Read one value of a set."""
         if len(values) != 1:
             raise self._error(line, f"{key} must have one value", " ".join(values))
         self.sets.setdefault(key, set()).add(values[0])

@@ -30,13 +30,16 @@ def evalb_table(result: EvalbResult) -> Iterator[str]:
     yield from _summary(f"len<={result.parameters.cutoff}", result.short)
 
 
-def _row(number: int, one: EvalbSentence) -> str:
+def _row(number: int, sentence: EvalbSentence) -> str:
     """Write the line of a sentence."""
-    recall, precision = percent(one.matched, one.gold), percent(one.matched, one.test)
+    recall, precision = (
+        percent(sentence.matched, sentence.gold),
+        percent(sentence.matched, sentence.test),
+    )
     return (
-        f"{number:4}  {one.length:3}    {one.status}  {recall:6.2f} {precision:6.2f}   "
-        f"{one.matched:3}    {one.gold:3}  {one.test:3}    {one.crossing:3}   "
-        f"{one.words:4}  {one.tags:4}   {percent(one.tags, one.words):6.2f}"
+        f"{number:4}  {sentence.length:3}    {sentence.status}  {recall:6.2f} {precision:6.2f}   "
+        f"{sentence.matched:3}    {sentence.gold:3}  {sentence.test:3}    {sentence.crossing:3}   "
+        f"{sentence.words:4}  {sentence.tags:4}   {percent(sentence.tags, sentence.words):6.2f}"
     )
 
 

@@ -36,7 +36,7 @@ class TreeEvaluation:
     interval: tuple[float, float] | None = None
     """The 95 % confidence interval of F1, if requested."""
     against: tuple[tuple[str, SignificanceTest], ...] = ()
-    """By file, how F1 differs from another system's."""
+    """By file, the test of F1 against another system."""
     warnings: tuple[str, ...] = ()
     test: Test = "randomization"
     """Where the p-values come from."""
@@ -109,14 +109,16 @@ def evaluate_trees(
         warnings.extend(_differing(file, right, numbered, rules))
         return [tree for _, tree in numbered]
 
-    found = read(predicted)
-    score = score_trees(right, found, rules)
+    predictions = read(predicted)
+    score = score_trees(right, predictions, rules)
     statistics = score.statistics()
     tests = []
     for file in against:
-        other = score_trees(right, read(file), rules).statistics()
-        tests += [(str(file), one) for one in compare([statistics], [other], test, resampling)]
-    lines = ["" if tree is None else str(tree) for tree in found]
+        rival = score_trees(right, read(file), rules).statistics()
+        tests += [
+            (str(file), result) for result in compare([statistics], [rival], test, resampling)
+        ]
+    lines = ["" if tree is None else str(tree) for tree in predictions]
     return TreeEvaluation(
         score,
         rules.cutoff,
@@ -136,25 +138,27 @@ def evalb_files(
     Score files of trees as EVALB does: line by line, and not cleaned.
 
     If the numbers of lines differ, as with gold trees over several lines, EVALB cannot read the
-    files. Then their cleaned trees are scored. Returns the warnings too.
+    files. Then their cleaned trees are scored. Returns the result and the warnings.
 
     Raises `TextError` if a file cannot be read, or the numbers of trees differ too.
     """
-    lines, found = list(plain_lines(gold)), list(plain_lines(predicted))
-    if len(lines) != len(found):
+    lines, predicted_lines = list(plain_lines(gold)), list(plain_lines(predicted))
+    if len(lines) != len(predicted_lines):
         evaluation = evaluate_trees(gold, predicted, parameters=parameters)
         result, warnings = evaluation.evalb, list(evaluation.warnings)
     else:
         rules = COLLINS if parameters is None else read_parameters(parameters)
-        result, warnings = evalb(lines, found, rules), []
-        without_label = [sum(map(_has_bare_bracket, side)) for side in (lines, found)]
+        result, warnings = evalb(lines, predicted_lines, rules), []
+        without_label = [sum(map(_has_bare_bracket, side)) for side in (lines, predicted_lines)]
         if any(without_label):
             warnings.append(
                 f"EVALB counts brackets without a label; {without_label[0]:,} gold and "
                 f"{without_label[1]:,} predicted lines have some. Write (TOP …) around trees, or "
                 "score without --evalb."
             )
-    errors = [(n, one) for n, one in enumerate(result.sentences, 1) if one.status == ERROR]
+    errors = [
+        (n, sentence) for n, sentence in enumerate(result.sentences, 1) if sentence.status == ERROR
+    ]
     if errors:
         number, first = errors[0]
         warnings.append(
@@ -180,7 +184,7 @@ def as_text(evaluation: TreeEvaluation) -> str:
         ("crossing", "crossing"),
         ("tagging", "tagging"),
     ):
-        values = [getattr(each, key) for each in (score, short)]
+        values = [getattr(summary, key) for summary in (score, short)]
         shown = ["–" if value is None else f"{value:.2f}" for value in values]
         rows.append(f"{label:<14}{shown[0]:>10}{shown[1]:>12}")
     rows.append(f"{'sentences':<14}{len(score.sentences):>10,}{len(short.sentences):>12,}")
@@ -213,15 +217,16 @@ def _own_figure(result: EvalbResult) -> str:
     f1 = "none" if own.f1 is None else f"{own.f1:.2f}"
     errors, skips = own.number(ERROR), own.number(SKIP)
     note = "; it leaves out what is unparsed" if errors + skips else ""
-    given = ", with gold tags" if result.tags_from_gold else ""
+    tags_note = ", with gold tags" if result.tags_from_gold else ""
     stop = f". {_stop(result)}" if result.stop else ""
     return (
-        f"EVALB itself{given}: F1 {f1}, {errors:,} error and {skips:,} skip sentences{note}{stop}"
+        f"EVALB itself{tags_note}: F1 {f1}, {errors:,} error and {skips:,} skip sentences"
+        f"{note}{stop}"
     )
 
 
 def _stop(result: EvalbResult) -> str:
-    """Say where EVALB stops."""
+    """Describe where EVALB stops."""
     return (
         f"EVALB's program stops without a summary at sentence {result.stop:,}, the second error "
         f"after MAX_ERROR {result.parameters.max_error:,}"
@@ -229,9 +234,9 @@ def _stop(result: EvalbResult) -> str:
 
 
 def _has_bare_bracket(line: str) -> bool:
-    """Whether a line has a bracket that EVALB counts and that has no label."""
+    """Return whether a line has a bracket that EVALB counts and that has no label."""
     read = read_line(line)
-    return isinstance(read, BracketedSentence) and any(not one.label for one in read.phrases)
+    return isinstance(read, BracketedSentence) and any(not phrase.label for phrase in read.phrases)
 
 
 def read_predicted(
@@ -242,42 +247,42 @@ def read_predicted(
 
     `gold`: as read; None for an empty line.
     """
-    found = list(enumerate((tree and clean_tree(tree) for tree in read_tree_lines(file)), 1))
+    predictions = list(enumerate((tree and clean_tree(tree) for tree in read_tree_lines(file)), 1))
     trees = [tree for tree in gold if tree is not None]
     with_words = [tree for tree in trees if clean_tree(tree) is not None]
-    # Lines for empty ones and for the gold trees without words may be there, or not.
-    for some in (gold, trees, with_words):
-        if len(found) == len(some):
-            lines = zip(found, some, strict=True)
+    # The file may have lines for empty gold lines and for gold trees without words, or not.
+    for candidates in (gold, trees, with_words):
+        if len(predictions) == len(candidates):
+            lines = zip(predictions, candidates, strict=True)
             return [line for line, tree in lines if tree is not None and clean_tree(tree)]
     raise TextError(
         f"{file} must have a line for each of the {len(trees):,} trees of {gold_file}, but has "
-        f"{len(found):,}; write an empty line for a missing tree."
+        f"{len(predictions):,}; write an empty line for a missing tree."
     )
 
 
 def _differing(
     file: Path,
     gold: Sequence[Tree],
-    found: Sequence[tuple[int, Tree | None]],
+    predictions: Sequence[tuple[int, Tree | None]],
     parameters: EvalbParameters,
 ) -> Iterator[str]:
     """Warn of trees with other words than the gold tree; refuse a file that has only such trees."""
-    trees = [(n, tree, right) for (n, tree), right in zip(found, gold, strict=True) if tree]
-    other = [
+    trees = [(n, tree, right) for (n, tree), right in zip(predictions, gold, strict=True) if tree]
+    mismatches = [
         f"line {number} of {file} is “{_begin(tree)}” instead of “{_begin(right)}”"
         for number, tree, right in trees
         if not same_words(right, tree, parameters)
     ]
-    if other and len(other) == len(trees):
+    if mismatches and len(mismatches) == len(trees):
         raise TextError(
-            f"Predicted trees must have the words of the gold trees, but none has: {other[0]}; "
-            "give the files of one text."
+            "Predicted trees must have the words of the gold trees, but none has: "
+            f"{mismatches[0]}; give the files of one text."
         )
-    if other:
+    if mismatches:
         yield (
-            f"{len(other):,} of {len(gold):,} predicted trees have other words than the gold trees "
-            f"and count as unparsed; {other[0]}."
+            f"{len(mismatches):,} of {len(gold):,} predicted trees have other words than the gold "
+            f"trees and count as unparsed; {mismatches[0]}."
         )
 
 

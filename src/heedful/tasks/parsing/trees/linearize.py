@@ -7,7 +7,7 @@ Trees as sequences of symbols, and back.
     t2t      S NP DT NN /NP VP VBZ /VP /S       tensor2tensor: every word is its part of speech
 
 A tree of n words and k phrases has n + 2k symbols. The words themselves are not written: the i-th
-of these symbols is the i-th word.
+symbol of a word stands for the i-th word.
 """
 
 from collections import Counter
@@ -90,8 +90,8 @@ def delinearize(
             tag = tag if tags is None else tags[read]
             stack[-1][1].append(Tree(tag, word=words[read]))
             read += 1
-    whole = stack[0][1]
-    return whole[0] if len(stack) == 1 and len(whole) == 1 and read == len(words) else None
+    roots = stack[0][1]
+    return roots[0] if len(stack) == 1 and len(roots) == 1 and read == len(words) else None
 
 
 def opening(label: str, form: Linearization) -> str:
@@ -108,8 +108,8 @@ class SymbolLabels:
     """
     The labels of symbols.
 
-    A symbol opens a phrase if there is one that closes it. So in t2t's form no part of speech may
-    have the name of a phrase.
+    A symbol opens a phrase if another symbol closes that phrase. So in t2t's form no part of speech
+    may have the name of a phrase.
     """
 
     def __init__(self, symbols: Iterable[str], form: Linearization) -> None:
@@ -121,20 +121,20 @@ class SymbolLabels:
 
 def symbols_f1(outputs: Sequence[str], references: Sequence[str], form: Linearization) -> float:
     """Compute the labeled F1 of linearized trees in percent, punctuation included."""
-    # For validations, which have no words at hand; what is published is by `score_trees`. An output
-    # that is not a tree has no phrases.
-    matched = given = wanted = 0
+    # For validations, which do not have the words; published scores are from `score_trees`. An
+    # output that is not a tree has no phrases.
+    matched = predicted = wanted = 0
     for output, reference in zip(outputs, references, strict=True):
-        (found, words), (right, leaves) = _phrases(output, form), _phrases(reference, form)
+        (phrases, words), (right, leaves) = _phrases(output, form), _phrases(reference, form)
         wanted += right.total()
         if words == leaves:
-            given += found.total()
-            matched += (found & right).total()
-    return 200 * matched / max(given + wanted, 1)
+            predicted += phrases.total()
+            matched += (phrases & right).total()
+    return 200 * matched / max(predicted + wanted, 1)
 
 
 def _phrases(line: str, form: Linearization) -> tuple[Counter[tuple[str, int, int]], int]:
-    """Count the phrases of linearized text, and its words; none if it is not a tree."""
+    """Count the phrases of linearized text, and its words; -1 words if it is not a tree."""
     symbols = line.split()
     labels = SymbolLabels(symbols, form)
     words = sum(symbol not in labels.opens and symbol not in labels.closes for symbol in symbols)
@@ -144,7 +144,7 @@ def _phrases(line: str, form: Linearization) -> tuple[Counter[tuple[str, int, in
 
 def check_labels(trees: Iterable[Tree], form: Linearization, name: str = "the file") -> None:
     """
-    Refuse trees that the form cannot write so that they can be read again.
+    Refuse trees that could not be read again from the symbols of the form.
 
     `name`: of their file, for messages.
     """

@@ -15,11 +15,11 @@ from heedful.text.lines import plain_lines
 
 DEEPEST = 200
 """Maximum number of phrases around a word; the Penn Treebank has at most some forty."""
-# Words may hold other white space, such as thin spaces, but not be of it alone. A bracket behind a
-# backslash is part of a word, as NLTK writes it.
+# Words may hold other white space, such as thin spaces, but not consist of it alone. A bracket
+# after a backslash is part of a word, as NLTK writes it.
 _TOKEN = re.compile(r"[()]|(?=[^\S \t\r\n]*[^\s()])(?:\\[()]|[^ \t\r\n()])+")
 _ESCAPED = re.compile(r"\\([()])")
-# The first lines of the Penn Treebank's own files.
+# How the first lines of the Penn Treebank's own files begin.
 _HEADER = "*x*"
 
 
@@ -51,13 +51,13 @@ def parse_lines_or_text(lines: Sequence[str], name: str) -> list[Tree | None]:
 
 def parse_line(line: str, name: str, number: int = 1) -> Tree | None:
     """Read the tree of a line; None if the line is empty."""
-    found = list(parse_trees([line], name, number, unit="line"))
-    if len(found) > 1:
+    trees = list(parse_trees([line], name, number, unit="line"))
+    if len(trees) > 1:
         raise TextError(
-            f"{name} must have one tree in each line, but line {number} has {len(found)}; write "
+            f"{name} must have one tree in each line, but line {number} has {len(trees)}; write "
             "each on a line of its own."
         )
-    return found[0] if found else None
+    return trees[0] if trees else None
 
 
 def parse_trees(

@@ -40,7 +40,7 @@ class SentenceScore:
     words: int = 0
     """Words that count."""
     tags: int = 0
-    """Those with the gold tag."""
+    """Words that count and have the gold tag."""
     is_parsed: bool = True
     """Whether there is a tree of these words."""
 
@@ -59,7 +59,7 @@ class TreeScore:
     """Whether the predicted trees have parts of speech."""
 
     def total(self, count: str) -> int:
-        """Add a count of all sentences."""
+        """Sum a count over all sentences."""
         return sum(getattr(sentence, count) for sentence in self.sentences)
 
     @property
@@ -104,7 +104,9 @@ class TreeScore:
 
     def statistics(self) -> "BracketStatistics":
         """Count matched, predicted and gold brackets for intervals and significance of F1."""
-        rows = [(one.matched, one.predicted, one.gold) for one in self.sentences]
+        rows = [
+            (sentence.matched, sentence.predicted, sentence.gold) for sentence in self.sentences
+        ]
         return BracketStatistics(np.array(rows, dtype=np.float64).reshape(-1, 3))
 
     def to_dict(self) -> dict[str, float | int | None]:
@@ -153,21 +155,23 @@ def score_sentence(
     length, words = parameters.length(right.tags), sum(counts)
     if predicted is None or not same_words(gold, predicted, parameters):
         return SentenceScore(length, len(wanted), words=words, is_parsed=False)
-    other = BracketedSentence.of(predicted)
-    found = other.counted_brackets(counts, parameters)
+    predicted_sentence = BracketedSentence.of(predicted)
+    predicted_brackets = predicted_sentence.counted_brackets(counts, parameters)
     return SentenceScore(
         length,
         len(wanted),
-        len(found),
-        count_matches(wanted, found, parameters),
-        count_crossing(wanted, found),
+        len(predicted_brackets),
+        count_matches(wanted, predicted_brackets, parameters),
+        count_crossing(wanted, predicted_brackets),
         words,
-        count_tags(_counted(right.tags, counts), _counted(other.tags, counts), parameters),
+        count_tags(
+            _counted(right.tags, counts), _counted(predicted_sentence.tags, counts), parameters
+        ),
     )
 
 
 def same_words(gold: Tree, predicted: Tree, parameters: EvalbParameters = COLLINS) -> bool:
-    """Whether two trees have the same words."""
+    """Return whether two trees have the same words."""
     words, others = gold.words, predicted.words
     return len(words) == len(others) and all(map(parameters.same_word, words, others))
 

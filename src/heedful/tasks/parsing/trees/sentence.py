@@ -34,7 +34,7 @@ def join_words(words: Iterable[str], lower_case: bool = False, numbers: int | No
     """
     Write words as the source text of a parser.
 
-    `numbers`: each word comes after its number modulo this, as a character of the private use area.
+    `numbers`: each word follows its number modulo this, a character of the private use area.
     """
     # SentencePiece takes ▁ for a space
     words = (word.replace("\u2581", "_") for word in words)

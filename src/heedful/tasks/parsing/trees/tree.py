@@ -51,9 +51,9 @@ class Tree:
 
     def phrases(self) -> list[tuple[str, int, int]]:
         """List the phrases, outer ones first: label, first word, word after the last."""
-        found: list[tuple[str, int, int]] = []
-        self._collect(0, found)
-        return found
+        phrases: list[tuple[str, int, int]] = []
+        self._collect(0, phrases)
+        return phrases
 
     def _write(self, parts: list[str]) -> None:
         """Add the text of this tree."""
@@ -63,15 +63,15 @@ class Tree:
             child._write(parts)
         parts.append(")" if self.word is None else f" {self.word})")
 
-    def _collect(self, start: int, found: list[tuple[str, int, int]]) -> int:
+    def _collect(self, start: int, phrases: list[tuple[str, int, int]]) -> int:
         """Add the phrases of this tree, whose first word is `start`; return where it ends."""
         if self.word is not None:
             return start + 1
-        place, end = len(found), start
-        found.append((self.label, start, start))
+        place, end = len(phrases), start
+        phrases.append((self.label, start, start))
         for child in self.children:
-            end = child._collect(end, found)
-        found[place] = (self.label, start, end)
+            end = child._collect(end, phrases)
+        phrases[place] = (self.label, start, end)
         return end
 
 
