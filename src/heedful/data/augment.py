@@ -20,14 +20,14 @@ Pair = tuple[str, str]
 
 _MARKS = re.compile(r"[\s.!?…。！？]+$")
 _NEW_MARKS = ("", ".", "!", "?", "...", "!!", " ?")
-# Of chats, lists and keyboards; each is one character, so that a small vocabulary has room for it.
+# Symbols of chats, lists and keyboards; each is one character, so it fits in a small vocabulary.
 _SYMBOLS = "😀😂😊😍😉👍🎉🔥✨❤☺★☆✓✔✗→←⇒•▪♪©®™°€£¥§"
 _LETTERS_TO_A_TYPO = 30
 
 
 def augmented(pairs: Iterable[Pair], shares: str, generator: Random) -> Iterator[Pair]:
     """
-    Change some pairs. `shares`: as `data.augment` writes them.
+    Change some pairs. `shares`: the shares in the form of `data.augment`.
 
     A language tag stays before its line, and an augmentation that leaves a side empty does nothing.
     """
@@ -131,6 +131,6 @@ def _beside(source: str, target: str, copied: str, generator: Random) -> Pair:
 def augmented_sides(
     sources: Sequence[str], targets: Sequence[str], shares: str, generator: Random
 ) -> tuple[list[str], list[str]]:
-    """Change some pairs; takes and returns their two sides."""
+    """Change some pairs, whose two sides are given and returned as lists."""
     pairs = list(augmented(zip(sources, targets, strict=True), shares, generator))
     return [source for source, _ in pairs], [target for _, target in pairs]

@@ -34,19 +34,19 @@ Lengths = Int[np.ndarray, " pairs"]
 Rows = Int[np.ndarray, "_"]
 MicroBatches = list[Rows]
 
-# On a processor products leave padding out; attention and the copies for it do not. A step of
-# multi30k with mixed lengths took 1.05 of one of equal lengths; the value itself was not fitted.
+# On a CPU products leave padding out; attention and the copies for it do not. A step of Multi30k
+# with mixed lengths took 1.05 times as long as one of equal lengths. The value was not fitted.
 PADDING_COST_CPU = 0.1
 # Compiled attention leaves padding out as well; embeddings and masks do not. With the recipe small
-# and Multi30k, batches computed at once took 0.87 of the time of those cut in 2.7 parts.
+# and Multi30k, batches computed at once took 0.87 of the time of batches cut into 2.7 parts.
 _COST_OF_LEFT_OUT = 0.02
 # A cut must save the cost of at least this many tokens, because every micro-batch has a fixed cost.
 # At 25,000 tokens of Europarl on one rank 100 gives 30 micro-batches and a useful share (real of
 # computed tokens) of 0.92, 400 gives 14 and 0.86, 800 gives 10 and 0.83. The cost of a micro-batch
 # on a GPU was not measured.
 _CUT_COST = 400.0
-# The rank with most work may have this much more than the mean. 60 batches of 25,000 tokens of
-# Europarl on 8 ranks, padding as dear as real tokens:
+# Most work of a rank, relative to the mean. For 60 batches of 25,000 tokens of Europarl on 8 ranks,
+# with padding as costly as real tokens:
 #
 #     imbalance                              1.01   1.02   1.03
 #     useful share                           0.94   0.92   0.90
@@ -87,9 +87,9 @@ class _Part:
         slow, so it is computed on first use; most parts made to balance ranks never need it.
         """
         count = np.arange(1, len(self.rows))
-        found = np.arange(len(self.rows)), len(self.rows) // 2, self.padded_tokens
+        cheapest = np.arange(len(self.rows)), len(self.rows) // 2, self.padded_tokens
         if len(self.rows) == 1:
-            return found
+            return cheapest
         for first, second in ((self.target, self.source), (self.source, self.target)):
             order = np.lexsort((second, first))
             width = np.stack((self.source[order], self.target[order]))
@@ -98,9 +98,9 @@ class _Part:
             after = np.maximum.accumulate(width[:, ::-1], axis=1).sum(0)[::-1][1:]
             places = count * before + count[::-1] * after
             best = int(places.argmin())
-            if places[best] < found[2]:
-                found = order, best + 1, int(places[best])
-        return found
+            if places[best] < cheapest[2]:
+                cheapest = order, best + 1, int(places[best])
+        return cheapest
 
     def cut(self) -> list["_Part"]:
         """Cut where that saves most padding, or in halves if it saves nothing."""
@@ -209,7 +209,7 @@ class BatchOrder:
     """The mixture that an epoch's pairs are drawn from; None for all pairs once."""
     block_tokens: int | None = None
     """
-    Padded tokens of a block, at most `batch_tokens`, the default. For counting 'padded'.
+    Padded tokens of a block, for counting 'padded': at most `batch_tokens`, which is the default.
     """
     padding_cost: float = 1.0
     """Cost of computing a padding position, relative to a real token."""
@@ -338,7 +338,7 @@ class Batch:
     """
 
     source: Int[Tensor, "rows source"]
-    """Source ids, the end symbol included if the model wants one."""
+    """Source ids, with the end symbol if `Collator.source_end` is set."""
     target_in: Int[Tensor, "rows target"]
     """Decoder input: the start token, then the target."""
     target_out: Int[Tensor, "rows target"]
@@ -377,7 +377,7 @@ class Batch:
 @dataclass(frozen=True)
 class Collator:
     """
-    Collates ids into batches with special symbols and padding.
+    A converter of ids to batches with special symbols and padding.
 
     Ids on disk carry no special symbols, so the same data serve models of any convention.
     """
@@ -412,7 +412,7 @@ class Collator:
 
         `sources`: source ids without special symbols.
 
-        Search uses only this.
+        Search needs only this part of a batch.
         """
         ending = [self.end_token] if self.source_end else []
         return pad([[*row, *ending] for row in sources], self.padding)

@@ -37,13 +37,13 @@ def unknown_warning(pairs: EncodedPairs, tokenizer: Tokenizer, corpus: Corpus) -
     if not shares:
         return None
     texts = list(islice(corpus.pairs(), _LOOKED_AT))
-    told = []
+    reports = []
     for side, share in shares.items():
         lines = [pair[side == "target"] for pair in texts]
         examples = _examples(unknown_parts(tokenizer, lines, side))
-        told.append(f"{share:.1%} of the {side} subwords{examples}")
+        reports.append(f"{share:.1%} of the {side} subwords{examples}")
     return (
-        f"{' and '.join(told)} are unknown; check the encoding, letter case and tokenization of "
+        f"{' and '.join(reports)} are unknown; check the encoding, letter case and tokenization of "
         "the text, or choose a larger vocabulary."
     )
 
@@ -106,7 +106,7 @@ def untagged_warning(ids: Iterable[Sequence[int]], tokenizer: Tokenizer) -> str 
     """
     Warn if a line names no target language although the model has several.
 
-    `ids`: of source lines; those of blank ones are empty.
+    `ids`: the ids of source lines; empty for blank lines.
     """
     tags = tokenizer.models[0].tags
     numbers = set(tags.values())

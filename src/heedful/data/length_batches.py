@@ -11,7 +11,7 @@ def by_length(
 
     `batch_tokens`: maximum tokens of a batch, padding included; a longer item forms its own batch.
 
-    Longest first, so that a lack of memory shows at once.
+    The longest items come first, so that a lack of memory shows at once.
     """
     order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
     batch: list[int] = []

@@ -72,7 +72,7 @@ class Mixture:
         """
         Return the rows of one epoch.
 
-        `epoch`: which one, counted from 0.
+        `epoch`: its number, counted from 0.
 
         Corpus i is an endless sequence: permutation after permutation of its pairs, each drawn from
         (seed, i, number). Epoch e takes the pairs from e times its count on.

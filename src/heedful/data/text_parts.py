@@ -33,7 +33,7 @@ def side_files(parts: Mapping[str, Sequence[Pair]], languages: Pair) -> dict[str
 
 
 def write_lines(folder: Path, files: Mapping[str, Sequence[str]], origin: str) -> None:
-    """Write files of lines; `TextError` if that would replace anything but the same text."""
+    """Write files of lines; raises `TextError` if that would replace other content."""
     contents = {
         folder / name: "".join(f"{line}\n" for line in lines).encode()
         for name, lines in files.items()

@@ -98,7 +98,7 @@ def corpus_bleu(
     """
     Score translations by BLEU alone.
 
-    One metric, no signature, no advice on the console.
+    It has no signature, and sacreBLEU writes no advice on the console.
 
     Raises `TextError` if there are no lines, or a hypothesis lacks its reference.
     """

@@ -27,10 +27,11 @@ def require_comet(references: References) -> ModuleType:
     """
     Import the COMET package after a check of the references.
 
-    Separate from `comet_score`, so that missing packages are reported before minutes of other work.
+    The check is separate from `comet_score`, so that a missing package is reported before minutes
+    of other work.
 
-    Raises `TextError` if there is more than one reference for a line. Raises `MissingExtra` if it
-    is not installed; the message lists all that COMET needs.
+    Raises `TextError` if there is more than one reference for a line. Raises `MissingExtra` if
+    COMET is not installed; the message lists all that COMET needs.
     """
     if len(references) != 1:
         raise TextError(
@@ -59,7 +60,7 @@ def comet_score(
 
     Uses the calls in COMET's documentation: ``download_model``, ``load_from_checkpoint``,
     ``predict``. Uses a GPU if there is one. The library's errors about a model have no common
-    class, so every exception there counts as one.
+    class, so every exception from fetching or loading counts as one.
 
     Raises `MissingExtra` if COMET is not installed, and `TextError` if a line has more than one
     reference. Raises `SettingError` if COMET cannot fetch or load the model.

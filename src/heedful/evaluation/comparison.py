@@ -28,11 +28,11 @@ class PairedScore:
     """A score of both runs."""
 
     name: str
-    """Of the metric."""
+    """Name of the metric."""
     scores: tuple[float, float]
-    """In percent."""
+    """Scores of both runs, in percent."""
     p_value: float
-    """Probability of such a difference by chance."""
+    """Probability of at least such a difference by chance."""
     signature: str
     """How the scores were made, in sacreBLEU's notation."""
 
@@ -48,7 +48,7 @@ class ComparedSentence:
     line: int
     """Its number in the source file, from 1."""
     source: str
-    """What was translated."""
+    """The source sentence."""
     references: tuple[str, ...]
     """Reference translations."""
     translations: tuple[str, str]
@@ -65,13 +65,13 @@ def paired_scores(
 ) -> tuple[PairedScore, ...]:
     """Score two sets of translations and test the significance of the difference."""
     metrics = text_metrics(references, language=language)
-    found = []
+    results = []
     for key, name in _COMPARED.items():
-        one, other = (measure(metrics[key], texts) for texts in (first, second))
-        tested = compare([one], [other])[0]
-        signature = f"{one.signature}|ar:{Resampling().trials}|seed:{Resampling().seed}"
-        found.append(PairedScore(name, (one.score, other.score), tested.p_value, signature))
-    return tuple(found)
+        ours, theirs = (measure(metrics[key], texts) for texts in (first, second))
+        tested = compare([ours], [theirs])[0]
+        signature = f"{ours.signature}|ar:{Resampling().trials}|seed:{Resampling().seed}"
+        results.append(PairedScore(name, (ours.score, theirs.score), tested.p_value, signature))
+    return tuple(results)
 
 
 def most_different(

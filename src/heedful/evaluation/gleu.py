@@ -5,8 +5,8 @@ GLEU, the reward of Wu et al. 2016 (GNMT, section 5.2).
 
     GLEU = shared n-grams / the larger number of n-grams of the two texts,   n from 1 to 4
 
-which is the smaller of precision and recall. Unlike BLEU it is symmetrical and was made for single
-sentences: no smoothing, no brevity penalty.
+This is the smaller of precision and recall. Unlike BLEU, GLEU is symmetrical and was made for
+single sentences: it has no smoothing and no brevity penalty.
 """
 
 from collections import Counter

@@ -11,11 +11,11 @@ from heedful.errors import TextError
 from heedful.text.language_codes import TWO_LETTERS, language_of_code
 
 _log = logging.getLogger("heedful.evaluation")
-# Languages of their own whose text the tokenizer of another one cuts.
+# Languages whose text is tokenized like that of another language.
 _SAME = dict.fromkeys(("gan", "hak", "hsn", "lzh", "nan", "wuu", "yue"), "zh")
 _TOKENIZERS = {"ja": "ja-mecab", "ko": "ko-mecab", "zh": "zh"}
-# Written without spaces between words, and sacreBLEU cuts none of them: by rule 13a a sentence
-# would be one word, and BLEU of all but equal ones 0.
+# These languages are written without spaces, and sacreBLEU has no tokenizer for them. By rule 13a a
+# sentence would be one word, with BLEU 0 unless it equals its reference.
 _TOKENIZERS |= dict.fromkeys(("bo", "dz", "km", "lo", "my", "th"), "char")
 _NAMES = {"ja": "Japanese", "ko": "Korean"}
 _LETTER = re.compile(r"[^\W\d_]")
@@ -45,7 +45,7 @@ def is_language(language: str) -> bool:
 def check_language(language: str) -> None:
     """Refuse an invalid language code; an empty one is allowed."""
     code = language_of_code(language)
-    # ISO 639-3 has 7,900 codes of three letters: those are taken on trust
+    # ISO 639-3 has 7,900 codes of three letters, which are not looked up
     if language and not is_language(language) and not (len(code) == 3 and code.isalpha()):
         raise TextError(
             "The language must be a code of ISO 639, such as de, ja or zh-TW, but got "
@@ -53,7 +53,7 @@ def check_language(language: str) -> None:
         )
 
 
-@cache  # so that the warning comes once
+@cache  # so that the warning is written once
 def bleu_tokenizer(language: str) -> str:
     """Return sacreBLEU's tokenizer for a language; characters, with a warning, if it is missing."""
     code = language_code(language)

@@ -34,7 +34,7 @@ class _LineSignature(Signature):
 
 
 class _LineMetric(Metric):
-    """A share of two counts that are added up over the lines, in percent."""
+    """A ratio of two counts that are added up over the lines, in percent."""
 
     _SIGNATURE_TYPE = _LineSignature
     name: str
@@ -61,7 +61,7 @@ class _LineMetric(Metric):
 
     def _compute_score_from_stats(self, stats: list[float]) -> Score:
         above, below = stats
-        if not below:  # as TER: edits of nothing are all there is, or nothing is wrong
+        if not below:  # like TER with empty references: 100 if there are edits, else 0
             return Score(self.name, 100.0 if above else 0.0)
         return Score(self.name, 100 * above / below)
 

@@ -2,9 +2,9 @@
 Utility matrices for minimum Bayes risk decoding.
 
 A sentence is compared with every other sentence, so its n-grams are counted once. The k-th
-occurrence of an n-gram in a text is made a feature of its own. The number of n-grams that two texts
+occurrence of an n-gram in a text is a feature of its own. The number of n-grams that two texts
 share, a sum of minima, is then a product of two vectors of zeros and ones. All pairs together are a
-product of matrices.
+product of two matrices.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from sacrebleu.metrics.chrf import CHRF
 from heedful.errors import SettingError
 from heedful.evaluation.languages import bleu_tokenizer
 
-# So many zeros and ones are multiplied at once.
+# Number of zeros and ones that are multiplied at once.
 _CHUNK = 1 << 22
 
 Table = Float[np.ndarray, "translations references"]
@@ -55,13 +55,13 @@ def bleu_table(translations: Sequence[str], references: Sequence[str], language:
     )
     counts = [_matches(ones, others, order) for order in range(1, bleu.max_ngram_order + 1)]
     table = np.zeros((len(ones), len(others)))
-    for i, one in enumerate(ones):
-        for j, other in enumerate(others):
+    for i, translation in enumerate(ones):
+        for j, reference in enumerate(others):
             score = bleu.compute_bleu(
                 [int(matches[i, j]) for matches, _, _ in counts],
                 [int(totals[i]) for _, totals, _ in counts],
-                sys_len=len(one),
-                ref_len=len(other),
+                sys_len=len(translation),
+                ref_len=len(reference),
                 smooth_method="exp",
                 effective_order=True,
             )
@@ -96,7 +96,7 @@ def _letters(texts: Sequence[str]) -> list[tuple[str, ...]]:
 def _matches(
     ones: Sequence[Sequence[str]], others: Sequence[Sequence[str]], order: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Count the n-grams that each pair shares, and those of each text."""
+    """Count the n-grams that each pair shares, and the n-grams of each text."""
     features: dict[tuple[tuple[str, ...], int], int] = {}
     rows, columns, totals = [], [], []
     for row, text in enumerate([*ones, *others]):

@@ -18,8 +18,8 @@ def replace_unicode_punctuation(line: str) -> str:
     """
     Replace full-width and typographic punctuation by ASCII.
 
-    ``replace-unicode-punctuation.perl``. The lower German quotation mark „ is not in its list and
-    stays. One bug of the script is not repeated: it turns a full-width 1 into a quotation mark.
+    Equals ``replace-unicode-punctuation.perl``, which lacks the lower German quotation mark „. One
+    bug of the script is not repeated: it turns a full-width 1 into a quotation mark.
 
     Raises `MissingExtra` if sacremoses is not installed.
     """
@@ -30,9 +30,9 @@ def normalize_punctuation(line: str, language: str) -> str:
     """
     Normalize quotation marks, dashes and the space around punctuation.
 
-    ``normalize-punctuation.perl`` of December 2017 (commit 3a0631a). Perl works on a line with its
-    line end. One rule needs a character after the quotation mark, which may be this line end. The
-    line end is therefore added for sacremoses, which strips it again.
+    Equals ``normalize-punctuation.perl`` of December 2017 (commit 3a0631a). Perl works on a line
+    with its line end. One rule needs a character after the quotation mark, which may be this line
+    end. The line end is therefore added for sacremoses, which strips it again.
 
     Raises `MissingExtra` if sacremoses is not installed.
     """

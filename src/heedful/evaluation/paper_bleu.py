@@ -48,10 +48,10 @@ def split_compounds(line: str) -> str:
     r"""
     Split words at their hyphens.
 
-    The script's ``perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'``, one pass from left to right: a
-    character that ended one split cannot begin the next. So of “x-y-z” only the first hyphen is
-    split. Like Perl, the function works on bytes: in “x-ä-z”, with a middle letter of two bytes,
-    both hyphens are split.
+    Equals the script's ``perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'``. It makes one pass from
+    left to right, in which a character that ended one split cannot begin the next. So of “x-y-z”
+    only the first hyphen is split. Like Perl, the function works on bytes: in “x-ä-z”, with a
+    middle letter of two bytes, both hyphens are split.
 
     >>> split_compounds("a rich-text format , x-y-z , t-")
     'a rich ##AT##-##AT## text format , x ##AT##-##AT## y-z , t-'
@@ -115,7 +115,7 @@ class PaperBLEU(BLEU):
                 f"The paper's BLEU needs a language that puts spaces between words, for Moses' "
                 f"tokenizer finds none, but the language is “{language}”; use sacreBLEU's figure."
             )
-        # multi-bleu.perl: tokens as they are, no smoothing.
+        # Like multi-bleu.perl, tokens are not split further, and BLEU is not smoothed.
         super().__init__(
             tokenize="none",
             smooth_method="none",

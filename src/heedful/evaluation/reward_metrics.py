@@ -1,8 +1,8 @@
 """
 Metrics of single sentences, from 0 to 1, that a model can be trained on.
 
-They compare text, not subwords: words are what sacreBLEU's tokenizer of the language finds in the
-detokenized sentence.
+They compare text, not subwords: sacreBLEU's tokenizer of the language splits the detokenized
+sentence into words.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ SentenceMetric = Callable[[Sequence[str], str], list[float]]
 
 def reward_metric(name: str, language: str = "") -> SentenceMetric:
     """
-    Return a metric by name. `language`: of the translations.
+    Return a metric by name. `language`: code of the translations' language.
 
     BLEU is smoothed exponentially and uses only the orders of the translation. Raises
     `SettingError` for an unknown name.

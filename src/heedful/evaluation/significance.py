@@ -3,8 +3,8 @@ Significance tests: paired bootstrap and approximate randomization.
 
 Two questions need two ways of random drawing. How far would the score move on another test set of
 the same kind? The bootstrap draws lines with replacement and scores the sample, for one system or
-for two on the same samples. (Koehn 2004, “Statistical Significance Tests for Machine Translation
-Evaluation”) Could a difference come from two systems that are equally good? Approximate
+for two on the same samples (Koehn 2004, “Statistical Significance Tests for Machine Translation
+Evaluation”). Could a difference come from two systems that are equally good? Approximate
 randomization exchanges the translations of randomly chosen lines. It counts how often the new
 difference is at least as large (Riezler and Maxwell 2005, “On Some Pitfalls in Automatic Evaluation
 and Significance Testing for MT”). Nothing is scored twice: both need only sums of a
@@ -23,7 +23,7 @@ from heedful.evaluation.sufficient_statistics import SufficientStatistics
 Test = Literal["bootstrap", "randomization"]
 
 _BLOCK = 1 << 22  # draws held at a time
-_WHOLE_WORDS = 32  # numpy makes coin tosses of 32-bit words and throws the rest of the last away
+_WHOLE_WORDS = 32  # numpy takes coin tosses from 32-bit words and drops the rest of the last word
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Resampling:  # numpydoc ignore=PR02
             yield counts.reshape(block, lines)
 
     def exchanges(self, lines: int) -> Iterator[Bool[np.ndarray, "block {lines}"]]:
-        """Draw exchanges, a coin for every line."""
+        """Draw exchanges, with a coin toss for every line."""
         random = np.random.default_rng(self.seed)
         for block in self._blocks(lines):
             yield random.integers(2, size=(block, lines), dtype=bool)
@@ -64,7 +64,7 @@ class SignificanceTest:  # numpydoc ignore=PR02
     score: float
     """The other system's score in percent."""
     difference: float
-    """The system's score less the other's."""
+    """The system's score minus the other's."""
     interval: tuple[float, float]
     """The 95 % confidence interval of the difference."""
     p_value: float
@@ -79,8 +79,8 @@ def confidence_intervals(
 
     Returns the lower and the upper end for each, in percent.
 
-    The percentile bootstrap: 95 % of the samples' scores lie in between. All metrics see the same
-    samples.
+    This is the percentile bootstrap: 95 % of the samples' scores lie in between. All metrics see
+    the same samples.
     """
     return [_interval(scores) for scores in _bootstrap(measurements, resampling)]
 
@@ -136,9 +136,9 @@ def _randomized(
     our_counts = np.hstack([measurement.counts for measurement in ours])
     their_counts = np.hstack([measurement.counts for measurement in theirs])
     surplus = our_counts - their_counts
-    kept = np.vstack([stays @ surplus for stays in resampling.exchanges(len(surplus))])
-    first = _scores(ours, their_counts.sum(axis=0) + kept)
-    second = _scores(theirs, our_counts.sum(axis=0) - kept)
+    surplus_sums = np.vstack([stays @ surplus for stays in resampling.exchanges(len(surplus))])
+    first = _scores(ours, their_counts.sum(axis=0) + surplus_sums)
+    second = _scores(theirs, our_counts.sum(axis=0) - surplus_sums)
     return first - second
 
 

@@ -61,7 +61,7 @@ class SufficientStatistics:  # numpydoc ignore=PR02
         Returns the score of each selection in percent.
 
         Uses sacreBLEU's own formula, so results are equal. Sums of integers are exact in double
-        precision, hence so are the scores.
+        precision, so the scores are exact, too.
         """
         assert self.metric is not None
         return np.array([self.metric._compute_score_from_stats(row).score for row in sums.tolist()])

@@ -33,7 +33,7 @@ class ValidationScorer:
 
 
 def _number(name: str, score: Any) -> float:
-    """Turn what a metric gives into a number."""
+    """Convert the result of a metric to a number."""
     try:
         return float(score)
     except (TypeError, ValueError):

@@ -1,10 +1,10 @@
 """
 White space in a sentence that a model reads.
 
-Subwords keep every blank, and training text has single spaces nearly everywhere. An extra blank is
-a symbol that the model has hardly seen, and it changes the whole translation. So all text for a
-trained model passes through `read_source`. The translation gets the blanks that surrounded the
-sentence. White space is defined by `str.isspace`: spaces of all widths, tabs, line ends.
+Tokenization keeps every blank, and training text has single spaces nearly everywhere. An extra
+blank is a symbol that the model has hardly seen, and it changes the whole translation. So all text
+for a trained model passes through `read_source`. The translation gets the blanks that surrounded
+the sentence. White space is defined by `str.isspace`: spaces of all widths, tabs, line ends.
 """
 
 import re
@@ -38,7 +38,7 @@ def read_target(text: str) -> str:
 
 def outer_blanks(text: str) -> tuple[str, str]:
     r"""
-    Return the white space before and after a sentence; a blank line counts as before.
+    Return the white space before and after a sentence; a blank line has white space only before.
 
     Line ends are left out, because a translation is one line.
 

@@ -34,7 +34,7 @@ class Compression:
 
     suffix: str
     magic: re.Pattern[bytes]
-    """Its first bytes."""
+    """Pattern of its first bytes."""
     unpack: str
     """The command that writes the unpacked content to the standard output."""
     open: Callable[[Any], Any]
@@ -58,7 +58,7 @@ def _open_zstandard(file: Any) -> Any:
 
 
 class _Zstandard(RawIOBase):
-    """A reader of Zstandard that raises the error of the other compressions."""
+    """A reader of Zstandard that converts its errors to `zlib.error`, one of `DAMAGED`."""
 
     def __init__(self, file: Any, error: type[Exception]) -> None:
         self._file, self._error = file, error
@@ -90,7 +90,7 @@ COMPRESSIONS = (
 
 SUFFIXES = tuple(kind.suffix for kind in COMPRESSIONS)
 
-# What is refused: first bytes, name, and the command that unpacks a file.
+# Refused kinds of files: first bytes, description, and the command that converts a file.
 _ARCHIVES = (
     (re.compile(rb"PK\x03\x04"), "a zip archive or an office document", "unzip {}"),
     (re.compile(rb"7z\xbc\xaf\x27\x1c"), "a 7z archive", "7z x {}"),
@@ -102,7 +102,7 @@ _ARCHIVES = (
 
 
 def without_compression(path: Path) -> Path:
-    """Remove the compression suffix from a name; the suffix before it tells the format."""
+    """Remove the compression suffix from a name; the suffix before it shows the format."""
     return path.with_suffix("") if path.suffix.lower() in SUFFIXES else path
 
 
@@ -113,7 +113,7 @@ def unpacking_command(start: bytes) -> str:
 
 def open_unpacked(path: Path, stack: ExitStack) -> BufferedReader:
     """
-    Open a file for reading bytes, unpacked as its first bytes say; `stack` closes it.
+    Open a file for reading bytes, and unpack it according to its first bytes; `stack` closes it.
 
     Raises `TextError` for an archive, and for bytes that contradict the suffix.
     """

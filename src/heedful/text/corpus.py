@@ -23,7 +23,8 @@ Change = Callable[[Iterator[tuple[str, str]]], Iterator[tuple[str, str]]]
 """A function that changes pairs as they are read."""
 
 _SHOWN = 60
-# A name with an ending, and perhaps a part; what else has blanks or the marks of a sentence is one.
+# A name with an ending, and perhaps a part. Any other text counts as a sentence if it has a blank,
+# an end mark or a character that is not ASCII.
 _FILE_NAME = re.compile(r"\.[\w-]{1,12}(:[\w:+-]+)?$")
 _SENTENCE = re.compile(r"\s|[.!?…。！？]$|[^\x00-\x7f]")
 
@@ -52,10 +53,10 @@ def expand(patterns: Sequence[str | Path]) -> list[TextSource]:
 
 def one_file(pattern: str | Path) -> TextSource:
     """Resolve a name to exactly one text. Raises `TextError` if there is none or more than one."""
-    found = expand([pattern])
-    if len(found) != 1:
-        raise TextError(f"{pattern} must name one file, but names {len(found)}.")
-    return found[0]
+    texts = expand([pattern])
+    if len(texts) != 1:
+        raise TextError(f"{pattern} must name one file, but names {len(texts)}.")
+    return texts[0]
 
 
 def read_lines(file: TextSource | Path, skipped: SkippedRows | None = None) -> Iterator[str]:
@@ -90,7 +91,7 @@ def language_of(file: TextSource | Path) -> str:
 
 
 class Corpus:
-    """Source and target text, aligned by line; `TextError` if both are the same text."""
+    """Source and target text, aligned by line; raises `TextError` if both are the same text."""
 
     def __init__(
         self, source: Sequence[TextSource | Path], target: Sequence[TextSource | Path]
@@ -98,17 +99,17 @@ class Corpus:
         self.source = tuple(map(_text, source))
         self.target = tuple(map(_text, target))
         self.skipped = SkippedRows()
-        """The rows of tables that the last `pairs` left out."""
+        """Rows of tables that the last call of `pairs` left out."""
         if len(source) == len(target):
             pairs = list(zip(self.source, self.target, strict=True))
-            self.source = tuple(restricted(one, other) for one, other in pairs)
-            self.target = tuple(restricted(other, one) for one, other in pairs)
+            self.source = tuple(restricted(first, second) for first, second in pairs)
+            self.target = tuple(restricted(second, first) for first, second in pairs)
             for source_text, target_text in pairs:
                 _refuse_same(source_text, target_text)
         self._change: Change | None = None
 
     def changed(self, change: Change) -> "Corpus":
-        """Return the same files with pairs changed by a function, in the same number and order."""
+        """Return a corpus whose pairs a function changes, but not their number and order."""
         corpus, before = copy(self), self._change
         corpus._change = change if before is None else lambda pairs: change(before(pairs))
         return corpus
@@ -124,9 +125,9 @@ class Corpus:
         """
         Iterate over the sentence pairs in order.
 
-        Every call reads the files again; a file with both sides is read once per call, and rows
-        that lack one are left out. A difference in length shows only at the end of the shorter
-        side.
+        Every call reads the files again. A file with both sides is read once per call, and rows
+        that lack one side are left out. A difference in length is found only at the end of the
+        shorter side.
 
         Raises `TextError` if the sides differ in their number of lines, hold no line, or cannot be
         read.
@@ -150,10 +151,10 @@ class Corpus:
                 f"{_names(self.target)} are empty; give files with sentences."
             )
 
-    def sides(self, kept: Sequence[int]) -> tuple["CorpusSide", "CorpusSide"]:
-        """Return both sides of some pairs as texts. `kept`: 1 for each of the pairs, else 0."""
+    def sides(self, mask: Sequence[int]) -> tuple["CorpusSide", "CorpusSide"]:
+        """Return both sides of selected pairs as texts. `mask`: 1 for a selected pair, else 0."""
         source, target = (
-            CorpusSide(texts[0].path, texts[0].part, corpus=self, number=number, kept=kept)
+            CorpusSide(texts[0].path, texts[0].part, corpus=self, number=number, kept=mask)
             for number, texts in enumerate((self.source, self.target))
         )
         return source, target
@@ -161,7 +162,7 @@ class Corpus:
 
 @dataclass(frozen=True, eq=False)
 class CorpusSide(TextSource):  # numpydoc ignore=PR02
-    """One side of some pairs of a corpus, with language tags; named after the first file."""
+    """One side of selected pairs of a corpus, with language tags; named after the first file."""
 
     corpus: Corpus = field(kw_only=True)
     number: int = field(kw_only=True)
@@ -194,7 +195,7 @@ def _refuse_same(source: TextSource, target: TextSource) -> None:
         return
     try:
         same = os.path.samefile(source.path, target.path)
-    except OSError:  # what is not there is told on reading
+    except OSError:  # a missing file is reported when it is read
         return
     if same:
         alike = f"{source} and {target} are the same file"
@@ -230,25 +231,25 @@ def _expand_one(pattern: str) -> list[Path]:
         raise TextError(
             f"The text file {path} must exist, but it does not; correct the name{hint}."
         )
-    found = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
-    found = [path for path in found if path.is_file()]
-    if not found:
+    paths = [Path(name) for name in sorted(glob.glob(pattern, recursive=True))]
+    paths = [path for path in paths if path.is_file()]
+    if not paths:
         raise TextError(
             f"The pattern {pattern} must match at least one text file, but it matches none; "
             "correct the pattern."
         )
-    return found
+    return paths
 
 
 def _text(file: TextSource | Path) -> TextSource:
-    """Return the only text of a file."""
+    """Convert a path to a text source; a text source is returned as it is."""
     return file if isinstance(file, TextSource) else TextSource(Path(file))
 
 
 def _aligned(
     source: tuple[TextSource, ...], target: tuple[TextSource, ...], skipped: SkippedRows
 ) -> Iterator[tuple[str, str]]:
-    """Iterate over both sides in step; report different lengths."""
+    """Iterate over the lines of both sides together; refuse sides of different lengths."""
     if len(source) == len(target) == 1 and same_file(source[0], target[0]):
         rows = read_rows(source[0].path, [source[0].part, target[0].part], skipped)
         yield from ((source[0].marked(row[0]), target[0].marked(row[1])) for row in rows)

@@ -1,8 +1,9 @@
 """
 Escapes of Moses' tokenizer, which parts of many corpora still hold.
 
-Its scripts write some characters as entities, and a hyphen inside a word as ``@-@``. The entities
-are those of its ``deescape-special-chars.perl``, including older names of brackets and bars.
+Moses' scripts write some characters as entities, and a hyphen inside a word as ``@-@``. The
+entities here are those of ``deescape-special-chars.perl``, including older names of brackets and
+bars.
 """
 
 import re
@@ -37,11 +38,11 @@ def unescape(line: str) -> str:
     >>> unescape("it &apos;s well @-@ known &amp;lt;")
     "it 's well-known &lt;"
     """
-    return _HYPHEN.sub("-", _ENTITY.sub(lambda found: _CHARACTERS[found[1]], line))
+    return _HYPHEN.sub("-", _ENTITY.sub(lambda match: _CHARACTERS[match[1]], line))
 
 
 class Unescaping:
-    """A change of pairs that counts those with escapes."""
+    """A change of pairs that resolves escapes and counts the pairs that have any."""
 
     def __init__(self) -> None:
         self.pairs = 0

@@ -3,16 +3,16 @@ Text sources: supported formats, and names for the parts of a file.
 
 ::
 
-    train.en           every line; so is every file whose ending is not among these, but
+    train.en           every line; every ending that is not listed here is read like this, but
                        other tables and documents (.xlsx, .json, .docx, …) are refused
-    pairs.tsv:2        column 2, counted from 1; tabs part columns, and nothing is quoted
-    pairs.tsv:fr       the column that the first line names so
+    pairs.tsv:2        column 2, counted from 1; tabs separate columns, and nothing is quoted
+    pairs.tsv:fr       the column that the first line calls “fr”
     pairs.csv:fr       a column of CSV, whose cells may be quoted
     pairs.jsonl:fr     a field of each line's object; “meta.fr” is a field of a field
     memory.tmx:en      the English of a translation memory
     memory.tmx:en+de   the same, but only of the units that have German too
     set-src.en.sgm     the segments of a WMT test set
-    set.xml:src        the source of a newer one; ref, ref:A and hyp:online-A are its other sides
+    set.xml:src        the source of a newer test set; other sides: ref, ref:A, hyp:online-A
 
 Each may be compressed (``pairs.tsv.gz:2``, see `heedful.text.compression`). The name of an existing
 file is taken literally.
@@ -36,7 +36,7 @@ from heedful.text.skipped_rows import SkippedRows
 from heedful.text.tables import read_csv, read_jsonl, read_tsv
 
 _Rows = Iterator[tuple[str, ...]]
-# A language's code, as a column may be called.
+# The name of a column or of a nested field that is a language's code.
 _LANGUAGE = re.compile(r"(?:.*\.)?([a-z]{2}(?:[-_][A-Za-z]{2,4})?)")
 
 
@@ -48,10 +48,10 @@ class FileFormat:
     read: Callable[[BufferedReader, str, Sequence[str], SkippedRows], _Rows]
     """Reads parts of a file; the second argument is the file's name."""
     what: str = "nothing"
-    """What a part is."""
+    """Description of a part, for messages."""
     example: str = ""
     part: str = ""
-    """A pattern of a part."""
+    """Pattern that a part must match."""
     is_table: bool = False
     """Whether parts are columns, so that their names may be languages."""
 
@@ -87,7 +87,7 @@ FORMATS = (
 _PLAIN = FileFormat((), _read_plain)
 _BY_ENDING = {ending: kind for kind in FORMATS for ending in kind.endings}
 
-# Documents too, so that a sentence about “pairs.xlsx:en” names the file.
+# Refused endings are included, so that the message about “pairs.xlsx:en” names the file.
 _NAME_AND_PART = re.compile(
     "(.+?(?:{})(?:{})?):(.*)".format(
         *("|".join(map(re.escape, group)) for group in ([*_BY_ENDING, *ENDINGS], SUFFIXES))
@@ -110,9 +110,9 @@ class TextSource:  # numpydoc ignore=PR02
     part: str = ""
     """A column, a field, a language or a side; empty if the file is one text."""
     tag: str = ""
-    """A language tag such as “>>de<<”, which is put before every line and is not in the file."""
+    """A language tag such as “>>de<<”, which is prepended to every line; not in the file."""
     read_as: Literal["", "source", "target"] = ""
-    """The side by whose rules characters are normalized; empty for no change."""
+    """The side whose rules normalize the characters; empty for no change."""
 
     def __post_init__(self) -> None:
         refuse_other_files(self.path, self.part)
@@ -124,9 +124,9 @@ class TextSource:  # numpydoc ignore=PR02
                 f"{self.path} must be named without a part, for the whole file is one text; "
                 f"take “:{self.part}” away."
             )
-        given = f"got “{self.part}”" if self.part else "got none"
+        actual = f"got “{self.part}”" if self.part else "got none"
         raise TextError(
-            f"{self.path} must be named with {kind.what}, but {given}; write for example "
+            f"{self.path} must be named with {kind.what}, but {actual}; write for example "
             f"{self.path}:{kind.example}, or rename the file if it is plain text."
         )
 
@@ -173,10 +173,10 @@ def split_name(name: str) -> tuple[str, str]:
 
     A colon separates a part only after a suffix of a format that has parts.
     """
-    found = _NAME_AND_PART.fullmatch(name)
-    if found is None or os.path.exists(name):
+    match = _NAME_AND_PART.fullmatch(name)
+    if match is None or os.path.exists(name):
         return name, ""
-    return found[1], found[2]
+    return match[1], match[2]
 
 
 def same_file(first: TextSource, second: TextSource) -> bool:
@@ -185,7 +185,7 @@ def same_file(first: TextSource, second: TextSource) -> bool:
 
 
 def restricted(first: TextSource, second: TextSource) -> TextSource:
-    """Restrict a text to the units that another text of the same file has too."""
+    """Restrict a text of a TMX file to the units that a second text of that file has too."""
     if first.ending == ".tmx" and same_file(first, second):
         return replace(first, part=tmx.join_parts(first.part, second.part))
     return first
@@ -212,7 +212,7 @@ def segment_numbers(text: TextSource) -> list[tuple[str, str]] | None:
     """
     Read the document and the segment number of each line of a test set.
 
-    Returns None if the file lacks them, or if two lines have the same.
+    Returns None if the file lacks them, or if two lines have the same document and number.
     """
     name, ending = str(text.path), text.ending
     if ending not in (".xml", ".sgm", ".sgml"):

@@ -11,8 +11,8 @@ Language codes as people and programs write them, and their match among known co
 `look_up` follows RFC 4647, section 3.4: the last part of a code is removed until it equals a known
 code. Before that, codes are normalized by the tables of BCP 47's registry and Unicode's CLDR. A
 part that the language implies is left out, such as the country in `zh_CN`. If no code is equal, any
-code of the language in the same script matches: `pt` and `pt-PT` reach `pt-BR` if nothing is
-nearer. Another script never is.
+code of the language in the same script matches: `pt` and `pt-PT` match `pt-BR` if no code is
+nearer. A code in another script never matches.
 """
 
 import re
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-# Every two-letter code of ISO 639, those that were withdrawn, and LibreTranslate's pb and zt.
+# Every two-letter code of ISO 639, also the withdrawn ones, and LibreTranslate's pb and zt.
 _TWO_LETTERS = (
     "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv "
     "cy da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr "
@@ -36,7 +36,8 @@ TWO_LETTERS = frozenset(_TWO_LETTERS.split())
 _ENDINGS = "bio bpe csv dat ids low lst out raw ref seg sp spm src tgt tok trg tsv txt"
 ENDINGS = frozenset(_ENDINGS.split())
 """Usual endings of text files that say nothing about the language."""
-# Codes of three letters: ISO 639-2, both kinds, and the language that stands for a macrolanguage.
+# Two-letter codes of codes of three letters: both kinds of ISO 639-2, and the main language of a
+# macrolanguage, such as cmn for Chinese.
 _THREE_LETTERS = (
     "aar=aa abk=ab afr=af aka=ak alb=sq als=sq amh=am ara=ar arb=ar arg=an arm=hy asm=as ava=av "
     "ave=ae aym=ay ayr=ay aze=az azj=az bak=ba bam=bm baq=eu bel=be ben=bn bis=bi bod=bo bos=bs "
@@ -57,13 +58,13 @@ _THREE_LETTERS = (
     "tuk=tk tur=tr twi=tw uig=ug ukr=uk urd=ur uzb=uz uzn=uz ven=ve vie=vi vol=vo wel=cy wln=wa "
     "wol=wo xho=xh ydd=yi yid=yi yor=yo zha=za zho=zh zsm=ms zul=zu"
 )
-# Withdrawn codes; Norwegian, of which Bokmål is meant; LibreTranslate's pb and zt.
+# Codes of three letters, withdrawn codes, Norwegian (which means Bokmål), LibreTranslate's codes.
 _ALIASES = {
     **dict(entry.split("=") for entry in _THREE_LETTERS.split()),
     **{"in": "id", "iw": "he", "ji": "yi", "jw": "jv", "mo": "ro", "no": "nb", "nor": "nb"},
     **{"pb": "pt-br", "sh": "sr-latn", "zt": "zh-hant"},
 }
-# The script that a language of two letters implies; Latin where none stands here.
+# The languages of two letters that imply each script; all others imply Latin.
 _SCRIPTS = {
     "arab": "ar fa ks ps sd ug ur",
     "armn": "hy",
@@ -94,7 +95,7 @@ _SCRIPTS = {
     "tibt": "bo dz",
 }
 _SCRIPT_OF = {code: script for script, codes in _SCRIPTS.items() for code in codes.split()}
-# The script that a country implies, and whether the country says nothing more.
+# The script that a country implies, and whether the country is then left out.
 _SCRIPT_OF_REGION = {
     "zh-cn": ("hans", True),
     "zh-sg": ("hans", False),
@@ -144,7 +145,7 @@ def parse_code(code: str) -> LanguageTag | None:
     """
     plain, _, modifier = code.lower().partition("@")
     first, *rest = plain.partition(".")[0].replace("_", "-").split("-")
-    # A language within a macrolanguage has the code of its own behind it: zh-yue is yue.
+    # A language of a macrolanguage may follow the macrolanguage's code: zh-yue is yue.
     if rest and re.fullmatch("[a-z]{3}", rest[0]):
         first = rest.pop(0)
     if not _LANGUAGE.fullmatch(first):
@@ -186,7 +187,7 @@ def language_of_code(code: str) -> str:
 
 def look_up(code: str, known: Sequence[str]) -> str | None:
     """
-    Find the known code that a code means; None if there is none.
+    Find the known code that fits a code best; None if none fits.
 
     >>> look_up("zh-CN", ["en", "zh"]), look_up("zh-TW", ["en", "zh"])
     ('zh', None)
@@ -202,7 +203,7 @@ def look_up(code: str, known: Sequence[str]) -> str | None:
     same = [(name, near) for name in known if (near := parse_code(name)) and near[0] == tag[0]]
     alike = [(name, near) for name, near in same if near.written_in == tag.written_in]
     if not tag.written_in and len({near.written_in for _, near in same}) == 1:
-        alike = same  # its script is not known here, and they are all of one
+        alike = same  # the code's script is unknown, and all known codes have the same script
     # variants are left out first, then the country
     ends = [(tag.region, tag.variants[:end]) for end in range(len(tag.variants), -1, -1)]
     for end in [*ends, ("", ())]:
@@ -214,7 +215,7 @@ def look_up(code: str, known: Sequence[str]) -> str | None:
 
 def in_another_script(code: str, known: Sequence[str]) -> str | None:
     """
-    Find a known code of the same language in another script than the code's; None without one.
+    Find a known code of the same language in another script; None if there is none.
 
     >>> in_another_script("zh-TW", ["en", "zh"])
     'zh'

@@ -6,8 +6,8 @@ Text is read as a stream, plain or compressed, and split at line feeds only. Oth
 encoding, a NUL) is reported with file, line and byte. The length of a line is limited, because a
 small compressed file may hold a line that fills the memory.
 
-Byte tokens let a model write any character, so its lines are stricter. They have no control
-character but the tab, and none that ends a line for other programs.
+Byte tokens let a model write any character, so stricter rules hold for a model's lines. They have
+no control character but the tab, and no character at which other programs end a line.
 """
 
 import json
@@ -34,7 +34,7 @@ _UNEVEN_SPACE = re.compile(r"[ \t\r\n]{2,}|[\t\r\n]")
 @contextmanager
 def open_text(path: Path) -> Iterator[BufferedReader]:
     """
-    Open a file, unpacked as its first bytes say.
+    Open a file, and unpack it according to its first bytes.
 
     Errors while reading are converted too, so all errors of a file are reported in the same way.
 
@@ -115,15 +115,15 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def on_one_line(text: str) -> str:
-    """Collapse white space."""
-    # These four characters are what XML calls white space. Others, such as the no-break space
+    """Reduce runs of XML's white space to single spaces, and drop spaces at the ends."""
+    # XML counts only these four characters as white space. Others, such as the no-break space
     # before a French colon, belong to the text.
     return _UNEVEN_SPACE.sub(" ", text).strip(" ")
 
 
 def without_controls(text: str) -> tuple[str, int]:
     r"""
-    Replace control characters and ends of lines by spaces; returns their number too.
+    Replace control characters and line ends by spaces; also return their number.
 
     >>> without_controls("le chien\r\ndort\x00")
     ('le chien  dort ', 3)
@@ -132,7 +132,7 @@ def without_controls(text: str) -> tuple[str, int]:
 
 
 def json_line(content: object) -> str:
-    """Write JSON on one line for every reader: U+2028 and its like are escaped."""
+    """Write JSON on one line; characters such as U+2028, which end lines elsewhere, are escaped."""
     text = json.dumps(content, ensure_ascii=False)
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 

@@ -29,7 +29,8 @@ from heedful.text.lines import LONGEST_LINE, on_one_line
 
 _CHUNK = 1 << 16
 _EXPAT_DECODES = frozenset(("utf-8", "utf-16", "utf-16le", "utf-16be", "iso-8859-1", "us-ascii"))
-# Names of IANA, and a few that old programs write instead. Python has windows-874 as cp874 alone.
+# IANA's names of encodings, and names that a few old programs write. Python knows windows-874 only
+# as cp874.
 _DECODED_HERE = re.compile(
     r"utf8|ascii|iso[-_]8859[-_]([1-9]|1[0134-6])|latin-?1|(windows-|cp)125[0-8]|(windows-|cp)874"
     r"|tis-620|koi8-[ru]|macintosh|shift[-_]jis|windows-31j|cp932|euc-jp|iso-2022-jp"
@@ -38,14 +39,14 @@ _DECODED_HERE = re.compile(
 )
 
 UNREADABLE = "\ufdd0"
-"""Replaces characters and references that XML does not allow; itself no valid character."""
+"""Replacement of characters and references that XML does not allow; a Unicode noncharacter."""
 
 _MARK = b"&#xFDD0;"
 _REPAIRED = frozenset(("", "utf-8", "us-ascii", "iso-8859-1"))
 _SUSPECTS = rb"<!\[CDATA\[|\]\]>|&(?:#?[\w.-]{1,32};)?|[\x00-\x08\x0b\x0c\x0e-\x1f]"
 _PREDEFINED = frozenset((b"&amp;", b"&lt;", b"&gt;", b"&quot;", b"&apos;"))
 _NUMBER = re.compile(rb"&#(?:([0-9]{1,8})|x([0-9A-Fa-f]{1,8}));")
-# What may be the start of a suspect at the end of a chunk.
+# The end of a chunk that may be the start of a match of `_SUSPECTS`.
 _CUT = re.compile(
     rb"(?:&#?[\w.-]{0,32}|<(?:!(?:\[(?:C(?:D(?:A(?:T(?:A)?)?)?)?)?)?)?|\]{1,2}|\xef\xbf?)\Z"
 )
@@ -70,8 +71,8 @@ def read_events(
     Parse XML whose text is in ``<seg>`` elements.
 
     The file is parsed in chunks of 64 kilobytes. Characters and references that XML does not allow
-    become `UNREADABLE`. Elements inside a segment are dropped, those among `codes` with their
-    content. An element among `flat` must not contain another of its name.
+    become `UNREADABLE`. Tags inside a segment are dropped; elements among `codes` are dropped with
+    their content. An element among `flat` must not contain another of its name.
 
     Raises `TextError` if the file is not XML, has a wrong or unknown encoding, or declares or uses
     entities. Also raises it for nested flat elements and for segments or tags longer than
@@ -96,7 +97,7 @@ def read_events(
         yield from handler.events
         handler.events.clear()
         total += len(content)
-        # what expat holds back: a tag or a comment that has not ended
+        # expat holds back a tag or a comment that has not ended
         if max(total - parser.CurrentByteIndex, handler.segment_size) > LONGEST_LINE:
             raise TextError(
                 f"{name} must have segments, tags and comments of at most {LONGEST_LINE:,} "
@@ -198,7 +199,7 @@ class _Repair:
         return self._suspects.sub(self._check_piece, self._held)
 
     def _check_piece(self, match: re.Match[bytes]) -> bytes:
-        """Return a piece of the file, or the mark in its place."""
+        """Return a piece of the file if XML allows it, else `_MARK`."""
         piece = match[0]
         if piece in (b"<![CDATA[", b"]]>"):
             self._in_cdata = piece != b"]]>"
@@ -223,7 +224,7 @@ def _is_reference(piece: bytes) -> bool:
 
 
 class _Declaration(Exception):
-    """Raised after the declaration, with its encoding."""
+    """A signal that the declaration was parsed, with its encoding."""
 
 
 def _declared_encoding(start: bytes) -> str:
@@ -244,7 +245,7 @@ def _declared_encoding(start: bytes) -> str:
 
 
 def _declaration_check(known: str, name: str) -> Callable[[str, str | None, int], None]:
-    """Build a check that a parser sees the declared encoding before it decodes the text."""
+    """Build a handler that refuses a declaration that goes beyond the first chunk."""
 
     def check(_version: str, encoding: str | None, _standalone: int) -> None:
         if (encoding or "") != known:
@@ -257,7 +258,7 @@ def _declaration_check(known: str, name: str) -> Callable[[str, str | None, int]
 
 
 def _decoder(encoding: str, parser: expat.XMLParserType, name: str) -> Callable[[bytes], bytes]:
-    """Build a function from chunks in an encoding to UTF-8; an empty chunk is the end."""
+    """Build a function that converts chunks to UTF-8; an empty chunk marks the end."""
     if not _DECODED_HERE.fullmatch(encoding):
         raise TextError(
             f"{name} must be XML in an encoding that XML processors know, but line 1 declares "
@@ -305,7 +306,7 @@ def _refuse_entities(parser: expat.XMLParserType, name: str) -> None:
 
 
 def _recover(name: str) -> str:
-    """Write the command that repairs what it can of a file."""
+    """Write the command that repairs a file as far as possible."""
     path = Path(name)
     unpack = {kind.suffix: kind.unpack for kind in COMPRESSIONS}.get(path.suffix.lower())
     file = (

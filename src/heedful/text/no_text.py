@@ -11,12 +11,12 @@ from pathlib import Path
 from heedful.errors import TextError
 from heedful.text.compression import COMPRESSIONS, without_compression
 
-# What writes one field of a list in JSON; its name is the argument.
+# A program that writes one field of each object in a JSON list; the argument is the field's name.
 _JSON = (
     'import json, sys; text = open(0, encoding="utf-8-sig"); '
     "[print(*row[sys.argv[1]].split()) for row in json.load(text)]"
 )
-# What pandas reads a table with.
+# Suffixes of the functions by which pandas reads tables, such as `read_parquet`.
 _READERS = {
     ".parquet": "parquet",
     ".feather": "feather",

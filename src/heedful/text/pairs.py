@@ -6,12 +6,12 @@ No library is imported for its tables, which are recognized by their methods:
 ::
 
     [("A dog.", "Ein Hund."), …]      rows of two strings; zip(…) and a generator too
-    pandas, polars                    `columns` are names, and a name finds a column
-    datasets, csv.DictReader          rows have names: two of them, or one is `translation` and has
-                                      a dict of two languages
+    pandas, polars                    `columns` lists names, and a name selects a column
+    datasets, csv.DictReader          rows are dicts of two columns, or have a column `translation`,
+                                      which is a dict of two languages
 
-The first column is the source, unless the languages of the run name the columns otherwise. A
-translation of `datasets` sorts its languages, so only their names count.
+The first column is the source, unless the columns have the names of the run's languages in another
+order. A `translation` of `datasets` sorts its languages, so only their names count.
 
 Pairs in memory are stored as two files, one sentence a line. So a sentence must not have a line
 break, a NUL, or anything that UTF-8 cannot encode.
@@ -34,7 +34,7 @@ _BYTE_ORDER_MARK = "\ufeff"  # dropped from the first line of a file
 
 
 class PairRows:
-    """Pairs that can be read once. `name`: of the argument, for messages."""
+    """Pairs that can be read once. `name`: the argument's name, for messages."""
 
     def __init__(self, name: str, pairs: Iterable[Any]) -> None:
         self.name = name
@@ -60,7 +60,7 @@ class PairRows:
             )
 
     def ordered(self, source_language: str, target_language: str) -> tuple[Any, ...]:
-        """Order the columns: the first is the source, unless they have the languages' names."""
+        """Return the columns, source first: by the languages' names, or else in their order."""
         if not self.columns:
             return ()
         first, second = self.columns
@@ -121,7 +121,7 @@ class PairRows:
 
 
 def _rows(pairs: Any) -> Iterator[Any]:
-    """Return the rows; those of a table that is read by columns become dicts."""
+    """Return the rows; rows of a table with columns become dicts."""
     columns = getattr(pairs, "columns", None)
     if columns is None:
         return iter(pairs)
@@ -131,7 +131,7 @@ def _rows(pairs: Any) -> Iterator[Any]:
 
 
 def _fields(row: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Return the sides of a row by the names of its columns or of its translation."""
+    """Return the sides of a row by column name or, in a translation, by language."""
     translation = row.get("translation")
     return translation if isinstance(translation, Mapping) else row
 
@@ -145,10 +145,10 @@ def stored_pairs(folder: Path, name: str) -> Corpus | None:
 def store_pairs(folder: Path, name: str, pairs: Iterable[Iterable[str]]) -> Corpus:
     """Write pairs atomically to two files."""
     folder.mkdir(exist_ok=True)
-    for left in folder.glob(f".{name}.*"):
-        left.unlink()  # of a process that was killed
+    for leftover in folder.glob(f".{name}.*"):
+        leftover.unlink()  # by a process that was killed
     source, target = (folder / f"{name}.{side}" for side in _SIDES)
-    # The source is renamed last: where it is, the target is too.
+    # The source is renamed last, so the target exists if the source does.
     with replacing_file(source) as source_file, replacing_file(target) as target_file:
         for source_line, target_line in pairs:
             source_file.write(f"{source_line}\n")
@@ -157,7 +157,7 @@ def store_pairs(folder: Path, name: str, pairs: Iterable[Iterable[str]]) -> Corp
 
 
 def first_difference(corpus: Corpus, pairs: Iterable[Iterable[str]]) -> int | None:
-    """Find the number of the first pair that differs from a stored one; None if all are equal."""
+    """Find the number of the first pair that differs from the stored one; None if none does."""
     for number, (stored, pair) in enumerate(zip_longest(corpus.pairs(), pairs)):
         if stored is None or pair is None or stored != tuple(pair):
             return number

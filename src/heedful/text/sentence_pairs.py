@@ -11,7 +11,7 @@ from heedful.text.pairs import PairRows
 Files = str | PathLike[str] | Sequence[str | PathLike[str]]
 """A file or several, by name or pattern."""
 Pairs = Iterable[Any]
-"""Sentences in memory, each with its translation: what `PairRows` reads."""
+"""Sentences in memory with their translations, in any form that `PairRows` reads."""
 
 
 def sentence_pairs(
@@ -23,9 +23,10 @@ def sentence_pairs(
     languages: Sequence[str] = ("", ""),
 ) -> Iterator[tuple[str, str]]:
     """
-    Iterate over the pairs of two texts, or over those in memory; `owner` is the function.
+    Iterate over the pairs of two texts, or over pairs in memory.
 
-    `languages`: source and target language, which name columns of tables.
+    `owner`: the function's name, for messages.
+    `languages`: source and target language, by which columns of tables are named.
     `warn`: called at the end with a note on the rows of each table that were skipped.
     """
     if pairs is not None and source is None and target is None:

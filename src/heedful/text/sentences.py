@@ -103,7 +103,7 @@ def split(text: str, language: str, fits: Fits | None = None) -> TextLayout:
 
 
 def keep_whole(text: str, fits: Fits) -> TextLayout:
-    """Treat a text as one sentence; line breaks inside it become spaces."""
+    """Treat a text as one sentence, cut only if it is too long; line breaks become spaces."""
     line = " ".join(text.strip().splitlines())
     start = len(text) - len(text.lstrip())
     cut = [(0, len(line))] if line else []
@@ -117,7 +117,11 @@ def keep_whole(text: str, fits: Fits) -> TextLayout:
 def sentence_spans(
     line: str, language: str, fits: Fits | None = None, readable: str = ""
 ) -> list[Span]:
-    """Find the spans of a line that are to be translated."""
+    """
+    Find the spans of a line that are to be translated.
+
+    `readable`: a text of the same length that the model reads instead of the line.
+    """
     readable = readable or line
     parts: Sequence[Span] = ()
 
@@ -129,18 +133,18 @@ def sentence_spans(
     if len(segments) > 1 or not is_readable(0, len(line)):
         parts = _unbroken(readable, fits)
         segments = list(_joined(segments, parts))
-    found: list[Span] = []
+    spans: list[Span] = []
     for start, end in segments:
         for begin, stop in _cut(line, *_trimmed(line, start, end), is_readable, parts):
             piece = line[begin:stop]
             if any(map(str.isalpha, piece)) and not _ADDRESS.fullmatch(piece):
-                found.append((begin, stop))
-    return found
+                spans.append((begin, stop))
+    return spans
 
 
 def _segments(line: str, language: str) -> Iterator[Span]:
     """Run the splitter and check its pieces; without a splitter the line is one piece."""
-    if segment is None:  # an extra; what is too long is cut at its marks all the same
+    if segment is None:  # sentencex is optional; `_cut` still divides a line that is too long
         yield 0, len(line)
         return
     sound = _SURROGATE.sub("\ufffd", line)
@@ -169,7 +173,7 @@ def _unbroken(text: str, fits: Fits | None) -> list[Span]:
 
 
 def _joined(segments: Iterable[Span], parts: Sequence[Span]) -> Iterator[Span]:
-    """Join sentences if a part that may not be cut crosses their border."""
+    """Join sentences if a part that may not be cut crosses their boundary."""
     waiting: Span | None = None
     for start, end in segments:
         if waiting is not None and _broken_part(waiting[1], start, parts):
@@ -189,7 +193,7 @@ def _broken_part(start: int, end: int, parts: Sequence[Span]) -> Span | None:
 
 
 def _is_inside(start: int, end: int, parts: Sequence[Span]) -> bool:
-    """Whether a span is all or a piece of a part that may not be cut."""
+    """Whether a span lies within a part that may not be cut."""
     place = bisect_right(parts, start, key=lambda part: part[1])
     return place < len(parts) and parts[place][0] <= start and end <= parts[place][1]
 
@@ -226,12 +230,12 @@ def _cut(
         cut = _beside_part(middle, (start, end), parts)
         for mark in _CUTS:
             inside = [
-                found.span()
-                for found in mark.finditer(text, start + 1, end - 1)
-                if start < found.start()
-                and found.end() < end
+                match.span()
+                for match in mark.finditer(text, start + 1, end - 1)
+                if start < match.start()
+                and match.end() < end
                 # A part may begin or end at the cut, but not reach into it.
-                and not _broken_part(*found.span(), parts)
+                and not _broken_part(*match.span(), parts)
             ]
             if inside:
                 cut = min(inside, key=lambda span: abs(span[0] - middle))
@@ -243,18 +247,18 @@ def _beside_part(middle: int, sentence: Span, parts: Sequence[Span]) -> Span:
     """Return a cut without characters at the middle of a sentence, or at an end of a part there."""
     start, end = sentence
     part = _broken_part(middle, middle, parts)
-    # A part that is longer than the model reads is cut like any text.
+    # A part that is too long for the model is cut like any text.
     edges = [edge for edge in part or () if start < edge < end]
     place = min(edges, key=lambda edge: abs(edge - middle), default=middle)
     return place, place
 
 
 def _numbered(text: str) -> set[int]:
-    """Detect lines of numbered lists: “3. October” alone is not one."""
+    """Find the starts of lines of numbered lists; “3. October” alone is no such line."""
     lines = [
-        (line.start(), int(found.group(1)))
+        (line.start(), int(match.group(1)))
         for line in _LINE.finditer(text)
-        if (found := _NUMBER.match(text, line.start(), line.end()))
+        if (match := _NUMBER.match(text, line.start(), line.end()))
     ]
     numbers = {number for _, number in lines}
     return {start for start, number in lines if {number - 1, number + 1} & numbers}
@@ -263,5 +267,5 @@ def _numbered(text: str) -> set[int]:
 def _behind_bullet(text: str, start: int, end: int, numbered: set[int]) -> int:
     """Find where the text of a line begins after its bullet."""
     mark = _NUMBER if start in numbered else _BULLET
-    found = mark.match(text, start, end)
-    return found.end() if found else start
+    match = mark.match(text, start, end)
+    return match.end() if match else start

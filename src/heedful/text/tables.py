@@ -27,7 +27,7 @@ from heedful.text.lines import LONGEST_LINE, on_one_line
 from heedful.text.skipped_rows import SkippedRows
 
 _LINE_BREAK = re.compile("[\r\n]")
-# Names that people give to columns of sentence pairs: codes of languages, and what a column is.
+# Names that people give to columns of sentence pairs: codes of languages, and kinds of content.
 _HEADER = re.compile(
     r"|[a-z]{2}([-_][A-Za-z]{2,4})?|index|id|source|target|src|tgt|trg|ref|mt|text|sentence"
     r"|translation|reference|hypothesis|score|lang|source_text|target_text",
@@ -35,7 +35,7 @@ _HEADER = re.compile(
 )
 _EXCEL = re.compile('"?sep=([^"\\w\\s]|\t)"?', re.IGNORECASE)
 _MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}
-_SAMPLE_LINES, _SAMPLE_CHARACTERS = 50, 1 << 16  # by which the separator is chosen
+_SAMPLE_LINES, _SAMPLE_CHARACTERS = 50, 1 << 16  # limits of the text that shows the separator
 _SHOWN = 12
 _MOST_LINES = 10_000  # of a row
 
@@ -46,7 +46,7 @@ Row = tuple[int, Sequence[str] | str]
 def read_tsv(
     lines: Iterable[str], name: str, parts: Sequence[str], skipped: SkippedRows
 ) -> Iterator[tuple[str, ...]]:
-    """Read columns of tab-separated lines; without names every line is a row."""
+    """Read columns of tab-separated lines; if all parts are numbers, every line is a row."""
     if all(part.isdecimal() for part in parts):
         most = min(max(map(int, parts)), sys.maxsize)
         rows = _with_note_on_header(lines, name, most, skipped)

@@ -1,8 +1,8 @@
 """
 Translation memories in TMX, the Translation Memory eXchange format.
 
-A memory is a list of units (``<tu>``), each with one variant (``<tuv>``) for every language that it
-has, each with one segment (``<seg>``)::
+A memory is a list of units (``<tu>``). A unit has one variant (``<tuv>``) for each of its
+languages, and a variant has one segment (``<seg>``)::
 
     <tu>
       <tuv xml:lang="en"><seg>Press <bpt i="1">&lt;b></bpt>Enter<ept i="1">&lt;/b></ept></seg></tuv>
@@ -27,7 +27,7 @@ _FLAT = ("tu", "tuv")
 _MOST_NAMED = 20
 
 FORBIDDEN = "has a character or a reference that XML does not allow"
-"""Why a segment cannot be read."""
+"""Reason why a segment is skipped."""
 
 
 def read_units(
@@ -46,9 +46,9 @@ def read_units(
     """
     wanted = [_normal(part.partition("+")[0]) for part in parts]
     needed = dict.fromkeys(_normal(code) for part in parts for code in part.split("+"))
-    there: dict[str, str] = {}
+    languages: dict[str, str] = {}
     unit: dict[str, str] = {}
-    language, found, number = "", False, 0
+    language, has_row, number = "", False, 0
     for tag, attributes, text in read_events(stream, name, _CODES, _FLAT):
         if attributes is not None:
             if tag == "tu":
@@ -57,7 +57,7 @@ def read_units(
             elif tag == "tuv":
                 code = attributes.get("xml:lang", attributes.get("lang", ""))
                 language = _normal(code)
-                there.setdefault(language, code)
+                languages.setdefault(language, code)
         elif tag == "seg":
             unit.setdefault(language, text)
         elif tag == "tuv":
@@ -67,15 +67,15 @@ def read_units(
             if any(text and UNREADABLE in text for text in row.values()):
                 skipped.add(name, f"unit {number:,}", FORBIDDEN)
             elif None not in row.values():
-                found = True
+                has_row = True
                 yield tuple(row[code] or "" for code in wanted)
-    if not found:
-        raise _nothing(name, needed, there)
+    if not has_row:
+        raise _nothing(name, needed, languages)
 
 
-def join_parts(part: str, other: str) -> str:
-    """Restrict a part of a memory to the units that another part has too."""
-    return "+".join(dict.fromkeys([*part.split("+"), *other.split("+")]))
+def join_parts(part: str, other_part: str) -> str:
+    """Restrict a part of a memory to the units that another part has, too."""
+    return "+".join(dict.fromkeys([*part.split("+"), *other_part.split("+")]))
 
 
 def _normal(code: str) -> str:

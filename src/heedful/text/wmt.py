@@ -41,11 +41,11 @@ _SIDES = ("src", "ref", "hyp")
 
 def read_segments(lines: Iterable[str], name: str) -> Iterator[str]:
     """
-    Read the segments of an SGM file.
+    Read the segments of an SGM file, in the order of the file.
 
-    In the order of the file. Everything before the end tag is text. ``&amp;``, ``&lt;``, ``&gt;``,
-    ``&quot;``, ``&apos;`` and numbers such as ``&#233;`` are resolved. (sacreBLEU reads them as
-    they are, and its tokenizer 13a resolves the first four.)
+    Everything before the end tag is text. ``&amp;``, ``&lt;``, ``&gt;``, ``&quot;``, ``&apos;`` and
+    numbers such as ``&#233;`` are resolved. (sacreBLEU does not resolve them when it reads a file,
+    and its tokenizer 13a resolves the first four.)
 
     Raises `TextError` if there is no segment, one is not closed, or their numbers decrease within a
     document.
@@ -67,7 +67,7 @@ def read_segment_numbers(lines: Iterable[str], name: str) -> Iterator[tuple[str,
 def _numbered_segments(lines: Iterable[str], name: str) -> Iterator[tuple[tuple[str, str], str]]:
     """Read the segments of an SGM file with their documents and numbers."""
     scan = _Scan(lines, name)
-    last, found, document = 0, False, ""
+    last, has_segment, document = 0, False, ""
     while (tag := scan.tag()) is not None:
         ends, kind = bool(tag[1]), tag[2].lower()
         attributes = scan.attributes()
@@ -77,12 +77,12 @@ def _numbered_segments(lines: Iterable[str], name: str) -> Iterator[tuple[tuple[
                 name_of_document = _DOCUMENT.search(attributes)
                 document = name_of_document[2] if name_of_document else ""
         elif not ends:
-            found = True
+            has_segment = True
             last = _risen(attributes, last, scan)
             empty = attributes.endswith("/")
             text = "" if empty else on_one_line(_resolved(scan.segment()))
             yield (document, str(last)), text
-    if not found:
+    if not has_segment:
         raise TextError(
             f'{name} must hold text in segments (<seg id="1">…</seg>), but it holds none; give a '
             "test set in WMT's format, or rename the file if it is plain text."
@@ -95,24 +95,24 @@ def read_sides(
     """
     Read sides of a WMT test set in XML.
 
-    Yields the texts of those sides for a segment of the source; empty where a side lacks it.
+    Yields the texts of these sides for each segment of the source; empty if a side lacks it.
 
     Every side has a line for every segment of the source, in the order of the source, so that all
-    are aligned. Test suites, documents without a reference, are skipped as in sacreBLEU. So is a
-    segment with a character or a reference that XML does not allow, whichever side has it.
+    are aligned. Test suites, which are documents without a reference, are skipped as in sacreBLEU.
+    A segment is also skipped if any side has a character or a reference that XML does not allow.
 
     Raises `TextError` if no document has a side, ``ref`` or ``hyp`` is ambiguous, or documents are
     nested.
     """
-    there: dict[str, None] = {}
+    available: dict[str, None] = {}
     for _, document in _documents(stream, name, skipped):
-        there.update(dict.fromkeys(document))
+        available.update(dict.fromkeys(document))
         columns = [_column(document, part, name) for part in parts]
         for key in document.get("src", {}):
             yield tuple(column.get(key, "") for column in columns)
     for part in parts:
-        if not any(_answers(side, part) for side in there):
-            sides = ", ".join(f"“{side}”" for side in there)
+        if not any(_answers(side, part) for side in available):
+            sides = ", ".join(f"“{side}”" for side in available)
             raise TextError(
                 f"{name} must hold the side “{part}” of a test set, but it holds "
                 f"{sides or 'no document with text'}; name a side that is there."
@@ -131,13 +131,13 @@ def read_numbers(stream: BufferedIOBase, name: str) -> Iterator[tuple[str, str]]
 
 
 _Document = dict[str, dict[str, str]]
-"""Text by number of the segment, by side."""
+"""The texts of each side, by segment number."""
 
 
 def _documents(
     stream: BufferedIOBase, name: str, skipped: SkippedRows
 ) -> Iterator[tuple[str, _Document]]:
-    """Read the documents of a test set in XML with their names, test suites aside."""
+    """Read the documents of a test set in XML with their names, except test suites."""
     document: _Document = {}
     document_name = side = number = ""
     is_suite = False
@@ -164,7 +164,7 @@ def _documents(
 def _drop_unreadable(
     document: _Document, document_name: str, name: str, skipped: SkippedRows
 ) -> None:
-    """Drop the segments with a side that XML does not allow."""
+    """Drop the segments in which any side has an `UNREADABLE` character."""
     broken = {
         number for side in document.values() for number, text in side.items() if UNREADABLE in text
     }
@@ -244,7 +244,7 @@ class _Scan:
         return line is not None
 
     def _bound(self, size: int, element: str, line: int) -> None:
-        """Refuse an element that is too long, in characters."""
+        """Refuse an element with more characters than `LONGEST_LINE`."""
         if size > LONGEST_LINE:
             raise TextError(
                 f"{self.name} must have segments and tags of at most {LONGEST_LINE:,} characters, "
@@ -260,9 +260,9 @@ class _Scan:
 
 
 def _risen(attributes: str, last: int, scan: _Scan) -> int:
-    """Check that segment numbers, if there are any, do not decrease."""
-    found = _ID.search(attributes)
-    number = int(found[2]) if found else last
+    """Return the number of a segment, `last` if it has none; refuse a number below `last`."""
+    match = _ID.search(attributes)
+    number = int(match[2]) if match else last
     if number < last:
         raise TextError(
             f"{scan.name} must hold the segments of a document in their order, but in line "
@@ -289,11 +289,11 @@ def _character(reference: re.Match[str]) -> str:
 
 def _column(document: _Document, part: str, name: str) -> dict[str, str]:
     """Choose the side of a document that a part names."""
-    found = [side for side in document if _answers(side, part)]
-    if len(found) > 1:
-        sides = ", ".join(f"“{side}”" for side in found)
+    matches = [side for side in document if _answers(side, part)]
+    if len(matches) > 1:
+        sides = ", ".join(f"“{side}”" for side in matches)
         raise TextError(f"{name} must be read by one “{part}”, but it holds {sides}; name one.")
-    return document[found[0]] if found else {}
+    return document[matches[0]] if matches else {}
 
 
 def _answers(side: str, part: str) -> bool:

@@ -22,7 +22,7 @@ _UNSPACED = re.compile(
 
 
 class _JoinedLines:
-    """Lines that are joined so far."""
+    """The lines of a paragraph that were joined so far."""
 
     def __init__(self, line: str) -> None:
         self._lines, self._last = [line], line

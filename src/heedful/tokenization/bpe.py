@@ -17,7 +17,7 @@ Positions = tuple[int, ...]
 
 # About a hundred megabytes of states; a text of some hundred thousand different words needs fewer.
 _MOST_STATES = 200_000
-# A line without spaces is hardly met twice, and its states are long.
+# Most symbols of a cached state: a line without spaces rarely recurs, and its states are long.
 _LONGEST_REMEMBERED = 64
 
 
@@ -39,8 +39,8 @@ class Merges:
     def merge(self, symbols: Sequence[str]) -> tuple[str, ...]:
         """Merge until no pair can be merged."""
         # All occurrences of the best pair are merged, from left to right, before the next pair is
-        # considered: “x x x” becomes “xx x”. The heap makes it n log n for a word of n characters,
-        # so a line of a megabyte without a space is no trap.
+        # considered: “x x x” becomes “xx x”. With the heap, a word of n characters takes n log n
+        # steps, so a line of a megabyte without a space is possible.
         parts, end = list(symbols), len(symbols)
         after, before = list(range(1, end + 1)), list(range(-1, end - 1))
         heap: list[tuple[float, int, str, str]] = []
@@ -74,25 +74,25 @@ class Merges:
 
     def sample(self, symbols: Sequence[str], dropout: float, generator: Random) -> tuple[str, ...]:
         """Merge with dropout."""
-        # A step draws for the pairs in the order of their ranks and stops at the first that is
-        # kept, because those after it change nothing. The result of each step is cached.
+        # A step draws for the occurrences of pairs, in the order of the pairs' ranks. It stops at
+        # the first pair that survives, because only that pair is merged. Each result is cached.
         draw = generator.random
         state = self._state(tuple(symbols))
         while True:
             for positions in state.choices:
-                kept = tuple([place for place in positions if draw() >= dropout])
-                if kept:
+                survivors = tuple([place for place in positions if draw() >= dropout])
+                if survivors:
                     break
             else:
                 return state.symbols
-            following = state.following.get(kept)
+            following = state.following.get(survivors)
             if following is None:
-                following = self._state(_merged(state.symbols, kept))
-                state.following[kept] = following
+                following = self._state(_merged(state.symbols, survivors))
+                state.following[survivors] = following
             state = following
 
     def _state(self, symbols: tuple[str, ...]) -> "_State":
-        """Return the cached state of some symbols."""
+        """Return the state of some symbols, from the cache if possible."""
         state = self._states.get(symbols)
         if state is None:
             places: dict[tuple[float, str, str], list[int]] = {}
@@ -109,7 +109,7 @@ class Merges:
 
 
 class _State:
-    """Some symbols, the positions of each mergeable pair, and the state after each merge."""
+    """Symbols of a word, the positions of each mergeable pair, and the state after each merge."""
 
     __slots__ = ("choices", "following", "symbols")
 

@@ -31,7 +31,7 @@ class BpeCodes:
 
     The output equals that of ``subword-nmt apply-bpe``; `known` is its ``--vocabulary``.
 
-    Raises `TokenizerError` with the line if it is not a merge or the version is unknown.
+    Raises `TokenizerError` if a line is not a merge, or if the version is unknown.
     """
 
     def __init__(self, content: bytes, known: Collection[str] | None = None) -> None:
@@ -60,21 +60,21 @@ class BpeCodes:
         return before + " ".join(pieces) + after
 
     def possible_subwords(self, words: Iterable[str]) -> set[str]:
-        """List every subword that dropout can split some words into."""
+        """List all subwords into which dropout can split some words."""
         # A vocabulary for sampled subwords must contain all of them, or samples become unknown.
         results = {symbol for symbol in self._parts if symbol != _END}
         longest = max((len(symbol.removesuffix(_END)) for symbol in results), default=1)
-        found = set()
+        subwords = set()
         for word in words:
             end = len(word)
             for first in range(end):
                 for last in range(first + 1, min(first + longest, end) + 1):
                     symbol = word[first:last]
                     if last < end and (last == first + 1 or symbol in results):
-                        found.add(symbol + SEPARATOR)
+                        subwords.add(symbol + SEPARATOR)
                     elif last == end and self._ends(symbol, results):
-                        found.add(symbol)
-        return found
+                        subwords.add(symbol)
+        return subwords
 
     def _ends(self, symbol: str, results: Collection[str]) -> bool:
         """Whether a symbol can end a word."""
@@ -106,7 +106,7 @@ class BpeCodes:
         piece = text if final else text + SEPARATOR
         parts = None if piece in vocabulary else self._parts.get(text + _END if final else text)
         if parts is not None and parts[1] == _END:
-            parts = self._parts.get(parts[0])  # in version 0.1 the end is a symbol, no subword
+            parts = self._parts.get(parts[0])  # in version 0.1 the end is a symbol but no subword
         if parts is None:
             yield piece
         else:
@@ -123,7 +123,7 @@ def join_pieces(pieces: Iterable[str]) -> str:
     """
     Join subwords to text.
 
-    The ``sed -r 's/(@@ )|(@@ ?$)//g'`` of subword-nmt.
+    Does the same as ``sed -r 's/(@@ )|(@@ ?$)//g'``, which subword-nmt recommends.
 
     >>> join_pieces(["ir@@", "on", "c@@", "ement"])
     'iron cement'

@@ -26,7 +26,7 @@ SPACE_SYMBOL = "Ġ"
 """The symbol of a space."""
 
 # GPT-2's expression over classes of characters: ``a`` stands for letters, ``1`` for numbers, a tab
-# for white space but spaces, a dot for anything else. Letters of contractions stand for themselves.
+# for white space except spaces, a dot for others. Letters of contractions stand for themselves.
 _WORDS = re.compile(r"'(?:[stmd]|re|ve|ll)| ?[adelmrstv]+| ?1+| ?[.']+|[ \t]+(?![^ \t])|[ \t]+")
 _THEMSELVES = frozenset("'delmrstv ")
 _SPACES = frozenset("\t\n\v\f\r\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000") | {

@@ -1,15 +1,15 @@
 """
-Which characters of a text get a subword of their own.
+Choice of the characters of a text that get a subword of their own.
 
-A text from the web has characters that only a few of its lines hold. Each would take an entry of
-the vocabulary, and a noisy line can have thousands. So `data.character_coverage` is the minimum
-share of lines with all characters in the vocabulary. The characters of the fewest lines are left
-out as long as that share is reached. SentencePiece's setting of that name counts characters, so a
-long noisy line would weigh as much as a hundred clean ones.
+A text from the web has characters that occur in only a few lines. Each would take an entry of the
+vocabulary, and a noisy line can have thousands. So `data.character_coverage` is the minimum share
+of lines with all characters in the vocabulary. The characters of the fewest lines are left out as
+long as that share is reached. SentencePiece's setting of that name counts characters, so a long
+noisy line would weigh as much as a hundred clean ones.
 
-One line may always lose characters if the vocabulary would otherwise consist mostly of characters.
-One line in a hundred may if the characters would not fit. By default one line in 2,000 may, which
-is less than one line of a small text.
+By default one line in 2,000 may lose characters, which is less than one line of a small text. If
+characters would take most of the vocabulary, at least one line may lose some. If the characters
+would not fit at all, one line in a hundred may.
 """
 
 import math
@@ -22,7 +22,7 @@ _SHOWN = 5
 
 
 class CharacterLines:
-    """Counts of lines of a text by character, with the first line of each."""
+    """The number of lines with each character of a text, and the first of these lines."""
 
     def __init__(self, lines: Iterable[str] = ()) -> None:
         self.total = 0
@@ -42,7 +42,7 @@ class CharacterLines:
     def rarest(self, most_lines: int) -> list[str]:
         """List the characters of at most `most_lines` lines, the rarest first."""
         rare = [c for c, count in self.counts.items() if count <= most_lines]
-        # Characters of one line go together, those of the line with the most of them first.
+        # Characters with the same first line are grouped, and the largest group comes first.
         groups = Counter((self.counts[c], self._first[c]) for c in rare)
         return sorted(
             rare,
@@ -55,12 +55,12 @@ class CharacterLines:
         )
 
     def costliest(self, characters: Iterable[str]) -> list[tuple[int, str]]:
-        """List the lines in which most of some characters first occur, by number from 1."""
+        """List the lines, by number from 1, in which most of the characters first occur."""
         brought: dict[int, list[str]] = {}
         for character in characters:
             brought.setdefault(self._first[character], []).append(character)
         ranked = sorted(brought.items(), key=lambda item: (-len(item[1]), item[0]))
-        return [(number, "".join(found)) for number, found in ranked[:_SHOWN]]
+        return [(number, "".join(introduced)) for number, introduced in ranked[:_SHOWN]]
 
 
 class Losses(NamedTuple):
@@ -82,7 +82,7 @@ class Losses(NamedTuple):
         return cls(characters, list(accumulate(newly)))
 
     def within(self, lines: int) -> int:
-        """Count the characters that can be left out if so many lines may lose one."""
+        """Count the characters that can be left out if at most `lines` lines may lose one."""
         return sum(1 for lost in self.lines if lost <= lines)
 
     def cost(self, characters: int) -> int:
@@ -102,7 +102,7 @@ def lines_to_lose(coverage: float, total: int) -> int:
 
 def coverage_for(lines: int, total: int) -> float:
     """
-    Return the largest coverage, in few digits, with which so many lines may lose characters.
+    Return the largest coverage, in few digits, that lets `lines` lines lose characters.
 
     >>> coverage_for(3, 4000)
     0.9992
@@ -115,7 +115,7 @@ def coverage_for(lines: int, total: int) -> float:
 
 
 def shown(characters: Iterable[str]) -> str:
-    """Show some characters, invisible ones by their numbers."""
-    some = list(islice(characters, _SHOWN + 1))
-    text = " ".join(c if c.isprintable() and not c.isspace() else f"U+{ord(c):04X}" for c in some)
-    return text if len(some) <= _SHOWN else f"{text.rpartition(' ')[0]} …"
+    """Show the first few characters, invisible ones by their numbers."""
+    first = list(islice(characters, _SHOWN + 1))
+    text = " ".join(c if c.isprintable() and not c.isspace() else f"U+{ord(c):04X}" for c in first)
+    return text if len(first) <= _SHOWN else f"{text.rpartition(' ')[0]} …"

@@ -5,7 +5,7 @@ Special tokens around each text, such as the token of its language.
 
     source "before"    de_DE Guten Tag </s>       M2M100, NLLB, mBART-50; BART with <s>
     source "behind"    Guten Tag </s> de_DE       mBART
-    target "first"     </s> en_XX Good morning    the first token is not searched for
+    target "first"     </s> en_XX Good morning    the first token is fixed, not searched
     target "start"     en_XX Good morning         decoding starts with it
 
 A model with many languages has a token for each language; BART has only the start symbol. The
@@ -67,7 +67,7 @@ class Frame:
         near = dict.fromkeys(
             [
                 *([script] if script else []),
-                *(one for one in known if language_of_code(one) == first),
+                *(name for name in known if language_of_code(name) == first),
                 *get_close_matches(language, known, _NEAR, 0.5),
             ]
         )
@@ -89,9 +89,9 @@ class Frame:
     @classmethod
     def from_record(cls, record: object, size: int) -> "Frame":
         """
-        Read from JSON, which may be untrusted. `size`: of the vocabulary.
+        Read a frame from JSON, which may be untrusted. `size`: number of ids in the vocabulary.
 
-        Raises `TokenizerError` if it has another form.
+        Raises `TokenizerError` if the JSON has another form.
         """
         if isinstance(record, dict) and isinstance(record.get("languages"), list):
             pairs = record["languages"]

@@ -30,7 +30,7 @@ from heedful.tokenization.tokenizer import Tokenizer
 from heedful.tokenization.vocabulary import Vocabulary
 from heedful.tokenization.vocabulary_model import learn_codes_vocabulary, learn_word_vocabulary
 
-# A special symbol with its score, as what `spm_train` writes beside a model begins.
+# A special symbol with its score, in the first lines of the .vocab file of `spm_train`.
 _SCORED_SYMBOL = re.compile(r"<[^\t]+>\t-?0(\.0+)?")
 
 
@@ -57,7 +57,7 @@ def read_given(path: Path) -> SentencePieceModel | CodesFile | WordList:
     Codes have a version in their first line, or two symbols in every line. A line of a word list is
     a word, or a word and a count.
 
-    Raises `TokenizerError` if it has another form, `TextError` if the file does not exist.
+    Raises `TokenizerError` if the file has another form, `TextError` if it does not exist.
     """
     path = one_file(path).path
     if path.suffix == ".model":
@@ -78,11 +78,11 @@ def read_given(path: Path) -> SentencePieceModel | CodesFile | WordList:
     if not parts:
         raise _neither(path, "it is empty")
     if any(map(_SCORED_SYMBOL.fullmatch, lines[:4])):
-        beside = path.with_suffix(".model")
+        model_path = path.with_suffix(".model")
         raise TokenizerError(
             f"A tokenizer must be able to cut text, but {path} only lists the subwords of a "
             "sentencepiece model; give the .model beside it"
-            + (f": {beside}." if beside.exists() else ", which `spm_train` wrote with it.")
+            + (f": {model_path}." if model_path.exists() else ", which `spm_train` wrote with it.")
         )
     in_twos = all(len(part) == 2 and all(part) for part in parts)
     if lines[0].startswith(VERSION_MARK) or (
@@ -140,22 +140,22 @@ def tokenizer_from_files(
         tokenizer = Tokenizer.load(path)
         _check_shared(tokenizer.models, shared, path)
         return _with_languages(tokenizer, source_language, target_language)
-    given = read_given(path)
-    if isinstance(given, SentencePieceModel):
-        models = [given]
+    loaded = read_given(path)
+    if isinstance(loaded, SentencePieceModel):
+        models = [loaded]
         _check_shared(models, shared, path)
     else:
         learn: SubwordLearner
-        if isinstance(given, CodesFile):
+        if isinstance(loaded, CodesFile):
             learn = partial(
                 learn_codes_vocabulary,
-                given.content,
+                loaded.content,
                 vocabulary_size=vocabulary_size,
                 threshold=threshold,
                 complete=complete,
             )
         else:
-            learn = partial(learn_word_vocabulary, given.words, vocabulary_size=vocabulary_size)
+            learn = partial(learn_word_vocabulary, loaded.words, vocabulary_size=vocabulary_size)
         languages = source_language, target_language
         models = models_of_sides(learn, source_files, target_files, shared, languages)
     return Tokenizer(*models, source_language=source_language, target_language=target_language)
@@ -198,16 +198,16 @@ def could_have_given(path: Path, tokenizer: Tokenizer, sides: int = 2) -> bool:
 
     Raises the errors of `tokenizer_from_files` for files that cannot be read.
     """
-    given = read_models(path)[0] if path.is_dir() else read_given(path)
+    loaded = read_models(path)[0] if path.is_dir() else read_given(path)
     own = tokenizer.models[:sides]
-    if isinstance(given, list | SentencePieceModel):
-        models = given if isinstance(given, list) else [given]
+    if isinstance(loaded, list | SentencePieceModel):
+        models = loaded if isinstance(loaded, list) else [loaded]
         pairs = zip(own, (models[0], models[-1]), strict=False)
         return all(model.files() == original.files() for model, original in pairs)
     files = [model.files() for model in own]
-    if isinstance(given, CodesFile):
-        return all(side.get("codes") == given.content for side in files)
-    words = set(given.words)
+    if isinstance(loaded, CodesFile):
+        return all(side.get("codes") == loaded.content for side in files)
+    words = set(loaded.words)
     return all(
         side.keys() == {"vocabulary.json"}
         and words.issuperset(Vocabulary.from_bytes(side["vocabulary.json"]).pieces)

@@ -19,11 +19,11 @@ class IdMapping:
     """
     A mapping between our ids and those of another toolkit.
 
-    The first four are padding, unknown, start and end.
+    Our first four ids are padding, unknown, start and end.
     """
 
     pieces: tuple[str | None, ...]
-    """For each of our ids its token in the other toolkit; None for a row without a token."""
+    """The other toolkit's token for each of our ids; None for a row without a token."""
     origins: tuple[int | None, ...]
     """The original id of each of our ids; None for a special symbol that the toolkit lacks."""
 
@@ -34,7 +34,7 @@ class IdMapping:
         """
         Assign our ids to a vocabulary.
 
-        `special`: how ``pad``, ``unknown``, ``start`` and ``end`` are spelled there; None or
+        `special`: the toolkit's spelling of ``pad``, ``unknown``, ``start`` and ``end``; None or
         missing for a symbol that the toolkit lacks.
 
         The order of the other tokens stays, so that an export can be compared by eye.
@@ -76,17 +76,17 @@ class IdMapping:
         """
         Read a mapping from its file.
 
-        Every entry is checked: it may be untrusted.
+        Every entry is checked, because the file may be untrusted.
 
-        Raises `TokenizerError` if it is nothing of the kind.
+        Raises `TokenizerError` if the file has another form.
         """
         try:
             record = json.loads(content)
             pieces, ids = record["pieces"], record["ids"]
             named = [piece for piece in pieces if piece is not None]
             numbers = [number for number in ids if number is not None]
-            "".join(named).encode()  # text, and whole characters
-            whole = (
+            "".join(named).encode()  # fails unless all are strings without lone surrogates
+            is_valid = (
                 isinstance(pieces, list)
                 and isinstance(ids, list)
                 and len(pieces) == len(ids) >= len(SPECIAL_PIECES)
@@ -98,7 +98,7 @@ class IdMapping:
             )
         except (ValueError, RecursionError, KeyError, TypeError) as error:
             raise _not_imported(f"{type(error).__name__}: {error}") from error
-        if not whole:
+        if not is_valid:
             raise _not_imported("pieces and ids do not belong together")
         return cls(tuple(pieces), tuple(ids))
 

@@ -81,7 +81,7 @@ class ImportedModel:
         return [[number(piece, UNKNOWN) for piece in row] for row in self._cut(texts)]
 
     def sample(self, texts: Sequence[str], rate: float, generator: Random) -> list[list[int]]:
-        """Convert lines to ids."""
+        """Convert lines to ids like `encode`: an imported model does not sample."""
         del rate, generator
         return self.encode(texts)
 
@@ -122,9 +122,9 @@ class ImportedModel:
         """
         Load from files.
 
-        Every entry is checked: the files may be untrusted.
+        Every entry is checked, because the files may be untrusted.
 
-        Raises `TokenizerError` if they have another form.
+        Raises `TokenizerError` if the files have another form.
         """
         cutter = kind.removeprefix(PREFIX)
         content = b"".join(files[ending] for ending in CUTTERS[cutter])

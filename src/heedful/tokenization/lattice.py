@@ -1,9 +1,10 @@
 """
 The lattice of all segmentations of a word, for sampling by probability.
 
-A unigram model gives each subword a probability; the probability of a segmentation is their
-product. Subword regularization draws a segmentation with that product to the power alpha. Here all
-segmentations are candidates: forward sums are computed, then a path is drawn back from the end.
+A unigram model gives each subword a probability; the probability of a segmentation is the product
+over its subwords. Subword regularization draws a segmentation in proportion to that product to the
+power alpha. Here all segmentations are candidates: forward sums are computed, then a path is drawn
+backwards from the end.
 Kudo (2018) describes it in “Subword Regularization: Improving Neural Network Translation Models
 with Multiple Subword Candidates”.
 """
@@ -15,7 +16,7 @@ from functools import lru_cache
 from random import Random
 
 _CACHED_WORDS = 1 << 17
-# As in sentencepiece: so much less likely than the least likely subword is an unknown character.
+# As in sentencepiece, the score of an unknown character is this much below the lowest score.
 _UNKNOWN_PENALTY = 10.0
 
 
@@ -44,7 +45,7 @@ class Lattice:
         return pieces[::-1]
 
     def _summed(self, word: str) -> list[tuple[list[int], list[float]]]:
-        """List for every position the starts of its last subword, with cumulative probabilities."""
+        """List, for each end, the starts of the last subword with cumulative relative weights."""
         forward = [0.0]
         arrivals: list[tuple[list[int], list[float]]] = [([], [])]
         for end in range(1, len(word) + 1):

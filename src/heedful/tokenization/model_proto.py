@@ -1,9 +1,9 @@
 """
-The protocol buffer of a SentencePiece model: its kind and its special ids.
+The protocol buffer of a SentencePiece model: its kind, its special ids and its pieces.
 
 Ids are the positions of the pieces in the file and do not affect segmentation. So a model is
 adapted by moving its special symbols to the front and adding missing symbols. Field numbers are
-those of sentencepiece_model.proto.
+taken from sentencepiece_model.proto.
 """
 
 import struct
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from heedful.errors import TokenizerError
 from heedful.tokenization.special_symbols import SPECIAL_IDS, SPECIAL_PIECES
 
-# Of ModelProto, SentencePiece, TrainerSpec and NormalizerSpec.
+# Field numbers and values of ModelProto, SentencePiece, TrainerSpec and NormalizerSpec.
 _PIECE, _TRAINER_SPEC, _NORMALIZER_SPEC = 1, 2, 3
 _TEXT, _SCORE, _TYPE, _NORMAL, _UNKNOWN, _CONTROL = 1, 2, 3, 1, 2, 3
 _CHARACTERS_MAP, _DUMMY_PREFIX, _REMOVE_SPACES, _ESCAPE_SPACES = 2, 3, 4, 5
@@ -77,7 +77,7 @@ class AddedPiece(NamedTuple):
     text: str
     score: float
     control: bool = False
-    """Whether no text produces it."""
+    """Whether it is a control symbol, which no text produces."""
 
 
 def with_pieces(model: bytes, added: Sequence[AddedPiece]) -> bytes:
@@ -92,9 +92,9 @@ def with_pieces(model: bytes, added: Sequence[AddedPiece]) -> bytes:
 def _assemble(
     fields: Sequence[tuple[int, Any]], pieces: Sequence[bytes], numbers: dict[int, int]
 ) -> bytes:
-    """Serialize a model with other pieces, and other numbers of its training."""
+    """Serialize a model with other pieces, and other numbers in its training settings."""
     trainer: bytes = dict(fields).get(_TRAINER_SPEC, b"")
-    # Of a number that comes twice the last one counts.
+    # If a field occurs twice, the last value counts.
     trainer += b"".join(_field(number, value) for number, value in numbers.items())
     rest = [(number, content) for number, content in fields if number > _TRAINER_SPEC]
     return b"".join(
@@ -190,13 +190,15 @@ def build_model(
     kind: str, pieces: Sequence[tuple[str, float]], charsmap: bytes, names: Mapping[str, str]
 ) -> bytes:
     """
-    Make the file of a model from pieces and scores in another format.
+    Serialize a model from the pieces and scores of another format.
 
     `kind`: “unigram” or “bpe”. `charsmap`: rules of normalization as sentencepiece compiles them;
     empty for none. `names`: how unknown, start and end are spelled; they need not be in `pieces`.
     """
     special = [(names["unknown"], _UNKNOWN), (names["start"], _CONTROL), (names["end"], _CONTROL)]
-    content = [_field(_TEXT, name.encode()) + _field(_TYPE, of) for name, of in special]
+    content = [
+        _field(_TEXT, name.encode()) + _field(_TYPE, piece_type) for name, piece_type in special
+    ]
     content += [
         _field(_TEXT, piece.encode()) + _varint(_SCORE << 3 | 5) + struct.pack("<f", score)
         for piece, score in pieces

@@ -1,11 +1,11 @@
 """
-How a learned model rewrites text before it splits it: `data.normalization`.
+Normalization of text by a learned model before it is split: `data.normalization`.
 
-SentencePiece uses a table in the model's file, so every reader of the file does the same. It has
-the tables of NFKC with additions for translation (blanks, controls, Japanese tildes), also with
-case folding. NFC is not among them, so its table is made here: a letter and its accents become one
-character. If a mark that does not combine precedes a combining mark, the table keeps both. No
-language's usual spelling has such letters.
+SentencePiece uses a table in the model's file, so every reader of the file normalizes alike. It
+comes with tables of NFKC with additions for translation (blanks, control characters, Japanese
+tildes), with or without case folding. It has none of NFC, so that table is made here: a letter and
+its accents become one character. If a mark that does not combine precedes a combining mark, the
+table changes neither. No language's usual spelling has such letters.
 """
 
 import sys
@@ -40,7 +40,7 @@ def normalizer(rule: str) -> Callable[[str], str] | None:
 
 @contextmanager
 def training_options(rule: str) -> Iterator[dict[str, Any]]:
-    """Give the options with which SentencePiece learns a model with this rule."""
+    """Yield the options with which SentencePiece learns a model with this rule."""
     if rule != NFC:
         yield {"normalization_rule_name": rule}
         return

@@ -52,7 +52,7 @@ class SentencePieceModel:
 
     @property
     def size(self) -> int:
-        """Subwords, special ones included."""
+        """Number of subwords, special ones included."""
         return int(self._processor.get_piece_size())
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
@@ -97,12 +97,12 @@ class SentencePieceModel:
         return str(self._processor.id_to_piece(number))
 
     def files(self) -> dict[str, bytes]:
-        """Return the files to save; byte for byte those that were loaded."""
+        """Return the files to save, byte for byte as they were loaded."""
         return {"model": self._content}
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        """Ids of ordinary subwords, which text is split into."""
+        """Ids of ordinary subwords, into which text is split."""
         model = self._processor
         return {
             self.piece(number): number
@@ -113,8 +113,8 @@ class SentencePieceModel:
     @cached_property
     def _bytes(self) -> list[int]:
         """Ids of the 256 byte tokens; empty if there are none."""
-        found = [number for number in range(self.size) if self._processor.is_byte(number)]
-        return sorted(found, key=self.piece)
+        numbers = [number for number in range(self.size) if self._processor.is_byte(number)]
+        return sorted(numbers, key=self.piece)
 
     def _sampler(self, rate: float) -> Callable[[str, Random], Sequence[str]]:
         """Choose the sampling method of the model's type."""
@@ -135,7 +135,7 @@ class SentencePieceModel:
         return Merges(lambda first, second: ranks.get(first + second))
 
     def _lattice(self, alpha: float) -> Lattice:
-        """Unigram segmentations by the model's scores."""
+        """Return the lattice of unigram segmentations for `alpha`; the last one is cached."""
         if alpha not in self._lattices:
             self._lattices = {alpha: Lattice(self._scores(), alpha)}
         return self._lattices[alpha]

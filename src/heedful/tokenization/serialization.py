@@ -1,7 +1,7 @@
 """
 The files of a tokenizer in a run folder.
 
-``tokenizer.json`` has the kind and the SHA-256 of the others. These are sentencepiece's
+``tokenizer.json`` has the kind, and the SHA-256 of the other files. These are sentencepiece's
 ``tokenizer.model``, ``tokenizer.codes`` and ``tokenizer.vocabulary.json``, or another toolkit's
 files with ``tokenizer.imported.json``. If the sides differ, each has its own file:
 ``tokenizer.source.model`` and ``tokenizer.target.model``.
@@ -35,13 +35,12 @@ _ENDINGS = {
 KINDS = tuple(_ENDINGS)
 """How text is split: by a sentencepiece model, BPE codes, a word list, or as another tool does."""
 
-# Readers of format 1 know neither language tags nor codes nor word lists, those of format 2 no
-# imported vocabularies, those of format 3 no target of another kind than the source, those of
-# format 4 no text before every source line, those of format 5 no tokens around each text.
+# Format 2 added language tags, codes and word lists; 3 imported vocabularies; 4 a target of another
+# kind than the source; 5 text before every source line; 6 tokens around each text.
 _FORMATS = (1, 2, 3, 4, 5, 6)
 _TEXTS = ("source_language", "target_language", "source_prefix")
 LONGEST_PREFIX = 1000
-"""Characters of the text before every source line."""
+"""Maximum number of characters of the text before every source line."""
 
 
 class TokenizerFacts(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from heedful.errors import TextError
 
 PAD = 0
-"""Fills the shorter lines of a batch."""
+"""Padding, which fills the shorter lines of a batch."""
 UNKNOWN = 1
 """Replaces a character that the training text lacks."""
 START = 2
@@ -45,10 +45,9 @@ def split_tag(text: str, spaced: bool = True) -> tuple[str, str]:
     Split the language tag from the beginning of a line.
 
     `spaced`: whether a space must follow a tag; for MarianTokenizer it need not.
-    `tag`: the tag; empty if the line begins with none.
 
-    One space belongs to the tag, further spaces to the text. A second tag is text. A line may end
-    after its tag.
+    Returns the tag, empty if the line begins with none, and the text. One space belongs to the tag,
+    further spaces to the text. A second tag is text. A line may end after its tag.
 
     >>> split_tag(">>de<< Good morning.")
     ('>>de<<', 'Good morning.')
@@ -57,10 +56,10 @@ def split_tag(text: str, spaced: bool = True) -> tuple[str, str]:
     >>> split_tag(">>de<<Good morning."), split_tag(">>de<<Good morning.", spaced=False)
     (('', '>>de<<Good morning.'), ('>>de<<', 'Good morning.'))
     """
-    found = _TAG.match(text)
-    if found is None or (spaced and text[found.end() : found.end() + 1] not in ("", " ")):
+    match = _TAG.match(text)
+    if match is None or (spaced and text[match.end() : match.end() + 1] not in ("", " ")):
         return "", text
-    return found[0], text[found.end() :].removeprefix(" ")
+    return match[0], text[match.end() :].removeprefix(" ")
 
 
 def refuse_half_characters(texts: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from heedful.text.file_formats import TextSource
 
 @runtime_checkable
 class SubwordModel(Protocol):
-    """The interface of a subword model: splits the text of one side and maps it to ids."""
+    """The interface of a subword model, which splits the text of one side and maps it to ids."""
 
     kind: str
     """Kind of segmentation: one of `heedful.tokenization.serialization.KINDS`."""
@@ -42,14 +42,14 @@ class SubwordLearner(Protocol):
     """
     A function that trains the subword model of some text.
 
-    Its arguments are the files, the name of their text in messages, and the number of files, from
-    the first, with language tags.
+    Its arguments are the files, the name of their text in messages, and how many of the first files
+    have language tags.
     """
 
     def __call__(
         self, files: Sequence[TextSource | Path], text: str, tagged: int = 0
     ) -> SubwordModel:
-        """Train it."""
+        """Train a subword model."""
 
 
 def models_of_sides(

@@ -88,10 +88,10 @@ class Tokenizer:
         """
         Train subword models on text.
 
-        `vocabulary_size`: subwords of each model, the four special ones included. A “character”
-        model has as many as the text needs, up to this limit. `symbols`: whether the target is
-        split at spaces, into all symbols that it has. Returns the same bytes for the same text and
-        arguments.
+        `vocabulary_size`: number of subwords of each model, the four special ones included. A
+        “character” model has as many as the text needs, up to this limit. `symbols`: whether the
+        target is split at spaces, with every symbol in the vocabulary. The same text and arguments
+        give the same model files.
 
         The paper shares one vocabulary of about 37,000 byte-pair subwords between English and
         German (section 5.1). From 4,000 subwords on, unseen characters are encoded as bytes instead
@@ -124,7 +124,7 @@ class Tokenizer:
         return cls(*models, source_language=source_language, target_language=target_language)
 
     def with_symbols(self, target_files: Sequence[TextSource | Path]) -> "Tokenizer":
-        """Return a tokenizer that splits the target at spaces, into all symbols of some text."""
+        """Return a tokenizer that splits the target at spaces and knows all symbols of a text."""
         return Tokenizer(
             self._source,
             learn_symbols(target_files),
@@ -182,7 +182,7 @@ class Tokenizer:
 
     @property
     def start(self) -> int:
-        """The start token of decoding, if that is a symbol of its own."""
+        """The start token of decoding: the start symbol, or the token of the target language."""
         if self.frame is None or self.frame.target != "start":
             return START
         return self.frame.token(self.target_language)
@@ -204,12 +204,12 @@ class Tokenizer:
 
     @property
     def source_size(self) -> int:
-        """Subwords of the source side, special ones included."""
+        """Number of subwords of the source side, special ones included."""
         return self._source.size
 
     @property
     def target_size(self) -> int:
-        """Subwords of the target side, special ones included."""
+        """Number of subwords of the target side, special ones included."""
         return self._target.size
 
     @property
@@ -257,7 +257,7 @@ class Tokenizer:
         rows = self._encode(self._source, [rest for _, rest in parts], sampling, generator)
         encoded = []
         for (tag, rest), row in zip(parts, rows, strict=True):
-            if tag:  # a tag alone translates nothing
+            if tag:  # a line with only a tag has nothing to translate
                 row = [tags[tag], *row] if row and not rest.isspace() else []
             encoded.append(row)
         return encoded
@@ -277,13 +277,13 @@ class Tokenizer:
         """Convert target ids to text."""
         # An id past the vocabulary is unknown too: a model's output may be padded to a round size.
         # Byte tokens can spell any character, a line feed included.
-        kept = []
+        known = []
         for number in map(int, ids):
             if number == END:
                 break
             if number not in self._silent:
-                kept.append(number if 0 < number < self.target_size else UNKNOWN)
-        return self._target.decode(kept)
+                known.append(number if 0 < number < self.target_size else UNKNOWN)
+        return self._target.decode(known)
 
     def decode_source(self, ids: Iterable[int]) -> str:
         """Convert source ids to text without the prefix; encoding the text may give other ids."""
@@ -308,8 +308,8 @@ class Tokenizer:
         """
         Write the tokenizer into a run folder.
 
-        Each file is written beside, synced and renamed. ``tokenizer.json`` comes last: if it
-        exists, the models do.
+        Each file is written under another name, synced and renamed. ``tokenizer.json`` comes last:
+        if it exists, the models do.
 
         Raises `StorageError` if a file cannot be written.
         """
@@ -340,7 +340,7 @@ class Tokenizer:
     ) -> list[list[int]]:
         """Convert lines to ids, sampled if requested."""
         if not sampling and self.frame is not None:
-            tokens = self._silent  # which no text spells, whatever the subwords are
+            tokens = self._silent  # no text may produce these, whatever its subwords are
             return [[UNKNOWN if n in tokens else n for n in row] for row in model.encode(texts)]
         if not sampling:
             return model.encode(texts)

@@ -43,9 +43,9 @@ _LONGEST_SLICE = 10_000
 _RESERVED = "\u2585"
 # A longer word breaks a model of words: sentencepiece cuts it inside a character.
 _LONG_WORD = re.compile(r"[^ ]{1001,}")
-# One line in so many may lose characters where all of them would not fit.
+# One line in this many may lose characters if they would not all fit in the vocabulary.
 _SHARE_AT_WORST = 100
-# What more lines lose a character in, is another language and no noise.
+# If a larger share of lines has the characters, these belong to another language and are no noise.
 _MOST_LOST = 0.05
 SPACE = "\u2581"
 """The character of sentencepiece for a space."""
@@ -63,7 +63,7 @@ class SubwordOptions:
     at_most: bool = False
     """Whether a text with fewer subwords gives a smaller vocabulary."""
     say: Callable[[str], object] = lambda text: None
-    """Called with a message about each such change."""
+    """Called with a message about each change of the vocabulary."""
 
 
 _EXACTLY = SubwordOptions()
@@ -110,7 +110,7 @@ def learn_subwords(
         options.say(sentences.describe_rare(fate, options.character_coverage))
     if kind == "character" and vocabulary_size < sentences.needed:
         raise _too_small(sentences, text, vocabulary_size, sentences.needed)
-    # Refused one of its threads, sentencepiece ends the whole process.
+    # If the system refuses a thread, sentencepiece ends the whole process.
     if not can_start_threads(threads):
         raise HeedfulError(
             f"Subwords are learned with {threads} threads, but the system refuses to start them; "
@@ -146,7 +146,8 @@ def _learn(
             model_writer=model,
             model_type=_SENTENCEPIECE_KIND[kind],
             vocab_size=vocabulary_size,
-            # Left alone it forgets tabs, and characters that it only met in text like “<unk>”.
+            # Without this, sentencepiece drops tabs, and characters that only occur in text like
+            # “<unk>”.
             required_chars="" if kind == "word" else "".join(sorted(sentences.characters)),
             remove_extra_whitespaces=False,
             add_dummy_prefix=True,
@@ -167,7 +168,7 @@ def _learn(
 
 class _Sentences:
     """
-    An iterable of the training text that records statistics and its own failure.
+    An iterable of the training text that records statistics, and any error while it is read.
 
     `counted`: whether lines are counted by character while the text is first read.
     `normalize`: rewrites lines like the model; None for no change.
@@ -189,7 +190,7 @@ class _Sentences:
         self.characters: set[str] = set()
         self.error: BaseException | None = None
         self._normalize = normalize
-        self.words = False  # whether its words are what is learned
+        self.words = False  # whether a model of words is learned
         self._counts = CharacterLines()
         self._rare: Losses | None = None
         self._left_out: re.Pattern[str] | None = None
@@ -209,11 +210,11 @@ class _Sentences:
         """
         Drop the characters of the fewest lines; return their number.
 
-        `room`: maximum number of characters in the vocabulary. `size`: places that there are.
+        `room`: number of entries that characters should not exceed. `size`: number of all entries.
         """
         most = lines_to_lose(coverage, self.total)
         crowded = coverage < 1 and self.needed > room
-        # Rather some lines with unknown characters than no vocabulary.
+        # A few lines with unknown characters are better than no vocabulary.
         at_worst = max(1, self.total // _SHARE_AT_WORST if self.needed > size else 0)
         rare = self._counts.rarest(max(most, at_worst) if crowded else most)
         rare = [character for character in rare if character in self.characters]
@@ -242,7 +243,7 @@ class _Sentences:
         )
 
     def advice(self, places: int) -> str:
-        """Name the characters that must be left out to save entries, and the coverage for that."""
+        """Suggest a coverage that saves so many places; empty if too many lines lose characters."""
         if not self._counts.total:
             self._counts = CharacterLines(self._lines())
         rarest = [c for c in self._counts.rarest(self.total) if c in self.characters]
@@ -263,7 +264,7 @@ class _Sentences:
                 for start in range(0, len(line), _LONGEST_SLICE):
                     yield line[start : start + _LONGEST_SLICE].replace(_RESERVED, " ")
         except (Exception, KeyboardInterrupt) as error:
-            # Sentencepiece would turn it into a RuntimeError with a traceback in its text.
+            # Sentencepiece would turn the error into a RuntimeError with a traceback in its text.
             self.error = error
             raise
 
@@ -296,7 +297,7 @@ class _Sentences:
                     yield str(file), number, line
 
     def _examples(self, characters: Sequence[str]) -> str:
-        """Name the lines in which most of some characters first occur."""
+        """Name the lines in which most of the characters first occur."""
         costly = self._counts.costliest(characters)
         places = {}
         wanted = {number for number, _ in costly}
@@ -305,7 +306,7 @@ class _Sentences:
                 places[number] = f"line {line:,} of {file}"
                 if len(places) == len(wanted):
                     break
-        return ", ".join(f"{places[number]} ({shown(some)})" for number, some in costly)
+        return ", ".join(f"{places[number]} ({shown(rare)})" for number, rare in costly)
 
 
 def _spells_bytes(kind: str, vocabulary_size: int) -> bool:
@@ -319,7 +320,7 @@ def _largest(reason: str, kind: str, size: int) -> int | None:
     if too_large is None:
         return None
     largest = int(too_large[1])
-    # What it says holds with the bytes that the size brings along.
+    # The number in the message includes the byte tokens that `size` implies.
     bytes_less = _spells_bytes(kind, size) and not _spells_bytes(kind, largest)
     return largest - _BYTES * bytes_less
 
@@ -328,7 +329,7 @@ def _size_error(
     sentences: _Sentences, reason: str, text: str, kind: str, size: int
 ) -> TokenizerError:
     """Build the error with the allowed vocabulary sizes, taken from SentencePiece's message."""
-    # What it says holds with, or without, the bytes that the size brings along.
+    # The number in the message includes byte tokens only if `size` implies them.
     if too_small := re.search(r"smaller than required_chars\. \d+ vs (\d+)", reason):
         smallest = int(too_small[1])
         if _spells_bytes(kind, smallest) and not _spells_bytes(kind, size):

@@ -55,7 +55,7 @@ class Vocabulary:
         return len(self._shown)
 
     def piece(self, number: int) -> str:
-        """Return the text of an id. Returns the subword, tag or special symbol."""
+        """Return the subword, tag or special symbol of an id."""
         return self._shown[number]
 
     def to_bytes(self) -> bytes:
@@ -72,20 +72,22 @@ class Vocabulary:
         """
         Read what `to_bytes` wrote.
 
-        Every entry is checked: the file may be untrusted.
+        Every entry is checked, because the file may be untrusted.
 
-        Raises `TokenizerError` if it has another form.
+        Raises `TokenizerError` if the file has another form.
         """
         try:
             record = json.loads(content)
             names = [record["tags"], record["pieces"]]
-            whole = isinstance(record["splits_others"], bool)
+            is_valid = isinstance(record["splits_others"], bool)
             for entries in names:
-                "".join(entries).encode()  # text, and whole characters
-                whole = whole and isinstance(entries, list) and len(set(entries)) == len(entries)
+                "".join(entries).encode()  # fails unless all are strings without lone surrogates
+                is_valid = (
+                    is_valid and isinstance(entries, list) and len(set(entries)) == len(entries)
+                )
         except (ValueError, RecursionError, KeyError, TypeError) as error:
             raise _not_a_vocabulary(f"{type(error).__name__}: {error}") from error
-        if not whole:
+        if not is_valid:
             raise _not_a_vocabulary("an entry is there twice, or is not a list")
         return cls(names[1], names[0], record["splits_others"])
 

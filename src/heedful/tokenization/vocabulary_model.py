@@ -63,8 +63,8 @@ class VocabularyModel:
         for text in texts:
             ids: list[int] = []
             for word in words_of(text):
-                found = self._ids(self._codes.sample(word, rate, generator))
-                ids += self._ids(self._codes.cut(word)) if UNKNOWN in found else found
+                sampled = self._ids(self._codes.sample(word, rate, generator))
+                ids += self._ids(self._codes.cut(word)) if UNKNOWN in sampled else sampled
             lines.append(ids)
         return lines
 
@@ -136,13 +136,13 @@ def learn_word_vocabulary(
 
     `vocabulary_size`: maximum number of entries, special ones included.
 
-    The embedding of a word that is not in the text would never be trained.
+    Words that are not in the text are left out, because their embeddings would never be trained.
 
     Raises `TextError` if the text is empty, cannot be read, or has none of the words. Raises
     `TokenizerError` if the vocabulary has no room.
     """
-    found, tags = _count_words(files, text, str.split, tagged)
-    counts = {word: found[word] for word in words if word in found}
+    word_counts, tags = _count_words(files, text, str.split, tagged)
+    counts = {word: word_counts[word] for word in words if word in word_counts}
     if not counts:
         raise TextError(
             f"A list of words must have words of the text, but none of its {len(words):,} words "

@@ -31,7 +31,7 @@ from heedful.translation.result import TranslationNote, WordAlignment, diverged
 
 Ids = Sequence[int]
 
-# How each kind of tokenizer marks the subwords of a word; all others as sentencepiece does.
+# How each kind of tokenizer marks the subwords of a word; all others mark them like sentencepiece.
 _MARKS = {"word": "", "word-list": "", "codes": CONTINUED}
 
 
@@ -58,7 +58,7 @@ class SegmentedText(NamedTuple):
         return SegmentedText(self.ids, self.words[words:], units)
 
     def shifted(self, pieces: int) -> "SegmentedText":
-        """Count the subwords before those of the first word."""
+        """Count so many further subwords before the first word."""
         if not pieces:
             return self
         units = [
@@ -78,7 +78,7 @@ class SegmentedText(NamedTuple):
 
 
 def segment_text(kind: str, text: str, ids: Ids, pieces: Sequence[str]) -> SegmentedText:
-    """Match the words of a given text with its subwords, by their kind."""
+    """Match the words of a text with its subwords. `kind`: the tokenizer's kind."""
     mark = _MARKS.get(kind, SPACE)
     if kind == "word-list":
         words = text.split()
@@ -119,7 +119,7 @@ def segment_ids(tokenizer: Tokenizer, ids: Ids) -> SegmentedText:
     return SegmentedText(ids, words, spelled_units)
 
 
-# Places of either side that are computed together, padding included.
+# Positions per side that are computed at once, padding included.
 _BATCH_TOKENS = 2048
 
 
@@ -145,7 +145,9 @@ class Aligner:
 
     def extraction(self, text: str, wanted: bool = True) -> Extraction:
         """
-        Parse an extraction setting and, if `wanted`, check it against the model.
+        Parse an extraction setting and check it against the model.
+
+        `wanted`: whether alignments are needed; if not, an empty setting is not checked.
 
         Raises `SettingError` if the model has no such layer or head.
         """
@@ -162,17 +164,17 @@ class Aligner:
                 "word alignments, and the source words that replace unknown ones, are computed "
                 f"from attention, but {fault} ({model.no_alignment}); name another run."
             )
-        found = Extraction.parse(text)
-        found.check(*model.cross_attention)
+        parsed = Extraction.parse(text)
+        parsed.check(*model.cross_attention)
         if len(self.models) > 1:  # before the first line is translated
             for member in self.models:
                 self._cross(member, [[UNKNOWN]], [[UNKNOWN]])
-        return found
+        return parsed
 
     def pair_ids(
         self, sources: Sequence[str], targets: Sequence[str]
     ) -> tuple[list[list[int]], list[list[int]]]:
-        """Tokenize given pairs; `TextError` if a side is too long, because none is cut."""
+        """Tokenize given pairs; raises `TextError` if a side is too long, because none is cut."""
         sources, targets = self._read(sources, targets)
         ids = self.tokenizer.encode_source(sources), self.tokenizer.encode_target(targets)
         limit = self.run.config.search.max_source_length
@@ -192,13 +194,14 @@ class Aligner:
 
         `sources, targets`: subwords of the pairs, without special symbols.
 
-        One pass over known targets, as in training. A batch has at most 2,048 positions, or one
-        pair. The weights of six layers with eight heads then take 70 MB at 60 subwords per side.
+        The model makes one pass over known targets, as in training. A batch has at most 2,048
+        positions, or one pair. The weights of six layers with eight heads then take 70 MB at 60
+        subwords per side.
         """
         lengths = [max(len(s), len(t)) + 1 for s, t in zip(sources, targets, strict=True)]
         for rows in by_length(lengths, _BATCH_TOKENS):
-            some = [sources[row] for row in rows], [targets[row] for row in rows]
-            weights = torch.stack([self._cross(model, *some) for model in self.models]).mean(0)
+            batch = [sources[row] for row in rows], [targets[row] for row in rows]
+            weights = torch.stack([self._cross(model, *batch) for model in self.models]).mean(0)
             for place, row in enumerate(rows):
                 real = weights[place, :, :, : len(targets[row]) + 1, : len(sources[row])]
                 if not real.isfinite().all():
@@ -228,12 +231,12 @@ class Aligner:
     ) -> list[WordAlignment]:
         """Align the words of given pairs; a pair with an empty side has no links."""
         pairs = self._given(sources, targets)
-        found = [WordAlignment((), (), ())] * len(pairs)
+        alignments = [WordAlignment((), (), ())] * len(pairs)
         for number, cross in self._cross_of(pairs):
             source, target = pairs[number]
             links = attention_links(cross, source.units, target.units, by)
-            found[number] = _alignment(source.words, target.words, links)
-        return found
+            alignments[number] = _alignment(source.words, target.words, links)
+        return alignments
 
     def rate(
         self, sources: Sequence[str], targets: Sequence[str], gold: Sequence[GoldLinks]
@@ -265,7 +268,7 @@ class Aligner:
         rows: Collection[int] | None = None,
     ) -> list[list[TranslationNote]]:
         """
-        Add alignments to translations and replace their unknown words.
+        Return notes with the alignments of translations and the texts with replaced unknown words.
 
         `written`: for each line the subwords of its translations, best first. `align`: whether to
         return the links. `rows`: the lines that have notes; all if None.
@@ -282,9 +285,10 @@ class Aligner:
             for rank, ids in enumerate(several)
             if align or (replace is not False and UNKNOWN in ids)
         ]
-        given = {row: self._source(texts[row], sources[row]) for row, _ in places}
+        segmented = {row: self._source(texts[row], sources[row]) for row, _ in places}
         pairs = [
-            (given[row], segment_ids(self.tokenizer, written[row][rank])) for row, rank in places
+            (segmented[row], segment_ids(self.tokenizer, written[row][rank]))
+            for row, rank in places
         ]
         for number, cross in self._cross_of(pairs):
             source, target = pairs[number]
@@ -304,7 +308,7 @@ class Aligner:
     def _given(
         self, sources: Sequence[str], targets: Sequence[str]
     ) -> list[tuple[SegmentedText, SegmentedText]]:
-        """Match words with subwords of given pairs."""
+        """Tokenize given pairs, and match their words with subwords."""
         sources, targets = self._read(sources, targets)
         source_ids, target_ids = self.pair_ids(sources, targets)
         return list(
@@ -316,7 +320,7 @@ class Aligner:
         )
 
     def _read(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Reduce the white space of given pairs, as for translating."""
+        """Normalize given pairs as for translating."""
         return self.run.read_sources(sources), self.run.read_targets(targets)
 
     def _source(self, text: str, ids: Ids) -> SegmentedText:

@@ -58,9 +58,9 @@ class AttentionOfPairs:
         """
         own: Any = self
         if target is None:
-            found: Attention | None = own.translate(source, attention=True).attention
-            if found is not None:  # a blank source is not translated and has none yet
-                return found
+            weights: Attention | None = own.translate(source, attention=True).attention
+            if weights is not None:  # a blank source is not translated, so it has no attention yet
+                return weights
         targets = own.run.read_targets(read_texts("target", target or ""))
         (target_ids,) = own.tokenizer.encode_target(targets)
         (ids,) = own._source_ids(own.run.read_sources(read_texts("source", source)), None)
@@ -83,11 +83,12 @@ class AttentionOfPairs:
 
         Returns
         -------
-        Attention Attention of the first model.
+        Attention
+            Attention of the first model.
 
         Notes
         -----
-        One pass over the known target, as in training.
+        The model makes one pass over the known target, as in training.
         """
         own: Any = self
         check_ids(source, target, own.run.vocabularies)

@@ -26,18 +26,18 @@ def search_batches(
     """
     Search batches, several at a time if that does not change results.
 
-    Python code of one batch then overlaps with matrix products of another. All threads are divided
-    equally among the batches. If the last batches are too few to share the threads, they use all
-    threads one after the other.
+    The Python code of one batch then overlaps with the matrix products of another. All threads are
+    divided equally among the batches. If the last batches are too few to share the threads, they
+    run one after the other with all threads.
     """
     threads = torch.get_num_threads()
     most = min(threads, len(batches))
     workers = max((n for n in range(1, most + 1) if threads % n == 0), default=1)
     if workers < 2 or observer is not None or not all(map(is_compiled, models)):
         return map(search, batches)
-    beside = len(batches) - len(batches) % workers
-    together = map_in_threads(search, batches[:beside], workers)
-    return chain(together, map(search, batches[beside:]))
+    divisible = len(batches) - len(batches) % workers
+    together = map_in_threads(search, batches[:divisible], workers)
+    return chain(together, map(search, batches[divisible:]))
 
 
 def mean_scores(
@@ -52,12 +52,12 @@ def mean_scores(
 
     Raises `HeedfulError` if a score is not finite.
     """
-    scored = [pair_log_probabilities(one, run.collator(one), sources, targets) for one in members]
+    scored = [pair_log_probabilities(m, run.collator(m), sources, targets) for m in members]
     means = scored[0]
     if isinstance(model, Ensemble):
         means = [
-            model.mean(torch.tensor(each, device=model.device).T).tolist()  # (target,)
-            for each in zip(*scored, strict=True)
+            model.mean(torch.tensor(by_member, device=model.device).T).tolist()  # (target,)
+            for by_member in zip(*scored, strict=True)
         ]
     for source, log_probabilities in zip(sources, means, strict=True):
         if not math.isfinite(score := sum(log_probabilities)):

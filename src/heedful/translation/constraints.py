@@ -32,21 +32,21 @@ def read_constraints(
 
     Spaces around a phrase do not count. A phrase begins at a word boundary and is tokenized alone.
     """
-    given = {
+    constraints = {
         "target_prefix": target_prefix,
         "force_phrases": force_phrases,
         "avoid_phrases": avoid_phrases,
     }
-    for name, some in given.items():
-        if some is not None and len(some) != lines:
+    for name, entries in constraints.items():
+        if entries is not None and len(entries) != lines:
             raise TextError(
                 f"{name} must have one entry for each line that is translated, but there are "
-                f"{len(some):,} for {lines:,} lines; an entry without a constraint is empty."
+                f"{len(entries):,} for {lines:,} lines; an entry without a constraint is empty."
             )
     beginnings = tokenizer.encode_target(list(map(read_target, target_prefix or [""] * lines)))
     wanted = [_cut(tokenizer, phrases) for phrases in force_phrases or [()] * lines]
     unwanted = [_cut(tokenizer, phrases) for phrases in avoid_phrases or [()] * lines]
-    found = []
+    line_constraints = []
     for number, prefix in enumerate(beginnings):
         for ids in (prefix, *wanted[number]):
             if UNKNOWN in ids and warn is not None:
@@ -54,19 +54,19 @@ def read_constraints(
                     f"line {numbers[number]} asks for “{tokenizer.decode(ids)}”, with ⁇ for text "
                     "that the tokenizer does not know; the translation will have ⁇, too."
                 )
-        found.append(LineConstraints(tuple(prefix), wanted[number], unwanted[number]))
-    return found
+        line_constraints.append(LineConstraints(tuple(prefix), wanted[number], unwanted[number]))
+    return line_constraints
 
 
 def by_line(
-    name: str, phrases: Sequence[str | Sequence[str]] | None, one: bool
+    name: str, phrases: Sequence[str | Sequence[str]] | None, is_single: bool
 ) -> list[Sequence[str]] | None:
-    """List the phrases of each line; those of a single text need no nesting."""
+    """List the phrases of each line; the phrases of a single text need no nesting."""
     if phrases is None:
         return None
-    if one and all(isinstance(phrase, str) for phrase in phrases):
+    if is_single and all(isinstance(phrase, str) for phrase in phrases):
         return [[phrase for phrase in phrases if isinstance(phrase, str)]]
-    lists: list[Sequence[str]] = [each for each in phrases if not isinstance(each, str)]
+    lists: list[Sequence[str]] = [entry for entry in phrases if not isinstance(entry, str)]
     if len(lists) < len(phrases):
         raise ArgumentError(
             f"`{name}` must be a list of lists of strings, one for each line, but one of its "
@@ -81,7 +81,7 @@ def check_prefixes(
     """
     Refuse prefixes that are longer than a translation may be.
 
-    Raises `TextError` with the first such line: a truncated prefix would go unnoticed.
+    Raises `TextError` for the first such line, because a truncated prefix would go unnoticed.
     """
     for constraint, limit, line in zip(line_constraints, limits, lines, strict=True):
         if len(constraint.prefix) > limit:

@@ -19,7 +19,7 @@ class TranslationEngine(Protocol):
 
     @property
     def reader(self) -> TextReader:
-        """What reads its lines."""
+        """The reader of its lines."""
         ...
 
     def translate(
@@ -75,10 +75,10 @@ def check_engine(engine: str, options: SearchOptions, others: Mapping[str, objec
 
     `others`: options that do not concern the search, by their names on the command line.
 
-    Raises `SettingError`. torch has them all.
+    Raises `SettingError` if the engine lacks an option; torch has them all.
     """
-    given = {
-        "sample": options.sample and not others.get("mbr"),  # which samples by itself
+    chosen = {
+        "sample": options.sample and not others.get("mbr"),  # mbr samples by itself
         "diverse-groups": options.diverse_groups > 1,
         "diversity-strength": options.diversity_strength,
         "coverage-penalty": options.coverage_penalty,
@@ -86,7 +86,7 @@ def check_engine(engine: str, options: SearchOptions, others: Mapping[str, objec
         "rules": options.rules,
         **others,
     }
-    wrong = [f"--{name}" for name in _CANNOT if given.get(name)]
+    wrong = [f"--{name}" for name in _CANNOT if chosen.get(name)]
     if engine == "ctranslate2" and wrong:
         raise SettingError(
             f"--engine ctranslate2 does not have every option, but {', '.join(wrong)} was given; "

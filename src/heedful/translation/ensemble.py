@@ -13,34 +13,34 @@ def check_members(runs: Sequence[Run]) -> None:
     if not runs:
         raise RunFolderError("a translator needs at least one run folder, but none was named.")
     first, *others = runs
-    for other in others:
+    for member in others:
         for task in tasks():
-            _check_shared(task, first, other)
-        same_tokens = other.tokenizer.fingerprint == first.tokenizer.fingerprint
-        if not same_tokens or other.config.model.source_end != first.config.model.source_end:
+            _check_shared(task, first, member)
+        same_tokens = member.tokenizer.fingerprint == first.tokenizer.fingerprint
+        if not same_tokens or member.config.model.source_end != first.config.model.source_end:
             what = "model.source_end" if same_tokens else "subwords"
             raise RunFolderError(
                 "runs of an ensemble must have the same subwords and source ends, but "
-                f"{first.folder.path} and {other.folder.path} differ in their {what}; train them "
+                f"{first.folder.path} and {member.folder.path} differ in their {what}; train them "
                 "on the same prepared text, or translate with one."
             )
         # with language tags the input chooses the direction, and the settings name only the first
         chosen = first.tokenizer.tags or first.tokenizer.languages
-        if not chosen and first.direction.contradicts(other.direction):
+        if not chosen and first.direction.contradicts(member.direction):
             raise RunFolderError(
                 "runs that translate together must have the same direction, but "
-                f"{first.folder.path} translates {first.direction} and {other.folder.path} "
-                f"{other.direction}; leave one of them out."
+                f"{first.folder.path} translates {first.direction} and {member.folder.path} "
+                f"{member.direction}; leave one of them out."
             )
 
 
-def _check_shared(task: Task, first: Run, other: Run) -> None:
+def _check_shared(task: Task, first: Run, second: Run) -> None:
     """Check the settings of a task that members must share."""
-    settings = [flat_settings(run.config) for run in (first, other)]
+    settings = [flat_settings(run.config) for run in (first, second)]
     for name in task.shared:
         before, now = (values[name] for values in settings)
         if before != now:
             raise RunFolderError(
                 f"{task.models} that work together must have the same {name}, but it is {before} "
-                f"in {first.folder.path} and {now} in {other.folder.path}; use one alone."
+                f"in {first.folder.path} and {now} in {second.folder.path}; use one alone."
             )

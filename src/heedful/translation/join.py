@@ -36,7 +36,7 @@ def join_sentences(translations: Sequence[Translation], layout: SentenceLayout) 
 
 
 def _sum(translations: Sequence[Translation], layout: SentenceLayout) -> Translation:
-    """Join translations without alternatives."""
+    """Join translations, without their alternatives."""
     texts = [sentence.text for sentence in translations]
     alignments = [sentence.alignment for sentence in translations]
     return Translation(

@@ -34,17 +34,17 @@ class LanguageChoice:
         from_language, to_language : str, optional
             Languages in any form, such as ``de`` for ``deu_Latn``; empty for those of the run.
         options : pair of str, optional
-            How the two were named, for messages.
+            Names of the two arguments, for messages.
 
         Returns
         -------
         Translator
-            It shares the weights and takes turns with this one.
+            A translator that shares the weights and takes turns with this one.
 
         Notes
         -----
-        For models with a token for each language. Raises `SettingError` for an unknown language,
-        with the most similar languages.
+        This is for models with a token for each language. Raises `SettingError` for an unknown
+        language, with the most similar languages.
         """
         for option, language in zip(options, (from_language, to_language), strict=True):
             check_argument("Translator.between", option, language, str)

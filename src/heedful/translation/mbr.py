@@ -32,9 +32,11 @@ def choose_by_risk(
 
     Returns the translations with their expected utilities in percent, best first.
 
-    Eikema and Aziz (2020). Equal samples count as often as they were drawn.
+    The method is that of Eikema and Aziz (2020). Equal samples count as often as they were drawn.
     """
-    ordered = minimum_bayes_risk([each.text for each in candidates], utility(by, language), weights)
+    ordered = minimum_bayes_risk(
+        [candidate.text for candidate in candidates], utility(by, language), weights
+    )
     return [(candidates[number], expected) for number, expected in ordered]
 
 
@@ -48,9 +50,9 @@ def least_risk(
     percent.
     """
     ordered = choose_by_risk([translation, *translation.alternatives], by, language=language)
-    kept: dict[str, Translation] = {}
+    chosen: dict[str, Translation] = {}
     for candidate, expected in ordered:
-        if candidate.text not in kept and len(kept) < n_best:
-            kept[candidate.text] = replace(candidate, score=expected, alternatives=())
-    best, *others = kept.values()
+        if candidate.text not in chosen and len(chosen) < n_best:
+            chosen[candidate.text] = replace(candidate, score=expected, alternatives=())
+    best, *others = chosen.values()
     return replace(best, alternatives=tuple(others))

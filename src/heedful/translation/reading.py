@@ -71,11 +71,11 @@ class _LinePart:
                 alignment=self._alignment(text),
                 reading=text.note,
             )
-        others = tuple(self._restored_alone(other, prefix) for other in row.alternatives)
+        others = tuple(self._restored_alone(choice, prefix) for choice in row.alternatives)
         return replace(self._restored_alone(row, prefix), alternatives=others)
 
     def _restored_alone(self, row: Translation, prefix: Prefix) -> Translation:
-        """Restore everything that was taken from the line."""
+        """Restore one translation, without its alternatives."""
         assert self.read is not None
         tags = 1 if self.tag else 0
         words: Sequence[str] = ()
@@ -143,14 +143,14 @@ class ReadLines:
     def restored(
         self, rows: Sequence[Translation], prefixes: Sequence[Prefix] = ()
     ) -> list[Translation]:
-        """Turn translated rows into translations of the lines. `prefixes`: how each row begins."""
+        """Turn translated rows into translations of the lines. `prefixes`: one for each row."""
         translated = iter(zip(rows, prefixes or [NO_PREFIX] * len(rows), strict=True))
         results = []
         for number, (parts, layout) in enumerate(zip(self.parts, self.layouts, strict=True)):
             several = [part.restored(*next(translated)) for part in parts]
             result = several[0]
             if layout is not None:
-                notes = joined_notes(one.reading or ReadingNote() for one in several)
+                notes = joined_notes(part.reading or ReadingNote() for part in several)
                 result = replace(join_sentences(several, layout), reading=notes)
             if number in self.cut:
                 result = replace(result, reading=replace(result.reading or ReadingNote(), cut=True))
@@ -161,7 +161,7 @@ class ReadLines:
 def warn_of_loops(
     results: Sequence[Translation], first_line: int, warn: Callable[[str], None]
 ) -> None:
-    """Report lines whose translation repeated itself."""
+    """Report lines from whose translations a loop was cut."""
     for number, result in enumerate(results, start=first_line):
         if result.reading is not None and result.reading.loops:
             warn(
@@ -172,13 +172,13 @@ def warn_of_loops(
 
 def without_links(translation: Translation) -> Translation:
     """Drop alignments that were only needed for restoring."""
-    others = tuple(replace(other, alignment=None) for other in translation.alternatives)
+    others = tuple(replace(choice, alignment=None) for choice in translation.alternatives)
     return replace(translation, alignment=None, alternatives=others)
 
 
 class TextReader:
     """
-    Reads lines for one model.
+    A reader of lines for one model.
 
     `reads_text`: whether ``data.reading`` is ``text``. `read_plain`: normalizes lines that are not
     read as text. `longest`: maximum subwords of a row. `aligns`: whether the engine can align
@@ -221,7 +221,7 @@ class TextReader:
             text = text if self.reads_text else self.read_plain([text])[0]
             layout: TextLayout | None = None
             if self.reads_text and not self._fits(reader, tag, text):
-                # what stands between its parts is written as it is
+                # the text between the parts is not translated, so controls are replaced here
                 text, _ = without_controls(text)
                 if long_lines == "cut":
                     cut.add(number)
@@ -263,7 +263,7 @@ class TextReader:
 
     def cut_rule(self, terms: Terms | None, tag: str, longest: int) -> CutRule:
         """
-        Return where a text may be cut.
+        Return the rule for where a text may be cut.
 
         `tag`: a language tag before each part. `longest`: maximum subwords of a part, its end
         symbol included.

@@ -187,8 +187,8 @@ class Translation:
     def _repr_html_(self) -> str:
         """Show the text, and alternatives with their scores, in a notebook."""
         rows = "".join(
-            f"<tr><td>{one.score:.3f}</td><td style='text-align: left'>{html.escape(one.text)}</td>"
-            for one in (self, *self.alternatives)
+            f"<tr><td>{row.score:.3f}</td><td style='text-align: left'>{html.escape(row.text)}</td>"
+            for row in (self, *self.alternatives)
         )
         return f"<table><tr><th>score</th><th>translation</th></tr>{rows}</table>"
 
@@ -228,8 +228,8 @@ def without_repeats(translation: Translation) -> Translation:
     Texts that differ only in subwords, outer blanks or a cut loop count as equal.
     """
     by_text = {translation.text.strip(): translation}
-    for other in translation.alternatives:
-        by_text.setdefault(other.text.strip(), other)
+    for alternative in translation.alternatives:
+        by_text.setdefault(alternative.text.strip(), alternative)
     return replace(translation, alternatives=tuple(by_text.values())[1:])
 
 
@@ -239,7 +239,7 @@ def as_translation(
     attention: Attention | None = None,
     probabilities: bool = False,
 ) -> Translation:
-    """Write the hypotheses of a line, best first, as text."""
+    """Convert the hypotheses of a line, best first, to a translation with alternatives."""
     best, *others = (
         decoded_translation(
             tokenizer,
@@ -280,7 +280,7 @@ def between_blanks(translation: Translation, line: str) -> Translation:
     return replace(
         translation,
         text=f"{before}{translation.text}{after}",
-        alternatives=tuple(between_blanks(other, line) for other in translation.alternatives),
+        alternatives=tuple(between_blanks(choice, line) for choice in translation.alternatives),
     )
 
 
@@ -292,7 +292,7 @@ def with_notes(translation: Translation, notes: Sequence[TranslationNote]) -> Tr
         text=translation.text if first.text is None else first.text,
         alignment=first.alignment,
         alternatives=tuple(
-            with_notes(other, [note])
-            for other, note in zip(translation.alternatives, others, strict=True)
+            with_notes(choice, [note])
+            for choice, note in zip(translation.alternatives, others, strict=True)
         ),
     )

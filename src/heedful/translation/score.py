@@ -54,7 +54,7 @@ class ScoredPair:
 
 @dataclass(frozen=True)
 class ScoreFormat:
-    """What is computed for each pair and how it is formatted."""
+    """The output format of scored pairs."""
 
     format: str = "text"
     """One number per line, or a JSON object with all results."""
@@ -114,7 +114,7 @@ def score(
     source, target : path, pattern or sequence of them, optional
         Line-aligned text.
     pairs : iterable of pairs of str, or table, optional
-        Sentences in memory, instead of files; what `heedful.train` takes.
+        Sentences in memory, instead of files, in any form that `heedful.train` takes.
     ranks : bool, default False
         Whether to return the rank of each token, 1 for the most probable.
     alignments : bool, default False
@@ -137,7 +137,8 @@ def score(
     Notes
     -----
     The command `heedful score`. Pairs are read as the iterator advances, so a text of any length
-    takes little memory. Natural logarithms, the end symbol included, no length penalty.
+    takes little memory. Scores are natural logarithms, include the end symbol, and have no length
+    penalty.
     """
     translator = run
     if not isinstance(translator, Translator):
@@ -195,8 +196,8 @@ def gold_lines(
 
     Yields one line for each layer, with and without the shift, best first.
 
-    The name of a layer is what ``--align-by`` takes. All pairs are kept in memory, because gold
-    sets are small.
+    A layer is named as in ``--align-by``. All pairs are kept in memory, because gold sets are
+    small.
     """
     pairs = list(corpus.pairs())
     links = [
@@ -227,12 +228,12 @@ def _ranks(
 ) -> list[list[int]]:
     """Compute the ranks of all tokens, in batches of similar length."""
     ids = list(zip(*translator.aligner.pair_ids(sources, targets), strict=True))
-    found: list[list[int]] = [[] for _ in ids]
+    results: list[list[int]] = [[] for _ in ids]
     for rows in by_length([max(map(len, pair)) + 1 for pair in ids], _BATCH_TOKENS):
         batch = translator.collator.batch(*zip(*(ids[row] for row in rows), strict=True))
         batch = batch.to(translator.model.device)
         size = translator.tokenizer.target_size
         places = (batch.source, batch.target_in, batch.target_out)
         for row, ranks in zip(rows, target_ranks(translator.model, *places, size), strict=True):
-            found[row] = ranks
-    return found
+            results[row] = ranks
+    return results

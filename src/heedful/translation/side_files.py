@@ -7,7 +7,7 @@ from typing import Any
 from heedful.errors import TextError
 from heedful.text.lines import plain_lines
 
-# How a line of each file is read; the names are those of `Translator.translate`.
+# Files whose lines hold entries separated by tabs; the names are those of `Translator.translate`.
 _SEPARATED = ("force_phrases", "avoid_phrases")
 
 
@@ -39,7 +39,7 @@ def zip_side_files(
 
 
 def _unequal(name: str, lines: str, path: Path, others: str) -> TextError:
-    """Raise an error with the names and line counts of both files."""
+    """Build the error with the names and line counts of both files."""
     return TextError(
         f"{path} must have one line for each line of {name}, but {path} has {others} and {name} "
         f"has {lines}; a line without a constraint is empty."

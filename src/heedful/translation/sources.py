@@ -18,7 +18,7 @@ def source_ids(
     """
     Encode lines and cut those that are too long; a blank line has no ids.
 
-    `lines`: numbers of the lines, for messages; from 1 if None.
+    `lines`: numbers of the lines, for messages; counted from 1 if empty.
     """
     numbers = lines or range(1, len(texts) + 1)
     ids = tokenizer.encode_source([text if text.strip() else "" for text in texts])

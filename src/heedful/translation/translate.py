@@ -19,7 +19,7 @@ from heedful.translation.side_files import zip_side_files
 # This many lines are sorted by length together: enough for full batches of similar length.
 _WINDOW = 2048
 _PAUSE_SECONDS = 0.05
-# What separates the fields of an n-best list, where it stands in a text.
+# Replacement of “|||”, which separates the fields of an n-best list, inside a text.
 _ESCAPED = "&#124;" * 3
 _Item = TypeVar("_Item")
 
@@ -36,7 +36,7 @@ class OutputFormat:
     format: str = "text"
     """Plain lines, or one JSON object a line."""
     n_best: int = 1
-    """Translations written per line."""
+    """Number of translations written per line."""
     scores: bool = False
     """Whether plain lines carry the score."""
     alignments: bool = False
@@ -53,13 +53,15 @@ class OutputFormat:
         if self.format == "jsonl":
             entry = {"line": number, **_entry(translation)}
             if self.n_best > 1:
-                entry["alternatives"] = [_entry(other) for other in translation.alternatives]
+                entry["alternatives"] = [
+                    _entry(alternative) for alternative in translation.alternatives
+                ]
             yield json_line(entry)
         elif self.n_best > 1:
-            for one in (translation, *translation.alternatives):
-                text = one.text.strip().replace("|||", _ESCAPED)
-                parts = [str(number), text, f"{one.score:.6f}"]
-                yield " ||| ".join(parts + self._links(one, source))
+            for candidate in (translation, *translation.alternatives):
+                text = candidate.text.strip().replace("|||", _ESCAPED)
+                parts = [str(number), text, f"{candidate.score:.6f}"]
+                yield " ||| ".join(parts + self._links(candidate, source))
         else:
             score = [f"{translation.score:.6f}"] if self.scores else []
             links, text = self._links(translation, source), translation.text
@@ -70,7 +72,7 @@ class OutputFormat:
     def replaced_controls(self, translation: Translation) -> int:
         """Count the replaced characters in the output of a line."""
         written = (translation, *translation.alternatives)[: self.n_best]
-        return sum(each.replaced_controls for each in written)
+        return sum(candidate.replaced_controls for candidate in written)
 
     def _links(self, translation: Translation, source: str) -> list[str]:
         """Format the links as a field, if requested."""
@@ -108,24 +110,24 @@ def translate_lines(
     done = replaced = replaced_lines = 0
     changed = ReadingCounts()
     files = side_files or {}
-    told: set[str] = set()
+    warned: set[str] = set()
 
     def warn_once(text: str) -> None:
         """Warn about each line, but give each kind of warning about the whole input only once."""
         first = text.split(" ", maxsplit=1)[0]
         kind = "share" if first[:1].isdigit() else first
-        if kind == "line" or kind not in told:
-            told.add(kind)
+        if kind == "line" or kind not in warned:
+            warned.add(kind)
             warn(text)
 
     for window in windows(zip_side_files(lines, name, files)):
-        beside = {what: [entries[what] for _, entries in window] for what in files}
-        found = translator.translate(
+        side_entries = {what: [entries[what] for _, entries in window] for what in files}
+        translations = translator.translate(
             [line for line, _ in window],
             options,
-            target_prefix=beside.get("target_prefix"),
-            force_phrases=beside.get("force_phrases"),
-            avoid_phrases=beside.get("avoid_phrases"),
+            target_prefix=side_entries.get("target_prefix"),
+            force_phrases=side_entries.get("force_phrases"),
+            avoid_phrases=side_entries.get("avoid_phrases"),
             alignments=output_format.alignments,
             align_by=align_by,
             replace_unknown=replace_unknown,
@@ -136,8 +138,10 @@ def translate_lines(
             warn=warn_once,
         )
         if mbr:
-            found = [least_risk(translation, output_format.n_best) for translation in found]
-        for (source, _), translation in zip(window, found, strict=True):
+            translations = [
+                least_risk(translation, output_format.n_best) for translation in translations
+            ]
+        for (source, _), translation in zip(window, translations, strict=True):
             controls = output_format.replaced_controls(translation)
             replaced += controls
             replaced_lines += controls > 0
@@ -157,7 +161,7 @@ def translate_lines(
 
 
 def windows(lines: Iterable[_Item], size: int = _WINDOW) -> Iterator[list[_Item]]:
-    """Group available lines without waiting for more."""
+    """Group the lines that are available, without waiting for more."""
     arrived: queue.Queue[_Item | BaseException | None] = queue.Queue(maxsize=2 * size)
     given_up = threading.Event()
 

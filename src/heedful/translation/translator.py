@@ -48,7 +48,7 @@ from heedful.translation.result import (
 )
 from heedful.translation.sources import source_ids
 
-# Positions a side that `score` computes at once; chosen by hand: more of them take more memory.
+# Positions per side that `score` computes at once; more positions take more memory.
 _BATCH_TOKENS = 2048
 # Sentences x beam x vocabulary of a step of one batch: a quarter gibibyte of scores.
 _STEP_LOGITS = 1 << 26
@@ -127,7 +127,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
         Checksums are verified; nothing in a run folder is executed. Later forks use one thread.
         """
         load_plugins(plugins)
-        runs = [Run.open(one) for one in ([path] if isinstance(path, str | PathLike) else path)]
+        runs = [Run.open(name) for name in ([path] if isinstance(path, str | PathLike) else path)]
         check_members(runs)
         place = resolve_device(device)
         resolve_threads(threads)
@@ -148,7 +148,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
 
     @cached_property
     def reader(self) -> TextReader:
-        """What reads its lines."""
+        """The reader of its lines."""
         read, most = self.run.read_sources, self.run.config.search.max_source_length
         reads_text, aligns = self.run.reads_text, self.aligner.can_align
         return TextReader(self.tokenizer, read, reads_text, most, aligns)
@@ -252,8 +252,8 @@ class Translator(LanguageChoice, AttentionOfPairs):
         Lines of similar length are searched together, on a processor several batches at a time.
         Phrases match only in the subwords of the tokenizer.
         """
-        # 1. what is asked for, refused before anything is computed
-        originals, one = read_texts("texts", texts), isinstance(texts, str)
+        # 1. check the request before anything is computed
+        originals, is_single = read_texts("texts", texts), isinstance(texts, str)
         read = self.reader.read(originals, Terms.of(glossary, protected), long_lines)
         lines, numbers = read.rows, [first_line + line for line in read.lines]
         options = SearchOptions.from_keywords("Translator.translate", options, keywords)
@@ -274,8 +274,8 @@ class Translator(LanguageChoice, AttentionOfPairs):
             self.tokenizer,
             len(lines),
             target_prefix=prefixes,
-            force_phrases=read.spread(by_line("force_phrases", force_phrases, one), ()),
-            avoid_phrases=read.repeat(by_line("avoid_phrases", avoid_phrases, one)),
+            force_phrases=read.spread(by_line("force_phrases", force_phrases, is_single), ()),
+            avoid_phrases=read.repeat(by_line("avoid_phrases", avoid_phrases, is_single)),
             numbers=numbers,
             warn=warn,
         )
@@ -285,7 +285,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
         task = self.run.task
         restricted = task.is_restricted or settings.min_length or target_prefix or force_phrases
 
-        # 3. batches of similar length, bounded by what a step of the search holds at once
+        # 3. batches of similar length, bounded by the scores of one step of the search
         filled = [index for index, row in enumerate(ids) if row]
         each_row = settings.size * self.run.vocabularies[1] * len(self.models)
         most_rows = min(max(1, _STEP_LOGITS // each_row), batch_lines or _STEP_LOGITS)
@@ -315,8 +315,8 @@ class Translator(LanguageChoice, AttentionOfPairs):
 
         # 4. ids to text
         searched = search_batches(search, batches, self.models, observer)
-        for rows, found in zip(batches, searched, strict=True):
-            for row, hypotheses in zip(rows, found, strict=True):
+        for rows, searched_rows in zip(batches, searched, strict=True):
+            for row, hypotheses in zip(rows, searched_rows, strict=True):
                 line = numbers[row]
                 check_found(hypotheses, line, bool(restricted))
                 if warn is not None:
@@ -324,7 +324,7 @@ class Translator(LanguageChoice, AttentionOfPairs):
                 weights = self.attention_of(ids[row], hypotheses[0].tokens) if attention else None
                 results[row] = as_translation(self.tokenizer, hypotheses, weights, probabilities)
                 written[row] = [hypothesis.tokens for hypothesis in hypotheses]
-        # 5. links where they are wanted or restoring needs them, and what reading took away
+        # 5. links where they are requested or needed for restoring; then restoring itself
         if linked:
             needed = alignments or bool(read.linked)
             notes = self.aligner.note(lines, ids, written, by, needed, replace_unknown, linked)
@@ -335,10 +335,10 @@ class Translator(LanguageChoice, AttentionOfPairs):
             warn_of_loops(results, first_line, warn)
         results = results if alignments else list(map(without_links, results))
         results = results if task.is_verbatim else list(map(between_blanks, results, originals))
-        return results[0] if one else results
+        return results[0] if is_single else results
 
     @overload
-    def align(  # type: ignore[overload-overlap]  # a string is taken as one, not as its letters
+    def align(  # type: ignore[overload-overlap]  # a string is one sentence, not several
         self,
         sources: str,
         targets: str,
@@ -394,9 +394,9 @@ class Translator(LanguageChoice, AttentionOfPairs):
         -----
         Many pairs are computed at once. `Aligner.rate` finds the best layer by gold links.
         """
-        by, one = self.aligner.extraction(align_by), isinstance(sources, str)
-        found = self.aligner.align(*read_pairs(sources, targets), by)
-        return found[0] if one else found
+        by, is_single = self.aligner.extraction(align_by), isinstance(sources, str)
+        alignments = self.aligner.align(*read_pairs(sources, targets), by)
+        return alignments[0] if is_single else alignments
 
     @overload
     def score(  # type: ignore[overload-overlap]

@@ -100,8 +100,8 @@ class CleaningReport:  # numpydoc ignore=PR02
         """Summarize the counts in one line."""
         counts = sorted(self.dropped.items(), key=lambda item: -item[1])
         reasons = ", ".join(f"{number:,} {reason}" for reason, number in counts if number)
-        kept = f"{self.kept:,} {'pair' if self.kept == 1 else 'pairs'} kept"
-        return f"{kept}, {self.total_dropped:,} dropped" + (f" ({reasons})" if reasons else "")
+        pairs = f"{self.kept:,} {'pair' if self.kept == 1 else 'pairs'} kept"
+        return f"{pairs}, {self.total_dropped:,} dropped" + (f" ({reasons})" if reasons else "")
 
     def table(self) -> str:
         """Format the counts and examples of each rule for a terminal."""
@@ -164,18 +164,18 @@ class CleaningReport:  # numpydoc ignore=PR02
     @classmethod
     def merged(cls, reports: Iterable["CleaningReport"]) -> "CleaningReport":
         """Merge reports on parts of a text."""
-        whole = cls()
+        total = cls()
         for report in reports:
-            whole.kept += report.kept
-            whole.notes += [note for note in report.notes if note not in whole.notes]
+            total.kept += report.kept
+            total.notes += [note for note in report.notes if note not in total.notes]
             for reason, number in report.dropped.items():
-                whole.dropped[reason] = whole.dropped.get(reason, 0) + number
+                total.dropped[reason] = total.dropped.get(reason, 0) + number
             for reason, examples in report.examples.items():
-                both = sorted([*whole.examples.get(reason, []), *examples], key=lambda e: e.line)
-                whole.examples[reason] = both[:_EXAMPLES]
-        order = [rule for rule in whole.dropped if rule in whole.examples]
-        whole.examples = {rule: whole.examples[rule] for rule in order}
-        return whole
+                both = sorted([*total.examples.get(reason, []), *examples], key=lambda e: e.line)
+                total.examples[reason] = both[:_EXAMPLES]
+        order = [rule for rule in total.dropped if rule in total.examples]
+        total.examples = {rule: total.examples[rule] for rule in order}
+        return total
 
 
 def _share(part: int, total: int) -> str:

@@ -22,7 +22,7 @@ from heedful.text.file_formats import TextSource
 from heedful.tokenization.special_symbols import split_tag
 
 Hashes = UInt64[np.ndarray, " entries"]
-# Few enough for lines of a megabyte, enough for `SeenHashes`.
+# Few enough for lines of a megabyte, and enough to make `SeenHashes` fast.
 _JUDGED_PAIRS = 1000
 
 
@@ -72,7 +72,7 @@ class SeenHashes:
         return new
 
     def _keep(self, fresh: Hashes) -> None:
-        """Add a sorted array and merge those that are too short."""
+        """Add a sorted array and merge arrays that are too short."""
         if not len(fresh):
             return
         while self._blocks and len(self._blocks[-1]) < 2 * len(fresh):
@@ -83,7 +83,7 @@ class SeenHashes:
 
 @dataclass(frozen=True)
 class TextRules:  # numpydoc ignore=PR02
-    """Which rules are applied to text."""
+    """The rules that are applied to text."""
 
     source_language: str = ""
     """Code of the source language, for its scripts."""
@@ -99,7 +99,7 @@ class TextRules:  # numpydoc ignore=PR02
 
 class TextFilter:
     """
-    Applies the rules to the pairs of one text, in order.
+    A filter that applies the rules to the pairs of one text, in order.
 
     A pair is a duplicate if both sides, without outer white space, equal those of an earlier pair.
     Only pairs that no other rule drops are remembered. `SeenHashes` documents the probability of
@@ -145,7 +145,7 @@ class TextFilter:
         return overlaps
 
     def _reason(self, source: str, target: str, overlap: str | None) -> str | None:
-        """Return the first rule that a pair breaks, duplicates aside."""
+        """Return the first rule, except “duplicate”, that a pair breaks."""
         pair = source, target
         if any(not line or line.isspace() for line in pair):
             return "empty"
@@ -170,7 +170,7 @@ class TextFilter:
 
 
 def kept_pairs(pairs: Iterator[tuple[str, str]], rules: TextRules) -> bytearray:
-    """Apply the rules for text to all pairs: 1 for each pair that is kept, else 0."""
+    """Apply the rules for text to all pairs; return 1 for each pair that is kept, else 0."""
     judge, flags = TextFilter(rules), bytearray()
     while chunk := list(islice(pairs, _JUDGED_PAIRS)):
         reasons = judge.reasons([source for source, _ in chunk], [target for _, target in chunk])

@@ -100,7 +100,7 @@ def scripts_of(language: str) -> frozenset[str] | None:
     """
     Return the scripts of a language.
 
-    Returns scripts, named as letters are in Unicode; None for a language that is not in the table.
+    Returns the first words of the letters' Unicode names; None for a language not in the table.
 
     A script in the code itself overrides the language. Chinese, Japanese and Korean each have
     several scripts; quotations in other scripts must fit into the remaining share.

@@ -31,11 +31,9 @@ def publish_file(partial: Path, path: Path) -> None:
 
 def sha256_of(path: Path) -> str:
     """
-    Compute the SHA-256 of a file.
+    Compute the SHA-256 of a file, in constant memory.
 
-    In constant memory.
-
-    Raises `TextError` if it cannot be read.
+    Raises `TextError` if the file cannot be read.
     """
     try:
         with open_ordinary(path) as file:
@@ -66,8 +64,8 @@ class Checksums:
         except OSError:
             lines = []
         title = lines[0].removeprefix("# ") if lines and lines[0].startswith("# ") else ""
-        found = filter(None, map(_LINE.fullmatch, lines))
-        return cls(folder, title, {match[2]: match[1] for match in found})
+        matches = filter(None, map(_LINE.fullmatch, lines))
+        return cls(folder, title, {match[2]: match[1] for match in matches})
 
     def write(self) -> None:
         """

@@ -3,8 +3,8 @@ Download of one file, resumed where an earlier attempt stopped.
 
 ::
 
-    FILE.partial        what has arrived
-    FILE.partial.json   from where, and which version of the file it is
+    FILE.partial        the part of the file that has arrived
+    FILE.partial.json   its address, and the version of the file
 
 The rest is requested with `Range` and `If-Range`, so a server sends the whole file if it has
 changed. Only http and https are supported, also for redirects. Proxies are read from the
@@ -44,19 +44,19 @@ _PAUSES = (1.0, 2.0, 4.0)  # seconds before each further try
 _CHUNK = 1 << 16
 _MUCH = 1 << 20  # progress beyond 1 MiB resets the retry count
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
-# Bytes of a file whose size the registry does not know. The largest of OPUS stay below the first;
-# the second holds where the server does not state a size either, so that nothing else ends it.
+# Most bytes of a file whose size the registry does not know. The largest files of OPUS stay below
+# the first limit. The second applies if the server does not state a size either.
 _MOST_STATED = 64 << 30
 _MOST_UNSTATED = 4 << 30
 _RANGE = re.compile(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)")
 
 
 class Unreachable(DownloadError):
-    """A host does not answer at all, so requesting another file is useless."""
+    """A host that does not answer at all, so requesting another file is useless."""
 
 
 class _Cut(Exception):
-    """The connection ended too early or the server is busy; retry."""
+    """A connection that ended too early, or a busy server; the request is repeated."""
 
 
 def fetch(
@@ -101,7 +101,7 @@ def forget(partial: Path) -> None:
 
 
 def _fetch_once(address: str, partial: Path, size: int | None, watch: Watch) -> None:
-    """Send one request and save what arrives."""
+    """Send one request and save the content of the answer."""
     headers = {"User-Agent": "heedful", "Accept-Encoding": "identity"}
     had = _length(partial)
     if had and (validator := _validator_of(partial, address)):
@@ -178,7 +178,7 @@ def _refused(error: HTTPError, partial: Path, had: int, size: int | None) -> Non
         if error.code == 416:
             match = _RANGE.fullmatch(error.headers.get("Content-Range", ""))
             if had == size or (match and match[2] == str(had)):
-                return  # killed between the last byte and the new name
+                return  # an earlier run was killed between the last byte and the new name
             forget(partial)
             raise _Cut(
                 "the server's file is shorter than the part that was downloaded before"
@@ -213,7 +213,7 @@ def _chunks(response: HTTPResponse) -> Iterator[bytes]:
 
 
 def _begin(partial: Path, address: str, response: HTTPResponse) -> None:
-    """Empty the file, then record which version of which file is downloaded."""
+    """Empty the file, then record the address and the version that are downloaded."""
     partial.write_bytes(b"")
     tag = response.headers.get("ETag", "")
     strong = tag if tag.startswith('"') else ""  # If-Range takes no weak tag (RFC 9110, 13.1.5)
@@ -244,7 +244,7 @@ def _length(partial: Path) -> int:
 
 
 class _WebOnly(HTTPRedirectHandler):
-    """Redirects to other web addresses only, never from https back to http."""
+    """A handler of redirects that follows only web addresses, and never from https to http."""
 
     def redirect_request(
         self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str

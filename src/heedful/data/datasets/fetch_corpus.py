@@ -3,7 +3,7 @@ A registered corpus in a folder: locate its files, check them, extract the text.
 
 ::
 
-    the folder itself ─ mirrors that were named ─ addresses of the catalogue
+    the folder itself ─ mirrors of the user ─ addresses of the catalog
         └ SHA-256 as known, or as recorded in SHA256SUMS, or recorded there now
             └ unpacked into text files whose sides are equally long
 """
@@ -47,7 +47,7 @@ def get_corpus(
     Raises `DownloadError` if no location has a file. Raises `TextError` if the size or digest of a
     file is wrong. Raises `StorageError` if the disk is full. Raises `UserError` if a mirror is
     neither a folder nor an address, or the folder is in use or holds another corpus. Raises
-    `RunStopped` on Ctrl-C; what has arrived is kept.
+    `RunStopped` on Ctrl-C; the data so far is kept.
     """
     for mirror in mirrors:
         _check_mirror(mirror)
@@ -82,9 +82,9 @@ def get_corpus(
 
 def train_command(corpus: KnownCorpus, folder: Path) -> str:
     """Format the command that trains on a corpus."""
-    whole = any(text.stem == "train" for text in corpus.texts)
+    is_one_text = any(text.stem == "train" for text in corpus.texts)
     command = ["heedful", "train", corpus.recipe]
-    for option, stem in (("", "train" if whole else "train.*"), ("valid-", corpus.valid)):
+    for option, stem in (("", "train" if is_one_text else "train.*"), ("valid-", corpus.valid)):
         if stem:
             for side, language in zip(("source", "target"), corpus.languages, strict=False):
                 command += [f"--{option}{side}", str(folder / f"{stem}.{language}")]
@@ -125,12 +125,12 @@ class _Search:
                 for reason in reasons:
                     failures.setdefault(reason, []).append(download.name)
         if missing:
-            told = "; ".join(
+            causes = "; ".join(
                 f"{place} does not give {', '.join(names)} ({why})"
                 for (place, why), names in failures.items()
             )
             raise DownloadError(
-                f"every file of {self._corpus.name} must be available, but some are not: {told}. "
+                f"every file of {self._corpus.name} must be available, but some are not: {causes}. "
                 f"Put {', '.join(missing)} into {self._folder} and run the command again, or "
                 "name a mirror that has them with --mirror; downloaded files are kept."
             )
@@ -138,13 +138,13 @@ class _Search:
     def _accept(self, download: Download, path: Path) -> None:
         """Accept a file that is already in its place."""
         try:
-            found, state = self._check(download, path)
+            digest, state = self._check(download, path)
         except _Wrong as wrong:
             raise TextError(
                 f"{path} {wrong}; it is damaged or another file: replace it or move it away, and "
                 "run the command again."
             ) from wrong
-        self._sums.by_name[download.name] = found
+        self._sums.by_name[download.name] = digest
         self._say(f"{download.name} was there; {state}")
 
     def _look_everywhere(self, download: Download) -> list[tuple[str, str]]:
@@ -152,7 +152,7 @@ class _Search:
         reasons = []
         mirrors = [_at(mirror, download.name) for mirror in self._mirrors]
         for place in (*mirrors, *download.addresses):
-            # With its protocol: http may work where a certificate is bad.
+            # The protocol is included, because http may work where a certificate is bad.
             host = "" if isinstance(place, Path) else "://".join(urlsplit(place)[:2])
             reason = self._silent.get(host, "")
             if not reason:
@@ -180,7 +180,7 @@ class _Search:
             resumed = arriving.exists()
             fetch(source, arriving, size=download.size, watch=self._watch, wait=self._wait)
         try:
-            found, state = self._check(download, arriving)
+            digest, state = self._check(download, arriving)
         except _Wrong as wrong:
             forget(arriving)
             if resumed:  # perhaps only the earlier part was wrong: try once from the beginning
@@ -190,7 +190,7 @@ class _Search:
         with writing(self._folder):
             publish_file(arriving, path)
         forget(_partial(path))
-        self._sums.by_name[download.name] = found
+        self._sums.by_name[download.name] = digest
         self._say(f"{download.name} has {path.stat().st_size:,} bytes; {state}")
 
     def _copy(self, source: Path, copy: Path) -> None:
@@ -213,12 +213,12 @@ class _Search:
         if download.size not in (None, size):
             raise _Wrong(f"must have {download.size:,} bytes, but has {size:,}")
         expected, whence = self._expected(download)
-        found = sha256_of(path)
+        digest = sha256_of(path)
         if not expected:
-            return found, "its SHA-256 was recorded, not verified: no published one is known"
-        if found != expected:
-            raise _Wrong(f"must have the SHA-256 {expected} ({whence}), but has {found}")
-        return found, f"its SHA-256 is {whence}"
+            return digest, "its SHA-256 was recorded, not verified: no published one is known"
+        if digest != expected:
+            raise _Wrong(f"must have the SHA-256 {expected} ({whence}), but has {digest}")
+        return digest, f"its SHA-256 is {whence}"
 
     def _expected(self, download: Download) -> tuple[str, str]:
         """Find the expected SHA-256 of a file, and its source."""
@@ -235,11 +235,11 @@ class _Search:
 
 
 class _Wrong(Exception):
-    """A file has the wrong content."""
+    """A file with the wrong content."""
 
 
 def _is_address(mirror: str) -> bool:
-    """Whether a mirror is an address or a folder."""
+    """Whether a mirror is an address, not a folder."""
     return "://" in mirror
 
 
@@ -305,15 +305,15 @@ def _is_as_recorded(text: CorpusText, sums: Checksums) -> bool:
 
 
 def _aligned_lines(folder: Path, texts: Sequence[CorpusText]) -> dict[str, int]:
-    """Count the lines of each text; those of one stem must have equally many."""
+    """Count the lines of each text; texts of one stem must have equally many."""
     lines = {text.name: _count_lines(folder / text.name) for text in texts}
     first: dict[str, CorpusText] = {}
     for text in texts:
-        other = first.setdefault(text.stem, text)
-        if lines[text.name] != lines[other.name]:
+        sibling = first.setdefault(text.stem, text)
+        if lines[text.name] != lines[sibling.name]:
             raise TextError(
-                f"the lines of {folder / other.name} and {folder / text.name} must belong "
-                f"together, but there are {lines[other.name]:,} and {lines[text.name]:,}; the "
+                f"the lines of {folder / sibling.name} and {folder / text.name} must belong "
+                f"together, but there are {lines[sibling.name]:,} and {lines[text.name]:,}; the "
                 f"downloads differ from the catalog."
             )
     return lines

@@ -9,10 +9,10 @@ SHA-256 checksums were computed from a copy of the file (Multi30k, Tanaka) or ta
 The indexes are `url_checksums/wmt14_translate.txt` of TensorFlow Datasets (WMT) and
 `dataset_infos.json` of Hugging Face Datasets (IWSLT 2017).
 
-Addresses are those of fairseq's `prepare-wmt14en2de.sh` and `prepare-wmt14en2fr.sh`. SHA-256 and
-sizes come from `url_checksums/wmt14_translate.txt` of TensorFlow Datasets, which also takes both
-test sets from `dev.tgz`. The size of the 10^9 corpus comes from TensorFlow's first translation
-tutorial.
+For WMT 2014, addresses are those of fairseq's `prepare-wmt14en2de.sh` and `prepare-wmt14en2fr.sh`.
+SHA-256 and sizes come from `url_checksums/wmt14_translate.txt` of TensorFlow Datasets, which also
+takes both test sets from `dev.tgz`. The size of the 10^9 corpus comes from TensorFlow's first
+translation tutorial.
 """
 
 import difflib
@@ -32,7 +32,7 @@ def _statmt(path: str, size: int | None = None, sha256: str | None = None) -> Do
     return Download((f"https://{host}/{path}", f"http://{host}/{path}"), size, sha256)
 
 
-# What the English-German and the English-French task of 2014 have in common.
+# Files that the English-German and the English-French task of 2014 share.
 _EUROPARL = _statmt(
     "wmt13/training-parallel-europarl-v7.tgz",
     657632379,
@@ -55,17 +55,17 @@ _DEV = _statmt(
 )
 
 
-def _texts(other: str) -> Iterator[CorpusText]:
+def _texts(foreign: str) -> Iterator[CorpusText]:
     """Describe the texts of both tasks; English is the target side of the archives."""
-    pair = f"{other}-en"
-    for language in ("en", other):
+    pair = f"{foreign}-en"
+    for language in ("en", foreign):
         side = "ref" if language == "en" else "src"
         for stem, archive, member in (
             ("train.europarl-v7", _EUROPARL, f"training/europarl-v7.{pair}.{language}"),
             ("train.commoncrawl", _CRAWL, f"commoncrawl.{pair}.{language}"),
             ("train.news-commentary-v9", _NEWS, f"training/news-commentary-v9.{pair}.{language}"),
             ("newstest2013", _DEV, f"dev/newstest2013.{language}"),
-            ("newstest2014", _DEV, f"dev/newstest2014-{other}en-{side}.{language}.sgm"),
+            ("newstest2014", _DEV, f"dev/newstest2014-{foreign}en-{side}.{language}.sgm"),
         ):
             form = "segments" if member.endswith(".sgm") else "plain"
             yield CorpusText(f"{stem}.{language}", (ArchiveMember(archive.name, member, form),))
@@ -91,7 +91,7 @@ def wmt14_en_de() -> KnownCorpus:
 
 def wmt14_en_fr() -> KnownCorpus:
     """Describe the paper's English-French training data."""
-    # Section 5.1 of the paper says 36 million pairs, about what remains of these after cleaning.
+    # Section 5.1 of the paper names 36 million pairs; about as many of these remain after cleaning.
     un = _statmt("wmt13/training-parallel-un.tgz")
     giga = _statmt("wmt10/training-giga-fren.tar", 2595102720)
     more = [
@@ -255,12 +255,12 @@ def _iwslt14() -> KnownCorpus:
     )
 
 
-def _iwslt17(other: str, pairs: int, size: int, sha256: str) -> KnownCorpus:
+def _iwslt17(foreign: str, pairs: int, size: int, sha256: str) -> KnownCorpus:
     """Describe the TED talks of 2017 between English and another language."""
-    pair = f"en-{other}"
+    pair = f"en-{foreign}"
     sets = ("dev2010", *(f"tst{year}" for year in range(2010, 2016)))
     texts = []
-    for language in ("en", other):
+    for language in ("en", foreign):
         train = ArchiveMember(f"{pair}.tgz", f"{pair}/train.tags.{pair}.{language}", "talks")
         texts.append(CorpusText(f"train.{language}", (train,)))
         for name in sets:
@@ -274,12 +274,12 @@ def _iwslt17(other: str, pairs: int, size: int, sha256: str) -> KnownCorpus:
         "https://huggingface.co/datasets/iwslt2017/resolve/"
         "ebd7c60d9800c2a1be010a227e5f0a2363730f7a/data"
     )
-    path = f"2017-01-trnted/texts/en/{other}/{pair}.tgz"
+    path = f"2017-01-trnted/texts/en/{foreign}/{pair}.tgz"
     addresses = (f"{server}/{path}", f"https://wit3.fbk.eu/archive/{path}")
     return KnownCorpus(
         name=f"iwslt17-{pair}",
         about="TED talks; dev2010 and tst2010 to tst2015",
-        languages=("en", other),
+        languages=("en", foreign),
         pairs=pairs,
         license="CC BY-NC-ND 3.0, TED Conference LLC",
         downloads=(Download(addresses, size, sha256),),
@@ -322,16 +322,16 @@ def _named(name: str, about: str, license: str, corpus: KnownCorpus) -> KnownCor
 
 def _opus_corpora() -> list[KnownCorpus]:
     """Describe the best known corpora of OPUS."""
-    found = []
-    for other in ("de", "fr"):
-        tatoeba = opus("Tatoeba", "v2023-04-12", "en", other)
-        europarl = opus("Europarl", "v8", "en", other)
+    corpora = []
+    for language in ("de", "fr"):
+        tatoeba = opus("Tatoeba", "v2023-04-12", "en", language)
+        europarl = opus("Europarl", "v8", "en", language)
         about = "everyday sentences by volunteers, OPUS v2023-04-12; no held-out part"
-        found.append(_named(f"tatoeba-en-{other}", about, "CC BY 2.0 FR", tatoeba))
+        corpora.append(_named(f"tatoeba-en-{language}", about, "CC BY 2.0 FR", tatoeba))
         about = "proceedings of the European Parliament, OPUS v8; no held-out part"
         license = "no restriction known to its authors"
-        found.append(_named(f"europarl-en-{other}", about, license, europarl))
-    return found
+        corpora.append(_named(f"europarl-en-{language}", about, license, europarl))
+    return corpora
 
 
 CORPORA = {

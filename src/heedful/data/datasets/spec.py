@@ -72,7 +72,7 @@ class KnownCorpus:
     """
 
     name: str
-    """What to call it."""
+    """Its name."""
     about: str
     """A short description."""
     languages: tuple[str, ...]

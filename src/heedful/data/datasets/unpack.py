@@ -79,18 +79,18 @@ def unpack(folder: Path, texts: Sequence[CorpusText]) -> None:
 
 
 def _unpack_one(path: Path, members: Mapping[str, tuple[Path, str]]) -> None:
-    """Copy the lines of some members of an archive to their files."""
-    found = set()
+    """Copy the lines of the wanted members of an archive to their files."""
+    extracted = set()
     try:
         for name, stream in _members(path, members):
             place, form = members[name]
             with writing(place.parent.parent), place.open("wb") as file:
                 for lines in _FORMS[form](stream):
                     file.write(lines)
-            found.add(name)
+            extracted.add(name)
     except _DAMAGED as error:
         raise _damaged(path, error) from error
-    if missing := sorted(members.keys() - found):
+    if missing := sorted(members.keys() - extracted):
         raise TextError(
             f"{path} must hold {', '.join(missing)}, but does not; it is another file or another "
             "version of it: move it away and run the command again."
@@ -149,7 +149,7 @@ def _zip_members(
     for entry in entries:
         name = entry.filename
         link = stat.S_ISLNK(entry.external_attr >> 16)
-        if entry.is_dir() or link or [other.filename for other in entries].count(name) > 1:
+        if entry.is_dir() or link or [member.filename for member in entries].count(name) > 1:
             raise _refused(path, name)
         with archive.open(entry) as stream, _guarded(stream, path) as content:
             yield name, content
@@ -236,20 +236,20 @@ def _lines(stream: BufferedReader) -> Iterator[bytes]:
 
 def _put_together(places: Sequence[Path], path: Path) -> None:
     """Join the parts of a text under its name, unless another file has it."""
-    whole = places[0]
-    with writing(path.parent), whole.open("ab") as file:
+    joined = places[0]
+    with writing(path.parent), joined.open("ab") as file:
         for place in places[1:]:
             with open_ordinary(place) as part:
                 shutil.copyfileobj(part, file, _CHUNK)
             place.unlink()
-    if path.exists() and sha256_of(path) != sha256_of(whole):
+    if path.exists() and sha256_of(path) != sha256_of(joined):
         raise TextError(
             f"{path} must be free for the extracted text, but a file with other content is there; "
             f"move it away or name another folder with "
             "--out."
         )
     with writing(path.parent):
-        publish_file(whole, path)
+        publish_file(joined, path)
 
 
 def _damaged(path: Path, error: Exception) -> TextError:

@@ -42,10 +42,10 @@ AGAIN = (
     "delete the folder and run the command that made it again (heedful data prepare, or heedful "
     "train with --resume)"
 )
-"""What to do about damage."""
+"""Remedy for damage, for messages."""
 
 _SIDES = ("source", "target")
-# Folders from before there were blocks have one digest of everything.
+# Older folders have no digests of blocks, only one digest of all files.
 _NO_BLOCKS = {"ids": None, "offsets": None}
 
 
@@ -118,7 +118,7 @@ class EncodedPairs:  # numpydoc ignore=PR02
             ) from error
 
     def check(self) -> None:
-        """Read all ids now, so that damage is detected; raises `RunFolderError`."""
+        """Read all ids now, to detect damage; raises `RunFolderError`."""
         self.source_ids.check()
         self.target_ids.check()
 
@@ -311,8 +311,8 @@ class JoinedPairs:  # numpydoc ignore=PR02
         firsts = [np.cumsum(lengths) - lengths for lengths in every]  # place of each sentence
         for number in np.unique(part):
             chosen = part == number
-            found = self.parts[number].gather(rows[chosen] - int(self._edges[number]))
-            for flat, side, first in zip(found, sides, firsts, strict=True):
+            gathered = self.parts[number].gather(rows[chosen] - int(self._edges[number]))
+            for flat, side, first in zip(gathered, sides, firsts, strict=True):
                 within = np.arange(len(flat.ids)) - np.repeat(
                     np.cumsum(flat.lengths) - flat.lengths, flat.lengths
                 )
@@ -322,5 +322,5 @@ class JoinedPairs:  # numpydoc ignore=PR02
 
     @cached_property
     def _edges(self) -> NDArray[np.int64]:
-        """Return the first row of each corpus, and the end."""
+        """The first row of each corpus, and the end."""
         return np.cumsum([0, *self.sizes])

@@ -40,8 +40,8 @@ from heedful.text.corpus import Corpus
 from heedful.text.escapes import has_escapes
 from heedful.tokenization.tokenizer import Tokenizer
 
-# A shard is what a process encodes at a time, and what a run that was killed does again. Chosen by
-# hand; characters bound the memory where lines are long.
+# A process encodes one shard at a time, and a run that was killed repeats unfinished shards. The
+# limit of characters bounds the memory for long lines.
 _SHARD_PAIRS = 10_000
 _SHARD_CHARACTERS = 4_000_000
 _ENDING = ".safetensors"
@@ -183,7 +183,7 @@ def _encode(
 ) -> list[Path]:
     """Encode missing shards; return the files of all."""
     paths = []
-    # two, to know whether there is work for several processes
+    # two shards show whether there is work for several processes
     first = list(islice(shards, 2))
     with ExitStack() as stack:
         workers = None

@@ -69,7 +69,7 @@ class FlatFile:
         return values
 
     def fill(self, view: memoryview, place: int) -> None:
-        """Fill a view with bytes from a position on; `RunFolderError` if the file is too short."""
+        """Fill a view with bytes from `place` on; raises `RunFolderError` if the file is short."""
         with reading(self.path, self.again):
             while view:
                 if not (size := os.preadv(self._descriptor, (view,), place)):
@@ -218,7 +218,7 @@ class FlatWriter:
         self.total = int(ends[-1]) if len(ends) else self.total
 
     def blocks(self) -> tuple[list[str], list[str]]:
-        """Digests of the blocks of both files."""
+        """Return the digests of the blocks of both files."""
         values, offsets = (digests.hexdigests() for digests in self._digests)
         return values, offsets
 
@@ -239,9 +239,10 @@ def open_flat(
     """
     Open rows: the values, and the offset of each row with the end of the last.
 
-    Offsets are read and checked now, values block by block when they are used. `digests` are those
-    of the blocks, by the files' names; `again` tells the user how to repair damage. Raises
-    `RunFolderError`.
+    `digests`: digests of the blocks, by file name. `again`: how to repair damage, for messages.
+
+    Offsets are read and checked now, values block by block when they are used. Raises
+    `RunFolderError` if a file is missing or damaged.
     """
     files = []
     for path, item in ((values, dtype), (offsets, _OFFSET)):
@@ -265,9 +266,9 @@ def open_flat(
 @contextmanager
 def whole_folder(folder: Path, mark: str) -> Iterator[Path]:
     """
-    Fill a folder atomically.
+    Fill a folder atomically, and remove files that a killed process left.
 
-    Removes files that a killed process left.
+    `mark`: name of a file that only folders of this kind have; such a folder may be replaced.
 
     Raises `StorageError` if the disk is full or the folder cannot be written, `RunFolderError` if
     `folder` holds something else.

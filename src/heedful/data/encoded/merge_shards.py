@@ -35,11 +35,9 @@ class EncodedPart(NamedTuple):
 
 def id_type(vocabulary_size: int) -> np.dtype[Any]:
     """
-    Return the smallest type that holds every id.
+    Return the smallest type that holds every id: little-endian, two or four bytes.
 
-    Returns little-endian, two or four bytes.
-
-    Up to 65,536 subwords fit in two bytes, which halves what is read from the disk.
+    Up to 65,536 subwords fit in two bytes, which halves the bytes read from the disk.
     """
     return np.dtype(ID_TYPES[0] if vocabulary_size <= 1 << 16 else ID_TYPES[1])
 

@@ -52,7 +52,7 @@ def sampled_epoch(
     augment: str = "",
 ) -> EncodedPairs:
     """
-    Encode all pairs for one epoch. `augment`: as `data.augment`.
+    Encode all pairs for one epoch. `augment`: the shares in the form of `data.augment`.
 
     No pair is dropped here, so batches can be planned across epochs. A script that uses more than
     one process needs the guard ``if __name__ == "__main__":``, as always with spawned processes.
@@ -102,7 +102,7 @@ class _Encoder:
 
     @property
     def made_from(self) -> dict[str, Any]:
-        """Return everything that determines the ids."""
+        """Everything that determines the ids."""
         return {
             "tokenizer": self.tokenizer.fingerprint,
             "pairs": len(self.texts),
@@ -128,7 +128,8 @@ class _Encoder:
             encode(side, job.sampling, generator)
             for encode, side in zip(encoders, lines, strict=True)
         ]
-        # A side that became too long is cut as usual; a changed pair is then as it was, on both.
+        # A side that became too long is encoded without sampling. If the pair was changed, both
+        # sides are encoded so, from the unchanged text.
         for place in {
             place for rows in encoded for place, row in enumerate(rows) if len(row) > job.max_length
         }:

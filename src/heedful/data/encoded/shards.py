@@ -41,7 +41,7 @@ class Shard:  # numpydoc ignore=PR02
     """Their target lines."""
 
     def pack(self) -> bytes:
-        """Serialize the shard to bytes; sent to another process, and digested."""
+        """Serialize the shard to bytes, which are digested and sent to another process."""
         text = json.dumps([self.lines, self.sources, self.targets], ensure_ascii=False)
         return text.encode("utf-8", "surrogatepass")
 
@@ -82,9 +82,9 @@ def encode_shard(shard: Shard, tokenizer: Tokenizer, pair_filter: PairFilter, pa
     part = EncodedPart(
         *flatten(sources, tokenizer.source_size), *flatten(targets, tokenizer.target_size)
     )
-    told = {_REPORT: json.dumps(report.to_json())}
+    metadata = {_REPORT: json.dumps(report.to_json())}
     tensors = {**part._asdict(), _LINES: np.array(lines, np.int64)}
-    write_whole(path, safetensors.numpy.save(tensors, metadata=told))
+    write_whole(path, safetensors.numpy.save(tensors, metadata=metadata))
 
 
 def read_part(path: Path) -> EncodedPart:
@@ -101,9 +101,7 @@ def read_part(path: Path) -> EncodedPart:
 
 def read_numbers(path: Path) -> NDArray[np.int64]:
     """
-    Read the line numbers of the pairs that a shard kept.
-
-    Returns their line numbers, from 1.
+    Read the line numbers, from 1, of the pairs that a shard kept.
 
     They locate the text of the pairs without filtering it again.
 

@@ -85,8 +85,8 @@ class TextWriter:
     """
     A writer of text pairs to a folder.
 
-    A context manager: the files are on disk when its block ends. They are not renamed, because the
-    folder as a whole is: see `heedful.data.encoded.flat_file.whole_folder`.
+    A context manager: the files are on disk when its block ends. They are not renamed, because
+    `heedful.data.encoded.flat_file.whole_folder` renames the folder.
     """
 
     def __init__(self, folder: Path) -> None:

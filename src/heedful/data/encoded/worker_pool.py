@@ -1,8 +1,8 @@
 """
 A pool of worker processes that encode shards.
 
-They are separate programs, not forks, so they inherit no memory, threads or modules. A script that
-uses heedful needs no guard `if __name__ == "__main__"`. Their protocol is described in
+Workers are separate programs, not forks, so they inherit no memory, threads or modules. A script
+that uses heedful needs no guard `if __name__ == "__main__"`. The protocol is described in
 `heedful.data.encoded.worker`.
 """
 
@@ -41,7 +41,7 @@ class Workers:
 
     def __init__(self, count: int, tokenizer: Path, pair_filter: PairFilter) -> None:
         self._setup = {"tokenizer": str(tokenizer.resolve()), "filter": asdict(pair_filter)}
-        # Ctrl-C reaches every process of a terminal; these leave it to the one that started them.
+        # Ctrl-C reaches every process of a terminal; the workers leave it to their parent.
         block = (signal.SIG_BLOCK, {signal.SIGINT})
         self._threads = ThreadPoolExecutor(count, "encode", signal.pthread_sigmask, block)
         self._free = threading.Semaphore(2 * count)
@@ -100,8 +100,8 @@ class Workers:
             answer = process.stdout.readline()
         if not answer:
             raise _death(process.wait())
-        if told := json.loads(answer):
-            raise _failure(told)
+        if failure := json.loads(answer):
+            raise _failure(failure)
 
     def _process(self) -> Any:
         """Return the process of this thread, started on first use."""

@@ -6,7 +6,7 @@ English dates in words, and the same dates by ISO 8601.
     “Sunday, the twenty-third of January, two thousand and five”  →  “2005-01-23”
 
 No date is in two parts of the text. A model must therefore read the day, month and year of dates
-that it has not seen. A day of the week tells nothing that is not in the rest.
+that it has not seen. A day of the week adds no information.
 """
 
 import random
@@ -46,8 +46,8 @@ def number_words(number: int) -> str:
     """
     if number < 20:
         return _ONES[number]
-    ten, one = divmod(number, 10)
-    return f"{_TENS[ten - 2]}-{_ONES[one]}" if one else _TENS[ten - 2]
+    ten, unit = divmod(number, 10)
+    return f"{_TENS[ten - 2]}-{_ONES[unit]}" if unit else _TENS[ten - 2]
 
 
 def ordinal_words(number: int) -> str:
@@ -82,12 +82,12 @@ def year_words(year: int) -> list[str]:
     ['twenty twelve', 'two thousand and twelve', 'two thousand twelve']
     """
     century, rest = divmod(year, 100)
-    whole = "nineteen hundred" if century == 19 else "two thousand"
+    base = "nineteen hundred" if century == 19 else "two thousand"
     if not rest:
-        return [whole]
-    ways = [f"{whole} and {number_words(rest)}"]
+        return [base]
+    ways = [f"{base} and {number_words(rest)}"]
     if century == 20:
-        ways.append(f"{whole} {number_words(rest)}")
+        ways.append(f"{base} {number_words(rest)}")
     if rest >= 10 or century == 19:
         spoken = f"oh {number_words(rest)}" if rest < 10 else number_words(rest)
         ways.insert(0, f"{number_words(century)} {spoken}")

@@ -44,12 +44,12 @@ def sample_phonemes(
     words = [*spoken]
     random.Random(seed).shuffle(words)
     first = [word for word in words if len(spoken[word]) == 1][:held_out]
-    kept = {*first}
-    for word in (*first, *(word for word in words if word not in kept)):
+    chosen = {*first}
+    for word in (*first, *(word for word in words if word not in chosen)):
         yield word, spoken[word][0]
 
 
 def _spoken(pronunciations: Sequence[Sequence[str]]) -> list[str]:
-    """Write different pronunciations without stress."""
-    texts = (" ".join(phoneme.rstrip("012") for phoneme in one) for one in pronunciations)
+    """Write the different pronunciations of a word, without stress."""
+    texts = (" ".join(phoneme.rstrip("012") for phoneme in phonemes) for phonemes in pronunciations)
     return [*dict.fromkeys(texts)]

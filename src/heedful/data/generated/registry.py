@@ -29,7 +29,7 @@ class GeneratedText:
     recipe: str
     """Recipe of `heedful train` for it."""
     write: Callable[[Path], None]
-    """Write all files into a folder."""
+    """Function that writes all files into a folder."""
 
     def sides(self, folder: Path) -> list[tuple[int, Path]]:
         """List the files of all parts with their numbers of lines."""
@@ -111,4 +111,4 @@ GENERATED = {
         ),
     )
 }
-"""By their names."""
+"""All generated texts, by name."""

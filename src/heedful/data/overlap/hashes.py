@@ -1,8 +1,8 @@
 """
 Hashes of lines and of their word 4-grams, computed for thousands of lines at once.
 
-A Python loop over words takes 15 times as long, and training reads every line of its text here. A
-character's hash is the sum over its folded letters and marks. A word's hash is the sum over its
+A Python loop over words takes 15 times as long, and every line of the training text is hashed here.
+A character's hash is the sum over its folded letters and marks. A word's hash is the sum over its
 characters, so neither case nor the order of marks counts. Anagrams have equal hashes, so matching
 lines are compared by text afterwards (`heedful.data.overlap.lines`).
 """

@@ -43,9 +43,9 @@ class Leaks:
         self.exact = 0
         """Pairs with a side that equals a held-out one."""
         self.both = 0
-        """Those pairs among them that equal a held-out pair on both sides."""
+        """Pairs that equal a held-out pair on both sides; `exact` includes them."""
         self.near = 0
-        """Pairs with a side that nearly repeats a held-out side."""
+        """Pairs with a side that nearly repeats a held-out side, and none that equals one."""
         self._examples: dict[str, list[str]] = {"=": [], "~": []}
         sides = _untagged(held_out.sources), held_out.targets
         self._index = [HeldOutLines(side) for side in sides]
@@ -56,7 +56,7 @@ class Leaks:
         self._lines = held_out.lines
         self._pairs = {*zip(*self._ids, strict=True)}
         self._repeated: list[set[int]] = [set(), set()]
-        # For each side the first line of each distinct one.
+        # For each side, the number of the first of equal lines.
         self._first: list[dict[int | None, int]] = []
         for ids in self._ids:
             self._first.append({})
@@ -121,7 +121,7 @@ class Leaks:
 
 
 def _untagged(sources: Sequence[str]) -> list[str]:
-    """Leave language tags out; few sources have one."""
+    """Leave language tags out."""
     return [split_tag(line)[1] if line.startswith(">>") else line for line in sources]
 
 

@@ -23,10 +23,11 @@ LEAST_WORDS, MOST_WORDS = 8, 1000
 LONGEST = 100_000
 """Characters of a line that is compared by 4-grams; no model reads longer ones."""
 
-# Besides those that may be missing. With one instead of five, one line of Europarl in ten has one.
+# 4-grams that are looked up besides those that may be missing. If there were one instead of five,
+# one line of Europarl in ten would have it.
 _LOOKED_UP = 5
 _HASHED_CHARACTERS = 250_000  # at once: 10 MB of arrays
-# The table that most 4-grams are looked up in fits into a processor's cache.
+# The table in which 4-grams are looked up first fits into a processor's cache.
 _TABLE_BITS = 18
 _TABLE_SHIFT = np.uint64(64 - _TABLE_BITS)
 
@@ -83,7 +84,7 @@ class HeldOutLines:
         return dict(sorted(matches.items()))
 
     def _with_rare_grams(self, hashes: LineHashes) -> dict[int, list[int]]:
-        """For each line list the held-out lines that share enough rare 4-grams with it."""
+        """List, for each line, the held-out lines that share enough rare 4-grams with it."""
         rare = self._rare
         likely = np.flatnonzero(self._table[hashes.grams >> _TABLE_SHIFT])
         values, rows = hashes.grams[likely], hashes.gram_lines[likely]

@@ -34,7 +34,7 @@ class Character(NamedTuple):
 
 
 class _Characters(dict[str, Character]):
-    """A cache: a language has few characters."""
+    """A cache of the roles of characters; a language has few characters."""
 
     def __missing__(self, character: str) -> Character:
         lower = unicodedata.normalize("NFD", character).casefold()
@@ -49,7 +49,7 @@ class _Characters(dict[str, Character]):
 
 
 CHARACTERS = _Characters()
-"""What each character is."""
+"""The role of each character."""
 
 
 def normalize_line(line: str) -> str:

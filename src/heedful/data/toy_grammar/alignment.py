@@ -58,9 +58,9 @@ def choose_forms(
     """
     Choose the form of each word by the first letter of the next one.
 
-    `words`: with “form|form before a vowel” where it matters; empty ones are left out.
+    `words`: with “form|form before a vowel” where it matters; empty words are left out.
 
-    From the end to the beginning, because the next word must be spelled first.
+    Words are spelled from the last to the first, because the next word must be known.
     """
     spelled: list[TaggedWord] = []
     following = ""
@@ -79,8 +79,8 @@ def links(
     source: Sequence[SurfaceToken], target: Sequence[SurfaceToken]
 ) -> Iterator[tuple[tuple[int, int], bool]]:
     """Link the tokens of two languages that realize the same node."""
-    for i, one in enumerate(source):
-        for j, other in enumerate(target):
-            both = [a.core and b.core for a in one.words for b in other.words if a.of == b.of]
+    for i, left in enumerate(source):
+        for j, right in enumerate(target):
+            both = [a.core and b.core for a in left.words for b in right.words if a.of == b.of]
             if both:
                 yield (i, j), any(both)

@@ -59,7 +59,7 @@ def _write(part: Any, words: Iterator[str]) -> str:
     if isinstance(part, str):
         return f"({part} {next(words)})"
     label, parts = part
-    return f"({label} {' '.join(_write(one, words) for one in parts)})"
+    return f"({label} {' '.join(_write(child, words) for child in parts)})"
 
 
 def _nominal(node: Nominal) -> _Phrase:

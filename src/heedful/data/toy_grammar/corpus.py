@@ -2,10 +2,10 @@
 A small English-French corpus from a grammar, which needs no download.
 
 A sentence is drawn as a tree (`heedful.data.toy_grammar.generator`) that both languages realize,
-each in its own file of `heedful.data.toy_grammar`. Where the two differ is what a translator has to
-learn. Every English sentence has exactly one French translation. A gender or tense that English
-hides is left out or follows from the sentence. Both sides realize the same tree, so the word
-alignment is known.
+each in its own file of `heedful.data.toy_grammar`. A translator has to learn the differences
+between the two. Every English sentence has exactly one French translation. A gender or tense that
+English hides is left out or follows from the sentence. Both sides realize the same tree, so the
+word alignment is known.
 """
 
 import random
@@ -23,7 +23,7 @@ from heedful.data.toy_grammar.generator import SentenceGenerator
 from heedful.data.toy_grammar.lexicon import ADJECTIVES, NOUNS
 from heedful.data.toy_grammar.syntax_tree import NounPhrase, Tree
 
-# Never in the training split: “the big red dog”, which the quickstart asks a new model for.
+# “The big red dog”, which the quickstart translates, is never in the training split.
 _SHOWPIECE = NounPhrase(
     "the",
     tuple(adjective for adjective in ADJECTIVES if adjective.english in ("big", "red")),
@@ -84,7 +84,7 @@ def split_aligned(train: int, held_out: int, seed: int) -> tuple[list[Pair], lis
     `train`: how many pairs to train on; at least 0. `held_out`: how many pairs to hold out; at
     least 1.
 
-    Alignments of memorized sentences would prove little.
+    Alignments of memorized sentences would prove little, so the sentences are new.
 
     Raises `ValueError` if a size is below its minimum.
     """
@@ -94,7 +94,7 @@ def split_aligned(train: int, held_out: int, seed: int) -> tuple[list[Pair], lis
 
 
 def split_trees(train: int, held_out: int, seed: int) -> tuple[list[Tree], list[Tree]]:
-    """Draw the syntax trees of `split_aligned`; `ValueError` for a size below its minimum."""
+    """Draw the syntax trees of `split_aligned`; raises `ValueError` for too small a size."""
     if train < 0 or held_out < 1:
         raise ValueError(f"train must be at least 0 and held_out at least 1: {train}, {held_out}")
     trees = _draw(train + held_out, seed)
@@ -128,9 +128,9 @@ def _text(tokens: Sequence[SurfaceToken]) -> str:
 def _aligned(tree: Tree) -> AlignedPair:
     """Realize a tree in both languages and link their words."""
     source, target = english(tree), french(tree)
-    found = dict(links(source, target))
-    sure = frozenset(link for link, is_sure in found.items() if is_sure)
-    return AlignedPair(_text(source), _text(target), sure, frozenset(found))
+    is_sure_by_link = dict(links(source, target))
+    sure = frozenset(link for link, is_sure in is_sure_by_link.items() if is_sure)
+    return AlignedPair(_text(source), _text(target), sure, frozenset(is_sure_by_link))
 
 
 NAME = "grammar"

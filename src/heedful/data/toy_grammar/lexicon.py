@@ -143,7 +143,7 @@ NOUNS = _read(
     tree     trees    arbre    arbres    m  place
     """,
 )
-# In English the groups follow each other as they do here; a noun takes one of each at most.
+# English adjectives follow the order of their groups here; a noun takes at most one of each group.
 ADJECTIVES = _read(
     Adjective,
     """

@@ -80,16 +80,16 @@ def _question(clause: Clause, draw: random.Random) -> Pair:
     phrase = clause.phrase
     assert isinstance(phrase, VerbPhrase)
     doer, thing = _noun_phrases(clause)
-    subject, other = _bare(doer), _bare(thing)
+    subject, patient = _bare(doer), _bare(thing)
     verb = phrase.verb
     preposition = f"{phrase.place.preposition} " if phrase.place else ""
     kinds = ["whether"] if phrase.negated else ["subject", "rest", "whether"]
     kind = draw.choice(kinds)
     if kind == "subject":
-        return f"who {verb.past} {preposition}{other}", _words(doer)
+        return f"who {verb.past} {preposition}{patient}", _words(doer)
     if kind == "whether":
         answer = "no" if phrase.negated else "yes"
-        return f"did {subject} {verb.base} {preposition}{other}", answer
+        return f"did {subject} {verb.base} {preposition}{patient}", answer
     if phrase.place:
         return f"where did {subject} {verb.base}", _place(phrase.place)
     word = "who" if thing.is_human else "what"

@@ -11,7 +11,7 @@ from heedful.data.toy_grammar.corpus import sample_trees
 from heedful.data.toy_grammar.english import english
 from heedful.data.toy_grammar.syntax_tree import Clause, Tree, VerbPhrase
 
-# Two sentences in five have an object; this many are drawn for each that is wanted.
+# Two sentences in five have an object; this many are drawn for each requested sentence.
 _DRAWN = 3
 
 
@@ -45,12 +45,12 @@ def sample_roles(size: int, seed: int) -> list[RoledSentence]:
     >>> one.subject < one.verb < one.object
     True
     """
-    found: list[RoledSentence] = []
+    sentences: list[RoledSentence] = []
     drawn = _DRAWN * size
-    while len(found) < size:
-        found = [roled for tree in sample_trees(drawn, seed) if (roled := _roled(tree))]
+    while len(sentences) < size:
+        sentences = [roled for tree in sample_trees(drawn, seed) if (roled := _roled(tree))]
         drawn *= 2
-    return found[:size]
+    return sentences[:size]
 
 
 def _roled(tree: Tree) -> RoledSentence | None:

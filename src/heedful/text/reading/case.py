@@ -31,7 +31,7 @@ LineCase = Literal["", "upper", "title", "sentence"]
 """Case of the whole translation: unchanged, capitals, a capital in each word or in the first."""
 
 _LETTERS = re.compile(r"[^\W\d_]+")
-# A word in capitals among others may be an abbreviation; these many letters rarely are.
+# A short word in capitals may be an abbreviation; a word of this many letters rarely is.
 _LONG_WORD = 4
 
 
@@ -94,7 +94,7 @@ def _case_of(words: Sequence[str], capitalizes_nouns: bool) -> LineCase:
     """
     Decide in which case a line as a whole is written.
 
-    `capitalizes_nouns`: whether the language does; then a word in lower case indicates a sentence.
+    `capitalizes_nouns`: whether the language does so; then any word in lower case shows a sentence.
     """
     cased = [word for word in words if word.lower() != word.upper()]
     if all(map(is_upper_case, cased)) and max(map(_count_letters, cased)) > 1:
@@ -120,16 +120,16 @@ def _known_form(
     if cost >= LACKING:
         return lower if vocabulary.cost(lower) < LACKING else word
     if line == "upper" and letters > 1:
-        # The first word begins a sentence; others are names if they have fewer subwords so.
+        # The first word begins a sentence; other words are names if a capital saves subwords.
         forms = [with_capital(lower, vocabulary.language), lower]
         best = min(forms if is_first else forms[::-1], key=vocabulary.cost)
         is_word = vocabulary.cost(best) == 1 or letters >= _LONG_WORD or not is_alone
-        # Of two that are known alike the other form goes with the words around it.
+        # At equal cost the new form is used, because the words around it are changed, too.
         return best if is_word and vocabulary.cost(best) <= cost else word
-    # A single letter in capitals is a word of a heading, but English has “I”.
+    # In a line in capitals this concerns words of one letter; English “I” keeps its capital.
     in_heading = line == "title" or (line == "upper" and word != "I")
     if in_heading and not is_first and _is_capitalized(word):
-        # Of two forms that are known alike, “Sie” and “sie” mean different things in German.
+        # “Sie” and “sie” mean different things in German, so the change must save a subword.
         limit = cost - 1 if line == "title" and vocabulary.capitalizes_nouns else cost
         return lower if vocabulary.cost(lower) <= limit else word
     if is_upper_case(word) and letters >= _LONG_WORD and vocabulary.cost(lower) == 1 < cost:

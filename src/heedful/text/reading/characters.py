@@ -5,9 +5,9 @@ Normalization that changes no content: blanks, invisible characters, composed le
 
     " the\u00a0big  re\u00add dog\ufeff"   →   "the big red dog"
 
-Training, validation, scoring and translation with ``data.reading = text`` all begin with it. An
-accent that follows its letter becomes one character with it (Unicode's form NFC). Invisible marks
-are dropped. A joiner stays where its script needs it and inside an emoji sequence.
+With ``data.reading = text``, training, validation, scoring and translation begin with this
+normalization. A letter and the accent after it become one character (Unicode's form NFC). Invisible
+marks are dropped. A joiner stays where its script needs it and inside an emoji sequence.
 """
 
 import re
@@ -20,7 +20,7 @@ JOINED = "\u0600-\u0dff\u1000-\u109f\u1780-\u18af\ua840-\uabff\ufb50-\ufdff\ufe7
 EMOJI = "©®‼⁉™ℹ\u2190-\u2bff〰〽㊗㊙\U0001f000-\U0001faff"
 """Characters of emoji sequences, as the content of a character class of a pattern."""
 SELECTORS = "\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
-"""Modifiers of the form or color of such a character."""
+"""Modifiers of the form or color of an emoji, for a character class like `EMOJI`."""
 
 # Soft hyphen, zero-width and word joiners, marks of direction, byte order mark.
 _UNSEEN = "\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
@@ -37,7 +37,7 @@ _CONTROL = re.compile(f"[{_CONTROLS}]")
 
 def visible(text: str) -> str:
     r"""
-    Drop invisible characters and compose letters; controls become blanks, and blanks stay.
+    Drop invisible characters and compose letters; control characters become blanks, blanks stay.
 
     >>> visible("Cafe\u0301 re\u00add\u200b 👩\u200d👧")
     'Café red 👩\u200d👧'

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 Span = tuple[int, int]
 Link = tuple[int, int]
-# As alignments count words: other white space than spaces and tabs is part of one.
+# Alignments separate words at spaces and tabs; other white space is part of a word.
 _BLANKS = " \t"
 _WORD = re.compile(f"[^{_BLANKS}]+")
 
 
 class Edit(NamedTuple):
-    """A replaced part of a text; an empty span is an insertion."""
+    """A replacement of a part of a text; an insertion if the span is empty."""
 
     start: int
     end: int
@@ -60,7 +60,7 @@ class Draft(NamedTuple):
 
 
 class _Shift:
-    """Positions of a text after edits."""
+    """A map from positions in a text to positions in the edited text."""
 
     def __init__(self, edits: Sequence[Edit]) -> None:
         self._edits = edits
@@ -88,8 +88,8 @@ def draft(text: str, words: Sequence[str], links: Iterable[Link]) -> Draft:
     """
     Find the words of a translation in its text.
 
-    `words`: those that the links count. If they differ from the words of the text, there are no
-    links.
+    `words`: the words to which the links refer. If the text does not consist of them, its own words
+    are used, without links.
     """
     spans: list[Span] = []
     here = 0
@@ -111,7 +111,7 @@ def word_spans(text: str) -> list[Span]:
 
 
 def joined_edits(edits: Iterable[Edit]) -> list[Edit]:
-    """Join insertions at the same place with one space, in their order."""
+    """Sort edits; join those that overlap or insert at the same place, without double spaces."""
     joined: list[Edit] = []
     for edit in sorted(edits, key=lambda edit: edit.start):
         last = joined[-1] if joined else None

@@ -8,8 +8,8 @@ Division of a line into text for the model and pieces that are held back.
 
 Forms that no model translates (`heedful.text.reading.patterns`) and protected strings are held
 back. So are parts that the vocabulary lacks, such as an emoji sequence, a number or a word of
-another script. They are found before blanks and accents are normalized, so they are restored byte
-for byte.
+another script. Forms, and protected strings that normalization would change, are found before
+blanks and accents are normalized, so they are restored byte for byte.
 """
 
 import re
@@ -71,12 +71,12 @@ def cut_line(
     languages: Languages = UNKNOWN,
 ) -> list[Piece]:
     """
-    Cut a line into pieces, in order; together they are the line that was read.
+    Cut a line into pieces, in order; together they are the prepared line.
 
     `holds`: whether forms and unknown text are held, besides terms. `aligns`: whether a term can be
     located in the translation; if not, it is held back.
     """
-    if holds:  # what is held is written again, so it may not have these either
+    if holds:  # the translation gets the held pieces and must not have these characters either
         raw = without_controls(raw.replace("\ufeff", ""))[0]
     pieces = [Piece(raw)]
     if holds:
@@ -111,7 +111,7 @@ def unbroken_spans(
             if unit.end() - unit.start() > 1 and not unit[0].isalnum()
         ]
     if terms is not None:
-        # Terms are looked for where blanks are single: the place of each character that remains.
+        # Terms match text with single blanks, so the place of each remaining character is recorded.
         places = [
             place
             for place, sign in enumerate(text)
@@ -182,7 +182,7 @@ def _hold_unknown(text: str, vocabulary: SourceVocabulary) -> Iterator[Piece]:
         if _is_unknown(unit, text, vocabulary):
             if text[here : unit.start()]:
                 yield Piece(text[here : unit.start()])
-            # The hyphen behind a number goes: its words are read without the number.
+            # The hyphen after a number is dropped, because the model reads the words without it.
             number = _number_before_words(unit[0], vocabulary)
             held = unit[0][: len(number) + 1] if number else unit[0]
             yield Piece(held, "held", number or held)
@@ -192,11 +192,11 @@ def _hold_unknown(text: str, vocabulary: SourceVocabulary) -> Iterator[Piece]:
 
 
 def _number_before_words(unit: str, vocabulary: SourceVocabulary) -> str:
-    """Return the number before words that the vocabulary knows; empty if a unit is no such word."""
+    """Return the number before words that the vocabulary knows; empty if there is none."""
     match = _NUMBERED_WORD.fullmatch(unit)
     if match is None or not has_plain_case(match["words"]):
         return ""
-    # Three capitals are rather an abbreviation.
+    # Three letters with a capital are probably an abbreviation.
     is_word = match["first"].islower() or len(match["first"]) > 3
     read = lower_case(match["words"], vocabulary.language)
     is_known = not any(map(vocabulary.lacks, map(vocabulary.known_form, read)))
@@ -214,7 +214,7 @@ def _is_unknown(unit: re.Match[str], text: str, vocabulary: SourceVocabulary) ->
     unspaced = _WITHOUT_SPACES.findall(unit[0])
     if all(map(vocabulary.lacks, map(vocabulary.known_form, unspaced))):
         return True
-    # Words of such scripts have no edges: a run is foreign only if most of it is.
+    # These scripts do not separate words, so a run is held only if most of its signs are unknown.
     return 2 * len(lacking) > len(unit[0])
 
 
@@ -282,7 +282,7 @@ def _with_marks(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _trimmed(pieces: Sequence[Piece]) -> list[Piece]:
-    """Drop blanks at the ends of a line, and double blanks across pieces."""
+    """Drop blanks at the ends of a line."""
     read = list(pieces)
     if read and read[0].kind == "text":
         read[0] = Piece(read[0].text.lstrip())

@@ -20,7 +20,7 @@ class Languages(NamedTuple):
 
 
 UNKNOWN = Languages()
-"""Languages without rules here; Unicode's own rules apply to them."""
+"""Unknown languages, to which Unicode's own rules apply."""
 
 
 def lower_case(text: str, language: str = "") -> str:
@@ -58,13 +58,13 @@ def with_capital(text: str, language: str = "") -> str:
 
 
 def is_upper_case(text: str) -> bool:
-    """Whether all letters are capitals; “STRAßE” is written so, too."""
+    """Whether all letters are capitals; “STRAßE” counts, too."""
     return text.replace("ß", "").isupper()
 
 
 def in_case_of(source: str, target: str, language: str = "") -> str:
     """
-    Write a translation in the case of its source: capitals, a first capital, or as it is.
+    Write a translation in the case of its source: capitals, a first capital, or unchanged.
 
     >>> in_case_of("DOG", "chien"), in_case_of("Dog", "chien"), in_case_of("dog", "chien")
     ('CHIEN', 'Chien', 'chien')
@@ -79,7 +79,7 @@ def in_case_of(source: str, target: str, language: str = "") -> str:
 
 def lower_forms(word: str, language: str = "") -> list[str]:
     """
-    List the words in lower case that a word in capitals may be, the plainest first.
+    List the words in lower case that a word in capitals may stand for, the plainest first.
 
     >>> lower_forms("STRASSE", "de")
     ['strasse', 'straße']

@@ -37,7 +37,7 @@ class RestoredLine(NamedTuple):
 
 @dataclass(frozen=True)
 class ReadLine:
-    """A line that was read."""
+    """A line that was prepared for the model."""
 
     original: str
     pieces: tuple[Piece, ...]
@@ -116,7 +116,7 @@ class ReadLine:
 @dataclass(frozen=True)
 class LineReader:
     """
-    Reads lines for a model and restores their translations.
+    A reader that prepares lines for a model; each `ReadLine` restores its translation.
 
     `reads_text`: whether to hold forms and unknown text, restore case, cut loops and copy lines
     without a letter; if not, only terms are treated. `aligns`: whether word links are available.

@@ -11,7 +11,7 @@ from itertools import count
 
 _LONGEST_ROUND = 20
 _MARKS = ".,;:!?…'\"«»“”„()"
-# “nous nous levons” is not a loop; what comes three times in a row is one.
+# “nous nous levons” is not a loop; three rounds in a row are one.
 _LEAST_ROUNDS = 3
 _LETTERS = re.compile(r"([^\s\d]{2,20}?)\1{3,}|([^\s\d])\2{4,}")
 
@@ -22,9 +22,9 @@ def loops_of_words(
     words: Sequence[str], least: int = _LEAST_ROUNDS
 ) -> Iterator[tuple[int, int, int]]:
     """
-    Find loops: the first word, the words of a round, and the number of words in all rounds.
+    Find loops: the index of the first word, and the numbers of words in a round and in all rounds.
 
-    `least`: minimum rounds of a loop.
+    `least`: minimum number of rounds.
 
     >>> list(loops_of_words("a big dog a big dog a big dog a runs".split()))
     [(0, 3, 10)]
@@ -45,8 +45,8 @@ def loops_of_words(
 
 
 def cut_word_loops(words: Sequence[str], source: Sequence[str]) -> list[Span]:
-    """Find spans of words of a translation that repeat although the source does not."""
-    # “1 000 000 000” is a number
+    """Find the spans of rounds of a translation that exceed the rounds of its source."""
+    # a loop needs a letter, because “1 000 000 000” is a number
     loops = [
         (start, size, length)
         for start, size, length in loops_of_words(words)
@@ -54,7 +54,7 @@ def cut_word_loops(words: Sequence[str], source: Sequence[str]) -> list[Span]:
     ]
     if not loops:
         return []
-    bare = [word.strip(_MARKS) or word for word in source]  # very, very, very
+    bare = [word.strip(_MARKS) or word for word in source]  # “very, very, very” is a loop
     rounds = max((length // size for _, size, length in loops_of_words(bare, 2)), default=1)
     return [
         (start + size * rounds, start + length)

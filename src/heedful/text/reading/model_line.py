@@ -45,7 +45,7 @@ def model_line(pieces: Sequence[Piece]) -> ModelLine:
     for piece in pieces:
         start, end = end, end + len(piece.text)
         if piece.kind == "held":
-            # A hyphen that is not put back is a space: “3” of “3-year plan”.
+            # A dropped hyphen counts as a space: that behind the “3” of “3-year plan”.
             is_cut = piece.put != piece.text and piece.text[-1:] in "‐‑-"
             spaced = line[:start][-1:] in ("", " "), is_cut or line[end:][:1] in ("", " ")
             place = len(text.rstrip())
@@ -66,7 +66,7 @@ def model_line(pieces: Sequence[Piece]) -> ModelLine:
 
 
 def _joint(left: str, with_blank: str, right: str, with_lead: str) -> str:
-    """Return the space, perhaps empty, between two texts whose connecting text was cut out."""
+    """Return the space, which may be empty, between the texts before and after a held piece."""
     if not left:
         return ""
     if not right or right != with_lead:

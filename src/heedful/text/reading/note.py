@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple
 
 Where = Literal["edge", "aligned", "end"]
-"""Placed at an end as in the source, by word links, or at the end because links are unsure."""
+"""How a place was chosen: an edge as in the source, word links, or the end if links are unsure."""
 
 
 class HeldNote(NamedTuple):
@@ -28,7 +28,7 @@ class ReadingNote:
     """
     Changes to a line besides the normalization of its characters.
 
-    The default is nothing.
+    The defaults mean that nothing was changed.
     """
 
     copied: bool = False
@@ -42,9 +42,9 @@ class ReadingNote:
     loops: int = 0
     """Loops of the translation that were cut at their second round."""
     sentences: int = 1
-    """Parts that a line of more subwords than the model reads was split into."""
+    """Number of parts into which a line that is too long for the model was split."""
     cut: bool = False
-    """Whether such a line was cut instead."""
+    """Whether a line that is too long was cut off instead."""
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the note to plain values; empty if nothing was done."""

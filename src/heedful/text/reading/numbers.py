@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 
-# Digits with what groups them or parts a fraction, hours or days.
+# Digits with separators of groups, fractions, times and dates.
 _NUMBER = re.compile(r"\d+(?:[.,:/'’\u00a0\u202f\u2009]\d+)*")
 
 
@@ -17,12 +17,12 @@ def changed_numbers(source: str, target: str) -> tuple[str, ...]:
     >>> changed_numbers("23 dogs, 1,000.50 euros", "24 Hunde, 1.000,50 Euro")
     ('23',)
     """
-    there = Counter(map(_digits, _NUMBER.findall(target)))
+    remaining = Counter(map(_digits, _NUMBER.findall(target)))
     changed = []
     for number in _NUMBER.findall(source):
         digits = _digits(number)
-        if there[digits]:
-            there[digits] -= 1
+        if remaining[digits]:
+            remaining[digits] -= 1
         else:
             changed.append(number)
     return tuple(changed)

@@ -44,7 +44,7 @@ _FORMS = (
     r"(?<![\w.-])\w[\w.-]{0,255}(?:\\(?![nrt](?:[A-Z\W]|$))[\w.$-]+)+",
     r"(?<![\w./])~?/(?:[\w.@+-]+/)+[\w.@+-]*|(?<![\w./])(?:\.{1,2}|~)/[\w.@+/-]+",
     rf"(?<![\w./-])(?:[\w-][\w.-]{{0,99}}/){{0,20}}[\w-]{{1,99}}(?:\.[\w-]{{1,30}}){{0,8}}\.(?:{_ENDINGS})(?!\w)",
-    # what is not a word: a few letters again and again, a long key or code
+    # no words: a few letters again and again, long keys and codes
     r"(?<!\w)(?P<unit>[^\W\d_]{1,8}?)(?P=unit){5,}(?!\w)",
     r"(?<!\S)(?=[A-Za-z+/=_-]*\d)[A-Za-z0-9+/=_-]{32,}(?!\S)",
     # line ends as programs write them, code, identifiers
@@ -63,7 +63,7 @@ _MARKS_BEHIND = ".,;:!?…'’"
 
 
 def held_forms(text: str) -> Iterator[tuple[int, int]]:
-    """Find the pieces that are held back, in order."""
+    """Find the spans of the forms that are held back, in order."""
     for match in _PATTERN.finditer(text):
         start, end = match.span()
         if _ADDRESS.match(match[0]):

@@ -1,13 +1,14 @@
 """
-The place in a translation for what was held back from its source, by word links.
+The place in a translation for a piece that was held back from its source, by word links.
 
 ::
 
     source  the big red | dog sleeps     links  the-le big-gros red-rouge dog-chien sleeps-dort
     target  le gros chien rouge dort
 
-A place between two target words is good if words before the gap in the source are linked to words
-before the place. The same holds for the words after both. Words near the gap count most.
+A place between two target words is good if source words before the gap are linked to target words
+before the place. The same holds for words after the gap and the place. Words near the gap count
+most.
 """
 
 import re
@@ -18,7 +19,7 @@ from typing import NamedTuple
 Links = Iterable[tuple[int, int]]
 Span = tuple[int, int]
 
-# A place is sure if links of this share of the weight, at most, cross it.
+# A place is sure if the links that cross it have at most this share of the weight.
 _MOST_CROSSING = 0.34
 _WORD = re.compile(r"\S+")
 _MARKS_BEHIND = re.compile(r"[^\w\s]+\Z")
@@ -26,7 +27,7 @@ _MARKS_BEFORE = re.compile(r"[^\w\s]+")
 
 
 class Boundary(NamedTuple):
-    """Where something is put."""
+    """A boundary between target words, at which a piece is put."""
 
     boundary: int
     """Number of target words before it."""
@@ -53,16 +54,17 @@ def best_place(gap: int, words: int, links: Links) -> Boundary:
     if not any(i in (gap - 1, gap) for i, _, _ in weighted):
         return Boundary(words, False)
     total = sum(weight for _, _, weight in weighted)
-    # A link from before the gap crosses the boundaries up to its target word, others those behind.
+    # A link of a word before the gap crosses all boundaries up to its target word; any other link
+    # crosses all boundaries after its target word.
     changes, first = [0.0] * (words + 1), 0.0
     for i, j, weight in weighted:
         first += weight if i < gap else 0.0
         changes[j + 1] += -weight if i < gap else weight
     crossing = list(accumulate(changes, initial=first))[1:]
     least = min(crossing)
-    # Of equal places the last: articles and the like belong to the word behind them.
+    # Of equal places the last is used, because articles belong to the word behind them.
     boundary = max(place for place, cost in enumerate(crossing) if cost <= least + 1e-9)
-    # The word before the gap draws it near, over words that have no link.
+    # The place moves past words without a link, next to the translation of the word before the gap.
     before = [j for i, j, _ in weighted if i == gap - 1 and j < boundary]
     behind = [j for i, j, _ in weighted if i == gap and j >= boundary]
     if behind and not before:

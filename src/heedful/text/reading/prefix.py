@@ -23,7 +23,7 @@ def with_prefix(translation: Draft, prefix: Prefix) -> tuple[Draft, int]:
         return translation, 0
     if prefix.decoded != prefix.written:
         translation = translation.edited([Edit(0, len(prefix.decoded), prefix.written)])
-    # The model may have gone on within the last word.
+    # The model may have continued the last word of the prefix.
     end = len(prefix.written)
     while end < len(translation.text) and not translation.text[end].isspace():
         end += 1

@@ -26,7 +26,7 @@ Span = tuple[int, int]
 
 
 def cut_loops(translation: Draft, source: str, fixed: int = 0) -> tuple[Draft, int]:
-    """Cut loops after `fixed` that the source lacks; also return their number."""
+    """Cut loops that the source lacks, from character `fixed` on; also return their number."""
     folded = [word.lower() for word in translation.words]
     spans = translation.spans
     edits = [
@@ -52,7 +52,7 @@ def restore_case(
     languages: Languages = UNKNOWN,
     fixed: int = 0,
 ) -> tuple[Draft, str]:
-    """Give a translation after `fixed` the case of its source; also return which case."""
+    """Give a translation, from character `fixed` on, its source's case; also name that case."""
     if not any(cased.changed):
         return translation, ""
     words = restore_line(translation.words, cased.line, languages.target)
@@ -91,8 +91,8 @@ def put_back(
     """
     Put terms and held pieces into a translation.
 
-    `line_words`: words of the prepared line. Links of the result join these words to the words of
-    the new text. `fixed`: the end of a prefix that is not changed.
+    `line_words`: words of the prepared line, which links of the result connect with words of the
+    new text. `fixed`: the end of a prefix that is not changed.
     """
     if not line.gaps and not translation.links:
         return translation, ()
@@ -208,7 +208,7 @@ def _between_words(
     runs: Sequence[Span] = (),
 ) -> _Put:
     """
-    Choose a place between words by their links; the end if they are not sure.
+    Choose a place between words by their links, or the end if the links are not sure.
 
     `number`: source words before the gap. `is_glued`: whether a mark of the same word
     follows the gap.
@@ -217,7 +217,7 @@ def _between_words(
     boundary, is_sure = best_place(number, len(spans), translation.links)
     if not is_sure:
         return _Put(gap, Edit(len(text), len(text), f" {put}"), "end")
-    # Not inside the translation of a term.
+    # The place must not be inside the translation of a term.
     boundary = next((end for start, end in runs if start < boundary < end), boundary)
     before, behind = gap.spaced
     if boundary == 0:

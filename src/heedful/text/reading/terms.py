@@ -2,9 +2,9 @@
 Terms of the user: a glossary and protected strings.
 
 A term matches whole words only, so inflected forms are not replaced. Where two terms overlap, the
-longest wins. A glossary term without capitals matches in any case, which its translation then
-takes. Other terms and protected strings match exactly. Vowel signs and other combining marks are
-parts of their words.
+longest wins. A glossary term without capitals matches in any case, and its translation takes the
+case of the match. Other terms and protected strings match exactly. Vowel signs and other combining
+marks are parts of their words.
 """
 
 import re
@@ -23,7 +23,7 @@ from heedful.text.reading.characters import visible
 from heedful.text.reading.letter_case import UNKNOWN, Languages, in_case_of, lower_case
 from heedful.text.reading.patterns import held_forms
 
-# Scripts written without spaces: there a term may stand beside any character.
+# Scripts written without spaces, in which a term may stand next to any character.
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f"
 )
@@ -68,7 +68,7 @@ class _Index:
             if in_any_case:
                 self._in_any_case.setdefault(text, put)
         self.lengths = lengths
-        """Lengths of the terms that begin with a letter."""
+        """Lengths of the terms, by first letter."""
 
     def find(self, text: str, languages: Languages) -> str | None:
         """Return the replacement of a text; a term with the same capitals wins."""
@@ -91,7 +91,7 @@ class Glossary(dict[str, str]):
 
     @classmethod
     def of(cls, terms: Mapping[str, str]) -> "Glossary":
-        """Read terms on single lines; raises `TextError` if one is empty."""
+        """Build a glossary of terms on single lines; raises `TextError` if one is empty."""
         if isinstance(terms, cls):
             return terms
         read = cls({" ".join(term.split()): _on_a_line(put) for term, put in terms.items()})
@@ -104,7 +104,7 @@ class Glossary(dict[str, str]):
 
     @cached_property
     def index(self) -> _Index:
-        """Its terms, also with composed letters and without ß, which capitals lack."""
+        """The index of the terms, also with composed letters and, as in capitals, ss for ß."""
         terms = [_Term(text, put, text == text.lower()) for text, put in self.items()]
         swiss = [_Term(term.text.replace("ß", "ss"), term.put, True) for term in terms if term[2]]
         return _Index([*terms, *_composed(terms), *swiss, *_composed(swiss)])
@@ -128,7 +128,7 @@ class Terms:
     def of(
         cls, glossary: Mapping[str, str] | None, protected: Sequence[str] | None
     ) -> "Terms | None":
-        """Check the arguments; None if they name no term. A `ChainMap` is several glossaries."""
+        """Check and join the arguments; None without a term. A `ChainMap` is several glossaries."""
         layers = glossary.maps if isinstance(glossary, ChainMap) else [glossary or {}]
         glossaries = tuple(filter(None, map(Glossary.of, layers)))
         strings = _on_lines(tuple(protected or ()))
@@ -148,7 +148,7 @@ class Terms:
 
     @cached_property
     def unreadable(self) -> "Terms":
-        """The terms that normalization would change, which are therefore looked up before it."""
+        """The terms that normalization would change, so they are looked up before it."""
         changed = tuple(terms.unreadable for terms in self.glossaries)
         return Terms(changed, _changed_strings(self.protected))
 
@@ -163,8 +163,8 @@ class Terms:
             for length in sorted(set(chain(*lengths)), reverse=True):
                 if start + length > len(text):
                     continue
-                there = text[start : start + length]
-                puts = (index.find(there, languages) for index in self._indexes)
+                candidate = text[start : start + length]
+                puts = (index.find(candidate, languages) for index in self._indexes)
                 put = next((put for put in puts if put is not None), None)
                 if put is not None and _is_whole(text, start, start + length):
                     end = start + length
@@ -253,7 +253,7 @@ def _is_whole(text: str, start: int, end: int) -> bool:
         text[end - 1],
         text[end : end + 1],
     )
-    if (before and _is_mark(first)) or _is_mark(behind):  # in no script
+    if (before and _is_mark(first)) or _is_mark(behind):  # a letter and its mark belong together
         return False
     begins = _is_inside_word(first) and _is_inside_word(before)
     ends = _is_inside_word(last) and (_is_inside_word(behind) or _CONTRACTED.match(text, end))
@@ -261,7 +261,7 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 
 
 def _is_inside_word(sign: str) -> bool:
-    """Whether a character is one of a word, in a script with spaces between words."""
+    """Whether a character belongs to a word of a script with spaces between words."""
     return _INSIDE_WORD.match(sign) is not None or (_is_mark(sign) and not _UNSPACED.match(sign))
 
 

@@ -14,7 +14,7 @@ LACKING = 1000
 
 class SourceVocabulary:
     """
-    Tells whether a model knows a character, and into how many subwords it splits a word.
+    A model's vocabulary: the characters that it knows, and the number of subwords of a word.
 
     `cost`: the cost of texts for the model. `alphabet`: the characters of its words, if a single
     character may not be a word; else empty. `language`: its code, if known. Results are cached,
@@ -46,9 +46,9 @@ class SourceVocabulary:
 
     def known_form(self, character: str) -> str:
         """
-        Return the plainer form of a letter or mark, if the vocabulary has only that.
+        Return the plainer form of a letter or mark if the vocabulary has only that form.
 
-        A curly apostrophe, a full-width letter or a ligature then reads as the plain one.
+        For example, a curly apostrophe, a full-width letter or a ligature is then read as plain.
         """
         if not self.lacks(character):
             return character
@@ -59,7 +59,7 @@ class SourceVocabulary:
 
 
 _NOUNS_WITH_CAPITALS = {"de", "lb", "gsw", "nds", "bar", "ksh", "pfl"}
-# German, Luxembourgish, and what is written like them.
+# German, Luxembourgish, and languages that are written like them.
 _NOUNS_WITH_CAPITALS = {"de", "deu", "ger", "lb", "ltz", "gsw", "nds", "bar", "ksh", "pfl"}
 _PLAINER = {
     **dict.fromkeys("’‘ʼ´`′‛", "'"),
@@ -70,6 +70,6 @@ _PLAINER = {
 
 
 def _compatible(character: str) -> str:
-    """Return the compatible form of a letter or of a full-width mark; none of other signs."""
+    """Return the compatible form of a letter or a full-width mark; empty for other characters."""
     is_plain = character.isalpha() or "\uff01" <= character <= "\uff5e"
     return unicodedata.normalize("NFKC", character) if is_plain else ""

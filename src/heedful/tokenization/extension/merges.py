@@ -19,11 +19,11 @@ from heedful.tokenization.train import SPACE
 Word = tuple[str, ...]
 Pair = tuple[str, str]
 
-# What is met once may be a mistake.
+# A pair that occurs once may be a mistake.
 _FEWEST = 2
-# Characters of a subword; on a line of one letter each merge would double its length.
+# Most characters of a subword; in a line of one repeated letter each merge would double the length.
 _LONGEST = 64
-# Letters and marks; the two joiners belong to words of Indic scripts and of Persian.
+# These two joiners belong to words of Indic scripts and of Persian, like letters and marks.
 _JOINERS = "\u200c\u200d"
 
 
@@ -99,7 +99,7 @@ def learn_characters(
     count: int,
     split: Callable[[str], tuple[str, ...]],
 ) -> list[NewPiece]:
-    """List at most `count` unknown characters of some words that are not `seen` elsewhere."""
+    """List at most `count` unknown characters of some words, except those in `seen`."""
     letters: Counter[str] = Counter()
     for word, times in words.items():
         for symbol in word:
@@ -116,14 +116,14 @@ def learn_words(
 ) -> list[NewPiece]:
     """List at most `count` unknown words, for a vocabulary of words."""
     seen = {"".join(word) for word in unchanged}
-    whole: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for word, times in words.items():
         joined = "".join(word)
         if joined in known or joined in seen or len(joined) > _LONGEST:
             continue
         if joined.strip(SPACE):
-            whole[joined] += times
-    return [NewPiece(word, ()) for word in _most_frequent(whole, count)]
+            counts[joined] += times
+    return [NewPiece(word, ()) for word in _most_frequent(counts, count)]
 
 
 def _merges(words: Counter[Word], allowed: Callable[[Pair], bool]) -> Iterator[Pair]:
@@ -135,7 +135,7 @@ def _merges(words: Counter[Word], allowed: Callable[[Pair], bool]) -> Iterator[P
         for pair in pairwise(row):
             counts[pair] += times[number]
             places[pair].add(number)
-    # An entry whose count is out of date is dropped; the count that is true has one of its own.
+    # An entry with an outdated count is dropped; the current count has an entry of its own.
     heap = [(-count, pair) for pair, count in counts.items() if count >= _FEWEST]
     heapify(heap)
     while heap:
@@ -147,8 +147,8 @@ def _merges(words: Counter[Word], allowed: Callable[[Pair], bool]) -> Iterator[P
         for number in sorted(places.pop(pair)):
             row = rows[number]
             rows[number] = merged = _merged(row, pair)
-            for before, sign in ((row, -1), (merged, 1)):
-                for neighbors in pairwise(before):
+            for symbols, sign in ((row, -1), (merged, 1)):
+                for neighbors in pairwise(symbols):
                     counts[neighbors] += sign * times[number]
                     changed.add(neighbors)
             for neighbors in pairwise(merged):

@@ -32,18 +32,18 @@ from heedful.tokenization.sentencepiece_model import (
 from heedful.tokenization.subword_model import SubwordModel
 from heedful.tokenization.train import SPACE
 
-# Against rounding: scores are float32 numbers of some tens.
+# Larger than rounding errors: scores are float32 numbers of some tens.
 _PREFERENCE = 2e-3
 _BATCH = 10_000
 _SENTINEL = "<extra_id_0>"
-# Unknown words in a row are one piece of a model of words.
+# A model of words returns consecutive unknown words as one piece.
 _WORD = re.compile(f"{SPACE}?[^{SPACE}]+")
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
 
 
 @dataclass(frozen=True)
 class ExtensibleModel:
-    """A subword model of sentencepiece that can be extended; `TokenizerError` if it cannot."""
+    """A sentencepiece model that can be extended; raises `TokenizerError` for other models."""
 
     model: SubwordModel
 
@@ -90,7 +90,7 @@ class ExtensibleModel:
         )
 
     def learn(self, lines: Iterable[str], unchanged: Iterable[str], count: int) -> list[NewPiece]:
-        """Learn at most `count` subwords of some lines; others are split as before."""
+        """Learn at most `count` subwords of some lines; `unchanged` lines are split as before."""
         words, old = words_in(self._cut(lines)), words_in(self._cut(unchanged))
         if self.kind == "word":
             return learn_words(words, old, self.ordinary, count)
@@ -103,8 +103,8 @@ class ExtensibleModel:
         """
         Return the model with further subwords.
 
-        `own`: subwords into which the model splits text. `listed`: all entries that get an id, in
-        this order, such as tags, and subwords of both sides if shared.
+        `own`: new subwords into which the model splits text. `listed`: all new entries that get an
+        id, in this order: also tags, and subwords of both sides if shared.
         """
         scores = self._scores(own)
         pieces = {new.piece: AddedPiece(new.piece, scores[new.piece]) for new in own}
@@ -174,7 +174,7 @@ class ExtensibleModel:
             elif new.halves is None:
                 scores[new.piece] = lowest
             else:
-                # roots, whose sums hardly ever agree
+                # square roots, because their sums are hardly ever equal
                 preference = _PREFERENCE * (1 + math.sqrt(len(pieces) - rank))
                 scores[new.piece] = sum(scores[half] for half in new.halves) + preference
         return scores
