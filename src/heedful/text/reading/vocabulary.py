@@ -58,7 +58,6 @@ class SourceVocabulary:
         return character
 
 
-_NOUNS_WITH_CAPITALS = {"de", "lb", "gsw", "nds", "bar", "ksh", "pfl"}
 # German, Luxembourgish, and languages that are written like them.
 _NOUNS_WITH_CAPITALS = {"de", "deu", "ger", "lb", "ltz", "gsw", "nds", "bar", "ksh", "pfl"}
 _PLAINER = {
